@@ -8,7 +8,7 @@ DATA ?= data
 EXTRAS := test,docs,pictures,serve
 TORCH = $(shell grep -E '^torch(vision)?==' requirements.txt)
 
-.PHONY: help install demo test test-all types installed suite-msgs suite-hans suite-paws gpu-check lock lint format docs clean
+.PHONY: help install demo test test-all minimum types installed suite-msgs suite-hans suite-paws gpu-check lock lint format docs clean
 
 help:  ## Show what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -33,8 +33,11 @@ demo: install  ## Train MiniLM twice on the embedded data, plainly and with coun
 test: install  ## Run the first tier of tests: minutes
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
-test-all: install  ## Run both tiers: whole runs, kills, several processes, real data; half an hour on two cores
+test-all: install  ## Run both tiers: half an hour on two cores
 	HEEDFUL_EXAMPLES=50 $(BIN)/python -m pytest -m '' -n auto --dist worksteal
+
+minimum:  ## Run the first tier with the lowest versions that setup.cfg allows, in .venv-minimum; TORCH=lock keeps torch
+	PYTHON=$(PYTHON) bash .ci/minimum
 
 types: install  ## Check types
 	$(BIN)/mypy
@@ -54,8 +57,8 @@ lock: install  ## Renew requirements.txt with the newest versions that setup.cfg
 	    $(BIN)/python -m pip freeze --exclude-editable | sed 's/+cpu$$//'; } > requirements.new
 	mv requirements.new requirements.txt
 
-gpu-check: install  ## Compare a GPU with the CPU, and measure it; where there is none, rehearse that on the CPU
-	$(BIN)/python -m benchmarks.gpu_check --output runs/gpu-check.json
+gpu-check: install  ## Compare a GPU with the CPU; without a GPU, rehearse the comparison on the CPU
+	$(BIN)/python -m pytest -m slow tests/slow/test_gpu.py --junitxml=runs/gpu-check.xml
 
 lint: install  ## Check style
 	$(BIN)/ruff check .
@@ -70,4 +73,4 @@ docs: install  ## Build the documentation into site/, and say how to serve it
 	@echo "Serve it at http://localhost:8000: $(BIN)/python -m http.server --directory site 8000"
 
 clean:  ## Remove .venv and caches; runs/ stays
-	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-minimum .pytest_cache .ruff_cache .hypothesis

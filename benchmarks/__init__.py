@@ -1,7 +1,7 @@
-"""What Heedful costs, beside what one would write without it; run as ``python -m benchmarks.NAME``.
+"""The costs of Heedful, compared with a script without it; run as ``python -m benchmarks.NAME``.
 
 Every benchmark compares its variants in one run, interleaved, and reports medians and ratios: a ratio holds on other
-machines too, a time does not. docs/results.md has what they show.
+machines too, a time does not. docs/results.md has the results.
 """
 
 import heedful.torchvision_fix  # noqa: F401

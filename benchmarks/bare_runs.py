@@ -1,4 +1,4 @@
-"""Training and measuring without a command: no checks of settings, no checkpoints, nothing written by default."""
+"""Training and evaluation without the checks of a command and without checkpoints; by default nothing is written."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -25,21 +25,18 @@ def measured(
     ckpt_path: str | None = None,
     **settings: Any,
 ) -> Any:
-    """Evaluate a model as it is, without the checks of a command.
+    """Evaluate a model and return the measurements, or None without any.
 
     Args:
         model: The model.
         data: The data.
-        evaluations: What to measure; other callbacks among them have their turn before the engine.
-        exhaustive: Whether to measure on all examples, as evaluate.py does, or as in training.
-        only: Names of the evaluations that run; None for all of them.
-        outputs: Callbacks that follow the engine and the folder.
-        folder: Folder of the results, with an empty config.yaml; by default nothing is written.
-        ckpt_path: Checkpoint whose weights are taken; by default, the weights stay.
-        **settings: Of the Trainer; it logs nothing and shows no progress unless they say so.
-
-    Returns:
-        The measurements; None if nothing was measured.
+        evaluations: The evaluations; other callbacks among them run before the engine.
+        exhaustive: Measure on all examples, as evaluate.py does, or on as many as in training.
+        only: Names of the evaluations to run; None for all of them.
+        outputs: Callbacks that run after the engine and the folder.
+        folder: Folder of the results, with an empty config.yaml.
+        ckpt_path: Checkpoint with the weights; by default the weights stay.
+        **settings: Settings of the Trainer, which by default logs nothing and shows no progress.
     """
     engine = Engine(exhaustive, only)
     trainer = _bare_trainer(engine, evaluations, folder, outputs, settings, evaluating=True)
@@ -56,20 +53,7 @@ def fitted(
     ckpt_path: str | None = None,
     **settings: Any,
 ) -> Any:
-    """Train a model, without the checks of a command and without checkpoints.
-
-    Args:
-        model: The model.
-        data: The data.
-        evaluations: What to measure in each epoch; other callbacks among them have their turn before the engine.
-        outputs: Callbacks that follow the engine and the folder.
-        folder: Folder of the outputs, with an empty config.yaml; by default nothing is written.
-        ckpt_path: Checkpoint from which training goes on.
-        **settings: Of the Trainer; it logs nothing and shows no progress unless they say so.
-
-    Returns:
-        The measurements of the last epoch; None if nothing was measured.
-    """
+    """Train a model and return the measurements of the last epoch; the arguments match :func:`measured`."""
     engine = Engine(exhaustive=False)
     trainer = _bare_trainer(engine, evaluations, folder, outputs, settings, evaluating=False)
     trainer.fit(model, data, ckpt_path=ckpt_path, weights_only=True)
@@ -84,7 +68,6 @@ def _bare_trainer(
     settings: Mapping[str, Any],
     evaluating: bool,
 ) -> Trainer:
-    """A Trainer that logs nothing and shows no progress; with the files of a run in a folder, if one is named."""
     quiet = {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False}
     files = [] if folder is None else [RunFolder(folder, Path.touch)]
     engine.writers += [item for item in (*files, *outputs) if hasattr(item, "write")]

@@ -1,26 +1,20 @@
-"""Shared by all benchmarks: interleaved repeats, medians, ratios, counted forwards, tables, and what is compared.
+"""Shared by the benchmarks: interleaved repeats, medians and ratios, counts of forwards, tables, and the rivals.
 
-Heedful is as its command line builds it: MNLI over local files, MiniLM, and the defaults of the trainer. Beside it
-stands what one would write without it: data sets that are tokenised anew, and transformers' Trainer.
+Heedful runs as its command line builds it: MNLI from local files, MiniLM, the defaults of the trainer. Its rivals are
+data sets that are tokenised anew for every draw, and transformers' Trainer.
 """
 
 import argparse
 import contextlib
-import json
 import logging
 import os
 import platform
-import socket
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -36,103 +30,50 @@ from heedful.assembly.config import load_data, load_model
 from heedful.datamodules import PairedText
 from heedful.lightning_modules import Encoder
 from heedful.lightning_modules.pretrained.linear import OneDNNLinear
-from heedful.records import Examples, ModelError, Task, write_json
+from heedful.records import Examples, Task, write_json
 
 if TYPE_CHECKING:
     from datasets import Dataset
 
-CPU = {"accelerator": "cpu"}  # where the others run, too
 T = TypeVar("T")
+Batches = Sequence[Mapping[str, torch.Tensor]]
 WIDTH = 80
+LABELS = ("entailment", "neutral", "contradiction")
+SMALL = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64}
 
 
-@dataclass(frozen=True)
-class Spread:
-    """The median of repeats, and how far they lie apart."""
-
-    median: float
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, values: Sequence[float]) -> "Spread":
-        """Of some repeats."""
-        return cls(statistics.median(values), min(values), max(values))
-
-    def text(self, digits: int = 2) -> str:
-        """As in "3.21 [3.10, 3.40]"."""
-        return f"{self.median:,.{digits}f} [{self.low:,.{digits}f}, {self.high:,.{digits}f}]"
+# --- repeats, ratios and tables
 
 
-def ratio(over: Sequence[float], under: Sequence[float]) -> Spread:
-    """Of what was measured in the same repeat: a machine that slows down slows both."""
-    return Spread.of([a / b for a, b in zip(over, under, strict=True)])
+def spread(values: Sequence[float]) -> dict[str, float]:
+    """Median, minimum and maximum of repeats."""
+    return {"median": statistics.median(values), "low": min(values), "high": max(values)}
+
+
+def text(measured: Mapping[str, float], digits: int = 2) -> str:
+    """A spread as in "3.21 [3.10, 3.40]"."""
+    median, low, high = (f"{measured[key]:,.{digits}f}" for key in ("median", "low", "high"))
+    return f"{median} [{low}, {high}]"
+
+
+def ratio(over: Sequence[float], under: Sequence[float]) -> dict[str, float]:
+    """The spread of ratios within a repeat: a machine that slows down slows both."""
+    return spread([a / b for a, b in zip(over, under, strict=True)])
 
 
 def interleave(variants: Mapping[str, Callable[[], T]], repeats: int) -> dict[str, list[T]]:
-    """Run every variant once in each repeat; each repeat starts with another one.
-
-    Args:
-        variants: Name to what is to be measured.
-        repeats: How often.
-
-    Returns:
-        Name to what its calls returned, in the order of repeats.
-    """
-    names, found = list(variants), {name: [] for name in variants}
+    """Run every variant in each repeat, in an order that rotates; return the results by name."""
+    names = list(variants)
+    results: dict[str, list[T]] = {name: [] for name in variants}
     for repeat in range(repeats):
         start = repeat % len(names)
         for name in names[start:] + names[:start]:
-            progress(f"repeat {repeat + 1} of {repeats}: {name}")
-            found[name].append(variants[name]())
-    progress("")
-    return found
-
-
-def progress(text: str) -> None:
-    """Show what is going on, in one line of a terminal and nowhere else."""
-    if sys.stderr.isatty():
-        print(f"\r{text[: WIDTH - 1]:<{WIDTH - 1}}\r", end="", file=sys.stderr, flush=True)
-
-
-class Count:
-    """Counts what a network computes while the context lasts.
-
-    Attributes:
-        forwards: Examples that were fed to the network.
-        computed: Tokens that were computed, padding included.
-        real: Tokens without padding.
-        batches: The inputs themselves, if they were to be kept.
-    """
-
-    def __init__(self, network: nn.Module, keep: bool = False) -> None:
-        self.network, self.keep = network, keep
-        self.forwards = self.computed = self.real = 0
-        self.batches: list[dict[str, torch.Tensor]] = []
-
-    def __enter__(self) -> "Count":
-        self._handle = self.network.register_forward_pre_hook(self._see, with_kwargs=True)
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self._handle.remove()
-
-    def _see(self, network: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        mask = kwargs["attention_mask"]
-        self.forwards += mask.shape[0]
-        self.computed += mask.numel()
-        self.real += int(mask.sum())
-        if self.keep:
-            self.batches.append({name: value for name, value in kwargs.items() if torch.is_tensor(value)})
-
-    @property
-    def padding(self) -> float:
-        """Tokens computed for each real one."""
-        return self.computed / max(1, self.real)
+            results[name].append(variants[name]())
+    return results
 
 
 def table(title: str, rows: Sequence[Sequence[str]]) -> str:
-    """Columns under a title: the first row is the head, the first column stands left, all others right."""
+    """Columns under a title: the first row is the head, the first column is flush left, all others flush right."""
     widths = [max(len(row[j]) for row in rows) for j in range(len(rows[0]))]
     lines = [
         "  ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))]).rstrip()
@@ -142,15 +83,20 @@ def table(title: str, rows: Sequence[Sequence[str]]) -> str:
     return "\n".join([title, rule, lines[0], rule, *lines[1:], ""])
 
 
-def verdict(what: str, found: float, target: float, at_least: bool = True) -> str:
-    """One line that says whether a target is met."""
-    met = found >= target if at_least else found <= target
-    return f"{what}: {found:.2f} (target {'>=' if at_least else '<='} {target:g}): {'met' if met else 'NOT met'}"
+def verdict(name: str, value: float, target: float, at_least: bool = True) -> str:
+    """One line that compares a value with its target."""
+    is_met = value >= target if at_least else value <= target
+    return f"{name}: {value:.2f} (target {'>=' if at_least else '<='} {target:g}): {'met' if is_met else 'NOT met'}"
+
+
+# --- the command line
 
 
 def machine() -> dict[str, Any]:
-    """The machine that the numbers were measured on."""
-    names = [line.partition(":")[2].strip() for line in _cpuinfo() if line.startswith("model name")]
+    """The machine and the packages of the measurement."""
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return {
         "processor": names[0] if names else platform.processor() or platform.machine(),
         "cores": os.cpu_count(),
@@ -160,141 +106,116 @@ def machine() -> dict[str, Any]:
     }
 
 
-def _cpuinfo() -> list[str]:
-    path = Path("/proc/cpuinfo")
-    return path.read_text().splitlines() if path.exists() else []
-
-
 def machine_line() -> str:
     """The machine in two lines."""
-    found = machine()
-    packages = ", ".join(f"{name} {number}" for name, number in found["packages"].items())
-    return f"{found['processor']}, {found['cores']} cores, {found['threads']} threads\n{packages}\n"
-
-
-def in_processes(name: str, folder: str, draws: int, processes: int = 1, threads: int = 1) -> list[dict[str, Any]]:
-    """Run ``python -m benchmarks.NAME --worker FOLDER`` in new processes, which share no memory with this one.
-
-    Returns:
-        What each printed last, as JSON.
-
-    Raises:
-        RuntimeError: One fails. The others are ended.
-    """
-    command = [sys.executable, "-m", f"benchmarks.{name}", "--worker", folder, "--data", folder]
-    command += ["--draws", str(draws), "--threads", str(threads)]
-    group = {**os.environ, "OMP_NUM_THREADS": str(threads)}
-    if processes > 1:
-        group |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "NODE_RANK": "0"}
-        group |= {"WORLD_SIZE": str(processes)}
-    with contextlib.ExitStack() as stack:
-        told = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        started = []
-        for rank in range(processes):
-            environment = group | ({"LOCAL_RANK": str(rank)} if processes > 1 else {})
-            out, err = (stack.enter_context(open(told / f"{rank}.{end}", "w")) for end in ("out", "err"))
-            process = subprocess.Popen(command, cwd=Path(__file__).parents[1], env=environment, stdout=out, stderr=err)
-            stack.callback(process.wait)
-            stack.callback(process.kill)  # does nothing to one that has ended
-            started.append(process)
-        while any(process.poll() is None for process in started) and not any(p.returncode for p in started):
-            time.sleep(0.1)
-        for rank, process in enumerate(started):
-            if process.poll():
-                raise RuntimeError(f"process {rank}:\n{(told / f'{rank}.err').read_text()}")
-        return [json.loads((told / f"{rank}.out").read_text().splitlines()[-1]) for rank in range(processes)]
-
-
-def free_port() -> int:
-    """A port that nobody listens to."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
-
-
-class Help(argparse.ArgumentDefaultsHelpFormatter):
-    """Says what the default is, where there is one."""
-
-    def _get_help_string(self, action: argparse.Action) -> str | None:
-        return action.help if action.default in (None, False) else super()._get_help_string(action)
+    values = machine()
+    packages = ", ".join(f"{name} {number}" for name, number in values["packages"].items())
+    return f"{values['processor']}, {values['cores']} cores, {values['threads']} threads\n{packages}\n"
 
 
 def arguments(
-    description: str, examples: int | None, repeats: int = 5, folder: str = "mnli"
+    description: str | None, examples: int = 1000, repeats: int = 5, has_devices: bool = True
 ) -> argparse.ArgumentParser:
-    """A parser with what most benchmarks take; with no ``examples`` for one that repeats nothing over a sample.
-
-    ``folder`` is that of the data within ``HEEDFUL_DATA``.
-    """
-    parser = argparse.ArgumentParser(description=description, formatter_class=Help)
+    """A parser with the settings that the benchmarks share; ``has_devices`` adds the settings of a GPU."""
+    formatter = argparse.ArgumentDefaultsHelpFormatter
+    parser = argparse.ArgumentParser(description=(description or "").splitlines()[0], formatter_class=formatter)
     data = os.environ.get("HEEDFUL_DATA")
-    parser.add_argument(
-        "--data", default=f"{data}/{folder}" if data else None, required=not data, help=f"folder of {folder}"
-    )
-    if examples is not None:
-        parser.add_argument("--examples", type=int, default=examples, help="a fixed random sample of this size")
-        parser.add_argument("--repeats", type=int, default=repeats, help="of every variant, interleaved")
-    parser.add_argument("--model", help="folder of an encoder; MiniLM if none is named")
-    parser.add_argument("--threads", type=int, help="of torch; all cores if not given")
-    parser.add_argument("--output", help="write what was measured to this JSON file")
+    path = f"{data}/mnli" if data else None
+    parser.add_argument("--data", default=path, required=not data, help="folder of MNLI")
+    parser.add_argument("--examples", type=int, default=examples, help="size of a fixed random sample")
+    parser.add_argument("--repeats", type=int, default=repeats, help="repeats of every variant, interleaved")
+    parser.add_argument("--model", help="folder of an encoder, such as RUN/checkpoints/backbone; by default MiniLM")
+    parser.add_argument("--threads", type=int, help="threads of torch; by default all cores")
+    if has_devices:
+        parser.add_argument("--accelerator", default="cpu", choices=["cpu", "gpu"], help="device of all variants")
+        parser.add_argument("--precision", default="32-true", choices=["32-true", "bf16-mixed"], help="of all variants")
+    parser.add_argument("--output", help="JSON file for all figures")
     return parser
 
 
-def parse(
-    parser: argparse.ArgumentParser, argv: Sequence[str] | None, packages: Sequence[str] = ()
-) -> argparse.Namespace:
-    """Read the command line, see that the packages are installed, and set the number of threads."""
+def parse(parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> argparse.Namespace:
+    """Read the command line, and set the number of threads."""
     options = parser.parse_args(argv)
-    for package in packages:
-        if find_spec(package) is None:
-            raise SystemExit(f"benchmarks: {package} is needed: pip install -e '.[benchmarks]'")
     if options.threads:
         torch.set_num_threads(options.threads)
     return options
 
 
+def trainer_settings(options: argparse.Namespace) -> dict[str, Any]:
+    """Settings of Lightning's Trainer."""
+    return {"accelerator": options.accelerator, "devices": 1, "precision": options.precision}
+
+
+def hf_settings(options: argparse.Namespace) -> dict[str, Any]:
+    """Settings of transformers' Trainer."""
+    return {"use_cpu": options.accelerator == "cpu", "bf16": options.precision == "bf16-mixed"}
+
+
 def save(options: argparse.Namespace, result: Mapping[str, Any]) -> dict[str, Any]:
-    """Write the result, with settings and machine, if ``--output`` names a file; spreads become dictionaries."""
+    """Add settings and machine to the result, and write it where ``--output`` names a file."""
     settings = {name: value for name, value in vars(options).items() if name not in ("output", "data", "model")}
-    whole = {"settings": settings, "machine": machine(), **_plain(result)}
+    result = {"settings": settings, "machine": machine(), **result}
     if options.output:
-        write_json(options.output, whole)
-    return whole
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Spread):
-        return asdict(value)
-    if isinstance(value, Mapping):
-        return {name: _plain(v) for name, v in value.items()}
-    return [_plain(v) for v in value] if isinstance(value, list | tuple) else value
+        write_json(options.output, result)
+    return result
 
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Nothing but our own tables: no progress bars, no hints and no warnings of libraries, until the context ends."""
-    from datasets import utils as datasets_utils
+    """Suppress progress bars, log records and warnings of libraries."""
+    from datasets import disable_progress_bars, enable_progress_bars
     from transformers.utils import logging as transformers_logging
 
-    names = ("heedful", "pytorch_lightning", "transformers", "datasets", "accelerate")
-    loggers = [logging.getLogger(name) for name in names]
-    levels, bars = [log.level for log in loggers], not datasets_utils.are_progress_bars_disabled()
-    transformers_bars = transformers_logging.is_progress_bar_enabled()
+    logging.disable(logging.WARNING)
+    disable_progress_bars()
+    transformers_logging.disable_progress_bar()
     try:
-        for log in loggers:
-            log.setLevel(logging.ERROR)
-        datasets_utils.disable_progress_bars()
-        transformers_logging.disable_progress_bar()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
-        for log, level in zip(loggers, levels, strict=True):
-            log.setLevel(level)
-        if bars:
-            datasets_utils.enable_progress_bars()
-        if transformers_bars:
-            transformers_logging.enable_progress_bar()
+        logging.disable(logging.NOTSET)
+        enable_progress_bars()
+        transformers_logging.enable_progress_bar()
+
+
+# --- Heedful
+
+
+class Count:
+    """Counts the inputs of a network within the context.
+
+    Attributes:
+        forwards: Number of examples.
+        computed: Number of tokens, padding included.
+        real: Number of tokens without padding.
+        batches: The inputs, if ``keep`` is set.
+    """
+
+    def __init__(self, network: nn.Module, keep: bool = False) -> None:
+        self.network, self.keep = network, keep
+        self.forwards = self.computed = self.real = 0
+        self.batches: list[dict[str, torch.Tensor]] = []
+
+    def __enter__(self) -> "Count":
+        self._handle = self.network.register_forward_pre_hook(self._count, with_kwargs=True)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._handle.remove()
+
+    def _count(self, network: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        mask = kwargs["attention_mask"]
+        self.forwards += mask.shape[0]
+        self.computed += mask.numel()
+        self.real += int(mask.sum())
+        if self.keep:
+            self.batches.append({name: value for name, value in kwargs.items() if torch.is_tensor(value)})
+
+    @property
+    def padding(self) -> float:
+        """Computed tokens for each real one."""
+        return self.computed / max(1, self.real)
 
 
 def mnli(path: str, **settings: Any) -> PairedText:
@@ -302,45 +223,49 @@ def mnli(path: str, **settings: Any) -> PairedText:
     return load_data("mnli", path=path, **settings)
 
 
-def encoder(folder: str | None, **settings: Any) -> Encoder:
-    """The model of ``--model minilm``, or of ``--model.backbone FOLDER``."""
-    named = {"backbone": folder} if folder else {}
-    return load_model("minilm", **named, **settings)
-
-
-def ready(module: Encoder, data: PairedText) -> Encoder:
-    """The model with its weights, before any trainer has seen it."""
+def encoder(folder: str | None, data: PairedText, **settings: Any) -> Encoder:
+    """The model of ``--model minilm``, or of ``--model.backbone FOLDER``, with its weights."""
+    backbone = {"backbone": folder} if folder else {}
+    module = load_model("minilm", **backbone, **settings)
     module.prepare(data.task)
     module.configure_model()
     return module
 
 
-def exported(checkpoint: str) -> str:
-    """The folder of weights that lies beside a checkpoint; a folder stands for itself.
+def write_classifier(folder: Path, tokenizer: str, sample: Sequence[Mapping[str, str]], **sizes: int) -> None:
+    """Write a random BERT whose outputs have mean 0 and deviation 1 over a sample of pairs, so that no label is rare.
 
-    Raises:
-        HeedfulError: There is none.
+    Sizes default to BERT-base. ``tokenizer`` is a folder.
     """
-    path = Path(checkpoint)
-    folder = path if path.is_dir() else path.parent / "backbone"
-    if not (folder / "config.json").is_file():
-        raise ModelError(
-            f"--checkpoint {checkpoint}: {folder / 'config.json'} does not exist. Name the folder of a whole model."
-        )
-    return str(folder)
+    reader = transformers.AutoTokenizer.from_pretrained(tokenizer)
+    torch.manual_seed(0)
+    labels = {label: i for i, label in enumerate(LABELS)}
+    config = transformers.BertConfig(**sizes, vocab_size=len(reader), id2label=dict(enumerate(LABELS)), label2id=labels)
+    network = transformers.BertForSequenceClassification(config).eval()
+    texts = [row["premise"] for row in sample], [row["hypothesis"] for row in sample]
+    with torch.inference_mode():
+        scores = network(**reader(*texts, padding=True, truncation=True, max_length=128, return_tensors="pt")).logits
+    with torch.no_grad():
+        network.classifier.weight /= scores.std(dim=0)[:, None]
+        network.classifier.bias.copy_(-scores.mean(dim=0) / scores.std(dim=0))
+    network.save_pretrained(folder)
+    reader.save_pretrained(folder)
 
 
 class Clock(Callback):
-    """When training began and ended, and when the end of a validation epoch passed this callback."""
+    """Clock times of the parts of an epoch."""
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        self.began = time.perf_counter()
+        self.train_start = time.perf_counter()
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        self.seconds = time.perf_counter() - self.began
+        self.seconds = time.perf_counter() - self.train_start
+
+    def on_validation_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        self.validation_start = time.perf_counter()
 
     def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        self.passed = time.perf_counter()
+        self.validation_end = time.perf_counter()
 
 
 def evaluate(
@@ -354,36 +279,37 @@ def evaluate(
     """Validate as evaluate.py does, files included; ``only`` names the evaluations that run.
 
     Returns:
-        The measurements, and seconds: of the ``whole``, and of what came ``after`` the base predictions.
+        The measurements, and the seconds of the ``evaluation``, and of its part ``after`` the base predictions.
     """
     before, behind = Clock(), Clock()
-    module.has_learned = True  # what is timed need not be
+    module.has_learned = True  # an untrained model takes as long
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
-        found = measured(
-            module, data, [*evaluations, before], exhaustive, only, [behind], Path(folder), **CPU | settings
-        )
-        whole = time.perf_counter() - start
-    return found, {"whole": whole, "after": behind.passed - before.passed}
+        engine = measured(module, data, [*evaluations, before], exhaustive, only, [behind], Path(folder), **settings)
+        seconds = time.perf_counter() - start
+    return engine, {"evaluation": seconds, "after": behind.validation_end - before.validation_end}
 
 
 def train(
     module: Encoder,
     data: PairedText,
-    evaluations: Sequence[Callback] = (),
+    callbacks: Sequence[Callback] = (),
     outputs: Sequence[Callback] = (),
     **settings: Any,
 ) -> tuple[Any, float]:
-    """Train one epoch as train.py does, without validation unless ``settings`` ask for it.
+    """Train one epoch as train.py does, by default without validation.
 
     Returns:
-        The measurements of the last epoch, and the seconds of training.
+        The measurements, and the seconds of training.
     """
     pl.seed_everything(data.seed, verbose=False)
     clock = Clock()
-    settings = {**CPU, "max_epochs": 1, "limit_val_batches": 0, **settings}
-    found = fitted(module, data, [clock, *evaluations], outputs, **settings)
-    return found, clock.seconds
+    settings = {"max_epochs": 1, "limit_val_batches": 0} | settings
+    engine = fitted(module, data, [clock, *callbacks], outputs, **settings)
+    return engine, clock.seconds
+
+
+# --- the rivals
 
 
 def stock(network: nn.Module) -> nn.Module:
@@ -394,12 +320,27 @@ def stock(network: nn.Module) -> nn.Module:
     return network
 
 
+def forward_seconds(network: nn.Module, batches: Batches, accelerator: str, precision: str) -> float:
+    """Seconds of the forward passes of batches alone; on a GPU the batches lie in its memory beforehand."""
+    device = torch.accelerator.current_accelerator() if accelerator == "gpu" else None
+    device = device or torch.device("cpu")
+    network.to(device).eval()
+    batches = [{name: value.to(device) for name, value in batch.items()} for batch in batches]
+    with torch.inference_mode(), torch.autocast(device.type, torch.bfloat16, precision == "bf16-mixed"):
+        start = time.perf_counter()
+        for batch in batches:
+            network(**batch)
+        if device.type != "cpu":
+            torch.accelerator.synchronize()
+        return time.perf_counter() - start
+
+
 def pairs(examples: Examples, task: Task, rng: np.random.Generator | None = None) -> dict[str, list[str]]:
-    """The columns of a data set; with ``rng``, every example has the first part of a random other one."""
+    """The columns of a data set; with ``rng``, every example has the first part of a random other example."""
     columns = {part: list(examples.column(f"parts.{part}")) for part in task.parts}
     if rng is not None:
-        others = (np.arange(len(examples)) + rng.integers(1, max(2, len(examples)), len(examples))) % len(examples)
-        columns[task.parts[0]] = [columns[task.parts[0]][j] for j in others]
+        partners = (np.arange(len(examples)) + rng.integers(1, max(2, len(examples)), len(examples))) % len(examples)
+        columns[task.parts[0]] = [columns[task.parts[0]][j] for j in partners]
     return columns
 
 
@@ -430,13 +371,13 @@ def hf_trainer(
     train_dataset: "Dataset | None" = None,
     **settings: Any,
 ) -> Iterator["transformers.Trainer"]:
-    """A quiet Trainer of transformers, in a folder that is removed afterwards."""
+    """A quiet Trainer of transformers, in a temporary folder."""
     from transformers.trainer_callback import PrinterCallback
 
     with tempfile.TemporaryDirectory() as folder:
-        settings = {"report_to": "none", "disable_tqdm": True, "save_strategy": "no", "use_cpu": True, **settings}
-        settings_ = transformers.TrainingArguments(output_dir=folder, **settings)
+        settings = {"report_to": "none", "disable_tqdm": True, "save_strategy": "no", **settings}
+        training = transformers.TrainingArguments(output_dir=folder, **settings)
         collator = transformers.DataCollatorWithPadding(tokenizer)
-        rival = transformers.Trainer(network, settings_, collator, train_dataset, processing_class=tokenizer)
-        rival.remove_callback(PrinterCallback)
-        yield rival
+        trainer = transformers.Trainer(network, training, collator, train_dataset, processing_class=tokenizer)
+        trainer.remove_callback(PrinterCallback)
+        yield trainer

@@ -1,23 +1,25 @@
 """How often intervals hold the truth, and how wide they are: ``python -m benchmarks.intervals``.
 
-Shares and paired differences: hits are drawn with a known share and a known correlation between the entries of a
-cluster, in two ways: "beta", each cluster has a rate of its own (beta-binomial), and "alike", the correlation is the
-chance that a cluster is all the same, and else it is independent. The bar is 94 % in every cell.
+share, one way, both ways: a share; a difference of two runs whose answers differ one way, or both ways. Hits have a
+known share and a known correlation between the entries of a cluster: "beta" gives every cluster a rate of its own
+(beta-binomial); in "alike" a cluster is constant with the correlation as its probability, and independent otherwise.
+The bar is 94 % in every cell.
 
-Swaps: whether a prediction changes is decided by the example, by the text that another example lends, by the pair, or
-by two normal traits, one as example and one as lent text, with a given correlation. The bar is 93 %. Widths are
-relative to the interval over examples alone, and its coverage is in brackets.
+swaps: a prediction changes by the example, by the text of the other example, by the pair, or by two normal traits, one
+as example and one as text, with a given correlation. The bar is 93 %. Widths are relative to the interval over examples
+alone, whose coverage is in the column "conditional".
 
-Precision: of 20,000 examples as many are changed as a pilot says that are needed for a half width of 2 points. The
-half width is met if it is at most a tenth more.
+precision: of 20,000 examples as many are changed as a pilot estimates for a half width of 2 points. The half width is
+met if it is at most a tenth more.
 """
 
 from argparse import ArgumentParser
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from scipy.special import ndtri
 from scipy.stats import binomtest
 
@@ -29,24 +31,17 @@ CLUSTERS = (20, 50, 300, 2000)
 SIZES = ("1", "3", "unequal")
 CORRELATIONS = (0, 0.2, 0.8)
 WAYS = ("beta", "alike")
-KINDS = (
-    "share",
-    "one way",
-    "both ways",
-)  # a share; a difference of two runs whose answers differ one way, or both ways
-BAR = 0.94
-SWAPS = "swaps"
+KINDS = ("share", "one way", "both ways")
+BAR, SWAPS_BAR = 0.94, 0.93
 EXAMPLES = (50, 200, 1000)
 CHANGED = (0.02, 0.1, 0.5, 0.9, 0.98)
 DECIDED_BY = ("example", "lent text", "pair", -1.0, -0.5, 0.0, 0.5, 1.0)  # a number: the correlation of the traits
-SWAPS_BAR = 0.93
-PRECISION = "precision"
-WANTED, MET = 0.02, 1.1
+HALF_WIDTH, TOLERANCE = 0.02, 1.1
 PRECISE = (0.0, 0.005, 0.01, 0.05, 0.5, 0.95, 0.99)
 
 
 class Cell(NamedTuple):
-    """What is simulated: the share of hits (of two runs, of entries that differ), and how they come."""
+    """A simulated share of hits (of two runs, of entries that differ), and the dependence of the hits."""
 
     kind: str
     value: float
@@ -55,20 +50,15 @@ class Cell(NamedTuple):
     correlation: float
     way: str
 
-    @property
-    def truth(self) -> float:
-        """What the interval should hold."""
-        return 0.0 if self.kind == "both ways" else self.value
-
 
 class Swapped(NamedTuple):
     """A simulated set of swaps.
 
     Attributes:
-        decided_by: What decides whether a prediction changes, of :data:`DECIDED_BY`.
+        decided_by: The cause of a change, of :data:`DECIDED_BY`.
         value: The share of changes among all pairs.
-        examples: How many the data have.
-        eligible: The share of them that is changed. All may lend.
+        examples: Number of examples.
+        eligible: Share of examples that are changed. All may lend.
         draws: Lenders per example.
     """
 
@@ -86,59 +76,66 @@ class Found(NamedTuple):
     width: float
 
 
-def sizes_of(clusters: int, size: str) -> np.ndarray:
-    """Entries of each cluster: int [clusters]. Unequal ones are spread as an exponential distribution of mean 5."""
-    if size != "unequal":
-        return np.full(clusters, int(size))
-    return np.ceil(-5 * np.log1p(-(np.arange(clusters) + 0.5) / clusters)).astype(np.int64)
+def cells(kind: str) -> Iterator[Cell]:
+    """All cells of a kind; clusters of one entry, and independent entries, occur in one way only."""
+    for clusters, size in product(CLUSTERS, SIZES):
+        for correlation in CORRELATIONS if size != "1" else (0,):
+            for way, value in product(WAYS if correlation else WAYS[:1], VALUES):
+                yield Cell(kind, value, clusters, size, correlation, way)
 
 
-def drawn(cell: Cell, tries: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """How many entries of each cluster are hits, and of these how many are losses: two int [tries, clusters]."""
-    size = sizes_of(cell.clusters, cell.size)
-    shape = tries, cell.clusters
-    rate = np.full(shape, float(cell.value))
-    lost = np.full(shape, 0.5 if cell.kind == "both ways" else 0.0)
-    if cell.correlation and 0 < cell.value < 1:
-        rate = _rates(cell, cell.value, shape, rng)
-    if cell.correlation and cell.kind == "both ways":
-        lost = _rates(cell, 0.5, shape, rng)
-    hits = rng.binomial(size, rate)
-    return hits, rng.binomial(hits, lost)
+def cells_of_swaps() -> Iterator[Swapped]:
+    """All cells of swaps."""
+    for examples, eligible, draws in product(EXAMPLES, (1.0, 0.4), (1, 5)):
+        for decided_by, value in product(DECIDED_BY, CHANGED):
+            yield Swapped(decided_by, value, examples, eligible, draws)
 
 
-def _rates(cell: Cell, value: float, shape: tuple[int, int], rng: np.random.Generator) -> np.ndarray:
-    """The rate of hits of each cluster."""
+def entries(cell: Cell) -> np.ndarray:
+    """The number of entries per cluster, int [clusters]; unequal sizes follow an exponential distribution of mean 5."""
+    if cell.size != "unequal":
+        return np.full(cell.clusters, int(cell.size))
+    return np.ceil(-5 * np.log1p(-(np.arange(cell.clusters) + 0.5) / cell.clusters)).astype(np.int64)
+
+
+def rates(cell: Cell, value: float, shape: tuple[int, int], rng: np.random.Generator) -> np.ndarray:
+    """The rate of hits per cluster, float [tries, clusters]."""
+    if not cell.correlation or not 0 < value < 1:
+        return np.full(shape, float(value))
     if cell.way == "alike":
         return np.where(rng.random(shape) < cell.correlation, rng.random(shape) < value, value)
-    spread = 1 / cell.correlation - 1
-    return np.nan_to_num(rng.beta(value * spread, (1 - value) * spread, shape))
+    scale = 1 / cell.correlation - 1
+    return np.nan_to_num(rng.beta(value * scale, (1 - value) * scale, shape))
 
 
 def measured(cell: Cell, tries: int) -> Found:
     """Simulate a cell."""
     seed = [round(1000 * float(x)) for x in (cell.value, cell.correlation)]
     rng = np.random.default_rng([*seed, cell.clusters, *map(ord, cell.size + cell.way + cell.kind)])
-    hits, losses = drawn(cell, tries, rng)
-    of = sizes_of(cell.clusters, cell.size).astype(np.float64)
-    one = np.zeros(cell.clusters, dtype=np.int64)
-    ways = [np.arange(cell.clusters)]
+    size, shape = entries(cell), (tries, cell.clusters)
+    rate = rates(cell, cell.value, shape, rng)
+    losing = rates(cell, 0.5, shape, rng) if cell.kind == "both ways" else np.zeros(shape)
+    hits = rng.binomial(size, rate)
+    losses = rng.binomial(hits, losing)
+    counts, zeros, ways = size.astype(float), np.zeros(cell.clusters, dtype=np.int64), [np.arange(cell.clusters)]
     bounds = []
-    for gained, lost in zip((hits - losses).astype(np.float64), losses.astype(np.float64), strict=True):
+    for gained, lost in zip((hits - losses).astype(float), losses.astype(float), strict=True):
         if cell.kind == "share":
-            bounds.append(interval(shares(gained, of, one, ways)))
+            bounds.append(interval(shares(gained, counts, zeros, ways)))
         else:
-            bounds.append(between((gained, of), (lost, of), one, ways))
-    return _found(bounds, cell.truth)
+            bounds.append(between((gained, counts), (lost, counts), zeros, ways))
+    return found(bounds, 0.0 if cell.kind == "both ways" else cell.value)
 
 
-def _found(bounds: list[tuple[float, float]], truth: float) -> Found:
+def found(bounds: list[tuple[float, float]], truth: float) -> Found:
+    """Coverage and width of the intervals of all tries."""
     low, high = np.array(bounds).T
     return Found(float(((low <= truth + 1e-12) & (truth <= high + 1e-12)).mean()), float((high - low).mean()))
 
 
-def swaps(cell: Swapped, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def swaps(cell: Swapped, attempt: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """One data set: whether each swap changes the prediction, its example and its lender; three [swaps]."""
+    rng = np.random.default_rng([attempt, *map(ord, ",".join(map(str, cell)))])
     n = cell.examples
     base = np.repeat(rng.permutation(n)[: round(cell.eligible * n)], cell.draws)
     lender = (base + rng.integers(1, n, len(base))) % n
@@ -153,149 +150,90 @@ def swaps(cell: Swapped, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarr
     return of_example[base] + of_text[lender] < np.sqrt(2) * ndtri(cell.value), base, lender
 
 
+def over_both(hits: np.ndarray, base: np.ndarray, lender: np.ndarray) -> tuple[float, float]:
+    """The interval over examples and lenders."""
+    ones, zeros = np.ones(len(hits)), np.zeros(len(hits), dtype=np.int64)
+    return interval(shares(hits.astype(float), ones, zeros, [base, lender], are_pairs=True))
+
+
 def measured_swaps(cell: Swapped, tries: int) -> tuple[Found, Found]:
     """Simulate a cell: the interval over examples and lenders, and the interval over examples alone."""
-    name = ",".join(map(str, cell))
-    over_both, over_examples = [], []
-    for k in range(tries):
-        hits, base, lender = swaps(cell, np.random.default_rng([k, *map(ord, name)]))
-        each = hits.astype(np.float64), np.ones(len(hits)), np.zeros(len(hits), dtype=np.int64)
-        over_both.append(interval(shares(*each, [base, lender], are_pairs=True)))
-        over_examples.append(interval(shares(*each, [np.unique(base, return_inverse=True)[1]])))
-    return _found(over_both, cell.value), _found(over_examples, cell.value)
+    crossed, alone = [], []
+    for attempt in range(tries):
+        hits, base, lender = swaps(cell, attempt)
+        crossed.append(over_both(hits, base, lender))
+        examples, zeros = np.unique(base, return_inverse=True)[1], np.zeros(len(hits), dtype=np.int64)
+        alone.append(interval(shares(hits.astype(float), np.ones(len(hits)), zeros, [examples])))
+    return found(crossed, cell.value), found(alone, cell.value)
 
 
 def measured_precision(cell: Swapped, tries: int) -> tuple[Found, float, float]:
-    """Simulate a pilot and what follows: the interval, how often its half width is met, and examples changed."""
-    name = ",".join(map(str, cell))
+    """Simulate a pilot and the rest: the interval, how often its half width is met, and the mean number of examples."""
     bounds, sizes = [], []
-    for k in range(tries):
-        hits, base, lender = swaps(cell, np.random.default_rng([k, *map(ord, name)]))
-
-        def first(examples: int, columns: tuple[np.ndarray, ...] = (hits, base, lender)) -> tuple[float, float]:
-            some, *pairs = (column[: examples * cell.draws] for column in columns)
-            one = np.zeros(len(some), dtype=np.int64)
-            return interval(shares(some.astype(np.float64), np.ones(len(some)), one, pairs, are_pairs=True))
-
-        low, high = first(PILOT)
-        sizes.append(min(examples_needed((high - low) / 2, WANTED), cell.examples))
-        bounds.append(first(sizes[-1]))
-    precise = np.mean([(high - low) / 2 <= MET * WANTED for low, high in bounds])
-    return _found(bounds, cell.value), float(precise), float(np.mean(sizes))
-
-
-def print_precision(tries: int) -> None:
-    """Print the table of precision: coverage, how often it is met, and examples."""
-    print("| decided by | draws | " + " | ".join(f"{100 * p:g} %" for p in PRECISE) + " |")
-    print("|---" * (2 + len(PRECISE)) + "|")
-    for decided_by, draws in product(("example", "lent text", "pair", 0.0, 1.0), (1, 5)):
-        row = []
-        for value in PRECISE:
-            interval_found, precise, size = measured_precision(Swapped(decided_by, value, 20_000, 1.0, draws), tries)
-            row.append(f"{100 * interval_found.covered:.1f}; {100 * precise:.0f}; {size:,.0f}")
-        trait = decided_by if isinstance(decided_by, str) else f"traits, {decided_by:g}"
-        print("| " + " | ".join([trait, str(draws), *row]) + " |", flush=True)
-
-
-def cells_of_swaps() -> Iterator[Swapped]:
-    """All cells of swaps."""
-    for examples, eligible, draws in product(EXAMPLES, (1.0, 0.4), (1, 5)):
-        for decided_by, value in product(DECIDED_BY, CHANGED):
-            yield Swapped(decided_by, value, examples, eligible, draws)
+    for attempt in range(tries):
+        columns = swaps(cell, attempt)
+        low, high = over_both(*(column[: PILOT * cell.draws] for column in columns))
+        sizes.append(min(examples_needed((high - low) / 2, HALF_WIDTH), cell.examples))
+        bounds.append(over_both(*(column[: sizes[-1] * cell.draws] for column in columns)))
+    precise = np.mean([(high - low) / 2 <= TOLERANCE * HALF_WIDTH for low, high in bounds])
+    return found(bounds, cell.value), float(precise), float(np.mean(sizes))
 
 
 def is_below(covered: float, tries: int, bar: float = SWAPS_BAR) -> bool:
-    """Whether the coverage lies below a bar beyond doubt: the bar is above its 99 % interval."""
+    """Whether the coverage is significantly below a bar: the bar is above its 99 % interval."""
     return bool(binomtest(round(covered * tries), tries).proportion_ci(0.99).high < bar)
 
 
-def print_swaps(tries: int) -> None:
-    """Print the table of swaps: coverage, coverage given the lenders, and relative width."""
-    print("| examples | eligible | draws | decided by | " + " | ".join(f"{100 * p:g} %" for p in CHANGED) + " |")
-    print("|---" * (4 + len(CHANGED)) + "|")
-    low = []
-    row: list[str] = []
-    for cell in cells_of_swaps():
-        new, conditional = measured_swaps(cell, tries)
-        low += [cell] if is_below(new.covered, tries) else []
-        row.append(f"{100 * new.covered:.1f} ({100 * conditional.covered:.0f}); {new.width / conditional.width:.2f}")
-        if len(row) == len(CHANGED):
-            trait = cell.decided_by if isinstance(cell.decided_by, str) else f"traits, {cell.decided_by:g}"
-            first = f"{cell.examples:,}", f"{100 * cell.eligible:g} %", str(cell.draws), trait
-            print("| " + " | ".join([*first, *row]) + " |", flush=True)
-            row = []
-    print(f"\nbelow {100 * SWAPS_BAR:g} %: {low}")
-
-
-def cells(kind: str) -> Iterator[Cell]:
-    """All cells of a kind; of clusters of one entry, and of entries that are independent, only one way."""
-    for clusters in CLUSTERS:
-        for size in SIZES:
-            for correlation in CORRELATIONS if size != "1" else (0,):
-                for way in WAYS if correlation else WAYS[:1]:
-                    for value in VALUES:
-                        yield Cell(kind, value, clusters, size, correlation, way)
-
-
 def simulated(kind: str, tries: int) -> dict[Cell, Found]:
-    """Each cell; one that is below the bar, as 2 % of those at 95 % are by chance, is tried ten times as often."""
-    found = {}
-    for cell in cells(kind):
-        one = measured(cell, tries)
-        if one.covered < BAR:
-            again = measured(cell, 10 * tries).covered
-            print(f"{100 * one.covered:.2f} %, of ten times as many tries {100 * again:.2f} %: {cell}", flush=True)
-            one = one._replace(covered=again)
-        found[cell] = one
-    return found
+    """All cells of a kind; a cell below the bar, as 2 % of correct cells are by chance, gets ten times the tries."""
+    results = {cell: measured(cell, tries) for cell in cells(kind)}
+    low = [cell for cell, result in results.items() if result.covered < BAR]
+    return results | {cell: measured(cell, 10 * tries) for cell in low}
 
 
-def columns(kind: str) -> dict[str, tuple[float, ...]]:
-    """The values of each column; a share and what it leaves to 100 % are mirror images."""
-    if kind != "share":
-        return {f"{100 * value:g}": (value,) for value in VALUES}
-    half = [value for value in VALUES if value <= 0.5]
-    return {f"{100 * value:g} and {100 * (1 - value):g}" if value < 0.5 else "50": (value, 1 - value) for value in half}
+def of_shares(kind: str, tries: int) -> pd.DataFrame:
+    """For clusters, size and share: the least coverage, and the mean width in points."""
+    frame = pd.DataFrame([cell._asdict() | result._asdict() for cell, result in simulated(kind, tries).items()])
+    if kind == "share":  # a share and its complement are mirror images
+        frame["value"] = np.minimum(frame["value"], 1 - frame["value"]).round(3)
+    table = frame.groupby(["clusters", "size", "value"]).agg(covered=("covered", "min"), width=("width", "mean"))
+    return (100 * table).unstack()
 
 
-def rows(kind: str, found: Mapping[Cell, Found]) -> Iterator[list[str]]:
-    """A row for each number of clusters and size: for each value the least coverage and the mean width in points."""
-    for clusters in CLUSTERS:
-        for size in SIZES:
-            row = [f"{clusters:,}", size]
-            for values in columns(kind).values():
-                here = [
-                    f
-                    for cell, f in found.items()
-                    if (cell.clusters, cell.size) == (clusters, size)
-                    and any(abs(cell.value - v) < 1e-9 for v in values)
-                ]
-                least = 100 * min(f.covered for f in here)
-                row.append(f"{least:.1f}; {100 * np.mean([f.width for f in here]):.2g}")
-            yield row
+def of_swaps(tries: int) -> pd.DataFrame:
+    """For the cause and the number of draws and examples: the least coverage, and the range of relative widths."""
+    rows: list[dict[str, Any]] = []
+    for cell in cells_of_swaps():
+        crossed, alone = measured_swaps(cell, tries)
+        row = {"covered": 100 * crossed.covered, "conditional": 100 * alone.covered}
+        row |= {"width": crossed.width / alone.width, "below": is_below(crossed.covered, tries)}
+        rows.append(cell._asdict() | row)
+    groups = pd.DataFrame(rows).astype({"decided_by": str}).groupby(["decided_by", "draws", "examples"])
+    lows = {name: (name, "min") for name in ("covered", "conditional")}
+    return groups.agg(**lows, narrowest=("width", "min"), widest=("width", "max"), below=("below", "sum"))
 
 
-TABLES = {SWAPS: print_swaps, PRECISION: print_precision}
+def of_precision(tries: int) -> pd.DataFrame:
+    """For the cause, the number of draws and the share: coverage, how often the half width is met, and examples."""
+    rows: list[dict[str, Any]] = []
+    for decided_by, draws, value in product(("example", "lent text", "pair", 0.0, 1.0), (1, 5), PRECISE):
+        result, precise, size = measured_precision(Swapped(decided_by, value, 20_000, 1.0, draws), tries)
+        columns = {"covered": 100 * result.covered, "met": 100 * precise, "examples": size}
+        rows.append({"decided_by": str(decided_by), "draws": draws, "value": value} | columns)
+    return pd.DataFrame(rows).set_index(["decided_by", "draws", "value"])
 
 
 def main() -> None:
     """Print a table for each kind."""
-    parser = ArgumentParser("python -m benchmarks.intervals", description=__doc__.partition("\n\n")[2])
-    parser.add_argument("--tries", type=int, default=2000, help="of each cell")
-    parser.add_argument("--kinds", nargs="+", choices=(*KINDS, *TABLES), default=[*KINDS, *TABLES])
-    chosen = parser.parse_args()
-    for kind in chosen.kinds:
-        print(f"\n{kind}\n", flush=True)
-        if kind in TABLES:
-            TABLES[kind](chosen.tries)
-            continue
-        found = simulated(kind, chosen.tries)
-        lowest = min(found, key=lambda cell: found[cell].covered)
-        print(f"least: {100 * found[lowest].covered:.2f} %, {lowest}\n")
-        print("| clusters | size | " + " | ".join(columns(kind)) + " |")
-        print("|---" * (2 + len(columns(kind))) + "|")
-        for row in rows(kind, found):
-            print("| " + " | ".join(row) + " |", flush=True)
+    parser = ArgumentParser("python -m benchmarks.intervals")
+    parser.add_argument("--tries", type=int, default=2000, help="tries per cell")
+    kinds = (*KINDS, "swaps", "precision")
+    parser.add_argument("--kinds", nargs="+", choices=kinds, default=kinds)
+    options = parser.parse_args()
+    tables = {"swaps": of_swaps, "precision": of_precision}
+    for kind in options.kinds:
+        table = tables[kind](options.tries) if kind in tables else of_shares(kind, options.tries)
+        print(f"\n{kind}\n\n{table.to_string(float_format='{:,.2f}'.format)}", flush=True)
 
 
 if __name__ == "__main__":

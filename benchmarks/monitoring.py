@@ -1,60 +1,50 @@
-"""What watching attentiveness adds to an epoch of training: by a cost model for full MNLI, and measured on a subset.
+"""The cost of measuring attentiveness in each epoch of training: a cost model for full MNLI, and a subset.
 
 python -m benchmarks.monitoring --data DIR/mnli --examples 1000
 
-The rates of this machine (training, evaluation of real pairs and of counterfactuals, what an evaluation costs beside
-its forwards) are measured, and go into the model. "With" is what train.py does after each epoch: k draws for at most
-2,000 eligible pairs. "Without" is the same without the test. Both validate, with the null control of 512 pairs.
+The rates of this machine (training, evaluation of real pairs and of counterfactuals) are measured, and enter the model.
+"with" is what train.py does after each epoch: k draws for at most 2,000 eligible pairs. "without" is the same without
+the test. Both validate, with the null control of 512 pairs.
 """
 
 import argparse
 import time
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 from pytorch_lightning import LightningModule, Trainer
 
 from benchmarks import harness
-from benchmarks.harness import (
-    Count,
-    Spread,
-    arguments,
-    interleave,
-    machine_line,
-    parse,
-    quiet,
-    ratio,
-    save,
-    table,
-    verdict,
-)
+from benchmarks.harness import Count
 from heedful.callbacks import Accuracy, Attentiveness, Evaluation
 from heedful.records.rows import BASE, select, strings
 
-TRAIN, VALIDATION, MOST, NULL = 392_702, 9_815, 2000, 512  # pairs of full MNLI; the bounds of train.py
+TRAIN, VALIDATION, LIMIT, NULL = 392_702, 9_815, 2000, 512  # pairs of full MNLI; the limits of train.py
 TARGETS = {"as train.py": 0.4, "all eligible": 1.5}  # % of an epoch, at most
 
 
 class Watch(harness.Clock):
-    """Times the parts of an epoch; stands before the engine. The whole includes validation."""
+    """The seconds of training alone: ``seconds`` of the epoch include validation."""
 
     def on_train_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        self.epoch = time.perf_counter()
+        self.epoch_start = time.perf_counter()
 
     def on_validation_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        self.training = time.perf_counter() - self.epoch
-        self.validation = time.perf_counter()
+        super().on_validation_start(trainer, pl_module)
+        self.training = self.validation_start - self.epoch_start
 
 
-@dataclass
-class Epoch:
-    """One epoch: seconds of all, of training, of base predictions, and of what follows; what was predicted, and how
-    many changed examples had the prediction of another one."""
+class Epoch(NamedTuple):
+    """One epoch: seconds of all, of training, of base predictions, and after them; and counts.
 
-    whole: float
+    Attributes:
+        predicted: Changed examples and null controls that the network predicted.
+        identical: Changed examples that were predicted before.
+        q: Share of predictions other than the default label.
+    """
+
+    seconds: float
     training: float
     base: float
     after: float
@@ -67,49 +57,39 @@ class Subset:
     """Real epochs over a subset, each from the same weights."""
 
     def __init__(self, options: argparse.Namespace) -> None:
-        self.draws, self.most = options.draws, options.max_examples
-        self.data = harness.mnli(
-            options.data,
-            max_train=options.examples,
-            max_validation=options.validation_examples,
-            batch_size=options.batch_size,
-        )
+        self.options = options
+        sizes = {"max_train": options.examples, "max_validation": options.validation_examples}
+        self.data = harness.mnli(options.data, batch_size=options.batch_size, **sizes)
         self.data.setup("fit")
-        folder = harness.exported(options.checkpoint) if options.checkpoint else options.model
-        self.module = harness.ready(harness.encoder(folder), self.data)
+        self.module = harness.encoder(options.model, self.data)
         self.weights = {name: value.clone() for name, value in self.module.state_dict().items()}
         for examples in (self.data.train_examples, self.data.pool):
-            self.module.processor.lengths(examples)
+            self.module.processor.lengths(examples)  # tokenises
 
     def epoch(self, watched: bool) -> Epoch:
         """Train an epoch and validate, with or without the test."""
         self.module.load_state_dict(self.weights)
         evaluations: list[Evaluation] = [Accuracy(NULL)]
         if watched:
-            evaluations.append(Attentiveness(self.draws, self.most))
+            evaluations.append(Attentiveness(self.options.draws, self.options.max_examples))
         watch, behind = Watch(), harness.Clock()
+        settings = harness.trainer_settings(self.options) | {"limit_val_batches": 1.0}
         with Count(self.module.network) as count:
-            engine, whole = harness.train(
-                self.module, self.data, [*evaluations, watch], [behind], limit_val_batches=1.0
-            )
-        rows = engine.rows["accuracy"][0]
-        q = float(np.mean(strings(select(rows, intervention=BASE), "y") != self.data.default_label))
-        predicted = count.forwards - len(self.data.train_examples) - len(self.data.pool)
-        base, after = watch.passed - watch.validation, behind.passed - watch.passed
-        identical = engine.content["counts"].get("attentiveness/identical", 0)
-        return Epoch(whole, watch.training, base, after, predicted, identical, q)
+            engine, seconds = harness.train(self.module, self.data, [*evaluations, watch], [behind], **settings)
+        answers = strings(select(engine.rows["accuracy"][0], intervention=BASE), "y")
+        return Epoch(
+            seconds=seconds,
+            training=watch.training,
+            base=watch.validation_end - watch.validation_start,
+            after=behind.validation_end - watch.validation_end,
+            predicted=count.forwards - len(self.data.train_examples) - len(self.data.pool),
+            identical=engine.content["counts"].get("attentiveness/identical", 0),
+            q=float(np.mean(answers != self.data.default_label)),
+        )
 
 
-@dataclass(frozen=True)
-class Rates:
-    """What was measured here.
-
-    Attributes:
-        training: Pairs a second in training.
-        base: Pairs a second in validation.
-        changed: Counterfactuals and null controls a second, all overheads included.
-        q: Share of predictions other than the default label.
-    """
+class Rates(NamedTuple):
+    """Pairs a second in training, in validation, and as counterfactuals, all overheads included; and q."""
 
     training: float
     base: float
@@ -117,85 +97,78 @@ class Rates:
     q: float
 
 
-def rates(subset: Subset, without: list[Epoch], watched: list[Epoch]) -> Rates:
-    """Medians over epochs; what surrounds the counterfactuals (rows, metrics) is in their rate."""
-    n, m = len(subset.data.train_examples), len(subset.data.pool)
-    every = [*without, *watched]
+def rates(n: int, m: int, without: Sequence[Epoch], watched: Sequence[Epoch]) -> Rates:
+    """Medians over epochs of n pairs to train and m to validate on."""
+    epochs = [*without, *watched]
     return Rates(
-        training=n / Spread.of([e.training for e in every]).median,
-        base=m / Spread.of([e.base for e in every]).median,
-        changed=Spread.of([e.predicted / e.after for e in watched]).median,
-        q=Spread.of([e.q for e in every]).median,
+        training=float(np.median([n / e.training for e in epochs])),
+        base=float(np.median([m / e.base for e in epochs])),
+        changed=float(np.median([e.predicted / e.after for e in watched])),
+        q=float(np.median([e.q for e in epochs])),
     )
 
 
-def model(found: Rates, draws: int, most: int | None, full: tuple[int, int] = (TRAIN, VALIDATION)) -> dict[str, float]:
-    """Seconds of an epoch of full MNLI.
+def model(
+    measured: Rates, draws: int, limit: int | None, sizes: tuple[int, int] = (TRAIN, VALIDATION)
+) -> dict[str, float]:
+    """Seconds of an epoch.
 
     Args:
-        found: The rates.
+        measured: The rates.
         draws: Counterfactuals of an example (k).
-        most: At most this many eligible examples get them; None for all.
-        full: Pairs to train and to validate on.
+        limit: Maximum number of eligible examples that are changed; None for all.
+        sizes: Pairs to train and to validate on.
     """
-    n, m = full
-    eligible = found.q * m if most is None else min(most, found.q * m)
+    n, m = sizes
+    eligible = measured.q * m if limit is None else min(limit, measured.q * m)
     seconds = {
-        "training": n / found.training,
-        "validation": m / found.base + min(NULL, m) / found.changed,
-        "test": draws * eligible / found.changed,
+        "training": n / measured.training,
+        "validation": m / measured.base + min(NULL, m) / measured.changed,
+        "test": draws * eligible / measured.changed,
         "forwards": draws * eligible,
     }
-    seconds["overhead"] = 100 * seconds["test"] / (seconds["training"] + seconds["validation"])
-    return seconds
+    return seconds | {"overhead": 100 * seconds["test"] / (seconds["training"] + seconds["validation"])}
 
 
-def report(found: Rates, modelled: dict[str, dict[str, float]], real: dict[str, Any]) -> None:
-    """Print rates, the model, and what was seen."""
-    rows = [["", "pairs/s"], ["training", f"{found.training:,.1f}"], ["base predictions", f"{found.base:,.1f}"]]
-    print(table("Rates here", [*rows, ["counterfactuals", f"{found.changed:,.1f}"]]))
+def report(measured: Rates, modelled: Mapping[str, Mapping[str, float]]) -> None:
+    """Print the rates and the model."""
+    rates = [[name, f"{rate:,.1f}"] for name, rate in measured._asdict().items() if name != "q"]
+    print(harness.table("Rates of this machine", [["", "pairs/s"], *rates]))
     rows = [["", "training, s", "validation, s", "forwards", "test, s", "overhead"]]
     for name, v in modelled.items():
         seconds = [f"{v[key]:,.0f}" for key in ("training", "validation", "forwards", "test")]
         rows.append([name, *seconds, f"{v['overhead']:.2f} %"])
-    print(table(f"An epoch of full MNLI, {TRAIN:,} pairs, by the cost model", rows))
-    for name, most in TARGETS.items():
-        print(verdict(f"Overhead {name}, %", modelled[name]["overhead"], most, at_least=False))
-    print(
-        f"\nMeasured on {real['pairs']:,} pairs to train and {real['validation']:,} to validate on: an epoch with the"
-    )
-    print(f"test took {real['ratio'].text()} times one without; the model says {real['modelled']:.2f}.")
+    print(harness.table(f"An epoch of full MNLI, {TRAIN:,} pairs, by the cost model", rows))
+    for name, target in TARGETS.items():
+        print(harness.verdict(f"Overhead {name}, %", modelled[name]["overhead"], target, at_least=False))
 
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
-    parser = arguments(__doc__.splitlines()[0], examples=1000)
-    parser.add_argument("--checkpoint", help="weights to train on from, for a real share of predictions")
+    parser = harness.arguments(__doc__)
     parser.add_argument("--validation-examples", type=int, default=500, help="pairs of the subset to validate on")
-    parser.add_argument("--max-examples", type=int, default=MOST, help="eligible pairs that are changed in an epoch")
+    parser.add_argument("--max-examples", type=int, default=LIMIT, help="eligible pairs that are changed in an epoch")
     parser.add_argument("--draws", type=int, default=5, help="counterfactuals of an example (k)")
-    parser.add_argument("--batch-size", type=int, default=32, help="in training")
-    options = parse(parser, argv)
-    with quiet():
+    parser.add_argument("--batch-size", type=int, default=32, help="batch size in training")
+    options = harness.parse(parser, argv)
+    with harness.quiet():
         subset = Subset(options)
-        runs = interleave({"without": lambda: subset.epoch(False), "with": lambda: subset.epoch(True)}, options.repeats)
-    found, most = rates(subset, runs["without"], runs["with"]), options.max_examples
+        variants = {"without": lambda: subset.epoch(False), "with": lambda: subset.epoch(True)}
+        runs = harness.interleave(variants, options.repeats)
     sizes = len(subset.data.train_examples), len(subset.data.pool)
-    small = model(found, options.draws, most, sizes)
-    real = {
-        "pairs": sizes[0],
-        "validation": sizes[1],
-        "ratio": ratio([e.whole for e in runs["with"]], [e.whole for e in runs["without"]]),
-        "modelled": 1 + small["overhead"] / 100,
-    }
-    modelled = {"as train.py": model(found, options.draws, most), "all eligible": model(found, options.draws, None)}
-    print(machine_line())
-    print(
-        f"k = {options.draws} draws, q = {found.q:.3f}; batches of {options.batch_size}; "
-        f"{torch.get_num_threads()} threads, fp32.\n"
-    )
-    report(found, modelled, real)
-    epochs = {name: [asdict(e) for e in each] for name, each in runs.items()}
-    return save(options, {"rates": asdict(found), "model": modelled, "measured": real, "epochs": epochs})
+    measured = rates(*sizes, runs["without"], runs["with"])
+    limits = {"as train.py": options.max_examples, "all eligible": None}
+    modelled = {name: model(measured, options.draws, limit) for name, limit in limits.items()}
+    times = harness.ratio([e.seconds for e in runs["with"]], [e.seconds for e in runs["without"]])
+    expected = 1 + model(measured, options.draws, options.max_examples, sizes)["overhead"] / 100
+    print(harness.machine_line())
+    print(f"k = {options.draws} draws, q = {measured.q:.3f}; batches of {options.batch_size}.\n")
+    report(measured, modelled)
+    print(f"\nMeasured on {sizes[0]:,} pairs to train and {sizes[1]:,} to validate on: an epoch with the test took")
+    print(f"{harness.text(times)} times as long as one without; the model predicts {expected:.2f}.")
+    subset_figures = {"pairs": sizes[0], "validation": sizes[1], "ratio": times, "modelled": expected}
+    epochs = {name: [e._asdict() for e in each] for name, each in runs.items()}
+    result = {"rates": measured._asdict(), "model": modelled, "measured": subset_figures, "epochs": epochs}
+    return harness.save(options, result)
 
 
 if __name__ == "__main__":

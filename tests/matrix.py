@@ -19,7 +19,6 @@ import hashlib
 import json
 import os
 import re
-import resource
 import shlex
 import shutil
 import subprocess
@@ -241,6 +240,8 @@ def run(out: Path, root: Path, only: Sequence[str], jobs: int) -> int:
         runners = [Runner(root.resolve(), Path(folder), url) for _ in range(jobs)]
         runners[0].require_root()
         list(pool.map(some, runners))
+    import resource  # of POSIX
+
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     print(f"{len(only)} cases in {time.monotonic() - begin:.0f} s, {used.ru_utime + used.ru_stime:.0f} s of processors")
     if failed:

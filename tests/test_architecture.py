@@ -83,6 +83,9 @@ def tracked(*patterns: str) -> list[Path]:
     return [path for path in paths if path.is_file() and not path.is_relative_to(ROOT / "tests" / "frozen")]
 
 
+@pytest.mark.skipif(
+    not (PACKAGE / "callbacks").is_symlink(), reason="git made no links: heedful/rooms.py replaces them"
+)
 def test_four_links_lead_to_the_folders_of_the_top_level():
     assert {path.name: os.readlink(path) for path in PACKAGE.iterdir() if path.is_symlink()} == {
         name: f"../{name}" for name in LINKED

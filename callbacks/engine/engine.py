@@ -25,7 +25,7 @@ from heedful.lightning_modules.outputs import Outputs
 from heedful.lightning_modules.predictor import Predictor
 from heedful.lightning_modules.predictor_module import predictor_of
 from heedful.lightning_modules.pretrained.weights import different, weights_hash
-from heedful.metrics.metric import Numbers
+from heedful.metrics.number import Numbers
 from heedful.metrics.statistics.draws import FEW_EXAMPLES
 from heedful.records import Composed, HeedfulError, Measurement, RunError, SettingError, stopping
 

@@ -25,7 +25,7 @@ from heedful.datamodules.base.splits import limited
 from heedful.interventions import Intervention, manifest_hash
 from heedful.lightning_modules.predictor import Predictor
 from heedful.metrics import METRICS
-from heedful.metrics.metric import Numbers
+from heedful.metrics.number import Numbers
 from heedful.records import NO_LABEL, Composed, Measurement
 from heedful.records import rows as r
 from heedful.reports.results import Evaluated, score

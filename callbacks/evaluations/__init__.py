@@ -49,8 +49,8 @@ def register(kind: type[Evaluation]) -> None:
 
 def shown_evaluations(evaluating: bool) -> list[type[Evaluation]]:
     """The evaluations that have settings; evaluations of training come first."""
-    shown = [kind for kind in EVALUATIONS.values() if kind.has_settings and (kind.in_training or evaluating)]
-    return sorted(shown, key=lambda kind: not kind.in_training)
+    with_settings = [kind for kind in EVALUATIONS.values() if kind.has_settings and (kind.in_training or evaluating)]
+    return sorted(with_settings, key=lambda kind: not kind.in_training)
 
 
 def chosen(names: Sequence[str] | None, available: Collection[str]) -> list[str] | None:

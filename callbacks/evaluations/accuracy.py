@@ -1,18 +1,18 @@
-"""Accuracy and its counterpart for answers in a text, and the null control: how much of any change is numeric noise."""
+"""Accuracy, its counterpart for answers in a text, and the null control, which measures numeric noise."""
 
 from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting
 from heedful.interventions import Null
 from heedful.metrics import METRICS
-from heedful.metrics.accuracy import ASKED
+from heedful.metrics.accuracy import NullControl
 from heedful.records import CLASSIFICATION, SOFT, SPAN, TEXT, TaskKind
 
 
 class Accuracy(Evaluation):
-    """Accuracy of the base predictions, with the null control; of soft labels, what the predictions are worth.
+    """Accuracy of the base predictions, or their mean score for soft labels, with the null control.
 
     Args:
-        max_null: How many examples the null control repeats in training; evaluate.py repeats all, and
-            of those that a server is asked about a sample.
+        max_null: Number of examples that the null control repeats in training; evaluate.py repeats all,
+            or a sample of those that a server answers.
     """
 
     metric = METRICS["accuracy"]
@@ -28,16 +28,16 @@ class Accuracy(Evaluation):
         if data.task.kind not in self.kinds:
             return Nothing()
         null = Null(limit=self.max_null if setting.monitoring else setting.capabilities.repeats)
-        asked = {} if setting.capabilities.repeats is None else {ASKED: True}
-        return Plan(data.pool, [null], asked, data.counts.hopeless)
+        settings = NullControl(asked=setting.capabilities.repeats is not None)
+        return Plan(data.pool, [null], settings, data.counts.hopeless)
 
 
 class Answers(Accuracy):
     """Exact match and F1 of the base predictions, as SQuAD 2.0 defines them; the counterpart of accuracy for spans.
 
     Args:
-        max_null: How many examples the null control repeats in training; evaluate.py repeats all, and
-            of those that a server is asked about a sample.
+        max_null: Number of examples that the null control repeats in training; evaluate.py repeats all,
+            or a sample of those that a server answers.
     """
 
     metric = METRICS["answers"]

@@ -11,26 +11,27 @@ import pyarrow.compute as pc
 from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting, require_number
 from heedful.interventions import Swap
 from heedful.metrics import METRICS
-from heedful.metrics.attentiveness import headline_of, parts_of, score
-from heedful.metrics.hits import eligible, hits
+from heedful.metrics.attentiveness import headline_of, numbers, parts_of
+from heedful.metrics.hits import SwapSettings, eligible, hits
+from heedful.metrics.number import measured
 from heedful.metrics.one_text import OneText
 from heedful.records import Context, SettingError
 from heedful.records.messages import inform
 from heedful.records.rows import BASE, MOST_DRAWS, SPLIT, where
 
 PILOT, MORE = 300, 1.1  # examples that are changed first, and how many times what their interval says is changed then
-ENOUGH = 1.1  # a half width of so many times what was wanted is near it
+ENOUGH = 1.1  # half widths up to this factor are accepted as the wanted precision
 
 
 class Attentiveness(Evaluation):
-    """Attentiveness to each part that the data set swaps (``--data.swap``), and what another's distractor changes.
+    """Attentiveness to the parts that the data set swaps (``--data.swap``), and the effect of other distractors.
 
     Args:
         draws: Counterfactuals for each example (the paper's k); by default 5, and 1 in each epoch of training.
         max_examples: In each epoch of training, at most this many examples are changed; None for all. evaluate.py
-            takes all, or what ``precision`` needs.
+            takes all, or as many as ``precision`` needs.
         precision: The half width of an interval that is precise enough, such as 0.02. 300 random examples are changed
-            first, and their interval says how many are needed. By default all are changed.
+            first, and their interval gives the number needed. By default all are changed.
     """
 
     metric = METRICS["attentiveness"]
@@ -58,9 +59,8 @@ class Attentiveness(Evaluation):
         swap = partial(Swap, draws=draws, limit=limit, within=within)
         swaps = [swap(part, data.default_label) for part in data.swap]
         swaps += [swap(part, None, expectation="stay") for part in data.distractors]
-        distractors = {"distractors": list(data.distractors)} if data.distractors else {}
         most = [replace(swap, limit=None) for swap in swaps] if is_pilot else ()
-        return Plan(data.pool, swaps, {"swap": list(data.swap), **distractors}, most=most)
+        return Plan(data.pool, swaps, SwapSettings(tuple(data.swap), tuple(data.distractors)), most=most)
 
     def second_stage(self, plan: Plan, rows: pa.Table, context: Context) -> list[Swap] | None:
         """As many more examples as the intervals of the pilot say that ``precision`` needs."""
@@ -72,8 +72,8 @@ class Attentiveness(Evaluation):
 
     def _half_widths(self, rows: pa.Table, context: Context) -> dict[str, float]:
         """Part to half the width of its interval, for parts with an interval."""
-        numbers = score(rows, context)
-        intervals = {part: numbers[headline_of(part, context)].ci95 for part in parts_of(context)}
+        by_name = measured(numbers(rows, context))
+        intervals = {part: by_name[headline_of(part, context)].ci95 for part in parts_of(context)}
         return {part: (ends[1] - ends[0]) / 2 for part, ends in intervals.items() if ends}
 
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
@@ -83,7 +83,7 @@ class Attentiveness(Evaluation):
             part = swap.part
             base = where(rows, intervention=BASE) & eligible(rows, part, context)
             lenders = pool.partners(swap.parts, swap.within)
-            swapped = rows["uid"].filter(pa.array(hits(rows, part, context).asked & where(rows, draw=0)))
+            swapped = rows["uid"].filter(pa.array(hits(rows, part, context).base_answered & where(rows, draw=0)))
             positions = pc.index_in(swapped, value_set=pool.uids).to_numpy()
             candidates = int(lenders.counts[positions].sum())
             counts[part] = {

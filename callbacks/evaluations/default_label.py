@@ -8,6 +8,7 @@ import pyarrow as pa
 from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting, require_number
 from heedful.interventions import Families, Null, PredictedAs, Siblings, Swap
 from heedful.metrics import METRICS
+from heedful.metrics.default_label import DefaultLabelSettings
 from heedful.records import Context
 from heedful.records.rows import MOST_DRAWS, SPLIT, runs, where
 
@@ -15,11 +16,11 @@ from heedful.records.rows import MOST_DRAWS, SPLIT, runs, where
 class DefaultLabel(Evaluation):
     """Predictions of the default label, which the attentiveness test leaves out.
 
-    It runs where ``--evaluations`` names it. The swaps are those of the attentiveness test; siblings are examples with
-    the same content in the swapped part and another label.
+    It runs where ``--evaluations`` names it. The swaps are the same as in the attentiveness test; siblings are examples
+    with the same content in the swapped part and another label.
 
     Args:
-        draws: Counterfactuals for each example, and at most so many siblings.
+        draws: Counterfactuals per example, and the largest number of siblings.
     """
 
     metric = METRICS["default_label"]
@@ -41,15 +42,19 @@ class DefaultLabel(Evaluation):
         related = {part: Families(data.pool, part, label, within, data.task.kind) for part in parts}
         counts = {f"{part}/with_sibling": families.count() for part, families in related.items()}
         related = {part: families for part, families in related.items() if counts[f"{part}/with_sibling"]}
-        plans += [PredictedAs(label, Siblings(part, of, self.draws), "change") for part, of in related.items()]
+        plans += [
+            PredictedAs(label, Siblings(part, siblings, self.draws), "change") for part, siblings in related.items()
+        ]
         siblings = {part: "+".join(families.others) for part, families in related.items()}
-        return Plan(data.pool, plans, {"swap": list(data.swap), "siblings": siblings}, counts)
+        settings = DefaultLabelSettings(tuple(data.swap), siblings)
+        return Plan(data.pool, plans, settings, counts)
 
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
         example = runs(rows, "uid")
-        changed = [(part, "swap", part) for part in context.own["swap"]]
-        changed += [(part, "sibling", others) for part, others in context.own["siblings"].items()]
+        settings = DefaultLabelSettings.from_context(context)
+        changed = [(part, "swap", part) for part in settings.swap]
+        changed += [(part, "sibling", replaced) for part, replaced in settings.siblings.items()]
         return {
-            f"{part}/{name}": len(np.unique(example[where(rows, intervention=name, part=of)]))
-            for part, name, of in changed
+            f"{part}/{name}": len(np.unique(example[where(rows, intervention=name, part=changed_part)]))
+            for part, name, changed_part in changed
         }

@@ -3,10 +3,11 @@
 from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting
 from heedful.interventions import KeepPart
 from heedful.metrics import METRICS
+from heedful.metrics.naive_partial import NaivePartialSettings
 
 
 class NaivePartial(Evaluation):
-    """Agreement of the predictions on each part alone with those on the whole input (CAT, §3.2).
+    """Agreement of the predictions on single parts with predictions on the whole input (CAT, §3.2).
 
     It runs where ``--evaluations`` names it: the paper shows why it is no measure of attentiveness.
     """
@@ -20,4 +21,4 @@ class NaivePartial(Evaluation):
             return Nothing()
         parts = data.task.parts
         interventions = [KeepPart(side, tuple(p for p in parts if p not in side.split("+"))) for side in data.sides]
-        return Plan(data.pool, interventions, {"sides": list(data.sides)})
+        return Plan(data.pool, interventions, NaivePartialSettings(tuple(data.sides)))

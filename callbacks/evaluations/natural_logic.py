@@ -5,19 +5,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from heedful.callbacks.engine.evaluation import (
-    PROBABILITIES,
-    Evaluation,
-    Nothing,
-    Plan,
-    Setting,
-    fitted,
-    require_entailment,
-    require_number,
-)
+from heedful.callbacks.engine.evaluation import PROBABILITIES, Evaluation, Nothing, Plan, Setting, require_number
+from heedful.callbacks.evaluations.pools import fitted, require_entailment
 from heedful.datamodules.loaders.natural_logic import has_split, load_natural_logic
 from heedful.interventions import Design, counterparts
 from heedful.metrics import METRICS
+from heedful.metrics.natural_logic.causal_effects import NaturalLogicSettings
 from heedful.metrics.natural_logic.entailment import disagreements
 from heedful.records import BATCH, Context, inform
 from heedful.records.rows import runs, where
@@ -26,18 +19,18 @@ NAME, SEEDS = "nlixy", 400
 
 
 class NaturalLogic(Evaluation):
-    """Total and direct causal effects of contexts and of inserted words, of any model that knows entailment.
+    """Total and direct causal effects of contexts and of inserted words, for models that know entailment.
 
     Args:
         path: Folder of NLI-XY; by default that of --data nlixy, if it has the split. Else nothing is measured.
-        split: Which split of it to compose examples of.
-        seeds: Seed examples of each intervention set, each with all of its matches (the paper's 400).
+        split: The split of NLI-XY to compose examples of.
+        seeds: Seed examples per intervention set, each with all of its matches (the paper's 400).
         paired: Give the sets of TCE and DCE the same seeds.
     """
 
     metric = METRICS["natural_logic"]
     in_training = True
-    own = True
+    brings_examples = True
 
     def __init__(self, path: str | None = None, split: str = "test", seeds: int = SEEDS, paired: bool = False) -> None:
         require_number("natural_logic.seeds", seeds)
@@ -75,10 +68,10 @@ class NaturalLogic(Evaluation):
         examples = load_natural_logic(path, split=self.split, flags=flags)
         design = Design(examples)
         sets = counterparts(design, self.seeds, data.seed, self.paired)
-        return Plan(fitted(examples, data), sets, {"data": NAME}, {"split": self.split, **design.left_out})
+        return Plan(fitted(examples, data), sets, NaturalLogicSettings(NAME), {"split": self.split, **design.left_out})
 
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
-        """Count what each set holds and what was left out; ``sha256`` identifies the pairs of a set."""
+        """Count the pairs and seeds per set and what was left out; ``sha256`` identifies the pairs of a set."""
         counts: dict[str, Any] = {"rules_disagree": disagreements(rows, context.labels)}
         for one_set in plan.interventions:
             pairs = where(rows, intervention=one_set.name)

@@ -1,13 +1,14 @@
 """Accuracy in two classes, entailment or not, on several data sets at once."""
 
-from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting, fitted, require_entailment
+from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting
+from heedful.callbacks.evaluations.pools import fitted, require_entailment
 from heedful.datamodules.base.pairs import Pairs
 from heedful.metrics import METRICS
 from heedful.records import DataError, Examples, HeedfulError, SettingError
 
 
 class TwoClass(Evaluation):
-    """Accuracy on benchmarks of natural language inference, beside the data that are evaluated.
+    """Accuracy on benchmarks of natural language inference, in addition to the evaluated data.
 
     The labels of a model and of a data set need not be the same: all but entailment are one class.
 
@@ -16,7 +17,7 @@ class TwoClass(Evaluation):
     """
 
     metric = METRICS["two_class"]
-    own = True
+    brings_examples = True
 
     def __init__(self, benchmarks: dict[str, str | None] | None = None) -> None:
         self.benchmarks = benchmarks or {}
@@ -39,7 +40,7 @@ class TwoClass(Evaluation):
                 )
             if modules.setdefault(module.name, module) is not module:
                 raise SettingError(
-                    f"{flag}: another one is called {module.name} in its YAML as well. Rename one of the two."
+                    f"{flag}: two benchmarks are called {module.name} in their YAML. Rename one of them."
                 )
         require_entailment(setting.data.task.labels, "two_class.benchmarks with this model")
         return Plan(Examples.concatenate([fitted(module.pool, setting.data) for module in modules.values()]))

@@ -111,7 +111,7 @@ def prepare(config: Config) -> Plan:
     without_settings = [kind for name, kind in EVALUATIONS.items() if not kind.has_settings and name not in configured]
     evaluations = [*(kind() for kind in without_settings), *objects.evaluations]
     only = chosen(settings.evaluations, {evaluation.name for evaluation in evaluations})
-    needs_data = only is None or any(not item.own for item in evaluations if item.name in only)
+    needs_data = only is None or any(not item.brings_examples for item in evaluations if item.name in only)
     data = _bound_data(config, objects, "" if needs_data else "-".join(only or ()))
     model = objects.model
     prompts = prompts_of(objects.group if config.evaluating else None, model, data)

@@ -4,6 +4,7 @@ from heedful.metrics import accuracy, attentiveness, default_label, naive_partia
 from heedful.metrics.attributions import metric as attributions
 from heedful.metrics.metric import Metric
 from heedful.metrics.natural_logic import causal_effects, two_class
+from heedful.metrics.number import Curve, Number, Settings
 from heedful.metrics.tables import challenge, counterfactual_tables, evidence, transitions
 from heedful.records import SettingError
 
@@ -14,14 +15,14 @@ METRICS: dict[str, Metric] = {module.METRIC.name: module.METRIC for module in MO
 
 
 def register(metric: Metric) -> None:
-    """Make one more metric known: to evaluations, whose rows it is made of, to reports and to ``rescore``.
+    """Register a metric for evaluations, reports and ``rescore``.
 
     Raises:
-        HeedfulError: There is one of its name.
+        HeedfulError: A metric has this name already.
     """
     if metric.name in METRICS:
         raise SettingError(f"There is a metric {metric.name!r} already. Give yours another name.")
     METRICS[metric.name] = metric
 
 
-__all__ = ["METRICS", "Metric", "register"]
+__all__ = ["METRICS", "Curve", "Metric", "Number", "Settings", "register"]

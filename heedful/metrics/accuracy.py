@@ -1,237 +1,189 @@
 """Accuracy over base rows, and the noise floor over the rows of the null control."""
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from types import MappingProxyType
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from heedful.metrics.answers import Worth
+from heedful.metrics.answers import Scores
 from heedful.metrics.label_scores import label_scores
-from heedful.metrics.metric import Metric, Numbers, lines
+from heedful.metrics.metric import Metric
+from heedful.metrics.number import Curve, Number, Settings
 from heedful.metrics.slices import STATISTICS, slice_of_label, slices_of
 from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
 from heedful.metrics.statistics.shares import share
-from heedful.records import (
-    CLASSIFICATION,
-    MANY,
-    NO_LABEL,
-    Chart,
-    Context,
-    Line,
-    Measurement,
-    MetricName,
-    Shown,
-    TaskKind,
-)
+from heedful.records import MANY, NO_LABEL, Context, Measurement, MetricName
 from heedful.records.rows import BASE, GROUP, SPLIT, cluster_of, probabilities, same, select, where
 
-CONSTANT = "constant_predictions"  # flags the accuracy of a model that always says the same
+CONSTANT = "constant_predictions"  # flags the accuracy of a model with one answer to all examples
 SMALLEST = float(np.finfo(np.float32).tiny)
-ASKED = "asked"  # in the context where a server is asked
-ALONE = "alone"  # in the context where padded examples are predicted otherwise alone: how many
+ALONE = "alone"  # name of a setting
 ON_BATCH, ON_TIME = "predictions_depend_on_batch", "answers_differ"  # flags of the null control
+NOBODY = "no example was predicted"
 
 
-def accuracy(rows: pa.Table, data: str, seed: int = 0, kind: TaskKind = CLASSIFICATION) -> Numbers:
-    """Share of base predictions that are gold, and that of the best single answer; where answers are worth something
-    between, the mean worth (Goyal et al. 2017, VQA 2.0).
+@dataclass(frozen=True)
+class NullControl(Settings):
+    """Settings of the null control.
 
-    An answer that is none is wrong. Clusters of intervals are what examples share (``group``), or else examples.
-
-    Args:
-        rows: Rows; the base rows among them count.
-        data: Name of the data set, for the metric names.
-        seed: Keys the test of :func:`~heedful.metrics.answers.majority_flags`.
-        kind: Of the task.
-
-    Returns:
-        ``accuracy/<data>``; ``accuracy/<data>/majority``; and, where one label is right, ``accuracy/<data>/<label>``
-        (recall) for each gold label (:func:`~heedful.metrics.slices.slice_of_label`), if they are at most
-        :data:`~heedful.records.MANY`.
+    Attributes:
+        asked: Whether a server answers, whose batches are unknown.
+        alone: Number of padded examples with another prediction when predicted alone.
     """
-    worth = Worth.of_rows(rows, kind)
-    result = _of_all(worth, data, seed)
-    if not kind.exclusive:
-        return result
-    labels = Counter(worth.golds)
-    for label in sorted(labels) if len(labels) <= MANY else ():
-        here = worth.golds == label
-        full = MetricName("accuracy", data, slice=slice_of_label(label))
-        result[full] = share(worth.of[here], worth.cluster[here])
-    return result
+
+    asked: bool = False
+    alone: int = 0
 
 
-def _of_all(worth: Worth, data: str, seed: int) -> Numbers:
+def accuracy(rows: pa.Table, context: Context) -> Iterator[Number]:
+    """Share of base predictions that are gold, and the share of the best single answer; of soft labels, the mean score
+    (Goyal et al. 2017, VQA 2.0).
+
+    A missing answer is wrong. Clusters of intervals are the groups of examples (``group``), or else the examples.
+
+    Yields:
+        ``accuracy/<data>``; ``accuracy/<data>/majority``; and, where one label is right, ``accuracy/<data>/<label>``
+        (recall) for each gold label (:func:`~heedful.metrics.slices.slice_of_label`), for at most
+        :data:`~heedful.records.MANY` labels.
+    """
+    scores = Scores.of_rows(rows, context.kind)
+    yield from _of_all(scores, context)
+    labels = sorted(set(scores.golds)) if context.kind.exclusive else []
+    for label in labels if len(labels) <= MANY else ():
+        is_label = scores.golds == label
+        name = MetricName("accuracy", context.data, slice=slice_of_label(label))
+        yield Number(name, share(scores.each[is_label], scores.cluster[is_label]))
+
+
+def _of_all(scores: Scores, context: Context) -> Iterator[Number]:
     """Accuracy and the share of the best single answer."""
-    name = MetricName("accuracy", data)
-    if not len(worth.of):
-        return {name: Measurement(None, 0, reason="no example was predicted")}
-    return {name: worth.mean(seed), name._replace(statistic="majority"): worth.majority()}
+    name = MetricName("accuracy", context.data)
+    if not len(scores.each):
+        yield Number(name, Measurement(None, 0, reason=NOBODY))
+        return
+    yield Number(name, scores.mean(context.seed))
+    yield Number(name._replace(statistic="majority"), scores.majority())
 
 
-def accuracy_by_slice(
-    rows: pa.Table, data: str, columns: Sequence[str], seed: int = 0, kind: TaskKind = CLASSIFICATION
-) -> Numbers:
-    """Accuracy in each slice: what it is when the slice is evaluated alone.
+def accuracy_by_slice(rows: pa.Table, context: Context) -> Iterator[Number]:
+    """Accuracy in each slice, the same as if the slice were evaluated alone; splits are slices, too.
 
-    Args:
-        rows: Rows; the base rows among them count.
-        data: Name of the data set, for the metric names.
-        columns: The meta columns; of several splits, "split" is one.
-        seed: Keys the test of :func:`~heedful.metrics.answers.majority_flags`.
-        kind: Of the task.
-
-    Returns:
+    Yields:
         ``accuracy/<data>/<column>=<value>`` for each slice (:func:`~heedful.metrics.slices.slices_of`), and, where one
-        label is right, ``accuracy/<data>/majority/<column>=<value>`` if it has several gold labels. Of one label all
-        answers may be right, and none is above that: there is no flag.
+        label is right, ``accuracy/<data>/majority/<column>=<value>`` if it has several gold labels. A slice with one
+        gold label has no flag: no accuracy is above its majority share of 1.
     """
     base = select(rows, intervention=BASE)
-    name = MetricName("accuracy", data)
-    result = {}
-    for text, in_slice in slices_of(base, columns):
+    name = MetricName("accuracy", context.data)
+    columns = dict.fromkeys([SPLIT, *context.slices] if context.splits else context.slices)
+    for text, in_slice in slices_of(base, tuple(columns)):
         alone = base.filter(pa.array(in_slice))
-        worth = Worth.of_rows(alone, kind)
-        if not kind.exclusive:
-            result[name._replace(slice=text)] = share(worth.of, worth.cluster)
+        scores = Scores.of_rows(alone, context.kind)
+        if not context.kind.exclusive:
+            yield Number(name._replace(slice=text), share(scores.each, scores.cluster))
             continue
-        numbers = _of_all(worth, data, seed)
         labels = len(pc.unique(alone["gold"]))
-        flags = tuple(flag for flag in numbers[name].flags if labels > 1 or flag != NOT_ABOVE_MAJORITY)
-        result[name._replace(slice=text)] = replace(numbers[name], flags=flags)
-        if labels > 1:
-            majority = name._replace(statistic="majority")
-            result[majority._replace(slice=text)] = numbers[majority]
-    return result
+        for number in _of_all(scores, context):
+            m, statistic = number.measured, number.name.statistic
+            if not statistic and labels == 1 and m is not None:
+                m = replace(m, flags=tuple(flag for flag in m.flags if flag != NOT_ABOVE_MAJORITY))
+            if not statistic:
+                yield Number(name._replace(slice=text), m)
+            elif labels > 1:
+                majority = name._replace(statistic=statistic, slice=text)
+                yield Number(majority, m, label="", aside="majority shares of slices")
 
 
-def loss(rows: pa.Table, data: str, labels: Sequence[str]) -> Numbers:
-    """The mean cross-entropy of base predictions, as in training but for what augmentation adds there.
+def loss(rows: pa.Table, context: Context) -> Iterator[Number]:
+    """The mean cross-entropy of base predictions, as in training without augmented examples.
 
-    It has no interval. A probability of 0 counts as the smallest that float32 holds with full precision, so that a loss
-    is at most 87.3.
+    It has no interval. A probability of 0 counts as the smallest normal number of float32, so that a loss is at most
+    87.3.
 
-    Args:
-        rows: Rows; the base rows among them count.
-        data: Name of the data set, for the metric name.
-        labels: The labels, in the order of the probabilities.
-
-    Returns:
-        ``loss/<data>``; nothing where predictions have no probabilities.
+    Yields:
+        ``loss/<data>``, with a measurement if predictions have probabilities; ``loss/train`` without one, since it is
+        logged in training.
     """
     base = where(rows, intervention=BASE)
-    total = 0.0
+    n, total = int(base.sum()), 0.0
     for start in range(0, rows.num_rows, GROUP):
-        here = rows.select(["gold", "p"]).slice(start, GROUP).filter(pa.array(base[start : start + GROUP]))
-        gold = pc.index_in(here["gold"].combine_chunks(), value_set=pa.array(labels, pa.string()))
-        if here["p"].null_count or gold.null_count:
-            return {}
-        p = probabilities(here, "p").astype(np.float64)[np.arange(len(gold)), gold.to_numpy()]
+        group = rows.select(["gold", "p"]).slice(start, GROUP).filter(pa.array(base[start : start + GROUP]))
+        gold = pc.index_in(group["gold"].combine_chunks(), value_set=pa.array(context.labels, pa.string()))
+        if group["p"].null_count or gold.null_count:
+            n = 0
+            break
+        p = probabilities(group, "p").astype(np.float64)[np.arange(len(gold)), gold.to_numpy()]
         total -= float(np.log(np.maximum(p, SMALLEST)).sum())
-    n = int(base.sum())
-    return {MetricName("loss", data): Measurement(total / n, n)} if n else {}
+    measured = Measurement(total / n, n) if n else None
+    yield Number(MetricName("loss", "train"), None, curve=Curve("loss", "training"))
+    curve = Curve("loss", "validation")
+    yield Number(MetricName("loss", context.data), measured, "loss", unit="ratio", headline=False, curve=curve)
 
 
-def without_answer(rows: pa.Table, data: str) -> Numbers:
-    """The share of base predictions that are not answers, which are wrong: ``no_answer/<data>``, if there are any."""
+def without_answer(rows: pa.Table, context: Context) -> Iterator[Number]:
+    """The share of base predictions that are missing, which are wrong: ``no_answer/<data>``, if there are any."""
     base = select(rows, intervention=BASE)
     without = where(base, y=NO_LABEL)
-    return {MetricName("no_answer", data): share(without, cluster_of(base))} if without.any() else {}
+    if without.any():
+        yield Number(MetricName("no_answer", context.data), share(without, cluster_of(base)))
 
 
-def noise(rows: pa.Table, data: str, own: Mapping[str, Any] = MappingProxyType({})) -> Numbers:
+def noise(rows: pa.Table, context: Context) -> Iterator[Number]:
     """The noise floor: the share of flips, which must be 0, and largest change of a probability in the null control.
 
-    Clusters of the interval are what examples share (``group``), or else examples.
+    Clusters of the interval are the groups of examples (``group``), or else the examples.
 
-    Args:
-        rows: Rows; those of the null control among them count.
-        data: Name of the data set, for the metric names.
-        own: Of the context; says whether a server was asked, of which no batch is known, and whether examples are
-            predicted otherwise alone, without padding.
-
-    Returns:
+    Yields:
         ``null/<data>/flips`` and ``null/<data>/max_change``; the first is flagged where it is not 0, or where
         padding changes predictions; the second is left out where predictions have no probabilities.
     """
+    data, settings = context.data, NullControl.from_context(context)
     null = where(rows, intervention="null")
     n = int(null.sum())
-    if not n:
-        return {}
     flips = ~same(rows, "y", "y2")[null]
-    flags = (ON_TIME if own.get(ASKED) else ON_BATCH,) if flips.any() or own.get(ALONE) else ()
-    floor = {MetricName("null", data, statistic="flips"): share(flips, cluster_of(rows)[null], flags)}
+    flags = (ON_TIME if settings.asked else ON_BATCH,) if flips.any() or settings.alone else ()
+    floor = share(flips, cluster_of(rows)[null], flags) if n else None
+    curve = Curve("null control: must stay at 0", "flips")
+    yield Number(MetricName("null", data, statistic="flips"), floor, curve=curve)
     change = 0.0
     for start in range(0, rows.num_rows, GROUP):
-        here = rows.select(["p", "p2"]).slice(start, GROUP).filter(pa.array(null[start : start + GROUP]))
-        if here["p"].null_count or here["p2"].null_count:
-            return floor
-        p = probabilities(here, "p").astype(np.float64)
-        p2 = probabilities(here, "p2").astype(np.float64)
+        group = rows.select(["p", "p2"]).slice(start, GROUP).filter(pa.array(null[start : start + GROUP]))
+        if group["p"].null_count or group["p2"].null_count:
+            return
+        p = probabilities(group, "p").astype(np.float64)
+        p2 = probabilities(group, "p2").astype(np.float64)
         change = max(change, float(np.abs(p2 - p).max(initial=0.0)))
-    return floor | {MetricName("null", data, statistic="max_change"): Measurement(change, n)}
+    if n:
+        yield Number(MetricName("null", data, statistic="max_change"), Measurement(change, n))
 
 
-def with_constant(numbers: Numbers, name: MetricName, rows: pa.Table) -> Numbers:
-    """The numbers, with a flag at one of them where all base predictions, of two examples or more, are the same."""
+def with_constant(number: Number, rows: pa.Table) -> Number:
+    """The number, flagged if all base predictions are the same and there are at least two."""
     answers = rows["y"].filter(pa.array(where(rows, intervention=BASE)))
-    if name not in numbers or len(answers) < 2 or len(pc.unique(answers)) > 1:
-        return numbers
-    return numbers | {name: replace(numbers[name], flags=(*numbers[name].flags, CONSTANT))}
+    if number.measured is None or len(answers) < 2 or len(pc.unique(answers)) > 1:
+        return number
+    return replace(number, measured=replace(number.measured, flags=(*number.measured.flags, CONSTANT)))
 
 
-def noise_chart(data: str) -> Chart:
-    """The noise floor over epochs."""
-    return Chart("null control: must stay at 0", {"flips": MetricName("null", data, statistic="flips")})
+def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
+    """Accuracy, or the mean score of soft labels, and the noise floor; the noise floor alone without gold labels."""
+    if not context.unlabelled:
+        is_exclusive = context.kind.exclusive
+        first, *further = accuracy(rows, context)
+        yield replace(with_constant(first, rows), curve=Curve("accuracy", "accuracy", "attentiveness"))
+        yield from further
+        if is_exclusive:
+            for label in context.labels if len(context.labels) <= MANY else ():
+                name = MetricName("accuracy", context.data, slice=slice_of_label(label))
+                yield Number(name, None, curve=Curve("accuracy by label", label))
+            yield from label_scores(rows, context)
+        yield from accuracy_by_slice(rows, context)
+        if is_exclusive:
+            yield from loss(rows, context)
+    yield from without_answer(rows, context)
+    yield from noise(rows, context)
 
 
-def score(rows: pa.Table, context: Context) -> Numbers:
-    """Accuracy, or what predictions are worth where gold says it, and the noise floor; this alone without gold."""
-    data, kind = context.data, context.kind
-    if context.unlabelled:
-        return without_answer(rows, data) | noise(rows, data, context.own)
-    numbers = with_constant(accuracy(rows, data, context.seed, kind), MetricName("accuracy", data), rows)
-    if kind.exclusive:
-        numbers |= label_scores(rows, data, context.labels, context.default_label)
-    columns = dict.fromkeys([SPLIT, *context.slices] if context.splits else context.slices)
-    numbers |= accuracy_by_slice(rows, data, tuple(columns), context.seed, kind)
-    if kind.exclusive:
-        numbers |= loss(rows, data, context.labels)
-    return numbers | without_answer(rows, data) | noise(rows, data, context.own)
-
-
-def show(numbers: Numbers, context: Context, counts: Mapping[str, Any]) -> Shown:
-    """Show every number but the majority share of each slice; loss and correlation as plain numbers."""
-    shown: list[Line] = []
-    for name, line in zip(numbers, lines(numbers), strict=True):
-        if name.family == "loss":
-            line = replace(line, label="loss", unit="ratio", beside=False)
-        elif name.statistic == "matthews":
-            line = replace(line, unit="ratio")
-        if name.statistic != "majority" or not name.slice:
-            shown.append(line)
-    return Shown(shown, ["majority shares of slices"] if len(shown) < len(numbers) else [])
-
-
-def charts(context: Context) -> tuple[Chart, ...]:
-    """Accuracy, that of each label if these are not many, and the noise floor; this alone without gold."""
-    if context.unlabelled:
-        return (noise_chart(context.data),)
-    name = MetricName("accuracy", context.data)
-    charts_shown = [Chart("accuracy", {"accuracy": name}, "attentiveness")]
-    if context.kind.exclusive and len(context.labels) <= MANY:
-        charts_shown.append(
-            Chart("accuracy by label", {label: name._replace(slice=slice_of_label(label)) for label in context.labels})
-        )
-    if context.kind.exclusive:
-        curves = {"training": MetricName("loss", "train"), "validation": MetricName("loss", context.data)}
-        charts_shown.append(Chart("loss", curves))
-    return (*charts_shown, noise_chart(context.data))
-
-
-METRIC = Metric("accuracy", score, show, charts, STATISTICS)
+METRIC = Metric("accuracy", numbers, STATISTICS)

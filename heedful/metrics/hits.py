@@ -1,28 +1,43 @@
-"""Which changes of a part count, and which of them are hits (CAT, §3.3 and §4): the one place that says so."""
+"""Definition of the changes of a part that count, and of hits (CAT, §3.3 and §4)."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from heedful.metrics.number import Settings
 from heedful.records import NO_LABEL, Context, TaskKind
 from heedful.records.rows import codes, where
+
+
+@dataclass(frozen=True)
+class SwapSettings(Settings):
+    """Settings of the attentiveness test.
+
+    Attributes:
+        swap: Parts that are swapped.
+        distractors: Parts that are swapped and must not matter.
+    """
+
+    swap: tuple[str, ...]
+    distractors: tuple[str, ...] = ()
 
 
 class Hits(NamedTuple):
     """The swaps of a part: bool [rows] each.
 
     Attributes:
-        swapped: The base prediction is not the default answer; it may be no answer at all.
-        asked: And it is an answer: these count if they are answered.
-        counted: And so is the prediction after the swap: these count.
-        hit: The swap is a hit: the answer becomes another one, of texts none; or it stays, where the part must not
-            matter.
+        swapped: The base prediction is not the default answer; it may be missing.
+        base_answered: And it is an answer: the swap counts if the swapped input got an answer, too.
+        counted: Both predictions are answers: the swap counts.
+        hit: The swap is a hit: the answer changes, or where answers are texts, disappears; of a part that must not
+            matter, the answer stays.
     """
 
     swapped: np.ndarray
-    asked: np.ndarray
+    base_answered: np.ndarray
     counted: np.ndarray
     hit: np.ndarray
 
@@ -34,11 +49,11 @@ def is_answer(rows: pa.Table, name: str = "y") -> np.ndarray:
 
 def is_distractor(part: str, context: Context) -> bool:
     """Whether a part must not matter."""
-    return part in context.own.get("distractors", ())
+    return part in SwapSettings.from_context(context).distractors
 
 
 def eligible(rows: pa.Table, part: str, context: Context) -> np.ndarray:
-    """The rows whose base prediction counts: an answer, and not the default one; bool [rows].
+    """The rows whose base prediction is an answer, and not the default answer: bool [rows].
 
     Of a part that must not matter, every answer counts.
     """
@@ -46,17 +61,17 @@ def eligible(rows: pa.Table, part: str, context: Context) -> np.ndarray:
 
 
 def hits(rows: pa.Table, part: str, context: Context) -> Hits:
-    """Find the swaps of a part that count, and those that are hits.
+    """Find the swaps of a part that count, and the hits among them.
 
     Args:
         rows: Base rows and rows of the intervention "swap".
         part: The part that was swapped.
-        context: Of the rows.
+        context: Context of the rows.
     """
     swapped = where(rows, intervention="swap", part=part) & _is_other(rows, part, context)
-    asked = swapped & is_answer(rows)
+    before = swapped & is_answer(rows)
     holds = context.kind.alike if is_distractor(part, context) else context.kind.heeds
-    return Hits(swapped, asked, asked & is_answer(rows, "y2"), _where(rows, swapped, holds))
+    return Hits(swapped, before, before & is_answer(rows, "y2"), _where(rows, swapped, holds))
 
 
 def alike(rows: pa.Table, among: np.ndarray, kind: TaskKind) -> np.ndarray:
@@ -73,7 +88,7 @@ def _where(rows: pa.Table, among: np.ndarray, holds: Callable[[str, str], bool])
     changed = rows.select(["y", "y2"]).filter(pa.array(among))
     result = np.zeros(rows.num_rows, dtype=bool)
     (before, first), (after, second) = codes(changed, "y"), codes(changed, "y2")
-    pairs, of = np.unique(before.astype(np.int64) * len(second) + after, return_inverse=True)  # each asked once
-    asked = ((first[pair // len(second)], second[pair % len(second)]) for pair in pairs.tolist())
-    result[among] = np.fromiter((holds(str(y), str(y2)) for y, y2 in asked), bool, len(pairs))[of]
+    pairs, inverse = np.unique(before.astype(np.int64) * len(second) + after, return_inverse=True)  # each asked once
+    texts = ((first[pair // len(second)], second[pair % len(second)]) for pair in pairs.tolist())
+    result[among] = np.fromiter((holds(str(y), str(y2)) for y, y2 in texts), bool, len(pairs))[inverse]
     return result

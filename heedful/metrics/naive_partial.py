@@ -1,75 +1,70 @@
-"""Naive partial inputs (CAT, §3.2): how often a model says of one part alone what it says of all."""
+"""Naive partial inputs (CAT, §3.2): how often a model predicts the same from one part alone as from all parts."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from heedful.metrics.hits import alike, is_answer
-from heedful.metrics.metric import Metric, Numbers
+from heedful.metrics.metric import Metric
+from heedful.metrics.number import Curve, Number, Settings
 from heedful.metrics.slices import slice_of_label
 from heedful.metrics.statistics.shares import share
-from heedful.records import CLASSIFICATION, MANY, NO_LABEL, Chart, Context, MetricName, TaskKind
+from heedful.records import MANY, NO_LABEL, Context, MetricName
 from heedful.records.rows import cluster_of, strings, where
 
 
-def naive_partial(
-    rows: pa.Table, data: str, part: str, kind: TaskKind = CLASSIFICATION, has_gold: bool = True
-) -> Numbers:
-    """Agreement of the predictions on one part with those on the whole input, and accuracy on the part.
+@dataclass(frozen=True)
+class NaivePartialSettings(Settings):
+    """Settings of naive partial inputs.
 
-    Agreement may come from a model that ignores the other parts, or from what it does with inputs of a kind that it
-    never saw: the paper takes it for no measure of attentiveness. It is over the examples whose two answers are
-    answers. Clusters of intervals are what examples share (``group``), or else examples.
+    Attributes:
+        sides: The parts, or several joined by "+", that are kept alone.
+    """
+
+    sides: tuple[str, ...]
+
+
+def naive_partial(rows: pa.Table, part: str, context: Context) -> Iterator[Number]:
+    """Agreement of the predictions on one part with predictions on the whole input, and accuracy on the part.
+
+    A model may agree because it ignores the other parts, or because of its behaviour on inputs unlike those in
+    training: the paper takes agreement for no measure of attentiveness. Agreement is over the examples with two
+    answers. Clusters of intervals are the groups of examples (``group``), or else the examples.
 
     Args:
         rows: Rows of the intervention "keep", with ``part`` as their variant.
-        data: Name of the data set, for the metric names.
         part: The part that was kept.
-        kind: Of the task: says which answers are the same, and which are right.
-        has_gold: Whether the examples have gold labels, without which there is no accuracy.
+        context: Context of the rows.
 
-    Returns:
-        ``naive_partial/<data>/<part>``, the share of examples whose prediction stays; ``.../from_<label>``, of those
-        predicted as a label, if these are at most :data:`~heedful.records.MANY` and labels at all; ``.../accuracy``,
-        the share of predictions on the part that are gold, or what they are worth.
+    Yields:
+        ``naive_partial/<data>/<part>``, the share of examples whose prediction stays; ``.../from_<label>``, the same
+        of those predicted as a label, for at most :data:`~heedful.records.MANY` labels; ``.../accuracy``, the share of
+        predictions on the part that are gold, or their mean score.
     """
-    of_part = where(rows, intervention="keep", variant=part)
-    cluster = cluster_of(rows)[of_part]
-    rows = rows.select(["y", "y2", "gold", "group"]).filter(pa.array(of_part))
-    before = strings(rows, "y")
-    after = strings(rows, "y2")
-    stays = alike(rows, np.ones(rows.num_rows, dtype=bool), kind).astype(np.float64)
-    name = MetricName("naive_partial", data, part)
-    answered = is_answer(rows) & is_answer(rows, "y2")
-    hits = {name: (stays[answered], cluster[answered])}
+    is_kept = where(rows, intervention="keep", variant=part)
+    cluster = cluster_of(rows)[is_kept]
+    answers = rows.select(["y", "y2", "gold", "group"]).filter(pa.array(is_kept))
+    before = strings(answers, "y")
+    stays = alike(answers, np.ones(answers.num_rows, dtype=bool), context.kind).astype(np.float64)
+    name = MetricName("naive_partial", context.data, part)
+    answered = is_answer(answers) & is_answer(answers, "y2")
+    curve = Curve("agreement of one part alone", f"{part} alone", "attentiveness")
+    yield Number(name, share(stays[answered], cluster[answered]), changed=is_kept & is_answer(rows), curve=curve)
     labels = sorted(set(before) - {NO_LABEL})
-    for label in labels if len(labels) <= MANY and kind.has_labels else ():
-        here = answered & (before == label)
-        hits[name._replace(slice=f"from_{slice_of_label(label)}")] = stays[here], cluster[here]
-    if has_gold:
-        hits[name._replace(statistic="accuracy")] = kind.scores(after, strings(rows, "gold")), cluster
-    return {full: share(values, of) for full, (values, of) in hits.items()}
+    for label in labels if len(labels) <= MANY and context.kind.has_labels else ():
+        of_label = answered & (before == label)
+        yield Number(name._replace(slice=f"from_{slice_of_label(label)}"), share(stays[of_label], cluster[of_label]))
+    if not context.unlabelled:
+        scores = context.kind.scores(strings(answers, "y2"), strings(answers, "gold"))
+        yield Number(name._replace(statistic="accuracy"), share(scores, cluster))
 
 
-def score(rows: pa.Table, context: Context) -> Numbers:
-    """Agreement for each of ``own["sides"]``."""
-    numbers: Numbers = {}
-    for side in context.own["sides"]:
-        numbers |= naive_partial(rows, context.data, side, context.kind, has_gold=not context.unlabelled)
-    return numbers
-
-
-def charts(context: Context) -> tuple[Chart, ...]:
+def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
     """Agreement for each side."""
-    sides = context.own["sides"]
-    curves = {f"{side} alone": MetricName("naive_partial", context.data, side) for side in sides}
-    return (Chart(" and ".join(curves), curves, "attentiveness"),)
+    for side in NaivePartialSettings.from_context(context).sides:
+        yield from naive_partial(rows, side, context)
 
 
-def _kept(rows: pa.Table, context: Context) -> dict[MetricName, np.ndarray]:
-    """The examples of which one part is left, for each side: bool [rows] each."""
-    name = MetricName("naive_partial", context.data)
-    rows_of_side = {side: where(rows, intervention="keep", variant=side) for side in context.own["sides"]}
-    return {name._replace(part=side): is_answer(rows) & here for side, here in rows_of_side.items()}
-
-
-METRIC = Metric("naive_partial", score, charts=charts, rests_on=_kept)
+METRIC = Metric("naive_partial", numbers)

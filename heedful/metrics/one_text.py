@@ -15,23 +15,23 @@ ONE_TEXT = "one_text"  # flags these numbers
 
 
 class OneText(NamedTuple):
-    """A text that is the answer to many changed inputs and to no base input, as the text of a failure is.
+    """A text that is the answer to many changed inputs and to no base input, such as an error message.
 
     Attributes:
         text: The text.
         n: Number of changed inputs that get it.
-        of: Number of changed inputs.
+        total: Number of changed inputs.
     """
 
     text: str
     n: int
-    of: int
+    total: int
 
     @classmethod
     def of_rows(cls, rows: pa.Table, part: str, context: Context) -> "OneText | None":
-        """The commonest such text after swaps of a part; None where there is none, or answers are labels.
+        """The most frequent such text after swaps of a part; None without one, or if answers are labels.
 
-        Of questions about passages, no answer is wanted there, and does not count.
+        For questions about passages, the answer that there is none is expected, and does not count.
         """
         if context.kind.has_labels:
             return None
@@ -46,5 +46,5 @@ class OneText(NamedTuple):
 
     @property
     def is_withheld(self) -> bool:
-        """Whether there is no number, since half of the answers or more are this text."""
-        return self.n >= TOO_MANY_ALIKE * self.of
+        """Whether at least half of the answers are this text, so that there is no number."""
+        return self.n >= TOO_MANY_ALIKE * self.total

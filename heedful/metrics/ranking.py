@@ -1,8 +1,8 @@
-"""Do a few examples order models as their accuracy on all examples does?
+"""Rankings of models by a few examples, compared with the order of their accuracies on all examples.
 
 Source: "Assessing Out-of-Domain Language Model Performance from Few Examples" (Singhal et al. 2023), sections 3 and
-4.3, and appendix B. Samples of n examples are drawn with replacement from a population that all models were given; the
-mean of a number over a sample scores each model; the order of the scores is compared with the order of the accuracies.
+4.3, and appendix B. Samples of n examples are drawn with replacement from a population, the same for all models; the
+mean of a number over a sample is the score of a model.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -16,35 +16,24 @@ from heedful.metrics.statistics.bootstrap import Key, few_of, interval, measured
 from heedful.records import Measurement, generator
 
 ACC, CONF, CONF_GT, REVERSED, RANDOM = "acc", "conf", "conf_gt", "conf_gt reversed", "random"
-RESAMPLES = 2_000  # of examples and models; each holds a ranking of all samples
-# Different accuracies that Heedful's own test needs: under the null it fired in up to 7 % of 200 simulations of 3
-# models, and in 44 % of 2.
-FEWEST = 4
+RESAMPLES = 2_000  # of examples and models; each has a ranking of all samples
+FEWEST = 4  # different accuracies for Heedful's test: with 3 it had up to 7 % false alarms in 200 simulations
 
 
 def uniforms(n: int, samples: int, seed: int) -> np.ndarray:
-    """Numbers that choose the examples of each sample, the same for all models: float64 [samples, n] in [0, 1)."""
+    """Random numbers that choose the examples per sample, the same for all models: float64 [samples, n] in [0, 1)."""
     return generator("few-shot samples", seed, n).random((samples, n))
 
 
 def drawn(choices: np.ndarray, population: int) -> np.ndarray:
-    """The examples that uniform numbers [samples, n] choose among so many, with replacement: int64 [samples, n].
-
-    Example:
-        >>> drawn(np.array([[0.0, 0.5, 0.99]]), 4).tolist()
-        [[0, 2, 3]]
-    """
+    """The examples of a population that uniform numbers [samples, n] choose, with replacement: int64 [samples, n]."""
     return (choices * population).astype(np.int64)
 
 
 def sample_means(values: np.ndarray, samples: np.ndarray) -> np.ndarray:
-    """The mean over each sample: float64 [..., samples]; nan where no example of the sample has a value.
+    """The mean of values, float64 [..., population], over samples, int64 [samples, n]: float64 [..., samples].
 
-    Equal values give equal means, to the bit, so that ties are ties.
-
-    Args:
-        values: float64 [..., population]; nan where it is not defined.
-        samples: int64 [samples, n].
+    Undefined values are nan, and so are means without a value. Equal values give bit-identical means, which are ties.
     """
     columns = np.ascontiguousarray(values.reshape(-1, values.shape[-1]).T)  # a row for each example: fast to gather
     sums = _sums(np.nan_to_num(columns), samples)
@@ -58,18 +47,13 @@ def sample_means(values: np.ndarray, samples: np.ndarray) -> np.ndarray:
 
 def _sums(columns: np.ndarray, samples: np.ndarray) -> np.ndarray:
     total = np.zeros((len(samples), columns.shape[1]))
-    for k in range(samples.shape[1]):  # in one order for all, unlike a matrix product
+    for k in range(samples.shape[1]):  # in a fixed order, unlike a matrix product
         total += columns[samples[:, k]]
     return total
 
 
 def ordered_pairs(truth: Sequence[float] | np.ndarray) -> np.ndarray:
-    """The pairs of models whose truth differs, the better one first: int64 [pairs, 2], by the numbers of both.
-
-    Example:
-        >>> ordered_pairs([0.5, 0.7, 0.5]).tolist()
-        [[1, 0], [1, 2]]
-    """
+    """Pairs of models with different truth, the better model first: int64 [pairs, 2]."""
     pairs = [
         (i, j) if truth[i] > truth[j] else (j, i) for i, j in combinations(range(len(truth)), 2) if truth[i] != truth[j]
     ]
@@ -77,18 +61,18 @@ def ordered_pairs(truth: Sequence[float] | np.ndarray) -> np.ndarray:
 
 
 def successes(scores: np.ndarray, pairs: np.ndarray) -> np.ndarray:
-    """Whether scores put the better model first: 1, 0, or one half for a tie; float64 [..., pairs, samples].
+    """Whether scores put the better model of a pair first: 1, 0, or one half for a tie; float64 [..., pairs, samples].
 
     Args:
-        scores: float64 [..., models, samples], higher for a model that should be better; nan ties with everything.
-        pairs: int64 [pairs, 2], the better one first.
+        scores: float64 [..., models, samples], higher for a better model; nan ties with all scores.
+        pairs: Pairs of :func:`ordered_pairs`.
     """
     better, worse = scores[..., pairs[:, 0], :], scores[..., pairs[:, 1], :]
     return 0.5 + 0.5 * (better > worse) - 0.5 * (better < worse)
 
 
 def pairwise(scores: np.ndarray, pairs: np.ndarray) -> np.ndarray:
-    """The mean of :func:`successes` over samples, float64 [..., pairs], at a tenth of the cost."""
+    """The mean of :func:`successes` over samples, float64 [..., pairs], ten times as fast."""
     better, worse = scores[..., pairs[:, 0], :], scores[..., pairs[:, 1], :]
     less = (better > worse).view(np.int8) - (better < worse).view(np.int8)
     samples = scores.shape[-1]
@@ -96,7 +80,7 @@ def pairwise(scores: np.ndarray, pairs: np.ndarray) -> np.ndarray:
 
 
 def kendall(scores: np.ndarray, truth: np.ndarray) -> np.ndarray:
-    """Kendall's tau-b of scores [models, samples] and truth [models] in each sample: float64 [samples]; 0 of ties."""
+    """Kendall's tau-b of scores [models, samples] and truth [models]: float64 [samples]; 0 if all tie."""
     first, second = np.triu_indices(len(truth), 1)
     with np.errstate(invalid="ignore"):
         by_score = np.nan_to_num(np.sign(scores[first] - scores[second]))
@@ -106,9 +90,9 @@ def kendall(scores: np.ndarray, truth: np.ndarray) -> np.ndarray:
 
 
 def regret(scores: np.ndarray, truth: np.ndarray) -> np.ndarray:
-    """The truth of the best model less that of the model with the highest score, in each sample: float64 [samples].
+    """The truth of the best model minus the truth of the model with the highest score: float64 [samples].
 
-    Of several models with the highest score it is the mean.
+    Ties for the highest score are averaged.
     """
     scores = np.where(np.isnan(scores), -np.inf, scores)
     is_chosen = scores == scores.max(axis=0)
@@ -117,13 +101,13 @@ def regret(scores: np.ndarray, truth: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Ranking:
-    """How well scores order models.
+    """A ranking of models by scores, compared with their truth.
 
     Attributes:
-        pairs: int64 [pairs, 2], the better model first; pairs of equal truth are left out.
-        success: float64 [pairs, samples], as of :func:`successes`.
+        pairs: Pairs of :func:`ordered_pairs`.
+        success: float64 [pairs, samples], from :func:`successes`.
         tau: Kendall's tau, mean over samples.
-        regret: The mean over samples, in the unit of the truth.
+        regret: Mean of :func:`regret` over samples.
     """
 
     pairs: np.ndarray
@@ -133,62 +117,57 @@ class Ranking:
 
     @classmethod
     def of(cls, scores: np.ndarray, truth: np.ndarray) -> "Ranking":
-        """Rank models by scores [models, samples] against their truth [models]."""
+        """Compare scores [models, samples] with the truth [models]."""
         pairs = ordered_pairs(truth)
         tau, loss = kendall(scores, truth).mean(), regret(scores, truth).mean()
         return cls(pairs, successes(scores, pairs), float(tau), float(loss))
 
     @property
     def pairwise(self) -> np.ndarray:
-        """The share of samples that order each pair rightly: float64 [pairs]."""
+        """Share of samples in the right order, per pair: float64 [pairs]."""
         return self.success.mean(axis=1)
 
     @property
     def few_shot(self) -> float:
-        """Few-shot accuracy: the mean of :attr:`pairwise`."""
+        """Few-shot accuracy, the mean of :attr:`pairwise`."""
         return float(self.pairwise.mean())
 
     @property
     def ties(self) -> float:
-        """The share of pairs and samples that tie."""
+        """Share of pairs and samples that tie."""
         return float((self.success == 0.5).mean())
 
 
 def baselines(p: np.ndarray, y: np.ndarray, gold: np.ndarray) -> dict[str, np.ndarray]:
-    """ACC, CONF and CONF-GT of one model for each example: float64 [examples] each; higher should be better.
+    """ACC, CONF and CONF-GT of a model: float64 [examples] each; higher should be better.
 
-    "conf_gt reversed" is minus CONF-GT: the numbers that the paper prints for CONF-GT look like those.
+    "conf_gt reversed" is minus CONF-GT, which resembles the paper's numbers for CONF-GT.
 
     Args:
         p: Probabilities of the labels, float [examples, labels]; without labels there is ACC alone.
-        y: The predictions by the numbers of the labels, int [examples]; -1 for an answer that is not a label.
-        gold: The gold labels, int [examples].
+        y: Positions of the predicted labels, int [examples]; -1 for a missing answer.
+        gold: Positions of the gold labels, int [examples].
     """
     acc = {ACC: (y == gold).astype(np.float64)}
     if not p.shape[1]:
         return acc
-    of_y, of_gold = (np.where(of < 0, np.nan, p.astype(np.float64)[np.arange(len(p)), of]) for of in (y, gold))
+    of_y, of_gold = (np.where(index < 0, np.nan, p.astype(np.float64)[np.arange(len(p)), index]) for index in (y, gold))
     return acc | {CONF: of_y, CONF_GT: of_gold, REVERSED: -of_gold}
 
 
 def random_scores(models: int, samples: int, seed: int) -> np.ndarray:
-    """RANDOM: a score that says nothing, drawn anew in each sample: float64 [models, samples]."""
+    """RANDOM: random scores, float64 [models, samples]."""
     return generator("random ranker", seed).random((models, samples))
 
 
 def guess(suites: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """GUESS: one model is taken for the best everywhere, and all other pairs are guessed.
+    """GUESS: a candidate is taken for the best model of every suite, and other pairs are guessed.
 
     Args:
-        suites: For each, the name of each model to its truth. Suites that do not have the candidate are guessed.
+        suites: Model to its truth, per suite.
 
     Returns:
-        Each model to its few-shot accuracy, the mean over suites; pairs of equal truth are left out. The paper's 72.0
-        is that of the best candidate.
-
-    Example:
-        >>> guess([{"a": 0.9, "b": 0.8, "c": 0.7}])
-        {'a': 0.8333333333333334, 'b': 0.5, 'c': 0.16666666666666666}
+        Candidate to its few-shot accuracy, the mean over suites; the paper's 72.0 is that of the best candidate.
     """
     names = dict.fromkeys(name for suite in suites for name in suite)
     return {name: float(np.mean([_guessed(name, suite) for suite in suites])) for name in names}
@@ -200,21 +179,21 @@ def _guessed(candidate: str, suite: Mapping[str, float]) -> float:
     return float(np.mean(right))
 
 
-def gap(correct: np.ndarray, other: np.ndarray, clusters: np.ndarray) -> tuple[float, float]:
-    """The accuracy of a model less that of another on the same examples, and its standard error over clusters.
+def gap(correct: np.ndarray, baseline: np.ndarray, clusters: np.ndarray) -> tuple[float, float]:
+    """The difference of accuracies of two models on the same examples, and its standard error over clusters.
 
     Args:
-        correct: What each answer of the model is worth, float64 [examples].
-        other: The same of the other.
-        clusters: The cluster of each example, int [examples], numbered from 0.
+        correct: Scores of the answers of the first model, float64 [examples].
+        baseline: Scores of the answers of the second model, float64 [examples].
+        clusters: Cluster per example, int [examples], numbered from 0.
     """
-    less = np.asarray(correct, dtype=np.float64) - other
+    less = np.asarray(correct, dtype=np.float64) - baseline
     of_clusters = np.bincount(clusters, less - less.mean())
     return float(less.mean()), float(np.sqrt((of_clusters**2).sum()) / len(less))
 
 
 def holm(p: Sequence[float]) -> list[float]:
-    """Adjusted p values of a family: all factors tried on one set, with one method and one size (Holm 1979).
+    """Adjusted p values (Holm 1979) of all factors that are tried on a set, with one method and one size.
 
     Example:
         >>> [round(x, 2) for x in holm([0.04, 0.01, 0.03])]
@@ -227,30 +206,30 @@ def holm(p: Sequence[float]) -> list[float]:
 
 
 def two_sided(resampled: np.ndarray) -> float:
-    """p value of a difference being 0, from its resamples [resamples]: it is below 0.05 where 0 is outside of 95 %.
+    """Two-sided p value of a difference from its resamples: twice the smaller share on either side of 0.
 
-    Twice the smaller share of resamples on either side of 0, the difference itself counted with them.
+    The difference itself is counted on both sides.
     """
     values = resampled[~np.isnan(resampled)]
-    below = (1 + (values <= 0).sum()) / (1 + len(values))
-    above = (1 + (values >= 0).sum()) / (1 + len(values))
-    return float(min(1.0, 2 * min(below, above)))
+    share_below = (1 + (values <= 0).sum()) / (1 + len(values))
+    share_above = (1 + (values >= 0).sum()) / (1 + len(values))
+    return float(min(1.0, 2 * min(share_below, share_above)))
 
 
-def over_samples(success: np.ndarray, other: np.ndarray, key: Key) -> tuple[Measurement, float]:
-    """The paper's paired bootstrap: the few-shot accuracy of a ranker less that of another, over samples.
+def over_samples(success: np.ndarray, baseline: np.ndarray, key: Key) -> tuple[Measurement, float]:
+    """The paper's paired bootstrap: the difference of few-shot accuracies of two rankers, over samples.
 
     It takes the samples as data, which they are not: with more samples any difference becomes significant.
 
     Args:
-        success: float64 [pairs, samples], of the ranker.
-        other: The same of the other, on the same samples.
+        success: float64 [pairs, samples], of the first ranker.
+        baseline: float64 [pairs, samples], of the second ranker, on the same samples.
         key: Keys the random numbers.
 
     Returns:
-        The difference with its 95 % interval, and its p value, two-sided.
+        The difference with its 95 % interval, and its two-sided p value.
     """
-    less = success.mean(axis=0) - other.mean(axis=0)
+    less = success.mean(axis=0) - baseline.mean(axis=0)
     resampled = resample(less[:, None], ("over samples", *key))[:, 0] / len(less)
     return Measurement(float(less.mean()), len(less), ci95=interval(resampled)), two_sided(resampled)
 
@@ -264,31 +243,30 @@ def over_examples_and_models(
     key: Key,
     resamples: int = RESAMPLES,
 ) -> dict[str, np.ndarray]:
-    """Few-shot accuracy where both all examples and the models are resampled, for Heedful's own test.
+    """Few-shot accuracy of resampled examples and models, for Heedful's own test.
 
-    A resample draws as many clusters of examples as there are, with replacement, and as many models. The population is
-    what is drawn of it, and the truth is the accuracy on all that is drawn. Model i comes v_i times, and a pair of two
-    different models weighs v_i v_j; a pair of equal truth does not count. All rankers see the same draws.
+    A resample draws clusters of examples and models with replacement, as many as there are. The population are its
+    drawn examples, and the truth is the accuracy on all drawn examples. A pair of models that are drawn v_i and v_j
+    times has the weight v_i v_j; pairs of equal truth do not count. All rankers see the same draws.
 
-    The test is conservative. Of two rankers that are equally good it called one better, at p < 0.05, in 0 to 5 % of 200
-    simulations of 4, 6 and 10 models and 100 of 1,000 examples; with the truth held fixed, in 3 to 9 %. What is due to
-    an example and a model together counts about three times (Owen 2007, "The pigeonhole bootstrap", section 3). It does
-    not hold for fewer models (:data:`FEWEST`), nor where nearly all examples are explained: then ACC sees the very
-    errors that make the truth. Where models are near, the number itself may lie at an end of its interval, or outside.
+    The test is conservative. It preferred one of two equally good rankers, at p < 0.05, in 0 to 5 % of 200 simulations
+    of 4, 6 and 10 models and 100 of 1,000 examples; with a fixed truth, in 3 to 9 %. The variance of an example and a
+    model together counts about three times (Owen 2007, "The pigeonhole bootstrap", section 3). The test is not valid
+    for fewer models (:data:`FEWEST`), nor if nearly all examples are explained: then ACC sees the errors that make the
+    truth. If models are close, the number may lie at an end of its interval, or outside.
 
     Args:
-        values: Ranker to its value for each model and example of the population, float64 [models, population]; higher
-            is better.
-        correct: What each answer is worth, float64 [models, examples].
-        population: Which of the examples these are, int64 [population].
-        choices: float64 [samples, n], which choose the samples (:func:`uniforms`).
-        clusters: The cluster of each example, int [examples].
+        values: Ranker to its values, float64 [models, population]; higher is better.
+        correct: Scores of the answers, float64 [models, examples].
+        population: Positions of the population among the examples, int64 [population].
+        choices: Random numbers of :func:`uniforms`, float64 [samples, n].
+        clusters: Cluster per example, int [examples].
         key: Keys the random numbers.
-        resamples: How many.
+        resamples: Number of resamples.
 
     Returns:
-        Ranker to float64 [resamples]; nan where all models that were drawn are the same one, or have the same truth,
-        or where nothing of the population was drawn.
+        Ranker to float64 [resamples]; nan if all drawn models are the same or have the same truth, or if no example of
+        the population was drawn.
     """
     stacked = np.stack(list(values.values()))
     models = len(correct)
@@ -309,14 +287,14 @@ def over_examples_and_models(
 
 
 class Test(NamedTuple):
-    """The few-shot accuracy of a factor less that of ACC.
+    """The few-shot accuracy of a factor minus the few-shot accuracy of ACC.
 
     Attributes:
         by_samples: The difference, with the interval of the paper's bootstrap, which takes samples as data.
-        p_samples: Its p value.
+        p_samples: p value of the paper's bootstrap.
         own: The difference, with the interval of Heedful's own test, which resamples examples and models.
-        p: Its p value; None where fewer than :data:`FEWEST` accuracies differ.
-        p_holm: The same, corrected for the number of factors that are tried on the same samples (:func:`holm`).
+        p: p value of Heedful's own test; None if fewer than :data:`FEWEST` accuracies differ.
+        p_holm: The same, adjusted for the number of factors (:func:`holm`).
     """
 
     by_samples: Measurement
@@ -335,7 +313,7 @@ class Ranked:
     """Models ranked by samples of n examples.
 
     Attributes:
-        n: Examples of a sample.
+        n: Examples per sample.
         rankings: Ranker to its ranking.
         few_shot: Ranker to its few-shot accuracy with a 95 % interval by examples and models; RANDOM has none.
         tests: Factor to its tests against ACC.
@@ -361,16 +339,16 @@ def ranked(
     """Rank models by each ranker, and RANDOM, on the same samples.
 
     Args:
-        values: Ranker to its value for each model and example, float64 [models, population]; higher for a model that
-            should be better, nan where it is not defined. The ranker named :data:`ACC` is among them.
-        factors: The rankers that are tested against ACC.
-        correct: What each answer is worth, float64 [models, examples]; the truth is its mean, not the same for all.
-        population: Which of the examples these are, int64 [population].
-        clusters: The cluster of each example, int [examples].
-        n: Examples of a sample.
-        samples: How many samples (B).
+        values: Ranker to its values, float64 [models, population]; higher for a better model, nan if undefined.
+            :data:`ACC` is one of the rankers.
+        factors: The rankers to test against ACC.
+        correct: Scores of the answers, float64 [models, examples]; their means, not all equal, are the truth.
+        population: Positions of the population among the examples, int64 [population].
+        clusters: Cluster per example, int [examples].
+        n: Examples per sample.
+        samples: Number of samples (B).
         seed: Keys the samples and the resamples.
-        resamples: How many of both examples and models.
+        resamples: Number of resamples of examples and models.
     """
     choices, truth = uniforms(n, samples, seed), correct.mean(axis=1)
     scores = sample_means(np.stack(list(values.values())), drawn(choices, len(population)))
@@ -389,9 +367,9 @@ def ranked(
         by_samples, p_samples = over_samples(rankings[name].success, rankings[ACC].success, (seed, name))
         assert by_samples.value is not None, "it is a mean over samples, and there are some"
         less = again[name] - again[ACC]
-        own = measured(by_samples.value, by_samples.n, less)
+        by_models = measured(by_samples.value, by_samples.n, less)
         p = two_sided(less) if len(np.unique(truth)) >= FEWEST else None
-        tests[name] = Test(by_samples, p_samples, own, p, None)
+        tests[name] = Test(by_samples, p_samples, by_models, p, None)
     p_values = [test.p for test in tests.values() if test.p is not None]
     for name, adjusted in zip(tests if p_values else (), holm(p_values), strict=True):
         tests[name] = tests[name]._replace(p_holm=adjusted)

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from heedful.records.rows import sliced
 
-STATISTICS = ("majority", "f1", "macro_f1", "matthews")  # that stand beside those of labels
+STATISTICS = ("majority", "f1", "macro_f1", "matthews")  # statistics that labels must not be mistaken for
 
 
 def slice_of_label(label: str) -> str:
@@ -29,10 +29,10 @@ def slices_of(rows: pa.Table, columns: Sequence[str]) -> Iterator[tuple[str, np.
         columns: Names of meta columns.
 
     Yields:
-        "column=value" and which rows are of it, bool [rows]. An empty value is "none", and "/" becomes "-".
+        "column=value" and whether a row has the value, bool [rows]. An empty value is "none", and "/" becomes "-".
     """
     for column in columns:
-        of, values = sliced(rows, column)
-        shown = np.array([(value or "none").replace("/", "-") for value in values], dtype=object)
-        for value in sorted(set(shown)):
-            yield f"{column}={value}", (shown == value)[of]
+        index, values = sliced(rows, column)
+        texts = np.array([(value or "none").replace("/", "-") for value in values], dtype=object)
+        for value in sorted(set(texts)):
+            yield f"{column}={value}", (texts == value)[index]

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from rich.console import Console
 
-from heedful.metrics.hits import hits
+from heedful.metrics.hits import SwapSettings, hits
 from heedful.metrics.metric import has_too_few_answers
 from heedful.metrics.one_text import OneText
 from heedful.metrics.statistics.draws import few_examples
@@ -61,7 +61,9 @@ class Swaps:
         example = runs(rows, "uid")
         swapped = hits(rows, part, context)
         one_text = OneText.of_rows(rows, part, context)
-        has_too_few = has_too_few_answers(rows, swapped.asked) or (one_text is not None and one_text.is_withheld)
+        has_too_few = has_too_few_answers(rows, swapped.base_answered) or (
+            one_text is not None and one_text.is_withheld
+        )
         counted = np.zeros_like(base) if has_too_few else swapped.counted
         swaps = np.bincount(example[counted], minlength=len(answers))
         changed = np.bincount(example[counted & swapped.hit], minlength=len(answers))
@@ -103,7 +105,7 @@ def swaps_of(run: Measured) -> tuple[pa.Table, Context]:
         )
     rows, metadata = run.rows[ATTENTIVENESS]
     context = Context.of(metadata["context"])
-    if not context.own["swap"]:
+    if not SwapSettings.from_context(context).swap:
         raise RunError(f"{run.folder}: no part was swapped, as for a model of one part alone. Leave it out.")
     return rows, context
 
@@ -131,15 +133,18 @@ def comparison(tables: Sequence[pa.Table], context: Context, part: str) -> Compa
 
     def score(s: Swaps, here: np.ndarray, reason: str) -> Measurement:
         flags = few_examples(here.sum())
-        return share(s.changed[here], clusters[here], flags, reason, of=s.swaps[here])
+        return share(s.changed[here], clusters[here], flags, reason, counts=s.swaps[here])
 
     def less(s: Swaps) -> Measurement:
         here = s.eligible
-        of = {"of": (s.swaps * in_u)[here], "other_of": s.swaps[here]}
+        of = {"counts": (s.swaps * in_u)[here], "other_counts": s.swaps[here]}
         return difference((s.changed * in_u)[here], s.changed[here], clusters[here], few, none, n=n, **of)
 
     def between(one: Swaps, other: Swaps) -> Measurement:
-        of = {"of": one.swaps[in_u], "other_of": other.swaps[in_u]}  # not the same where one of them gave no answer
+        of = {
+            "counts": one.swaps[in_u],
+            "other_counts": other.swaps[in_u],
+        }  # not the same where one of them gave no answer
         return difference(one.changed[in_u], other.changed[in_u], clusters[in_u], few, none, **of)
 
     return Comparison(
@@ -195,7 +200,7 @@ def print_agreed(folders: Sequence[str], with_all: bool, text_format: str | None
     for alike in of_each_set(runs):
         require_alike(alike, PAIRED, (ATTENTIVENESS,))
         _, context = swaps[alike[0].folder]
-        for part in context.own["swap"]:
+        for part in SwapSettings.from_context(context).swap:
             included = [run for run in alike if with_all or is_above_majority(run.attentiveness().get(part, NOTHING))]
             heading = f"{context.data}, {alike[0].split}: {part} swapped"
             if len(included) < 2:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from heedful.metrics import METRICS
+from heedful.metrics.number import measured as by_name
 from heedful.metrics.statistics.draws import FEW_EXAMPLES
 from heedful.metrics.statistics.paired import change, recording
 from heedful.records import Context, Measurement, RunError, printable
@@ -120,7 +121,7 @@ def _changes(runs: Sequence[Measured]) -> dict[str, Measurement]:
         if name not in UNCHANGED and not is_alike:
             continue
         with recording():
-            one, other = (metric.numbers(rows, Context.of(about["context"])) for rows, about in evaluated)
+            one, other = (by_name(metric.numbers(rows, Context.of(about["context"]))) for rows, about in evaluated)
         changes = {str(number): change(one[number], other[number]) for number in one if number in other}
         changes_by_name |= {text: m for text, m in changes.items() if m is not None}
     return changes_by_name

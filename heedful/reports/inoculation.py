@@ -14,9 +14,18 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from heedful.metrics.metric import Numbers
-from heedful.metrics.tables.challenge import BOTH_WAYS, FLIPPED, FROM, KINDS, TITLE, challenge_pairs, perturbations
-from heedful.metrics.tables.counterfactual_tables import set_changes, set_data
+from heedful.metrics.number import Numbers
+from heedful.metrics.tables.challenge import (
+    BOTH_WAYS,
+    FLIPPED,
+    FROM,
+    KINDS,
+    TITLE,
+    ChallengeSettings,
+    challenge_pairs,
+    perturbations,
+)
+from heedful.metrics.tables.counterfactual_tables import CounterfactualTablesSettings, set_changes, set_data
 from heedful.metrics.tables.inoculation import INOCULATION, inoculation, inoculation_outcome
 from heedful.records import Context, DataError, MetricName, RunError, printable
 from heedful.records.rows import of_split
@@ -67,14 +76,15 @@ def _in(rows: pa.Table, split: str) -> pa.Table:
 def _sets(evaluation: str, context: Context, splits: Sequence[str]) -> Iterator[tuple[str, str, Families]]:
     """The beginning of uids, the split and the families of interventions of each challenge set."""
     if evaluation == SETS:
-        for name in context.own["sets"]:
+        for name in CounterfactualTablesSettings.from_context(context).sets:
             source = set_data(name)
             *annotated, title = set_changes(name)
             split = next((split for split in splits if source.endswith(f"-{split}")), "")
             yield source, split, {"annotated": tuple(annotated), "title": (title,)}
         return
-    perturbed = tuple(perturbations(context.own["kinds"]))
-    titles = (TITLE,) if context.own["title"] else ()
+    settings = ChallengeSettings.from_context(context)
+    perturbed = tuple(perturbations(settings.kinds))
+    titles = (TITLE,) if settings.title else ()
     for split in splits or ("",):
         yield "", split, {"perturb": perturbed, "title": titles}
 

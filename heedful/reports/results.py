@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from heedful.metrics import METRICS, Metric
 from heedful.metrics.accuracy import ON_TIME
-from heedful.metrics.metric import Numbers
+from heedful.metrics.number import Numbers, measured, shown
 from heedful.records import Context, MetricName, RunError, Section, SettingError, Shown
 from heedful.records.rows import BASE
 
@@ -45,11 +45,11 @@ def score(
     numbers: Numbers = {}
     first_of_name: dict[str, tuple[str, MetricName]] = {}
     counts = dict(run["counts"])
-    shown = []
+    tables = []
     for metric in (metric for metric in metrics.values() if metric.evaluation in evaluated):
         rows, metadata = evaluated[metric.evaluation]
-        context = Context.of(metadata["context"])
-        own_numbers = metric.score(rows, context)
+        made = metric.evaluate(rows, Context.of(metadata["context"], metadata["counts"]))
+        own_numbers = measured(made)
         for name in own_numbers:
             if (first := first_of_name.setdefault(str(name), (metric.name, name))) != (metric.name, name):
                 raise RunError(
@@ -58,7 +58,7 @@ def score(
                 )
         numbers |= own_numbers
         counts |= {f"{metric.evaluation}/{key}": count for key, count in metadata["counts"].items()}
-        shown.append(metric.shown(own_numbers, context, metadata["counts"]))
+        tables.append(shown(made))
     numbers = _beside_floor(numbers)
     results = {
         **{key: run[key] for key in ("data", "split", "seed", "note")},
@@ -67,7 +67,7 @@ def score(
         "metrics": {str(name): measurement.as_dict() for name, measurement in numbers.items()},
         "names": {str(name): list(name) for name in numbers},
         "counts": counts,
-        "display": _together(shown).as_dict(),
+        "display": _together(tables).as_dict(),
     }
     return Scored(numbers, results)
 
@@ -94,10 +94,10 @@ def _beside_floor(numbers: Numbers) -> Numbers:
     }
 
 
-def _together(shown: list[Shown]) -> Shown:
-    """Join what several evaluations show, one after the other."""
+def _together(tables: list[Shown]) -> Shown:
+    """Join the tables of several evaluations, one below the other."""
     sections: dict[str, Section] = {}
-    for each in shown:
-        sections |= each.sections
-    asides = tuple(dict.fromkeys(aside for each in shown for aside in each.asides))
-    return Shown([line for each in shown for line in each.lines], asides, sections)
+    for table in tables:
+        sections |= table.sections
+    asides = tuple(dict.fromkeys(aside for table in tables for aside in table.asides))
+    return Shown([line for table in tables for line in table.lines], asides, sections)

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from scipy.stats import binomtest
 
-from heedful.metrics.hits import hits
+from heedful.metrics.hits import SwapSettings, hits
 from heedful.records import (
     Composed,
     Context,
@@ -59,7 +59,7 @@ def chosen(rows: pa.Table, part: str, context: Context, n: int) -> np.ndarray:
     Returns:
         int64, ascending: their rows of the first draw.
     """
-    places = np.flatnonzero(hits(rows, part, context).asked & where(rows, draw=DRAW))
+    places = np.flatnonzero(hits(rows, part, context).base_answered & where(rows, draw=DRAW))
     uid_keys = keys(strings(rows.take(places), "uid"))
     high, low, *_ = words_of(random_key(context.seed, "sheet", part), uid_keys)
     return np.sort(places[np.lexsort([uid_keys, low, high])[:n]])
@@ -74,7 +74,7 @@ def cases_of(folder: str, n: int) -> list[Case]:
     from heedful.reports.evaluated_data import data_of, require_examples  # imports torch
 
     rows, context = swaps_of(measured([folder])[0])
-    parts = context.own["swap"]
+    parts = SwapSettings.from_context(context).swap
     counts = [n // len(parts) + (k < n % len(parts)) for k in range(len(parts))]
     places = [chosen(rows, part, context, count) for part, count in zip(parts, counts, strict=True)]
     if not sum(map(len, places)):

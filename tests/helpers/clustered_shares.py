@@ -96,6 +96,11 @@ class Pairs(Share):
         self.of_lenders = Share([e._replace(cluster=e.lender) for e in entries], nodes)
         self.rows = [(e.hits - self.share[e.cell] * e.of) / self.size[e.cell] / self.k for e in entries]
         self.nodes = [(e.cluster, e.lender) for e in entries]
+        if self.k > 1:  # a pair has a row in each of several cells
+            rows = dict.fromkeys(self.nodes, 0.0)
+            for pair, row in zip(self.nodes, self.rows, strict=True):
+                rows[pair] += row
+            self.nodes, self.rows = list(rows), list(rows.values())
         self.bases, both = self.clusters, (self.clusters, self.of_lenders.clusters)
         self.clusters = min((n for n in both if n > 1), default=1)
 

@@ -24,7 +24,6 @@ import importlib
 import io
 import json
 import os
-import resource
 import signal
 import socket
 import sys
@@ -105,6 +104,8 @@ def child(job: dict, rank: int, port: int) -> None:
         os.environ.pop(name, None) if value is None else os.environ.update({name: value})
     os.chdir(job.get("cwd") or ".")
     if job.get("limit"):
+        import resource
+
         resource.setrlimit(resource.RLIMIT_FSIZE, (job["limit"], job["limit"]))
     act = prepared(job, rank, port)
     status = 1

@@ -1,12 +1,13 @@
 """Rows as the engine yields them, for the tests of what reads rows."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from heedful.metrics.number import Number, measured
 from heedful.records import Measurement
 from heedful.records import rows as r
 
@@ -64,12 +65,15 @@ def make(
     return sort_rows(make_rows(columns, labels))
 
 
-def by_text(metric: Callable[..., Mapping[Any, Measurement]]) -> Callable[..., dict[str, Measurement]]:
+def by_text(
+    metric: Callable[..., Mapping[Any, Measurement] | Iterable[Number]],
+) -> Callable[..., dict[str, Measurement]]:
     """A metric whose numbers are named by texts, as in results.json."""
 
     @wraps(metric)
     def named(*args: Any, **kwargs: Any) -> dict[str, Measurement]:
-        found = metric(*args, **kwargs)
+        numbers = metric(*args, **kwargs)
+        found = numbers if isinstance(numbers, Mapping) else measured(numbers)
         texts = {str(name): m for name, m in found.items()}
         assert len(texts) == len(found)
         return texts

@@ -4,7 +4,8 @@ import numpy as np
 import pyarrow as pa
 
 from heedful.metrics.natural_logic.causal_effects import causal_effects
-from heedful.records import Measurement
+from heedful.metrics.number import measured
+from heedful.records import Context, Measurement
 from heedful.records import rows as r
 
 from python_rows import make_rows, sort_rows
@@ -45,4 +46,5 @@ def table(entries: list[dict], labels=THREE) -> pa.Table:
 
 def effects(rows: pa.Table, labels=THREE, seed: int = 0) -> dict[str, Measurement]:
     """The causal effects by the texts of their names."""
-    return {str(name): m for name, m in causal_effects(rows, "d", labels, seed).items()}
+    context = Context("d", seed, labels=tuple(labels), own={"data": "d"})
+    return {str(name): m for name, m in measured(causal_effects(rows, context)).items()}

@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[2]
 BATCH = "heedful.lightning_modules.classifier:Classifier.on_train_batch_start"
 COUNTERFACTUAL = ["--augment", "counterfactual", "--data.resample_counterfactuals", "true"]
 EVALUATING = "heedful.callbacks.engine.engine:Engine.on_validation_epoch_end"
+FINAL = "heedful.callbacks.outputs.board:Board.final"
 KINDS = {  # name: (flags, processes); between 14 and 34 batches
     "plain": ([], 1),
     "workers": (["--data.num_workers", "1", *COUNTERFACTUAL], 1),

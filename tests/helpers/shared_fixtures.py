@@ -5,6 +5,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import NoReturn
 
 import heedful.torchvision_fix  # noqa: F401
 
@@ -27,6 +28,15 @@ settings.register_profile("numbers", max_examples=50, deadline=None, derandomize
 settings.load_profile("heedful")
 
 ROOT = Path(__file__).parents[2]
+
+
+def skip_without_fork(*_: object) -> NoReturn:
+    """Stands in for os.fork on Windows: the test that calls it is skipped."""
+    pytest.skip("forks processes, which Windows cannot")
+
+
+if not hasattr(os, "fork"):
+    os.fork = skip_without_fork
 SHARED = Path(os.environ.get("HEEDFUL_DATA", ROOT.parent / "shared" / "data"))
 
 
@@ -61,6 +71,8 @@ def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def forks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forks]:
     """Runs commands and scripts in forks of one process, without their imports."""
+    if os.fork is skip_without_fork:
+        skip_without_fork()
     with Forks(tmp_path_factory.mktemp("forks")) as forks:
         yield forks
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+posix = pytest.mark.skipif(os.name != "posix", reason="a signal ends a process of Windows at once")
 costly = settings(max_examples=int(os.environ.get("HEEDFUL_EXAMPLES", 20)))  # of a tenth of a second each
 
 

@@ -389,6 +389,7 @@ def test_a_pair_that_somebody_wrote_is_not_made_and_is_counted():
 @given(contents, part_names, st.integers(1, 40))
 def test_partners_are_counted_as_one_by_one(rows, part, pairs):
     """However few pairs are looked at together, and with both parts lent: then no pair is made."""
+    assume(all(len({row[k] for row in rows}) > 1 for k in (0, 1)))  # what all examples share is no reason to refuse
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(partnering, "PAIRS", pairs)
         lenders = make(rows).partners(part.split("+"))

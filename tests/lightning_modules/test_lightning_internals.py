@@ -13,6 +13,8 @@ from pytorch_lightning.strategies.launchers import _SubprocessScriptLauncher
 from heedful.callbacks import BestCheckpoint
 from heedful.lightning_modules import lightning_internals as internals
 
+from tiers import posix
+
 
 class Small(LightningModule):
     def __init__(self, optimizer=torch.optim.SGD, **settings):
@@ -58,6 +60,7 @@ def test_kept_metrics_can_be_added_and_taken_away():
     assert trainer.callback_metrics.keys() == {"loss", "added"}
 
 
+@posix
 @pytest.mark.parametrize("left", [True, False])
 def test_leave_sigterm_keeps_lightning_from_ending_the_run(left):
     """Without it, the run ends at the next batch."""

@@ -8,18 +8,17 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binom, binomtest
 
-from heedful.metrics.accuracy import CONSTANT, METRIC, accuracy, accuracy_by_slice, loss, noise
-from heedful.metrics.answers import majority_flags
-from heedful.metrics.statistics.majority import above_majority, majority_flag
-from heedful.records import CLASSIFICATION, SOFT, Context, RunError
+from heedful.metrics.accuracy import METRIC, accuracy, accuracy_by_slice, loss, noise
+from heedful.metrics.statistics.majority import majority_flag
+from heedful.records import Context, RunError
 
 from made_rows import by_text
 from refusals import refused
 
 accuracy, accuracy_by_slice, loss, noise = map(by_text, (accuracy, accuracy_by_slice, loss, noise))
 LABELS = ("yes", "no", "maybe")
+CONTEXT = Context("d", labels=LABELS)
 predictions = st.lists(st.tuples(st.sampled_from(LABELS), st.sampled_from(LABELS)), min_size=1, max_size=30)
 
 
@@ -29,7 +28,7 @@ def base_of(pairs: list[tuple[str, str]]) -> dict[str, tuple[str, str]]:
 
 @given(predictions)
 def test_equals_the_reference(rows_of, pairs):
-    found = accuracy(rows_of(base_of(pairs)), "d")
+    found = accuracy(rows_of(base_of(pairs)), CONTEXT)
     golds = {gold for gold, _ in pairs}
     assert set(found) == {"accuracy/d", "accuracy/d/majority", *(f"accuracy/d/{gold}" for gold in golds)}
     right = sum(gold == y for gold, y in pairs)
@@ -58,9 +57,9 @@ def test_of_several_splits_each_has_the_accuracy_that_it_has_alone(rows_of, pair
         slices = pa.array([[f"split={of[uid]}", "split2=alpha1"] for uid in made["uid"].to_pylist()])
         return made.set_column(made.column_names.index("slices"), "slices", slices)
 
-    found = accuracy_by_slice(rows(), "d", ["split"])
+    found = accuracy_by_slice(rows(), Context("d", slices=("split",)))
     for split in sorted(set(of.values())):
-        alone = accuracy(rows(split), "d")
+        alone = accuracy(rows(split), CONTEXT)
         golds = {pair[0] for uid, pair in base_of(pairs).items() if of[uid] == split}
         of_slice = found.pop(f"accuracy/d/split={split}")
         if len(golds) > 1:
@@ -72,43 +71,15 @@ def test_of_several_splits_each_has_the_accuracy_that_it_has_alone(rows_of, pair
     assert not found
 
 
-@given(predictions)
-def test_rows_of_changed_examples_do_not_count(rows_of, pairs):
-    base = base_of(pairs)
-    changed = [{"uid": uid, "y2": "yes", "draw": d} for uid in base for d in range(2)]
-    assert accuracy(rows_of(base, changed), "d") == accuracy(rows_of(base), "d")
-
-
-def test_the_interval_is_close_to_the_normal_one(rows_of):
-    m = accuracy(rows_of(base_of([("yes", "yes" if i < 1400 else "no") for i in range(2000)])), "d")["accuracy/d"]
-    half = 1.96 * math.sqrt(0.7 * 0.3 / 2000)
-    assert m.ci95 == pytest.approx((0.7 - half, 0.7 + half), abs=0.1 * half)
-
-
 def test_an_example_without_a_gold_label_does_not_count(rows_of):
-    found = accuracy(rows_of(base_of([("yes", "yes"), ("no", "yes"), (None, "yes"), (None, "no")])), "d")
+    found = accuracy(rows_of(base_of([("yes", "yes"), ("no", "yes"), (None, "yes"), (None, "no")])), CONTEXT)
     assert set(found) == {"accuracy/d", "accuracy/d/majority", "accuracy/d/yes", "accuracy/d/no"}
     assert (found["accuracy/d"].value, found["accuracy/d"].n, found["accuracy/d/majority"].value) == (0.5, 2, 0.5)
-
-
-def test_without_a_prediction_accuracy_is_undefined(rows_of):
-    found = accuracy(rows_of({}), "d")
-    assert list(found) == ["accuracy/d"]
-    assert (found["accuracy/d"].value, found["accuracy/d"].n) == (None, 0)
-    assert found["accuracy/d"].reason == "no example was predicted"
 
 
 def tail(correct: int, n: int, share: float) -> float:
     """P(X >= correct) for X binomial(n, share), summed by hand."""
     return sum(math.comb(n, k) * share**k * (1 - share) ** (n - k) for k in range(correct, n + 1))
-
-
-@given(st.integers(1, 60), st.data())
-def test_the_majority_rule_is_the_upper_tail_of_a_binomial(n, data):
-    correct, most = data.draw(st.integers(0, n)), data.draw(st.integers(1, n))
-    found = above_majority(correct, n, most / n)
-    assert found == pytest.approx(tail(correct, n, most / n), rel=1e-9, abs=1e-12)
-    assert found == pytest.approx(binom.sf(correct - 1, n, most / n), rel=1e-9, abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -118,14 +89,9 @@ def test_the_majority_rule_is_the_upper_tail_of_a_binomial(n, data):
 def test_accuracy_is_flagged_unless_it_is_above_the_majority_share(rows_of, correct, n, flagged):
     """With half of each label: P(X >= 58 of 100) = 0.067, 59: 0.044; 50 of 84: 0.0506; 20 of 30: 0.0494."""
     pairs = [(LABELS[i % 2], LABELS[(i + (i >= correct)) % 2]) for i in range(n)]
-    m = accuracy(rows_of(base_of(pairs)), "d")["accuracy/d"]
+    m = accuracy(rows_of(base_of(pairs)), CONTEXT)["accuracy/d"]
     assert m.value == correct / n
     assert m.flags == (("not_above_majority",) if flagged else ())
-
-
-def test_where_all_gold_labels_are_one_no_accuracy_is_above_the_majority(rows_of):
-    m = accuracy(rows_of(base_of([("yes", "yes")] * 50)), "d")["accuracy/d"]
-    assert (m.value, m.flags) == (1, ("not_above_majority",))
 
 
 def null_rows(rows_of, shifts: list[float], flips: int, others: list | tuple = ()):
@@ -138,30 +104,6 @@ def null_rows(rows_of, shifts: list[float], flips: int, others: list | tuple = (
         y2 = "no" if i < flips else "yes"
         nulls.append({"uid": f"u{i}", "intervention": "null", "part": "", "draw": -1, "y2": y2, "p": p, "p2": p2})
     return rows_of(base, [*nulls, *others])
-
-
-@pytest.mark.parametrize("flips", [0, 1, 3])
-def test_noise_counts_flips_and_finds_the_largest_change(rows_of, flips):
-    swaps = [{"uid": f"u{i}", "y2": "no"} for i in range(4)]  # do not count
-    found = noise(null_rows(rows_of, [0, 2**-10, -(2**-7), 2**-12], flips, swaps), "d")
-    assert found["null/d/flips"].value == flips / 4
-    assert found["null/d/flips"].n == found["null/d/max_change"].n == 4
-    assert found["null/d/flips"].flags == (("predictions_depend_on_batch",) if flips else ())
-    assert found["null/d/flips"].ci95 == pytest.approx(binomtest(flips, 4).proportion_ci(method="exact"))
-    assert found["null/d/max_change"].value == 2**-7
-    assert found["null/d/max_change"].flags == ()
-
-
-def test_the_largest_change_is_computed_in_double_precision(rows_of):
-    shift = float(np.nextafter(np.float32(0.5), np.float32(1)) - np.float32(0.5))
-    found = noise(null_rows(rows_of, [shift], 0), "d")
-    expected = max(abs(float(np.float32(0.5 + shift)) - 0.5), abs(float(np.float32(0.25 - shift)) - 0.25))
-    assert found["null/d/max_change"].value == expected > 0
-
-
-def test_without_noise_there_is_none(rows_of):
-    found = noise(null_rows(rows_of, [0.0] * 5, 0), "d")
-    assert [m.value for m in found.values()] == [0, 0]
 
 
 any_probabilities = st.none() | st.tuples(*[st.floats(0, 1, width=32)] * 3)
@@ -182,7 +124,7 @@ def test_noise_equals_the_reference_and_without_probabilities_flips_are_what_is_
     ]
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("heedful.metrics.accuracy.GROUP", group)
-        found = noise(rows_of(base, nulls), "d")
+        found = noise(rows_of(base, nulls), CONTEXT)
     flips = sum(y != y2 for y, y2, _, _ in drawn)
     assert found.pop("null/d/flips").value == pytest.approx(flips / len(drawn), abs=1e-12)
     if any(p is None or p2 is None for _, _, p, p2 in drawn):
@@ -191,66 +133,6 @@ def test_noise_equals_the_reference_and_without_probabilities_flips_are_what_is_
         changes = [abs(b - a) for _, _, p, p2 in drawn for a, b in zip(p, p2, strict=True)]
         assert found.pop("null/d/max_change").value == pytest.approx(max(changes), abs=1e-12)
         assert not found
-
-
-def test_without_a_null_control_nothing_is_said_of_noise(rows_of):
-    assert noise(rows_of({"u": ("yes", "yes")}, [{"uid": "u", "y2": "no"}]), "d") == {}
-
-
-def test_the_score_of_the_evaluation_is_both_in_the_order_of_reading(rows_of):
-    rows = null_rows(rows_of, [0.0, 0.25], 0)
-    found = by_text(METRIC.score)(rows, Context("d", seed=3))
-    scores = accuracy(rows, "d", 3)  # all predictions are one label
-    scores["accuracy/d"] = replace(scores["accuracy/d"], flags=(*scores["accuracy/d"].flags, CONSTANT))
-    assert list(found.items()) == [*scores.items(), *noise(rows, "d").items()]
-
-
-def test_every_number_has_a_line_and_the_headline_stands_beside_that_of_other_runs(rows_of):
-    context = Context("d", labels=LABELS)
-    shown = METRIC.show(METRIC.score(null_rows(rows_of, [0.0], 0), context), context, {}).lines
-    assert [(line.metric, line.level, line.label, line.beside) for line in shown] == [
-        ("accuracy/d", 0, "accuracy", True),
-        ("accuracy/d/majority", 1, "majority", False),
-        ("accuracy/d/yes", 1, "yes", False),
-        ("accuracy/d/macro_f1", 1, "macro_f1", False),
-        ("accuracy/d/matthews", 1, "matthews", False),
-        ("loss/d", 0, "loss", False),
-        ("null/d/flips", 0, "null flips", False),
-        ("null/d/max_change", 0, "null max_change", False),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("kind", "n", "by_label"), [(CLASSIFICATION, 3, True), (CLASSIFICATION, 21, False), (SOFT, 3, False)]
-)
-def test_curves_are_of_metrics_that_there_are(rows_of, kind, n, by_label):
-    labels = tuple(f"label {i}" for i in range(n))
-    context = Context("d", kind=kind, labels=labels)
-    charts = {chart.title: chart for chart in METRIC.charts(context)}
-    assert [chart.figure for chart in charts.values()].count("attentiveness") == 1
-    assert {str(name) for name in charts["accuracy"].curves.values()} == {"accuracy/d"}
-    assert {str(name) for name in charts["null control: must stay at 0"].curves.values()} == {"null/d/flips"}
-    assert ("accuracy by label" in charts) == by_label
-    if by_label:
-        found = accuracy(rows_of({label: (label, label) for label in labels}), "d")
-        assert {str(name) for name in charts["accuracy by label"].curves.values()} <= found.keys()
-
-
-def test_slices_are_sorted_and_named_and_their_majority_has_no_line(rows_of):
-    base = base_of([("yes", "yes"), ("no", "yes"), ("yes", "no"), ("no", "no")])
-    rows = rows_of(base)
-    values = ["kind=b/c", "kind=", "kind=a", "kind=b/c"]
-    rows = rows.set_column(rows.column_names.index("slices"), "slices", pa.array([[value] for value in values]))
-    context = Context("d", labels=("yes", "no"), slices=("kind",))
-    numbers = METRIC.score(rows, context)
-    by_kind = {name.slice: m for name, m in numbers.items() if name.by[0] == "kind" and not name.statistic}
-    assert [(name, m.value, m.n) for name, m in by_kind.items()] == [
-        ("kind=a", 0.0, 1), ("kind=b-c", 1.0, 2), ("kind=none", 0.0, 1)]  # fmt: skip
-    shown = METRIC.show(numbers, context, {})
-    assert "accuracy/d/majority/kind=b-c" in {str(name) for name in numbers}
-    assert "majority kind=b-c" not in {line.label for line in shown.lines}
-    assert shown.asides == ["majority shares of slices"]
-    assert {line.unit for line in shown.lines if line.label in ("loss", "matthews")} == {"ratio"}
 
 
 @given(st.lists(st.tuples(st.sampled_from(LABELS), st.integers(0, 6)), min_size=1, max_size=20))
@@ -262,7 +144,7 @@ def test_the_loss_is_that_of_torch(rows_of, drawn):
     scores = torch.tensor(base["p"].to_pylist(), dtype=torch.float64).log()
     golds = torch.tensor([LABELS.index(gold) for gold in base["gold"].to_pylist()])
     expected = torch.nn.functional.cross_entropy(scores, golds, reduction="mean")
-    found = loss(rows, "d", LABELS)["loss/d"]
+    found = loss(rows, CONTEXT)["loss/d"]
     assert (found.value, found.n, found.ci95) == (pytest.approx(expected.item(), rel=1e-6), len(drawn), None)
 
 
@@ -272,48 +154,8 @@ def test_a_probability_of_0_has_a_finite_loss_and_none_has_no_loss(rows_of):
     at = rows.column_names.index("p")
     for p, expected in (([[0, 1, 0], [0, 1, 0]], 87.336545 / 2), ([None, [0, 1, 0]], None)):
         given = rows.set_column(at, "p", pa.array(p, rows.schema.field("p").type))
-        found = loss(given, "d", LABELS)
+        found = loss(given, CONTEXT)
         assert (found["loss/d"].value if found else None) == (expected and pytest.approx(expected, rel=1e-6))
-
-
-def grouped(rows: pa.Table, of: list[str | None]) -> pa.Table:
-    """Rows in which u0, u1, ... have these groups."""
-    groups = [of[int(uid.removeprefix("u"))] for uid in rows["uid"].to_pylist()]
-    return rows.set_column(1, "group", pa.array(groups, pa.string()))
-
-
-def test_what_examples_share_is_a_cluster(rows_of):
-    """Six copies of one example say no more than one, so the interval is wider by the square root of six."""
-    of = [f"sentence {i // 6}" for i in range(600)]
-    pairs = [("yes", "yes" if i // 6 % 3 else "no") for i in range(600)]
-    alone = accuracy(rows_of(base_of(pairs)), "d")["accuracy/d"]
-    shared = accuracy(grouped(rows_of(base_of(pairs)), of), "d")["accuracy/d"]
-    assert shared.value == alone.value
-    width, independent = (m.ci95[1] - m.ci95[0] for m in (shared, alone))
-    assert width / independent == pytest.approx(6**0.5, rel=0.1)
-    recall = accuracy(grouped(rows_of(base_of(pairs)), of), "d")["accuracy/d/yes"]
-    assert recall.ci95 == pytest.approx(shared.ci95, abs=0.02)
-
-
-def test_the_majority_test_counts_whole_groups(rows_of):
-    """66 of 100 are right where the majority has half: too few texts, if they are four."""
-    pairs = [(LABELS[i % 2], LABELS[(i + (i >= 66)) % 2]) for i in range(100)]
-    rows = rows_of(base_of(pairs))
-    assert majority_flags(rows, CLASSIFICATION) == ()
-    of = [f"text {i // 25}" for i in range(100)]
-    assert majority_flags(grouped(rows, of), CLASSIFICATION) == ("not_above_majority",)
-    names = [f"pair {i // 2}" for i in range(100)]
-    assert majority_flags(grouped(rows, names), CLASSIFICATION) == ()
-
-
-@given(st.integers(60, 130), st.integers(60, 130), st.integers(0, 3))
-def test_few_pairs_that_share_a_group_hardly_change_the_majority_test(right, most, shared):
-    """The exact test, where 3 of 250 examples share theirs with another."""
-    worth, best, of = np.arange(250) < right, np.arange(250) < most, np.arange(250)
-    of[:shared] = of[100 : 100 + shared]
-    p = above_majority(right, 250, most / 250)
-    if abs(p - 0.05) > 0.01:
-        assert majority_flag(worth, best, of, (0,)) == (() if p < 0.05 else ("not_above_majority",))
 
 
 @pytest.mark.parametrize(("groups", "size", "alike"), [(10, 30, 0.7), (60, 20, 0.45), (200, 3, 0.6)])

@@ -5,18 +5,16 @@ from dataclasses import replace
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binomtest
 
 from heedful.callbacks import Attentiveness
 from heedful.callbacks.engine.evaluation import Plan
 from heedful.interventions import Swap
 from heedful.metrics.attentiveness import METRIC, attentiveness
-from heedful.records import NO_LABEL, SPAN, Context, Example, Examples, Measurement
+from heedful.records import NO_LABEL, Context, Example, Examples, Measurement
 
 from made_rows import by_text
-from tiers import costly
 
 attentiveness, score = by_text(attentiveness), by_text(METRIC.score)
 
@@ -110,33 +108,11 @@ def test_equals_the_reference(rows_of, experiment):
     check(found, reference(base, swapped, default))
 
 
-@settings(max_examples=20)
-@given(experiments())
-def test_rows_of_other_parts_and_interventions_do_not_count(rows_of, experiment):
-    base, swapped, default = experiment
-    others = [{"uid": uid, "draw": d, "y2": "neutral", "part": "hypothesis"} for uid in base for d in range(3)]
-    others += [{"uid": uid, "draw": -1, "y2": "neutral", "intervention": "null", "part": ""} for uid in base]
-    assert compute(rows_of, base, swapped, default, others) == compute(rows_of, base, swapped, default)
-
-
 @given(experiments(only_eligible=False))
 def test_swaps_of_predictions_of_the_default_label_do_not_count(rows_of, experiment):
     """Rows made without a default label may be measured with one."""
     base, swapped, default = experiment
     check(compute(rows_of, base, swapped, default), reference(base, swapped, default))
-
-
-def test_a_case_done_by_hand(rows_of):
-    base = {"a": ("entailment", "entailment"), "b": ("neutral", "contradiction"), "c": ("neutral", "neutral")}
-    swapped = {("a", 0): "neutral", ("a", 1): "entailment", ("b", 0): "neutral", ("b", 1): "entailment"}
-    found = compute(rows_of, base, swapped, "neutral")
-    m = found["attentiveness/d/premise"]
-    assert (m.value, m.per_draw, m.n, m.draws) == (0.75, (1.0, 0.5), 2, 2)
-    assert m.std == pytest.approx(math.sqrt(0.125))
-    assert found["attentiveness/d/premise/to_default"].value == 0.5
-    assert found["attentiveness/d/premise/from_entailment"].value == 0.5
-    assert found["attentiveness/d/premise/from_contradiction"].value == 1
-    assert found["attentiveness/d/premise/eligible"].value == pytest.approx(2 / 3)
 
 
 def test_with_every_prediction_the_default_label_the_score_is_undefined(rows_of):
@@ -151,48 +127,6 @@ def test_with_every_prediction_the_default_label_the_score_is_undefined(rows_of)
 
 
 @pytest.mark.parametrize("default", ["neutral", None])
-def test_without_any_partner_the_score_is_undefined_for_that_reason(rows_of, default):
-    found = compute(rows_of, {"u": ("entailment", "entailment")}, {}, default)
-    assert found["attentiveness/d/premise"].value is None
-    assert found["attentiveness/d/premise"].reason == "no example has a partner"
-
-
-@pytest.mark.parametrize("default", ["neutral", None])
-def test_without_any_row_everything_is_undefined_and_says_why(rows_of, default):
-    for name, m in compute(rows_of, {}, {}, default).items():
-        assert (m.value, m.n) == (None, 0)
-        assert m.reason, name
-
-
-def test_one_draw_has_no_standard_deviation(rows_of):
-    base = {f"u{i}": ("entailment", "entailment") for i in range(4)}
-    m = compute(rows_of, base, {(uid, 0): LABELS[i % 2] for i, uid in enumerate(base)}, "neutral")
-    m = m["attentiveness/d/premise"]
-    assert (m.value, m.std, m.draws, m.per_draw) == (0.5, None, 1, (0.5,))
-    assert m.as_dict()["std"] is None
-
-
-def test_without_a_default_label_every_prediction_counts(rows_of):
-    base = {"a": ("entailment", "entailment"), "b": ("entailment", "neutral"), "c": ("neutral", "neutral")}
-    found = compute(rows_of, base, {("a", 0): "entailment", ("b", 0): "entailment", ("c", 0): "entailment"}, None)
-    assert found["attentiveness/d/premise"].value == pytest.approx(2 / 3)
-    assert found["attentiveness/d/premise/from_neutral"].value == 1
-    assert found["attentiveness/d/premise/eligible"].value == 1
-    assert "attentiveness/d/premise/to_default" not in found
-
-
-@pytest.mark.parametrize("default", ["", "neutral", None])
-def test_the_count_of_eligible_examples_is_that_of_the_metric(rows_of, default):
-    """A label may be an empty text."""
-    rows = rows_of({"a": ("", ""), "b": ("neutral", ""), "c": ("neutral", "neutral")})
-    context = Context("d", labels=("", "neutral"), default_label=default, own={"swap": ["premise"]})
-    share = score(rows, context)["attentiveness/d/premise/eligible"].value
-    pool = Examples.of([Example(uid, {"premise": uid, "hypothesis": f"of {uid}"}, "neutral") for uid in "abc"])
-    counts = Attentiveness().counts(Plan(pool, [Swap("premise", default)]), rows, context)
-    assert counts["premise"]["eligible"] == round(3 * share)
-
-
-@pytest.mark.parametrize("default", ["neutral", None])
 def test_an_answer_that_is_not_a_label_is_not_counted_as_eligible(rows_of, default):
     rows = rows_of({"a": ("yes", "yes"), "b": ("yes", NO_LABEL), "c": ("neutral", "neutral")})
     context = Context("d", labels=("yes", "neutral"), default_label=default, own={"swap": ["premise"]})
@@ -202,19 +136,6 @@ def test_an_answer_that_is_not_a_label_is_not_counted_as_eligible(rows_of, defau
     assert counts["premise"]["eligible"] == round(3 * share) == (1 if default else 2)
 
 
-def test_intervals_have_a_width_where_all_examples_agree(rows_of):
-    """The draws of one example are no evidence apart: 100 changes of 20 examples are 20 of 20."""
-    base = {f"u{i}": ("entailment", "entailment") for i in range(20)}
-    all_change = compute(rows_of, base, {(uid, d): "neutral" for uid in base for d in range(5)}, "neutral")
-    one = compute(rows_of, {"u0": base["u0"]}, {("u0", 0): "neutral", ("u0", 1): "entailment"}, "neutral")
-    some = compute(rows_of, base, {(uid, 0): LABELS[i % 2] for i, uid in enumerate(base)}, "neutral")
-    name = "attentiveness/d/premise"
-    assert all_change[name].ci95 == pytest.approx(binomtest(20, 20).proportion_ci(method="exact"))
-    assert some[name].ci95 == pytest.approx(binomtest(10, 20).proportion_ci(method="exact"))
-    assert one[name].ci95[0] < 0.1
-    assert one[name].ci95[1] > 0.9
-
-
 @pytest.mark.parametrize("right", [50, 80])
 def test_the_score_of_a_model_no_better_than_the_majority_is_flagged(rows_of, right):
     base = {f"u{i}": (LABELS[i % 2], LABELS[(i + (i >= right)) % 2]) for i in range(100)}
@@ -222,68 +143,6 @@ def test_the_score_of_a_model_no_better_than_the_majority_is_flagged(rows_of, ri
     found = compute(rows_of, base, swapped, "neutral")
     for suffix in ("", "/to_default", "/from_entailment"):
         assert ("not_above_majority" in found["attentiveness/d/premise" + suffix].flags) == (right == 50)
-
-
-@costly
-@given(experiments())
-def test_the_score_of_the_evaluation_is_that_of_each_part(rows_of, experiment):
-    base, swapped, default = experiment
-    changed = [{"uid": uid, "draw": d, "y2": y2} for (uid, d), y2 in swapped.items()]
-    rows = rows_of(base, [*changed, *({**change, "part": "b"} for change in changed[:3])])
-    each = [attentiveness(rows, part, about(default, 7)) for part in ("premise", "b")]
-    assert score(rows, about(default, 7)) == each[0] | each[1]
-
-
-def shown(rows, labels, default=None):
-    context = Context("d", labels=labels, default_label=default, own={"swap": ["premise"]})
-    found = METRIC.show(METRIC.score(rows, context), context, {}).lines
-    assert [line.beside for line in found] == [True] + [False] * (len(found) - 1)
-    return [(line.level, line.label, line.text) for line in found]
-
-
-def test_every_number_has_a_line(rows_of):
-    rows = rows_of({"a": ("yes", "yes"), "b": ("no", "no")}, [{"uid": "a", "y2": "no"}])
-    names = ["to_default", "from_no", "from_maybe", "eligible"]
-    assert shown(rows, ("yes", "no", "maybe"), "yes") == [
-        (0, "attentiveness premise", ""), *((1, name, "") for name in names)
-    ]  # fmt: skip
-
-
-def test_many_labels_that_are_never_predicted_have_one_line_behind_those_that_are(rows_of):
-    rows = rows_of({"a": ("b", "b")}, [{"uid": "a", "y2": "c"}])
-    assert shown(rows, tuple("abcd")) == [
-        (0, "attentiveness premise", ""),
-        (1, "from_b", ""),
-        (1, "from_...", "undefined: 3 labels are never predicted"),
-        (1, "eligible", ""),
-    ]
-    assert [label for _, label, _ in shown(rows, tuple("abc"))][1:-1] == ["from_a", "from_b", "from_c"]
-
-
-def test_curves_are_of_metrics_that_there_are(rows_of):
-    context = Context("d", labels=LABELS, default_label="neutral", own={"swap": ["premise", "b"]})
-    first, *others = METRIC.charts(context)
-    found = score(rows_of({"a": ("neutral", "neutral")}), context)
-    assert (first.title, first.figure) == ("attentiveness", "attentiveness")
-    assert {k: str(name) for k, name in first.curves.items()} == {
-        "attentiveness: premise": "attentiveness/d/premise", "attentiveness: b": "attentiveness/d/b",
-    }  # fmt: skip
-    assert [chart.title for chart in others] == [
-        f"attentiveness to {part} by predicted label" for part in ("premise", "b")
-    ]
-    curves = {str(name) for chart in others for name in chart.curves.values()}
-    assert curves == {name for name in found if "from_" in name}
-
-
-def test_a_measurement_prints_itself():
-    assert str(Measurement(0.5, 10)) == "50.0"
-    assert str(Measurement(0.5, 10, std=0.0123)) == "50.0 ± 1.2"
-    assert str(Measurement(None, 0, reason="no example has a partner")) == "undefined (no example has a partner)"
-    as_dict = Measurement(0.5, 10, 5, 0.1, (0.4, 0.6), (0.5, 0.5), ("flag",)).as_dict()
-    assert as_dict == {
-        "value": 0.5, "n": 10, "draws": 5, "std": 0.1, "ci95": [0.4, 0.6], "per_draw": [0.5, 0.5], "flags": ["flag"],
-        "reason": None,
-    }  # fmt: skip
 
 
 def test_a_slice_has_the_score_of_its_examples_alone(rows_of):
@@ -305,39 +164,6 @@ def test_a_slice_has_the_score_of_its_examples_alone(rows_of):
     assert found == without
 
 
-def test_an_invalid_base_prediction_counts_beside_the_headline_only(rows_of):
-    """Ten labels of which five change, and ten answers that are none, all of which change."""
-    base = {f"u{i:02}": ("entailment", "entailment" if i < 10 else NO_LABEL) for i in range(20)}
-    after = {(uid, d): "neutral" if i >= 5 else "entailment" for i, uid in enumerate(base) for d in range(2)}
-    found = compute(rows_of, base, after, "neutral")
-    name = "attentiveness/d/premise"
-    assert (found[name].value, found[name].n, found[f"{name}/eligible"].value) == (0.5, 10, 0.5)
-    assert (found[f"{name}/with_invalid"].value, found[f"{name}/with_invalid"].n) == (0.75, 20)
-    assert found[f"{name}/to_default"].n == found[f"{name}/from_entailment"].n == 10
-    without = compute(rows_of, base, after, None)
-    assert (without[name].n, without[f"{name}/with_invalid"].n) == (10, 20)
-    only = compute(rows_of, {"u": ("entailment", NO_LABEL)}, {("u", 0): "neutral"}, "neutral")
-    assert only[name].reason == "no prediction is a label"
-    default = {"u": ("entailment", NO_LABEL), "v": ("entailment", "neutral")}
-    only = compute(rows_of, default, {("u", 0): "neutral"}, "neutral")
-    assert only[name].reason == "every prediction is the default label 'neutral', or not a label"
-    assert f"{name}/with_invalid" not in compute(rows_of, {"u": ("yes", "yes")}, {("u", 0): "neutral"}, "neutral")
-
-
-def test_what_examples_share_is_a_cluster(rows_of):
-    base = {f"u{i:03}": ("entailment", "entailment") for i in range(240)}
-    after = {(uid, d): "neutral" if i // 6 % 2 else "entailment" for i, uid in enumerate(base) for d in range(2)}
-    changed = [{"uid": uid, "draw": d, "y2": y2} for (uid, d), y2 in after.items()]
-    rows = rows_of(base, changed)
-    group = pa.array([f"sentence {int(uid[1:]) // 6}" for uid in rows["uid"].to_pylist()])
-    shared = attentiveness(rows.set_column(1, "group", group), "premise", about())
-    alone = attentiveness(rows, "premise", about())
-    name = "attentiveness/d/premise"
-    (low, high), (lower, upper) = alone[name].ci95, shared[name].ci95
-    assert (shared[name].value, shared[name].n) == (alone[name].value, 240)
-    assert (upper - lower) / (high - low) == pytest.approx(6**0.5, rel=0.1)
-
-
 @given(experiments())
 def test_what_rests_on_fewer_than_ten_examples_is_flagged_and_keeps_its_value(rows_of, experiment):
     base, swapped, default = experiment
@@ -346,13 +172,3 @@ def test_what_rests_on_fewer_than_ten_examples_is_flagged_and_keeps_its_value(ro
         counted = expected.get(name)
         assert ("few_examples" in m.flags) == (counted is not None and counted["n"] < 10), name
         assert counted is None or m.value == pytest.approx(counted["value"])
-
-
-@pytest.mark.parametrize("n", [9, 10])
-def test_few_answers_that_are_texts_are_flagged_as_well(rows_of, n):
-    base = {f"u{i:02}": ('["x"]', "x" if i < n else "") for i in range(20)}
-    changed = [{"uid": uid, "part": part, "y2": ""} for uid in base for part in ("text", "other")]
-    context = Context("d", kind=SPAN, default_label="", own={"swap": ["text"], "distractors": ["other"]})
-    found = {str(name): m for name, m in METRIC.score(rows_of(base, changed, labels=1), context).items()}
-    flagged = {name.removeprefix("attentiveness/d/") for name, m in found.items() if "few_examples" in m.flags}
-    assert flagged == ({"text", "text/changed", "other/changed"} if n < 10 else set())  # not other/kept, of all 20

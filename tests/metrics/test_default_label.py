@@ -60,15 +60,6 @@ def test_the_numbers_are_those_of_plain_python(examples):
     assert all(m.reason for m in found.values() if m.value is None)
 
 
-def test_undefined_numbers_say_why():
-    rows = make({"u0": ("neutral", "entailment")})
-    assert measure(rows, CONTEXT)["default_label/d/premise"].reason == "no prediction is the default label 'neutral'"
-    rows = make({"u0": ("neutral", "neutral")}, list(changes(0, "neutral", ["neutral"], [])))
-    found = measure(rows, CONTEXT)
-    assert found["default_label/d/premise/siblings"].reason == "no such example has a sibling of another label"
-    assert found["default_label/d/premise"].value == 1
-
-
 def test_answers_without_probabilities_have_no_distances():
     context = Context("d", kind=SPAN, default_label="", own={"swap": ["premise"], "siblings": {"premise": "question"}})
     sibling = {"intervention": "sibling", "part": "question", "gold": '["Rhine"]'}

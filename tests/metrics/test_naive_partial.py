@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from heedful.metrics.naive_partial import METRIC, naive_partial
+from heedful.metrics.naive_partial import naive_partial
 from heedful.records import SPAN, Context
 
 from made_rows import by_text
@@ -24,7 +24,7 @@ def test_equals_the_reference(rows_of, answers):
         for i, answer in enumerate(answers)
         for k, part in enumerate("ab")
     ]
-    found = naive_partial(rows_of(base, kept), "d", "b")
+    found = naive_partial(rows_of(base, kept), "b", Context("d"))
     if not answers:
         assert (found["naive_partial/d/b"].value, found["naive_partial/d/b"].n) == (None, 0)
         return
@@ -46,18 +46,5 @@ def test_answers_that_are_texts_are_compared_as_for_exact_match(rows_of):
         {"uid": f"u{i}", "intervention": "keep", "variant": "a", "part": "", "draw": -1, "y2": y2}
         for i, (_, y2) in enumerate(answers)
     ]
-    found = {name: m.value for name, m in naive_partial(rows_of(base, kept), "d", "a", kind=SPAN).items()}
+    found = {name: m.value for name, m in naive_partial(rows_of(base, kept), "a", Context("d", kind=SPAN)).items()}
     assert found == {"naive_partial/d/a": 0.5, "naive_partial/d/a/accuracy": 0.5}
-
-
-def test_the_evaluation_is_about_each_side_and_draws_a_curve_for_it(rows_of):
-    sides = ["a", "b+c"]
-    kept = [{"uid": "u", "intervention": "keep", "variant": side, "part": "", "draw": -1, "y2": "x"} for side in sides]
-    rows, context = rows_of({"u": ("x", "x")}, kept), Context("d", 3, own={"sides": sides})
-    found = METRIC.score(rows, context)
-    assert by_text(METRIC.score)(rows, context) == naive_partial(rows, "d", "a") | naive_partial(rows, "d", "b+c")
-    (chart,) = METRIC.charts(context)
-    assert (chart.title, chart.figure) == ("a alone and b+c alone", "attentiveness")
-    assert set(chart.curves.values()) <= set(found)
-    lines = [(line.level, line.label, line.beside) for line in METRIC.show(found, context, {}).lines]
-    assert lines[3:] == [(0, "naive partial b+c", True), (1, "from_x", False), (1, "accuracy", False)]

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.metrics import METRICS
 from heedful.metrics.accuracy import CONSTANT, METRIC, noise
 from heedful.metrics.answers import majority_flags
 from heedful.metrics.attentiveness import attentiveness
@@ -73,14 +72,6 @@ def test_equals_the_reference(rows_of, found):
     assert set(m) == expected
 
 
-@costly
-@given(cases)
-def test_hard_gold_is_plain_accuracy(rows_of, found):
-    hard = [({max(gold, key=gold.get): 1.0}, y, picture) for gold, y, picture in found]
-    m = soft_accuracy(rows_with(rows_of, hard))
-    assert m["accuracy/d"].value == pytest.approx(np.mean([y in gold for gold, y, _ in hard]))
-
-
 @given(st.lists(st.integers(-5, 5), min_size=1, max_size=8))
 def test_the_flag_is_the_test_over_all_choices_of_signs(tenths):
     differences = [k / 10 for k in tenths]
@@ -101,38 +92,6 @@ def test_a_model_above_and_one_not_above_the_best_answer(rows_of):
     assert soft_accuracy(rows_with(rows_of, always))["accuracy/d"].flags == ("not_above_majority",)
 
 
-def test_a_picture_is_a_cluster(rows_of):
-    alike = [({"yes": 1.0}, "yes" if picture % 2 else "no", picture) for picture in range(40) for _ in range(10)]
-    apart = [(gold, y, i) for i, (gold, y, _) in enumerate(alike)]
-    wide, narrow = (soft_accuracy(rows_with(rows_of, rows))["accuracy/d"] for rows in (alike, apart))
-    assert wide.value == narrow.value == 0.5
-    assert wide.ci95[1] - wide.ci95[0] == pytest.approx(np.sqrt(10) * (narrow.ci95[1] - narrow.ci95[0]), rel=0.1)
-    unnamed = rows_of({f"u{i:03}": (json.dumps(gold), y) for i, (gold, y, _) in enumerate(alike)})
-    assert soft_accuracy(unnamed)["accuracy/d"].ci95 == narrow.ci95
-
-
-def test_only_the_columns_that_are_asked_for_are_a_breakdown(rows_of):
-    rows = rows_with(
-        rows_of, [({"yes": 1.0}, "yes", i) for i in range(3)], question_type=["1", "2", "3"], kind=["", "x", "x"]
-    )
-    assert set(soft_accuracy(rows)) == {"accuracy/d", "accuracy/d/majority"}
-    sliced = soft_accuracy(rows, slices=["kind"])
-    assert set(sliced) == {"accuracy/d", "accuracy/d/majority", "accuracy/d/kind=none", "accuracy/d/kind=x"}
-
-
-def test_of_several_splits_there_is_the_accuracy_of_each(rows_of):
-    found = [({"yes": 1.0}, "yes", 0), ({"yes": 1.0}, "no", 1)]
-    context = Context("d", kind=SOFT, splits=("a", "b"))
-    numbers = score(rows_with(rows_of, found, split=["a", "b"]), context)
-    assert [numbers[f"accuracy/d/split={name}"].value for name in "ab"] == [1, 0]
-
-
-def test_without_a_prediction_it_is_undefined(rows_of):
-    found = soft_accuracy(rows_of({}))
-    assert {name: m.value for name, m in found.items()} == {"accuracy/d": None}
-    assert soft_flags(rows_of({})) == ("not_above_majority",)
-
-
 def without_probabilities(rows):
     """The rows of a task of the kind "soft"."""
     for name in ("p", "p2"):
@@ -147,25 +106,15 @@ def test_other_metrics_do_without_probabilities(rows_of):
     swap = [{"uid": uid, "part": "image", "y2": "yes"} for uid in base]
     keep = [{"uid": u, "intervention": "keep", "variant": "image", "draw": -1, "y2": "yes"} for u in base]
     rows = without_probabilities(rows_of(base, [*null, *swap, *keep]))
-    assert {name: m.value for name, m in noise(rows, "d").items()} == {"null/d/flips": 0}
+    assert {name: m.value for name, m in noise(rows, Context("d")).items()} == {"null/d/flips": 0}
+    own = {"swap": ["image"]}
     labels = [f"answer {i}" for i in range(MANY - 1)] + ["yes", "no"]
-    found = attentiveness(rows, "image", Context("d", kind=SOFT, labels=tuple(labels)), flags=("f",))
+    found = attentiveness(rows, "image", Context("d", kind=SOFT, labels=tuple(labels), own=own), flags=("f",))
     assert set(found) == {"attentiveness/d/image", "attentiveness/d/image/eligible"}
     assert found["attentiveness/d/image"].value == 0.5
-    fewer = Context("d", kind=SOFT, labels=tuple(labels[1:]))
+    fewer = Context("d", kind=SOFT, labels=tuple(labels[1:]), own=own)
     assert found["attentiveness/d/image"].flags == ("f",)
     assert "attentiveness/d/image/from_yes" in attentiveness(rows, "image", fewer, flags=())
-    alone = naive_partial(rows, "d", "image", kind=SOFT)
+    alone = naive_partial(rows, "image", Context("d", kind=SOFT))
     assert alone["naive_partial/d/image/accuracy"].value == pytest.approx(0.6)
     assert alone["naive_partial/d/image"].value == 0.5
-
-
-def test_the_evaluations_of_soft_labels(rows_of):
-    found = [({"yes": 1.0}, "yes", i) for i in range(20)]
-    rows, context = rows_with(rows_of, found), Context("d", 3, SOFT, labels=("yes", "no"), own={"swap": ["image"]})
-    found = by_text(METRICS["accuracy"].score)(rows, context)
-    alone = soft_accuracy(rows, seed=3)
-    assert found.pop("accuracy/d").flags == (*alone["accuracy/d"].flags, CONSTANT)
-    assert found == {name: m for name, m in alone.items() if name != "accuracy/d"}
-    swapped = by_text(METRICS["attentiveness"].score)(rows, context)
-    assert swapped == attentiveness(rows, "image", context)

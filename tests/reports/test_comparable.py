@@ -13,6 +13,7 @@ from rich.console import Console
 
 from heedful.cli import command
 from heedful.metrics.attentiveness import attentiveness
+from heedful.metrics.number import measured
 from heedful.records import NO_LABEL, SPAN, Context, Measurement, MetricName, RunError
 from heedful.records.rows import BASE, select
 from heedful.records.storage.results import write_results
@@ -106,7 +107,7 @@ def test_a_model_with_too_few_answers_is_the_reason_that_nothing_is_compared():
 def test_the_own_score_is_the_attentiveness_of_the_run(examples):
     rows = rows_of(examples)
     (own, _) = report.comparison([rows, rows], CONTEXT, "premise").own
-    expected = attentiveness(rows, "premise", CONTEXT)[NAME]
+    expected = measured(attentiveness(rows, "premise", CONTEXT))[NAME]
     assert own.value == pytest.approx(expected.value)
     assert own.n == expected.n
 

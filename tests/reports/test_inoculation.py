@@ -68,9 +68,8 @@ def test_each_set_is_a_test_of_the_split_of_its_name(rows_of):
     changes = [change(uid, "annotated/flipped") for uid in base]
     changes.append(change("counterfactuals-new/1", "title/new", gold=E))
     rows = rows_of(base, changes)
-    found = list(
-        challenge_tests(rows, "counterfactual_tables", Context("d", own={"sets": ["new", "alpha1"]}), ("alpha1",))
-    )
+    context = Context("d", own={"sets": ["new", "alpha1"], "hypothesis_only": None})
+    found = list(challenge_tests(rows, "counterfactual_tables", context, ("alpha1",)))
     assert [(str(test), test.split) for test in found] == [
         ("counterfactuals-new, annotated, label flipped", ""),
         ("counterfactuals-new, title, label preserved", ""),

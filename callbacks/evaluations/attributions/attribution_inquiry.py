@@ -1,4 +1,4 @@
-"""Attributions of predictions, as one inquiry: what each word adds, by several methods."""
+"""Attributions of predictions as an inquiry: the contribution of every word, by several methods."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ Solved = Mapping[str, Sequence[tuple[float, float, Solution]]]
 
 @dataclass(frozen=True)
 class Explained:
-    """Examples that are explained, some of them once more with a part from another example.
+    """Examples to explain; some of them also with a part from another example.
 
     Attributes:
         examples: These, by uid and variant.
@@ -52,19 +52,19 @@ class Explained:
 
 
 class AttributionInquiry:
-    """Asks a model what each word adds to the probability of its answer.
+    """Asks a model for the contributions of words to the probability of its answer.
 
     Args:
         methods: Names of methods.
         samples: Masks for each example and method, at most.
         steps: Points of the integral, for gradients.
         limit: Examples to explain.
-        shown: Of so many of them also a version in which a part is another example's.
+        shown: Number of examples that are also explained with another example's part.
         swaps: How a part is swapped there.
-        gold: Whether the probability of the gold label is explained, and not that of the prediction.
+        gold: Whether to explain the probability of the gold label instead of the prediction.
         scale: Whether the probability is explained, or its log-odds.
-        delete: Whether hidden words are left out, and not masked.
-        subwords: What a word gets of the gradients at its tokens.
+        delete: Whether hidden words are left out instead of masked.
+        subwords: How the gradients of the tokens of a word are combined.
     """
 
     name = "explanations"
@@ -113,9 +113,9 @@ class AttributionInquiry:
             pace.advance(len(block))
 
     def _explained(self, pool: Examples, base: Predictions, ask: Ask, seed: int) -> Explained:
-        """Choose the examples: those of a smaller limit are among those of a larger one, whatever the model.
+        """Choose the examples, the same for every model; a smaller limit chooses a subset.
 
-        Those without a label to explain are counted and left out only then: no other example takes their place.
+        Examples without a label to explain are then counted and left out: no other example takes their place.
         """
         names = ask.labels
         answers = pool.texts("label", base.positions) if self.gold else base.texts
@@ -129,10 +129,10 @@ class AttributionInquiry:
         entries = [("", explained, {})] + [
             ("swap " + swap.part, *self._swapped(pool, explained, swap, seed)) for swap in self.swaps
         ]
-        positions = np.concatenate([own for _, own, _ in entries])
-        variants = np.repeat([variant for variant, _, _ in entries], [len(own) for _, own, _ in entries])
+        positions = np.concatenate([places for _, places, _ in entries])
+        variants = np.repeat([variant for variant, _, _ in entries], [len(places) for _, places, _ in entries])
         parts = dict.fromkeys(part for _, _, lenders in entries for part in lenders)
-        lenders = {part: np.concatenate([lent.get(part, own) for _, own, lent in entries]) for part in parts}
+        lenders = {part: np.concatenate([lent.get(part, places) for _, places, lent in entries]) for part in parts}
         rank = np.empty(len(pool), dtype=np.int64)
         rank[pool.uid_order] = np.arange(len(pool))
         order = np.lexsort([variants, rank[positions]])
@@ -151,17 +151,17 @@ class AttributionInquiry:
         examples = explained.examples.take(block)
         labels = explained.labels[block]
         words = ask.words(examples, self.delete)
-        here = np.arange(len(block))
+        games_of_block = np.arange(len(block))
         is_own = [explained.variants[i] == "" for i in block]
         ask.counts["truncated"] += int(words.truncated[is_own].sum())
         if shap.NAME in self.methods:
             ask.counts["shap_scarce"] += int(shap.is_scarce(words.features[is_own], self.samples).sum())
 
-        def value(of: np.ndarray, hidden: np.ndarray) -> np.ndarray:
-            return scaled(ask.hidden(words, of, hidden), labels[of], self.scale)
+        def value(positions: np.ndarray, hidden: np.ndarray) -> np.ndarray:
+            return scaled(ask.hidden(words, positions, hidden), labels[positions], self.scale)
 
         ends = np.repeat([False, True], len(block))[:, None] & (np.arange(words.features.max()) >= 0)
-        full, nothing = value(np.tile(here, 2), ends).reshape(2, -1)
+        full, nothing = value(np.tile(games_of_block, 2), ends).reshape(2, -1)
         uids = examples.pool.uids.take(examples.positions).to_pylist()
         games = [
             Game(uid, variant, tuple(sizes), f, none)
@@ -171,10 +171,11 @@ class AttributionInquiry:
         ]
         solved = solve([name for name in self.methods if name != GRADIENTS], games, self.samples, seed, value)
         if GRADIENTS in self.methods:
-            phi = ask.gradients(words, here, labels, self.steps, self.scale, self.subwords)
+            phi = ask.gradients(words, games_of_block, labels, self.steps, self.scale, self.subwords)
             missing = np.full(phi.shape[1], np.nan)
             solved[GRADIENTS] = [
-                Solution(own[:n], missing[:n], self.steps) for own, n in zip(phi, words.features.tolist(), strict=True)
+                Solution(column[:n], missing[:n], self.steps)
+                for column, n in zip(phi, words.features.tolist(), strict=True)
             ]
         together = {
             method: [(game.full, game.nothing, solution) for game, solution in zip(games, solutions, strict=True)]
@@ -206,18 +207,18 @@ def scaled(probs: np.ndarray, labels: np.ndarray, scale: Scale) -> np.ndarray:
     Args:
         probs: float64 [inputs, labels].
         labels: int64 [inputs].
-        scale: Which of both.
+        scale: "probability" or "logit".
 
     Raises:
         HeedfulError: There are no log-odds, for a probability is 0 or 1.
     """
-    own = probs[np.arange(len(probs)), labels]
+    p = probs[np.arange(len(probs)), labels]
     if scale == "probability":
-        return own
-    others = probs.copy()  # to take 1 - own would lose the digits of a probability close to 1
-    others[np.arange(len(probs)), labels] = 0
+        return p
+    remaining = probs.copy()  # to take 1 - own would lose the digits of a probability close to 1
+    remaining[np.arange(len(probs)), labels] = 0
     with np.errstate(divide="ignore"):
-        odds = np.log(own) - np.log(others.sum(axis=1))
+        odds = np.log(p) - np.log(remaining.sum(axis=1))
     if broken := int((~np.isfinite(odds)).sum()):
         raise SettingError(
             f"attributions.scale logit: {broken:,} of {len(odds):,} inputs have a label with a probability of 0 or 1 "

@@ -11,29 +11,30 @@ from heedful.lightning_modules.gradients import Scale
 from heedful.metrics import METRICS
 from heedful.metrics.attributions.attribution import GRADIENTS
 from heedful.metrics.attributions.methods import METHODS
+from heedful.metrics.attributions.metric import AttributionSettings
 from heedful.records import SettingError
 from heedful.records.errors import guess
 from heedful.records.rows import SPLIT
 
 
 class Attributions(Evaluation):
-    """Share of each word in the probability of the prediction, by masking words or by gradients.
+    """Share of every word in the probability of the prediction, by masking words or by gradients.
 
     It runs where ``--evaluations`` names it. Examples are chosen by a hash of their uid, the same for every model.
     Counted are examples without a label to explain, which are left out; those that are longer than the model reads,
-    where a word that is cut off has a phi of 0, but for the error of the method; and those for which ``samples`` is
+    where a truncated word has a phi of 0, up to the error of the method; and those for which ``samples`` is
     less than twice the words and separators ("shap_scarce"), where SHAP draws phi towards equal shares.
 
     Args:
-        methods: Of lime, shap, owen and gradients.
+        methods: lime, shap, owen, gradients, or several.
         samples: Masks for each example and method, at most.
-        examples: Explain so many; null for all.
+        examples: Number of examples to explain; null for all.
         steps: Points of the integral for gradients, each a pass forward and backward.
         explain: Explain the probability of the prediction, or of the gold label.
         scale: Explain a probability, or its log-odds.
         hide: A masked word becomes the mask token in every subword (mask), or is left out (delete).
-        subwords: What a word gets of the gradients at its subwords.
-        shown: Of so many examples also explain a version with a swapped part; the page shows both, of up to ten.
+        subwords: How the gradients of the subwords of a word are combined.
+        shown: Number of examples that are also explained with a swapped part; the page shows up to ten pairs.
     """
 
     metric = METRICS["attributions"]
@@ -96,4 +97,4 @@ class Attributions(Evaluation):
             self.hide == "delete",
             self.subwords,
         )
-        return Plan(data.pool, context={"scale": self.scale}, inquiry=inquiry)
+        return Plan(data.pool, settings=AttributionSettings(self.scale), inquiry=inquiry)

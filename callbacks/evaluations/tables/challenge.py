@@ -1,11 +1,12 @@
-"""Challenge examples made of what is evaluated, as an evaluation: changed hypotheses, and tables with other titles."""
+"""Challenge examples from the evaluated data: changed hypotheses, and tables with other titles."""
 
 from collections import Counter
 from typing import Any
 
 import pyarrow as pa
 
-from heedful.callbacks.engine.evaluation import NEEDS_GOLD, Evaluation, Nothing, Plan, Setting, by_split
+from heedful.callbacks.engine.evaluation import NEEDS_GOLD, Evaluation, Nothing, Plan, Setting
+from heedful.callbacks.evaluations.pools import by_split
 from heedful.interventions import (
     DIRECTIONS,
     KINDS,
@@ -19,7 +20,7 @@ from heedful.interventions import (
 from heedful.interventions.hypotheses.spacy_analyser import INSTALL
 from heedful.interventions.tables.allowed_transitions import LABELS
 from heedful.metrics import METRICS
-from heedful.metrics.tables.challenge import challenge_counts, perturbations
+from heedful.metrics.tables.challenge import ChallengeSettings, challenge_counts, perturbations
 from heedful.records import Context, Examples, HeedfulError, SettingError, inform
 from heedful.records.errors import guess
 from heedful.records.rows import BASE, select, strings, where
@@ -34,7 +35,7 @@ class Challenge(Evaluation):
     both or of the hypothesis alone. Names of persons, places and organisations are found by spaCy, if it is installed.
 
     Args:
-        kinds: Which changes: entities, nominal_modifiers, negation, numbers, dates, quantifiers (of the hypothesis),
+        kinds: Kinds of changes: entities, nominal_modifiers, negation, numbers, dates, quantifiers (of the hypothesis),
             title (of the table). By default all of them; entities only where spaCy is installed.
         half_or_double: Flip each number of an entailed hypothesis to its half or double, as the paper does. By default,
             of a number with words like "over" these words flip, which is surer to flip the label.
@@ -71,10 +72,10 @@ class Challenge(Evaluation):
 
     def plan(self, setting: Setting) -> Plan | Nothing:
         data = setting.data
-        whole = data.whole  # the table too, where the model reads the hypothesis alone
+        all_parts = data.whole  # the table too, where the model reads the hypothesis alone
         table = text = None
-        if whole is not None and set(data.task.labels) == set(LABELS):
-            table, text = _parts(whole)
+        if all_parts is not None and set(data.task.labels) == set(LABELS):
+            table, text = _parts(all_parts)
         if not (self.kinds and table and text in data.pool.parts):
             return Nothing(f"needs challenge.kinds, a table, a hypothesis and the labels {', '.join(LABELS)}")
         if data.pool.is_unlabelled:
@@ -84,7 +85,7 @@ class Challenge(Evaluation):
             inform(f"Challenge hypotheses get no other names, which only spaCy finds: {INSTALL}")
         kinds = [kind for kind in self.kinds if kind != TITLE and (kind != ENTITIES or analyser.knows_entities)]
         changes: list[Intervention] = []
-        for pool in by_split(whole, data):  # each is changed as if it were evaluated alone
+        for pool in by_split(all_parts, data):  # each is changed as if it were evaluated alone
             source = Source(pool, analyser, text, table)
             for kind in kinds:
                 halved = self.half_or_double and kind == NUMBERS
@@ -92,13 +93,14 @@ class Challenge(Evaluation):
                 changes += [PerturbHypothesis(kind, "preserved", source), flips]
             changes += [SwapTitle(source, data.pool.parts)] if TITLE in self.kinds else []
         left_out = [kind for kind in self.kinds if kind not in (*kinds, TITLE)]
-        context = {"kinds": kinds, "title": TITLE in self.kinds}
-        return Plan(data.pool, changes, context, {"analyser": analyser.name, "left_out": left_out})
+        settings = ChallengeSettings(tuple(kinds), TITLE in self.kinds)
+        return Plan(data.pool, changes, settings, {"analyser": analyser.name, "left_out": left_out})
 
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
-        """How many examples were changed, by kind; how many could not be, and why."""
-        kinds = context.own["kinds"]
-        counts = {}
+        """Counts of changed examples by kind, and of examples that could not be changed, by reason."""
+        settings = ChallengeSettings.from_context(context)
+        kinds = settings.kinds
+        counts: dict[str, Any] = {}
         for kind in kinds:
             ways = zip(DIRECTIONS, perturbations([kind]), strict=True)
             counts[kind] = {way: int(where(rows, intervention=name).sum()) for way, name in ways}
@@ -106,7 +108,7 @@ class Challenge(Evaluation):
             counts[kind] |= {name: flips[name] for name in ("flipped_from_entailment", "flipped_from_contradiction")}
         if kinds:
             counts["hypotheses"] = challenge_counts(rows, perturbations(kinds))
-        if context.own["title"]:
+        if settings.title:
             of_titles = challenge_counts(rows, [TITLE])
             counts["titles"] = {k: n for k, n in of_titles.items() if "flipped" not in k}
             uids = strings(select(rows, intervention=BASE), "uid")
@@ -117,7 +119,7 @@ class Challenge(Evaluation):
 
 
 def _parts(pool: Examples) -> tuple[str | None, str | None]:
-    """Which part is the table and which the hypothesis; None where there is not one of each."""
+    """The parts that are the table and the hypothesis; None unless there is one table and one text."""
     tables = pool.tables
     texts = [part for part in pool.parts if part not in tables]
     return (tables[0], texts[0]) if (len(tables), len(texts)) == (1, 1) else (None, None)

@@ -5,25 +5,32 @@ from typing import Any
 
 import pyarrow as pa
 
-from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting, fitted, fitted_parts
+from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting
+from heedful.callbacks.evaluations.pools import fitted, fitted_parts
 from heedful.datamodules.base.pairs import Pairs
 from heedful.datamodules.loaders.tabprobe import load_counterfactuals
 from heedful.interventions import Annotated, RuleAnalyser, Source, SwapTitle
 from heedful.interventions.tables.allowed_transitions import LABELS
 from heedful.metrics import METRICS
 from heedful.metrics.tables.challenge import TITLE, challenge_counts
-from heedful.metrics.tables.counterfactual_tables import ANNOTATED, rows_of_set, set_changes, set_data
+from heedful.metrics.tables.counterfactual_tables import (
+    ANNOTATED,
+    CounterfactualTablesSettings,
+    rows_of_set,
+    set_changes,
+    set_data,
+)
 from heedful.records import Context, DataError, Examples, HeedfulError, RunError, SettingError
 from heedful.records.rows import BASE, contents, difference, same, select, strings
 from heedful.records.storage.results import RESULTS, read_evaluation
 
 
 class CounterfactualTables(Evaluation):
-    """Accuracy on annotated counterfactual tables and on what they were made of.
+    """Accuracy on annotated counterfactual tables and on their originals.
 
-    Source: "Is My Model Using the Right Evidence?" (Gupta et al. 2022), §6, tables 7 and 8. What people changed flips
-    the label, as a rule; beside it the same originals get other titles, which preserves it. Models of tables are
-    measured, and those that read the hypothesis alone.
+    Source: "Is My Model Using the Right Evidence?" (Gupta et al. 2022), §6, tables 7 and 8. The annotated changes flip
+    the label, as a rule; in addition, the same originals get other titles, which preserves it. Models of tables are
+    measured, and models of the hypothesis alone.
 
     Args:
         paths: Folders like those of TabProbe: each one tsv file of pairs, tables_json/ and tables_mod_json/. The name
@@ -33,7 +40,7 @@ class CounterfactualTables(Evaluation):
     """
 
     metric = METRICS["counterfactual_tables"]
-    own = True
+    brings_examples = True
 
     def __init__(self, paths: list[str] | None = None, hypothesis_only: str | None = None) -> None:
         self.paths = paths or []
@@ -85,7 +92,7 @@ class CounterfactualTables(Evaluation):
             source = Source(mine.rename_parts((table, hypothesis)), RuleAnalyser(), hypothesis, table)
             changes.append(SwapTitle(source, pool.parts, name=f"{TITLE}/{of_set}"))
         alone = None if self.hypothesis_only is None else self._right_alone(originals, changed, pool, data)
-        return Plan(pool, changes, {"sets": list(sets), "hypothesis_only": alone})
+        return Plan(pool, changes, CounterfactualTablesSettings(tuple(sets), alone))
 
     def _right_alone(self, originals: Examples, changed: Examples, pool: Examples, data: Pairs) -> dict[str, bool]:
         """Whether the hypothesis-only model, which must be one, is right on each of these originals."""
@@ -121,5 +128,6 @@ class CounterfactualTables(Evaluation):
         return {uid: right[uid] for uid in mine}
 
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
-        """Of each set: how many examples its numbers rest on."""
-        return {name: challenge_counts(rows_of_set(rows, name), set_changes(name)) for name in context.own["sets"]}
+        """Number of examples per set."""
+        sets = CounterfactualTablesSettings.from_context(context).sets
+        return {name: challenge_counts(rows_of_set(rows, name), set_changes(name)) for name in sets}

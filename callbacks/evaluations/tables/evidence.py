@@ -6,14 +6,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting, fitted, table_of
+from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting
+from heedful.callbacks.evaluations.pools import fitted, table_of
 from heedful.datamodules.base.pairs import Pairs
 from heedful.datamodules.loaders.tables import load_tables
 from heedful.datamodules.loaders.tabprobe import load_evidence
 from heedful.interventions import Donors, RowEdits, SwapValues
 from heedful.interventions.tables.allowed_transitions import LABELS
 from heedful.metrics import METRICS
-from heedful.metrics.tables.evidence import evidence_counts
+from heedful.metrics.tables.evidence import EvidenceSettings, evidence_counts
 from heedful.records import Context, DataError, ModelError
 
 
@@ -21,18 +22,18 @@ class Evidence(Evaluation):
     """Which annotated rows a model uses, and whether it follows them to another table.
 
     Source: "Is My Model Using the Right Evidence?" (Gupta et al. 2022), §5.2, §5.3 and §6. Of each annotated pair every
-    row is deleted once; those whose deletion changes the prediction are compared with those that people marked. Then
+    row is deleted once; rows whose deletion changes the prediction are compared with rows that people marked. Then
     the marked rows go to another table of the split with the same keys, and the hypothesis with them, which keeps the
     label. Pairs without a marked row, and neutral ones, do not count.
 
     Args:
         path: A csv file of annotations like that of TabProbe, about tables of --data.path.
-        split: The split of the data that was annotated. What a model was trained on says little about it: see
+        split: The annotated split of the data. A model that was trained on it should have been trained with
             --data.without_tables.
     """
 
     metric = METRICS["evidence"]
-    own = True
+    brings_examples = True
 
     def __init__(self, path: str | None = None, split: str = "train") -> None:
         self.path = path
@@ -64,11 +65,11 @@ class Evidence(Evaluation):
         return Plan(
             pool,
             [RowEdits("delete", part, Donors(pool, part), relevant=relevant), swap],
-            {
-                "of": pool.uid(0).partition("/")[0],  # what the annotated examples are called, whatever is evaluated
-                "table": part,
-                "relevant": {uid: sorted(keys) for uid, keys in sorted(relevant.items())},
-            },
+            EvidenceSettings(
+                pool.uid(0).partition("/")[0],  # the data set of the annotated examples
+                part,
+                {uid: sorted(keys) for uid, keys in sorted(relevant.items())},
+            ),
             {"split": self.split, "left_out": left_out, "values": dict(sorted(reasons.items()))},
         )
 
@@ -91,6 +92,6 @@ class Evidence(Evaluation):
             )
 
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
-        """How many pairs and tables count, and how many annotated ones do not, for which reason."""
-        relevant = {uid: frozenset(keys) for uid, keys in context.own["relevant"].items()}
-        return evidence_counts(rows, context.own["table"], relevant)
+        """Counts of pairs and tables that count, and of annotated pairs that do not, by reason."""
+        settings = EvidenceSettings.from_context(context)
+        return evidence_counts(rows, settings.table, settings.marked)

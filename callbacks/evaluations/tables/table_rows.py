@@ -4,21 +4,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from heedful.callbacks.engine.evaluation import (
-    Evaluation,
-    Nothing,
-    Plan,
-    Setting,
-    by_split,
-    require_number,
-    table_of,
-)
+from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting, require_number
+from heedful.callbacks.evaluations.pools import by_split, table_of
 from heedful.datamodules.base.pairs import Pairs
 from heedful.datamodules.base.splits import by_hash
 from heedful.interventions import Donors, RowEdits
 from heedful.interventions.tables.allowed_transitions import LABELS, steps
 from heedful.metrics import METRICS
-from heedful.metrics.tables.transitions import Changes
+from heedful.metrics.tables.transitions import Changes, TableRowsSettings
 from heedful.records import Context, Examples
 from heedful.records.rows import BASE, select, strings
 
@@ -32,7 +25,7 @@ class TableRows(Evaluation):
 
     Args:
         operations: delete, insert, update, permute, or several joined by "+", such as delete+insert.
-        max_examples: At most this many hypotheses of each split are tested, the same by all operations: each of them is
+        max_examples: At most this many hypotheses per split are tested, the same by all operations: each of them is
             predicted anew for every row of its table, some 20 times in all. None for all.
         rows_per_table: At most this many rows of a table are edited, taken at random; None for all.
     """
@@ -63,7 +56,7 @@ class TableRows(Evaluation):
             only = self._chosen(pool, data)
             donors = Donors(pool, part)
             edits += [RowEdits(name, part, donors, self.rows_per_table, only=only) for name in self.operations]
-        return Plan(data.pool, edits, {"operations": self.operations})
+        return Plan(data.pool, edits, TableRowsSettings(tuple(self.operations)))
 
     def _chosen(self, pool: Examples, data: Pairs) -> frozenset[str] | None:
         """Which hypotheses are tested; None where all are."""

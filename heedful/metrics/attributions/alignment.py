@@ -1,4 +1,4 @@
-"""Words that two segments share: in the same order, or in another one."""
+"""Words that two segments share, in the same order or in any order."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
@@ -12,11 +12,11 @@ FUNCTION_WORDS = frozenset(word for words in word_lists(__file__).values() for w
 
 
 class Alignments(NamedTuple):
-    """All longest common subsequences of two lists of words; two that pair other places are two of them.
+    """All longest common subsequences of two lists of words; different pairs of positions are different subsequences.
 
     Attributes:
-        number: How many there are; 1 where no word is common.
-        through_first: How many of them pair each word of the first list.
+        number: Number of subsequences; 1 without a common word.
+        through_first: Number of subsequences that pair a word, for the words of the first list.
         through_second: The same of the second.
     """
 
@@ -26,10 +26,10 @@ class Alignments(NamedTuple):
 
 
 def aligned(first: Sequence[str], second: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """The share of all longest common subsequences that pair each word: float64 [words] in [0, 1], of both lists.
+    """The share of longest common subsequences that pair a word, for both lists: float64 [words] in [0, 1].
 
-    Which of several is taken makes no difference that way, nor in which direction they are read. The shares of either
-    list sum to the length of these subsequences. Case does not count.
+    The shares depend neither on the choice among equally long subsequences nor on the direction of reading. In either
+    list they sum to the length of these subsequences. Case does not count.
 
     Example:
         >>> first, second = aligned(["The", "cat", "saw", "it"], ["it", "saw", "the", "cat"])
@@ -39,9 +39,9 @@ def aligned(first: Sequence[str], second: Sequence[str]) -> tuple[np.ndarray, np
         >>> [round(share, 3) for share in first.tolist()]  # each of the three is as long as the others
         [0.333, 0.333, 0.333]
     """
-    of = _alignments(*_lower(first, second))
-    in_first = _of_words(through / of.number for through in of.through_first)
-    return in_first, _of_words(through / of.number for through in of.through_second)
+    found_alignments = _alignments(*_lower(first, second))
+    in_first = _of_words(through / found_alignments.number for through in found_alignments.through_first)
+    return in_first, _of_words(through / found_alignments.number for through in found_alignments.through_second)
 
 
 @lru_cache(maxsize=2**14)  # several factors of several models ask for the same words
@@ -51,7 +51,7 @@ def _alignments(a: tuple[str, ...], b: tuple[str, ...]) -> Alignments:
     through_first = [0] * len(a)
     through_second = [0] * len(b)
     for i, word in enumerate(a):
-        for j in (j for j, other in enumerate(b) if other == word):
+        for j in (j for j, second in enumerate(b) if second == word):
             ahead = len(a) - i, len(b) - j  # where the reversed lists have what stands before both
             if before[ahead[0]][ahead[1]] + 1 + behind[i + 1][j + 1] == behind[0][0]:
                 through = of_before[ahead[0]][ahead[1]] * of_behind[i + 1][j + 1]
@@ -61,7 +61,7 @@ def _alignments(a: tuple[str, ...], b: tuple[str, ...]) -> Alignments:
 
 
 def _suffixes(a: Sequence[str], b: Sequence[str]) -> tuple[list[list[int]], list[list[int]]]:
-    """The length of the longest common subsequences of ``a[i:]`` and ``b[j:]``, and how many there are, at [i][j]."""
+    """Length and number of the longest common subsequences of ``a[i:]`` and ``b[j:]``, at [i][j]."""
     length = [[0] * (len(b) + 1) for _ in range(len(a) + 1)]
     number = [[1] * (len(b) + 1) for _ in range(len(a) + 1)]
     for i in reversed(range(len(a))):
@@ -90,14 +90,13 @@ def shared(first: Sequence[str], second: Sequence[str]) -> tuple[np.ndarray, np.
 
 
 def swapped(first: Sequence[str], second: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Where the words stand that both lists have, and that move: int64 numbers in the first, in the second.
+    """Positions of the words that both lists have, and that move: int64 in the first list, and in the second.
 
-    A word moves where some longest common subsequence leaves it out; so of two phrases of one length that change places
-    both do, in whichever direction one reads, and of two of different lengths the shorter one. A word that moves in one
-    list alone, as one that is repeated there, is not swapped.
+    A word moves if some longest common subsequence leaves it out. So if two phrases of equal length change places, both
+    move, in either direction of reading; of phrases of different length the shorter one moves. A word that moves in one
+    list alone, such as a repeated word, is not swapped.
 
-    Only content words count; where there are none, all do. A content word has a letter or a digit, and does not stand
-    in ``alignment.yaml``.
+    Only content words count, if there are any: words with a letter or a digit that are not in ``alignment.yaml``.
 
     Example:
         >>> a, b = "a good dog became a bad cat".split(), "a bad dog became a good cat".split()
@@ -107,11 +106,11 @@ def swapped(first: Sequence[str], second: Sequence[str]) -> tuple[np.ndarray, np
         [[1], [1]]
     """
     a, b = _lower(first, second)
-    of = _alignments(a, b)
-    in_first = [i for i, through in enumerate(of.through_first) if through < of.number]
-    in_second = [j for j, through in enumerate(of.through_second) if through < of.number]
-    both = {a[i] for i in in_first} & {b[j] for j in in_second}
-    wanted = {word for word in both if is_content(word)} or both
+    alignments = _alignments(a, b)
+    in_first = [i for i, through in enumerate(alignments.through_first) if through < alignments.number]
+    in_second = [j for j, through in enumerate(alignments.through_second) if through < alignments.number]
+    moving = {a[i] for i in in_first} & {b[j] for j in in_second}
+    wanted = {word for word in moving if is_content(word)} or moving
     return _places(a, in_first, wanted), _places(b, in_second, wanted)
 
 

@@ -1,8 +1,8 @@
 """Attributions as rows, a row for each word, and as values, one for each example.
 
-The key of a row is that of other rows: ``intervention`` is the method, ``part`` the segment (a part, or "" for a
+The key is the same as for other rows: ``intervention`` is the method, ``part`` the segment (a part, or "" for a
 separator between parts), ``variant`` is "" for the example itself, ``draw`` the number of the word within its segment;
-that of a separator is the number of the part that it stands behind.
+for a separator, it is the number of the part before it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ import pyarrow as pa
 from heedful.records import Context
 from heedful.records.rows import ABOUT, strings
 
-SEPARATOR = ""  # the segment of what stands behind the parts
+SEPARATOR = ""  # the segment of separators
 GRADIENTS = "gradients"  # the method that masks nothing
 SCHEMA = pa.schema(
     [(name, pa.string()) for name in (*ABOUT, "intervention", "part", "variant", "word", "gold", "y")]
@@ -29,20 +29,19 @@ class Attribution:
     """The attributions of one example by one method (Singhal et al. 2023, section 3).
 
     Attributes:
-        uid: Of the example.
+        uid: uid of the example.
         method: "lime", "shap", "owen" or "gradients".
         variant: "" for the example itself, else how it was changed: "swap premise".
         y: The label whose probability is explained: by default the prediction.
         gold: The gold label.
         words: Part to its words, in the order of the parts.
-        phi: Part to what each word adds to the probability: float64 [words].
-        errors: Part to the standard error of each by the masks that were drawn: float64 [words]; nan where nothing is
-            drawn.
-        separators: What stands behind each part, as text.
+        phi: Part to the contributions of its words to the probability: float64 [words].
+        errors: Part to the standard error of phi over random masks: float64 [words]; nan without random masks.
+        separators: Text of the separator after each part.
         separator_phi: The same as for words: float64 [parts].
         full: The probability, f(x).
         nothing: The probability with all words masked.
-        delta: ``full - nothing`` less the sum of all phi: what the method leaves out.
+        delta: ``full - nothing`` minus the sum of all phi: the error of the method.
         meta: Meta columns of the example.
     """
 
@@ -62,17 +61,17 @@ class Attribution:
     meta: Mapping[str, str]
 
 
-def normalised(of: Attribution) -> Attribution:
-    """The same with phi divided by the sum of their absolute values, those of separators included.
+def normalised(attribution: Attribution) -> Attribution:
+    """The attribution with phi divided by the sum of absolute values, separators included.
 
-    Rows hold phi as they are; factors of examples whose probability hardly moves weigh more this way.
+    Rows hold phi before that; normalised factors give more weight to examples whose probability hardly changes.
     """
-    total = sum(float(np.abs(phi).sum()) for phi in (*of.phi.values(), of.separator_phi))
+    total = sum(float(np.abs(phi).sum()) for phi in (*attribution.phi.values(), attribution.separator_phi))
     if not total:
-        return of
-    phi = {part: own / total for part, own in of.phi.items()}
-    errors = {part: own / total for part, own in of.errors.items()}
-    return replace(of, phi=phi, errors=errors, separator_phi=of.separator_phi / total)
+        return attribution
+    phi = {part: values / total for part, values in attribution.phi.items()}
+    errors = {part: values / total for part, values in attribution.errors.items()}
+    return replace(attribution, phi=phi, errors=errors, separator_phi=attribution.separator_phi / total)
 
 
 def attributions(rows: pa.Table, context: Context) -> Iterator[Attribution]:
@@ -89,9 +88,9 @@ def attributions(rows: pa.Table, context: Context) -> Iterator[Attribution]:
     for row, key in enumerate(zip(columns["uid"], columns["intervention"], columns["variant"], strict=True)):
         places.setdefault(key, []).append(row)
     for (uid, method, variant), several in places.items():
-        of = np.array(several)
+        index = np.array(several)
         first = several[0]
-        segments = {part: of[columns["part"][of] == part] for part in (*context.parts, SEPARATOR)}
+        segments = {part: index[columns["part"][index] == part] for part in (*context.parts, SEPARATOR)}
         between = segments[SEPARATOR]
         yield Attribution(
             uid,

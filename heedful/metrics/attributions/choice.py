@@ -1,4 +1,4 @@
-"""Factors by name: those of the paper, and those of a user's own as ``module:function``."""
+"""Factors by name: factors of the paper, and users' functions as ``module:function``."""
 
 import importlib
 import math
@@ -18,7 +18,7 @@ def factors_named(names: Sequence[str]) -> dict[str, Factor]:
 
     A factor of one's own is ``module:function``, importable from the working directory: a function of one
     :class:`~heedful.metrics.attributions.attribution.Attribution` that returns a number, higher for a model that will
-    do worse, or None where it is not defined. It is called by its whole name.
+    do worse, or None if undefined. Its name is ``module:function``.
 
     Args:
         names: Keys of ``FACTORS`` or ``VARIANTS``, or ``module:function``; a name counts once.
@@ -41,42 +41,44 @@ def _built_in(name: str) -> Factor:
 
 def _own(name: str) -> Factor:
     module, _, function = name.partition(":")
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)
+    folder = str(Path.cwd())
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
     try:
-        of = importlib.import_module(module)
+        imported = importlib.import_module(module)
     except Exception as error:  # whatever a user's module raises
-        raise SettingError(f"factors {name} cannot be imported from {here}: {_told(error)}.") from error
-    factor = getattr(of, function, None)
+        raise SettingError(f"factors {name} cannot be imported from {folder}: {_summary(error)}.") from error
+    factor = getattr(imported, function, None)
     if not callable(factor):
-        file = getattr(of, "__file__", None)
+        file = getattr(imported, "__file__", None)
         at = Path(file).parent if file else "Python"  # perhaps another module of the same name
         raise SettingError(f"factors {name}: {module} in {at} has no function {function!r}.")
     return factor
 
 
-def value_of(name: str, factor: Factor, of: Attribution) -> float | None:
-    """The value of a factor for one example; None where it is not defined.
+def value_of(name: str, factor: Factor, attribution: Attribution) -> float | None:
+    """The value of a factor for one example; None if undefined.
 
     Raises:
         HeedfulError: It raises, or returns neither a finite number nor None.
     """
     try:
-        value = factor(of)
+        value = factor(attribution)
     except Exception as error:  # whatever a user's function raises
-        raise SettingError(f"The factor {name} fails for {of.uid} ({of.method}): {_told(error)}.") from error
+        raise SettingError(
+            f"The factor {name} fails for {attribution.uid} ({attribution.method}): {_summary(error)}."
+        ) from error
     if value is None:
         return None
     if not isinstance(value, Real) or not math.isfinite(value):
-        raise SettingError(f"The factor {name} gives {value!r} for {of.uid}. Return a number or None.")
+        raise SettingError(f"The factor {name} gives {value!r} for {attribution.uid}. Return a number or None.")
     return float(value)
 
 
-def values_of(factors: Mapping[str, Factor], of: Attribution) -> dict[str, float | None]:
-    """The value of each factor for one example, as :func:`value_of`."""
-    return {name: value_of(name, factor, of) for name, factor in factors.items()}
+def values_of(factors: Mapping[str, Factor], attribution: Attribution) -> dict[str, float | None]:
+    """The value per factor for one example, by :func:`value_of`."""
+    return {name: value_of(name, factor, attribution) for name, factor in factors.items()}
 
 
-def _told(error: Exception) -> str:
+def _summary(error: Exception) -> str:
     return f"{type(error).__name__}: {error}".rstrip(": .")

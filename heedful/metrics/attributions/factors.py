@@ -1,12 +1,11 @@
 """Factors: a number of one example's attribution; the higher its mean, the worse a model is predicted to do elsewhere.
 
-Source: "Assessing Out-of-Domain Language Model Performance from Few Examples" (Singhal et al. 2023),
-sections 5 and 6.1; each docstring says what the paper leaves open. ``a`` and ``b`` are the first two parts. Where a
-factor is not defined, it is None.
+Source: "Assessing Out-of-Domain Language Model Performance from Few Examples" (Singhal et al. 2023), sections 5 and
+6.1; docstrings name what the paper leaves open. ``a`` and ``b`` are the first two parts. An undefined factor is None.
 """
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import partial, wraps
 
 import numpy as np
 
@@ -16,55 +15,57 @@ from heedful.records.word_lists import word_lists
 
 CONTROL = word_lists(__file__)
 SUBCASE, TARGET = "subcase", "target"  # meta columns
-FEATURES = "irregular_form", "syntactic_category", "main_verb"  # as the tasks of MSGS call them
+FEATURES = "irregular_form", "syntactic_category", "main_verb"  # names in the tasks of MSGS
 WINDOW = 2  # words on either side of the target
 Factor = Callable[[Attribution], float | None]
 
 
-def sides(of: Attribution) -> tuple[tuple[Sequence[str], np.ndarray], ...] | None:
-    """The words and their phi, float64 [words], of the first two parts; None where there are not two with words."""
-    pairs = tuple((of.words[part], of.phi[part]) for part in of.words)[:2]
-    return pairs if len(pairs) == 2 and all(len(words) for words, _ in pairs) else None
+def of_two_parts(function: Callable[..., float | None]) -> Callable[..., float | None]:
+    """A factor from a function of the words and phi, float64 [words], of a and of b; None unless both have words."""
+
+    @wraps(function)
+    def factor(attribution: Attribution, **settings: bool) -> float | None:
+        sides = [(attribution.words[part], attribution.phi[part]) for part in attribution.words][:2]
+        if len(sides) < 2 or not all(len(words) for words, _ in sides):
+            return None
+        return function(*sides[0], *sides[1], **settings)
+
+    return factor
 
 
-def max_diff(of: Attribution) -> float | None:
-    """MAX-DIFF: the largest phi of a less the largest of b.
+@of_two_parts
+def max_diff(a: Sequence[str], phi_a: np.ndarray, b: Sequence[str], phi_b: np.ndarray) -> float:
+    """MAX-DIFF: the largest phi of a minus the largest of b.
 
     Example:
         >>> from heedful.metrics.attributions.sample import example
         >>> max_diff(example("the cat slept", [0.1, 0.5, 0.2], "it slept", [0.0, 0.3]))
         0.2
     """
-    if (both := sides(of)) is None:
-        return None
-    (_, phi_a), (_, phi_b) = both
     return float(phi_a.max() - phi_b.max())
 
 
-def sum_diff(of: Attribution) -> float | None:
-    """SUM-DIFF: the sum of phi over a less that over b.
+@of_two_parts
+def sum_diff(a: Sequence[str], phi_a: np.ndarray, b: Sequence[str], phi_b: np.ndarray) -> float:
+    """SUM-DIFF: the sum of phi over a minus the sum over b.
 
     Example:
         >>> from heedful.metrics.attributions.sample import example
         >>> round(sum_diff(example("the cat slept", [0.1, 0.5, 0.2], "it slept", [0.0, 0.3])), 6)
         0.5
     """
-    if (both := sides(of)) is None:
-        return None
-    (_, phi_a), (_, phi_b) = both
     return float(phi_a.sum() - phi_b.sum())
 
 
-def index_diff(of: Attribution, mean: bool = False, bag: bool = False) -> float | None:
+@of_two_parts
+def index_diff(
+    a: Sequence[str], phi_a: np.ndarray, b: Sequence[str], phi_b: np.ndarray, mean: bool = False, bag: bool = False
+) -> float | None:
     """INDEX-DIFF: the sum of phi_a - phi_b over the words of the longest common subsequence of a and b.
 
-    Where there are several longest ones it is the mean over all of them: the paper chooses none, and any choice hangs
-    on the direction of reading.
-
-    Args:
-        of: The attribution.
-        mean: The mean of phi over these words of a, less that over those of b, instead of sums; None without any.
-        bag: Take the words that occur in both, in any order.
+    With several longest subsequences it is the mean over all of them: the paper does not choose, and any choice depends
+    on the direction of reading. ``mean`` takes means of phi over these words instead of sums, and is None without any;
+    ``bag`` takes the words that occur in both, in any order.
 
     Example:
         >>> from heedful.metrics.attributions.sample import example
@@ -75,35 +76,28 @@ def index_diff(of: Attribution, mean: bool = False, bag: bool = False) -> float 
         >>> round(index_diff(of), 6)
         0.1
     """
-    if (both := sides(of)) is None:
-        return None
-    (a, phi_a), (b, phi_b) = both
     in_a, in_b = shared(a, b) if bag else aligned(a, b)
     if mean and not in_a.any():
         return None
-    sums = [float((phi[of > 0] * of[of > 0]).sum()) for phi, of in ((phi_a, in_a), (phi_b, in_b))]
+    sums = [float((phi[weight > 0] * weight[weight > 0]).sum()) for phi, weight in ((phi_a, in_a), (phi_b, in_b))]
     return sums[0] / float(in_a.sum()) - sums[1] / float(in_b.sum()) if mean else sums[0] - sums[1]
 
 
-def first_tok(of: Attribution) -> float | None:
-    """FIRST-TOK: the phi of the separator behind a, which a template may read after that of b.
+def first_tok(attribution: Attribution) -> float | None:
+    """FIRST-TOK: the phi of the separator after a; templates may put b before a.
 
     Example:
         >>> from heedful.metrics.attributions.sample import example
         >>> first_tok(example("it slept", [0.1, 0.5], "it", [0.4], separators=[0.25, 0.0]))
         0.25
     """
-    return float(of.separator_phi[0]) if len(of.separator_phi) else None
+    return float(attribution.separator_phi[0]) if len(attribution.separator_phi) else None
 
 
 def control_words(premise: Sequence[str], subcase: str) -> np.ndarray | None:
-    """The numbers of the control words of a premise, int64 [words]; None where the table has none for it.
+    """The positions of the control words of a premise in a subcase of HANS, int64 [words]; None without any.
 
     All words of the longest expression count: "whether or not", "without a doubt", a verb with its "that".
-
-    Args:
-        premise: Its words.
-        subcase: The subcase of HANS.
 
     Example:
         >>> control_words("The author knew that the judge ran .".split(), "ce_embedded_under_verb").tolist()
@@ -122,8 +116,8 @@ def control_words(premise: Sequence[str], subcase: str) -> np.ndarray | None:
     return None
 
 
-def const(of: Attribution) -> float | None:
-    """CONST: the mean phi of the control words of a; the meta column "subcase" says which of HANS it is.
+def const(attribution: Attribution) -> float | None:
+    """CONST: the mean phi of the control words of a; the meta column "subcase" holds the subcase of HANS.
 
     Example:
         >>> from heedful.metrics.attributions.sample import example
@@ -131,21 +125,24 @@ def const(of: Attribution) -> float | None:
         ...                     subcase="cn_embedded_under_if")), 6)
         0.3
     """
-    both = sides(of)
-    if both is None:
-        return None
-    (words, phi), _ = both
-    places = control_words(words, of.meta.get(SUBCASE, ""))
-    return None if places is None else float(phi[places].mean())
+    subcase = attribution.meta.get(SUBCASE, "")
+
+    @of_two_parts
+    def mean_of_control_words(a: Sequence[str], phi_a: np.ndarray, *second: object) -> float | None:
+        places = control_words(a, subcase)
+        return None if places is None else float(phi_a[places].mean())
+
+    return mean_of_control_words(attribution)
 
 
-def has_swapped_words(of: Attribution) -> bool | None:
-    """Whether a and b have words in another order; where not, the SWAP factors are 0. None where there are not two."""
-    both = sides(of)
-    return None if both is None else len(swapped(both[0][0], both[1][0])[0]) > 0
+def has_swapped_words(attribution: Attribution) -> bool | None:
+    """Whether words of a and b change places; else the SWAP factors are 0. None unless there are two parts."""
+    words = of_two_parts(lambda a, phi_a, b, phi_b: len(swapped(a, b)[0]))(attribution)
+    return None if words is None else words > 0
 
 
-def swap_avg(of: Attribution) -> float | None:
+@of_two_parts
+def swap_avg(a: Sequence[str], phi_a: np.ndarray, b: Sequence[str], phi_b: np.ndarray) -> float:
     """SWAP-AVG: the mean phi of the words that change places (:func:`swapped`), in both segments; 0 without any.
 
     Example:
@@ -154,17 +151,16 @@ def swap_avg(of: Attribution) -> float | None:
         >>> swap_avg(of)
         0.25
     """
-    if (both := sides(of)) is None:
-        return None
-    (a, phi_a), (b, phi_b) = both
-    of_a, of_b = swapped(a, b)
-    return float(np.concatenate([phi_a[of_a], phi_b[of_b]]).mean()) if len(of_a) else 0.0
+    in_a, in_b = swapped(a, b)
+    return float(np.concatenate([phi_a[in_a], phi_b[in_b]]).mean()) if len(in_a) else 0.0
 
 
-def swap_max_diff(of: Attribution) -> float | None:
-    """SWAP-MAX-DIFF: the phi of the swapped word of a with the largest absolute phi, less that of b; 0 without any.
+@of_two_parts
+def swap_max_diff(a: Sequence[str], phi_a: np.ndarray, b: Sequence[str], phi_b: np.ndarray) -> float:
+    """SWAP-MAX-DIFF: the phi with the largest absolute value among swapped words of a, minus that among swapped words
+    of b; 0 without any.
 
-    Of two opposite phi that are equally large neither counts, so that it makes no difference which stands first.
+    Two opposite phi of the same size count 0, so that their order makes no difference.
 
     Example:
         >>> from heedful.metrics.attributions.sample import example
@@ -172,68 +168,37 @@ def swap_max_diff(of: Attribution) -> float | None:
         >>> swap_max_diff(of)
         -0.7
     """
-    if (both := sides(of)) is None:
-        return None
-    (a, phi_a), (b, phi_b) = both
-    of_a, of_b = swapped(a, b)
-    return _largest(phi_a[of_a]) - _largest(phi_b[of_b]) if len(of_a) else 0.0
+    in_a, in_b = swapped(a, b)
+    return _largest(phi_a[in_a]) - _largest(phi_b[in_b]) if len(in_a) else 0.0
 
 
 def _largest(phi: np.ndarray) -> float:
-    """The phi with the largest absolute value; 0 where two opposite ones have it."""
+    """The phi with the largest absolute value; 0 for two opposite ones."""
     low = float(phi.min())
     high = float(phi.max())
     return 0.0 if low == -high else max(low, high, key=abs)
 
 
-def irreg(of: Attribution) -> float | None:
-    """IRREG: minus the sum of phi over the irregular form and two words on either side of it (:func:`around_target`).
+def around_target(attribution: Attribution, feature: str) -> float | None:
+    """IRREG, ADJ and VERB: minus the sum of phi over the target and two words on either side of it.
 
-    Example:
-        >>> from heedful.metrics.attributions.sample import example
-        >>> irreg(example("a b c d e f", [1.0, 2.0, 4.0, 8.0, 16.0, 32.0], target="1"))
-        -15.0
-    """
-    return around_target(of, "irregular_form")
-
-
-def adj(of: Attribution) -> float | None:
-    """ADJ: minus the sum of phi over the adjective and two words on either side of it (:func:`around_target`).
-
-    Example:
-        >>> from heedful.metrics.attributions.sample import example
-        >>> adj(example("a b c d e f", [1.0, 2.0, 4.0, 8.0, 16.0, 32.0], target="3"))
-        -62.0
-    """
-    return around_target(of, "syntactic_category")
-
-
-def verb(of: Attribution) -> float | None:
-    """VERB: minus the sum of phi over the main verb and two words on either side of it (:func:`around_target`).
-
-    Example:
-        >>> from heedful.metrics.attributions.sample import example
-        >>> verb(example("a b c d e f", [1.0, 2.0, 4.0, 8.0, 16.0, 32.0], target="5"))
-        -56.0
-    """
-    return around_target(of, "main_verb")
-
-
-def around_target(of: Attribution, feature: str) -> float | None:
-    """Minus the sum of phi over a window of words around the target, which ends where the sentence does.
-
-    The meta column "target" is the number of the word among those of the first part. The three factors differ only in
-    the data that they are made for: in a task of MSGS that is named after the feature of another one they are None.
+    The target is the irregular form, the adjective or the main verb; the meta column "target" is its number among the
+    words of the first part. In a task of MSGS that is named after another feature the factor is None.
 
     Args:
-        of: The attribution.
+        attribution: The attribution.
         feature: One of :data:`FEATURES`.
+
+    Example:
+        >>> from heedful.metrics.attributions.sample import example
+        >>> FACTORS["irreg"](example("a b c d e f", [1.0, 2.0, 4.0, 8.0, 16.0, 32.0], target="1"))
+        -15.0
     """
-    data = of.uid.partition("/")[0]
-    if feature not in data and any(other in data for other in FEATURES):
+    data = attribution.uid.partition("/")[0]
+    if feature not in data and any(task in data for task in FEATURES):
         return None
-    text = of.meta.get(TARGET, "")
-    phi = next(iter(of.phi.values()))
+    text = attribution.meta.get(TARGET, "")
+    phi = next(iter(attribution.phi.values()))
     if not text.isdecimal() or int(text) >= len(phi):
         return None
     target = int(text)
@@ -248,9 +213,10 @@ FACTORS: dict[str, Factor] = {
     "const": const,
     "swap_avg": swap_avg,
     "swap_max_diff": swap_max_diff,
-    "irreg": irreg,
-    "adj": adj,
-    "verb": verb,
+    **{
+        name: partial(around_target, feature=feature)
+        for name, feature in zip(("irreg", "adj", "verb"), FEATURES, strict=True)
+    },
 }
 VARIANTS: dict[str, Factor] = {  # by name alone
     "index_diff_mean": partial(index_diff, mean=True),

@@ -1,4 +1,4 @@
-"""Methods that mask words, for many examples at once: their rounds run side by side, so that batches are full."""
+"""Methods that mask words, for many examples at once: their rounds run together, so that batches are full."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from heedful.records import generator
 
 @dataclass(frozen=True)
 class Game:
-    """An example as a game of its words: what is won with some of them is the probability of a label.
+    """An example as a cooperative game of its words: the value of a subset is the probability of a label.
 
     Attributes:
-        uid: Of the example; its random numbers come from it, and not from the model.
-        variant: How it was changed, or "".
-        segments: Features of each part: its words and the separator behind it.
+        uid: uid of the example, which keys its random numbers.
+        variant: The change of the example, or "".
+        segments: Number of features per part: its words and its separator.
         full: The value with all features.
         nothing: The value with none.
     """
@@ -34,9 +34,9 @@ class Solution(NamedTuple):
     """The attributions of an example by one method.
 
     Attributes:
-        phi: What each feature adds: float64 [features].
-        error: The standard error of each by the masks that were drawn: float64 [features]; nan where none is drawn.
-        masks: How many masks the method has asked for.
+        phi: Contribution per feature: float64 [features].
+        error: Standard error of phi over random masks: float64 [features]; nan where none is drawn.
+        masks: Number of masks that the method has asked for.
     """
 
     phi: np.ndarray
@@ -47,87 +47,78 @@ class Solution(NamedTuple):
 Value = Callable[[np.ndarray, np.ndarray], np.ndarray]  # game int64 [inputs], hidden bool [inputs, features]
 
 
-class _Running:
-    """A method at work on one game."""
+class _Running(NamedTuple):
+    """A method that waits for the values of the masks of a round."""
 
-    def __init__(self, game: int, rounds: Rounds) -> None:
-        self.game = game
-        self.rounds = rounds
-        self.asked = 0
-        self.solution: Solution | None = None
-        self.masks = np.zeros((0, 0), dtype=bool)
-        self.go_on(None)
-
-    def go_on(self, values: np.ndarray | None) -> None:
-        """Give the values of the masks of the last round, and take the masks of the next."""
-        try:
-            self.masks = next(self.rounds) if values is None else self.rounds.send(values)
-            self.asked += len(self.masks)
-        except StopIteration as stop:
-            phi, error = stop.value
-            self.solution = Solution(phi, error, self.asked)
-
-    @property
-    def solved(self) -> Solution:
-        """The solution, once no round is left."""
-        assert self.solution is not None
-        return self.solution
-
-    @property
-    def keys(self) -> list[bytes]:
-        """A name for each mask of this round."""
-        return [row.tobytes() for row in np.packbits(self.masks, axis=1)]
+    method: str
+    game: int
+    rounds: Rounds
+    masks: np.ndarray
+    keys: list[bytes]
+    number: int
 
 
 def solve(
     methods: Sequence[str], games: Sequence[Game], samples: int, seed: int, value: Value
 ) -> dict[str, list[Solution]]:
-    """The attributions of every game by every method; masks of one game that coincide are valued once.
+    """The attributions of every game by every method; equal masks of a game are evaluated once.
 
     Args:
         methods: Names of methods that mask words.
         games: The examples.
-        samples: Masks for each game and method, at most.
+        samples: Largest number of masks per game and method.
         seed: The run's seed.
-        value: The values of inputs in which features are hidden: float64 [inputs].
+        value: The values of inputs with hidden features: float64 [inputs].
 
     Returns:
         Method to a solution for each game.
     """
-    worth_by_game: list[dict[bytes, float]] = []
+    values_by_game: list[dict[bytes, float]] = []
     for game in games:
-        # the values with nothing and with everything are given, and are not asked for
+        # the values without and with all features are given
         ends = np.packbits(np.repeat([[False], [True]], sum(game.segments), axis=1), axis=1)
-        worth_by_game.append({ends[0].tobytes(): game.nothing, ends[1].tobytes(): game.full})
-    running: dict[str, list[_Running]] = {name: [] for name in methods}
-    for name in methods:
+        values_by_game.append({ends[0].tobytes(): game.nothing, ends[1].tobytes(): game.full})
+    solutions: dict[str, dict[int, Solution]] = {method: {} for method in methods}
+    waiting: list[_Running] = []
+
+    def advance(method: str, game: int, rounds: Rounds, values: np.ndarray | None, masks_before: int) -> None:
+        """Send the values of a round, and receive the masks of the next round or the solution."""
+        try:
+            masks = next(rounds) if values is None else rounds.send(values)
+            keys = [row.tobytes() for row in np.packbits(masks, axis=1)]
+            waiting.append(_Running(method, game, rounds, masks, keys, masks_before + len(masks)))
+        except StopIteration as stop:
+            phi, error = stop.value
+            solutions[method][game] = Solution(phi, error, masks_before)
+
+    for method in methods:
         for number, game in enumerate(games):
-            rng = generator(seed, name, METHODS[name].VERSION, game.uid, game.variant)
+            rng = generator(seed, method, METHODS[method].VERSION, game.uid, game.variant)
             n = sum(game.segments)
-            rounds = METHODS[name].explain(n, game.full, game.nothing, samples, rng, game.segments)
-            running[name].append(_Running(number, rounds))
-    while waiting := [one for several in running.values() for one in several if one.solution is None]:
-        asked = [(one, one.keys) for one in waiting]
-        _learn(asked, worth_by_game, max(sum(game.segments) for game in games), value)
-        for one, keys in asked:
-            one.go_on(np.array([worth_by_game[one.game][key] for key in keys], dtype=np.float64))
-    return {name: [one.solved for one in several] for name, several in running.items()}
+            rounds = METHODS[method].explain(n, game.full, game.nothing, samples, rng, game.segments)
+            advance(method, number, rounds, None, 0)
+    while waiting:
+        runs = waiting.copy()
+        waiting.clear()
+        _evaluate(runs, values_by_game, max(sum(game.segments) for game in games), value)
+        for run in runs:
+            values = np.array([values_by_game[run.game][key] for key in run.keys], dtype=np.float64)
+            advance(run.method, run.game, run.rounds, values, run.number)
+    return {method: [of_games[game] for game in range(len(games))] for method, of_games in solutions.items()}
 
 
-def _learn(
-    asked: Sequence[tuple[_Running, list[bytes]]], worth_by_game: Sequence[dict[bytes, float]], width: int, value: Value
-) -> None:
-    """Have the masks valued that are not known yet."""
+def _evaluate(runs: Sequence[_Running], values_by_game: Sequence[dict[bytes, float]], width: int, value: Value) -> None:
+    """Evaluate masks without a value, together."""
     new: dict[tuple[int, bytes], np.ndarray] = {}
-    for one, keys in asked:
-        for key, mask in zip(keys, one.masks, strict=True):
-            if key not in worth_by_game[one.game]:
-                new.setdefault((one.game, key), mask)
+    for run in runs:
+        for key, mask in zip(run.keys, run.masks, strict=True):
+            if key not in values_by_game[run.game]:
+                new.setdefault((run.game, key), mask)
     if not new:
         return
     hidden = np.zeros((len(new), width), dtype=bool)
     for row, mask in enumerate(new.values()):
         hidden[row, : len(mask)] = ~mask
     values = value(np.array([game for game, _ in new], dtype=np.int64), hidden)
-    for (game, key), worth in zip(new, values.tolist(), strict=True):
-        worth_by_game[game][key] = worth
+    for (game, key), of_mask in zip(new, values.tolist(), strict=True):
+        values_by_game[game][key] = of_mask

@@ -15,14 +15,14 @@ def example(
     separators: Sequence[float] = (),
     **meta: str,
 ) -> Attribution:
-    """An attribution of one or two sentences, called "a" and "b", whose words are set apart by blanks.
+    """An attribution of one or two sentences, called "a" and "b", split into words at blanks.
 
     Args:
         first: The words of a.
-        phi: The phi of each.
+        phi: Their phi.
         second: The words of b; None for an example of one part.
-        phi_of_second: The phi of each.
-        separators: The phi of what stands behind each part; 0 by default.
+        phi_of_second: Their phi.
+        separators: The phi of the separator after each part; 0 by default.
         **meta: Meta columns.
 
     Example:
@@ -31,10 +31,10 @@ def example(
     """
     texts = {"a": first} if second is None else {"a": first, "b": second}
     words = {part: text.split() for part, text in texts.items()}
-    given = dict(zip("ab", (phi, phi_of_second), strict=True))
-    if uneven := [part for part in texts if len(given[part]) != len(words[part])]:
-        raise ValueError(f"{len(words[uneven[0]])} words in {uneven[0]}, and {len(given[uneven[0]])} phi")
-    numbers = {part: np.array(given[part], dtype=np.float64) for part in texts}
+    phi_of_part = dict(zip("ab", (phi, phi_of_second), strict=True))
+    if uneven := [part for part in texts if len(phi_of_part[part]) != len(words[part])]:
+        raise ValueError(f"{len(words[uneven[0]])} words in {uneven[0]}, and {len(phi_of_part[uneven[0]])} phi")
+    numbers = {part: np.array(phi_of_part[part], dtype=np.float64) for part in texts}
     between = np.array(separators or [0.0] * len(texts), dtype=np.float64)
     full = float(sum(column.sum() for column in (*numbers.values(), between)))
     errors = {part: np.full(len(column), np.nan) for part, column in numbers.items()}

@@ -5,7 +5,7 @@ NLI Models". Of pairs (n, n') that differ in one feature, the total causal effec
 changes where the gold label does; the direct causal effect (DCE) the share where it does not.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,14 +13,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from heedful.metrics.answers import Worth
+from heedful.metrics.answers import Scores
 from heedful.metrics.hits import is_answer
-from heedful.metrics.metric import Metric, Numbers
+from heedful.metrics.metric import Metric
 from heedful.metrics.natural_logic.entailment import entailed, entailment_at, gold_entailed, probabilities_of, right
+from heedful.metrics.number import Curve, Number, Settings
 from heedful.metrics.statistics.intervals import interval, less, over, shares
 from heedful.metrics.statistics.shares import difference, share
-from heedful.records import Chart, Context, Line, Measurement, MetricName, RunError, Section, Shown
-from heedful.records.numbers.display import Unit
+from heedful.records import Context, Measurement, MetricName, RunError, Section
 from heedful.records.rows import BASE, select, sliced, where
 
 NATURAL_LOGIC, ACCURACY, MAJORITY = "natural_logic", "accuracy", "accuracy/majority"
@@ -32,16 +32,19 @@ SIGNED = "signed"
 MEANS = ("", "towards_gold", "argmax", SIGNED, "absolute", "total_variation")
 ROUNDED = 5e-5  # a share below it is printed as 0.00 %
 TITLES = {"nlixy": "NLI-XY"}
-HEADLINES = {  # statistic to its label, of a kind of change
-    ACCURACY: "two-class accuracy",
-    "tce": "TCE {}",
-    "dce": "DCE {}",
-    "delta": "TCE - DCE {}",
-    "ratio": "TCE / DCE {} (ratio)",
-}
-BELOW = {MAJORITY: "majority"} | {  # a headline; other rules and naive intervals are not shown
-    f"{effect}/{mean}": mean for effect in ("tce", "dce") for mean in ("towards_gold", "signed", "absolute", "per_seed")
-}
+SHOWN = "towards_gold", SIGNED, "absolute", "per_seed"  # means with a line below the effect
+OTHER_RULES, NAIVE = "other rules", "naive intervals"  # asides for means without a line
+
+
+@dataclass(frozen=True)
+class NaturalLogicSettings(Settings):
+    """Settings of natural logic.
+
+    Attributes:
+        data: Name of the data set that the evaluation brings.
+    """
+
+    data: str
 
 
 def _values(rows: pa.Table, labels: Sequence[str]) -> dict[str, np.ndarray]:
@@ -63,56 +66,13 @@ def _values(rows: pa.Table, labels: Sequence[str]) -> dict[str, np.ndarray]:
 
 
 def _numbers(column: pa.ChunkedArray) -> np.ndarray:
-    """Texts as numbers, in the order of the texts, so that the order of rows changes nothing: int32 [rows]."""
+    """Texts as numbers in ascending order of the texts: int32 [rows]."""
     names = pc.unique(column)
     return pc.index_in(column, value_set=names.take(pc.sort_indices(names))).to_numpy()
 
 
-@dataclass(frozen=True)
-class _Pairs:
-    """Pairs of base examples and changed ones, of which all that is measured is a mean.
-
-    Attributes:
-        base: The number of the base example of each: int [pairs].
-        ways: The numbers of what each keeps, and of what it leads to: two int [pairs].
-        values: Each of ``MEANS`` to its values: float64 [pairs]; the first is whether the prediction changes.
-        groups: "name=value" to the pairs whose base example has that value: bool [pairs].
-    """
-
-    base: np.ndarray
-    ways: tuple[np.ndarray, np.ndarray]
-    values: Mapping[str, np.ndarray]
-    groups: Mapping[str, np.ndarray]
-
-    def within(self, here: np.ndarray) -> "_Pairs":
-        """Those where ``here``, bool [pairs], is true, and their groups."""
-        groups = {name: inside[here] for name, inside in self.groups.items() if inside[here].any()}
-        values = {name: value[here] for name, value in self.values.items()}
-        unchanged, led = self.ways
-        return _Pairs(self.base[here], (unchanged[here], led[here]), values, groups)
-
-    def mean(self, name: str) -> Measurement:
-        """The mean of values. Clusters are what pairs keep, and what they lead to."""
-        values = self.values[name]
-        unchanged, led = self.ways
-        n = len(np.unique(self.base))
-        if name == SIGNED:
-            measured = difference(np.maximum(values, 0), np.maximum(-values, 0), unchanged, also=led, n=n)
-        else:
-            measured = share(values, unchanged, also=led, n=n)
-        return replace(measured, value=float(values.mean()))  # rounded as in earlier results
-
-    def per_base(self) -> Measurement:
-        """The mean over base examples of the share of their own pairs that changes."""
-        _, base, count = np.unique(self.base, return_inverse=True, return_counts=True)
-        hit = self.values[""]
-        unchanged, led = self.ways
-        measured = share(hit / count[base], unchanged, of=1 / count[base], also=led, n=len(count))
-        return replace(measured, value=float(np.mean(np.bincount(base, hit) / count)))  # rounded as in earlier results
-
-
 def _has_slice(rows: pa.Table, name: str) -> bool:
-    """Whether any row says of which ``name`` it is."""
+    """Whether any row has a slice ``name``."""
     return bool(pc.any(pc.starts_with(pc.list_flatten(rows["slices"]), f"{name}=")).as_py())
 
 
@@ -123,68 +83,102 @@ def _groups(rows: pa.Table) -> dict[str, np.ndarray]:
         if _has_slice(rows, name):
             at, values = sliced(rows, name)
             for value in sorted({value or "none" for value in values}):
-                here = [i for i, other in enumerate(values) if (other or "none") == value]
-                groups[f"{name}={value}"] = np.isin(at, here)
+                places = [i for i, text in enumerate(values) if (text or "none") == value]
+                groups[f"{name}={value}"] = np.isin(at, places)
     return groups
 
 
-def _shared(rows: pa.Table) -> tuple[np.ndarray, np.ndarray]:
-    """The numbers of what each pair keeps and of what it leads to, a context and a word pair: two int32 [pairs]."""
-    if (pc.list_value_length(rows["clusters"]).to_numpy() != 3).any():
-        raise RunError(
-            "A pair does not have three clusters: its base example, what it keeps, what it leads to. Evaluate again."
-        )
-    return _numbers(pc.list_element(rows["clusters"], 1)), _numbers(pc.list_element(rows["clusters"], 2))
+class _Pairs:
+    """Pairs of base examples and changed ones; pairs share the unchanged feature, and the new value of the changed one.
 
-
-def _effect(pairs: _Pairs) -> dict[str, Measurement]:
-    """The measurements of one set, by what their names end with."""
-    measured = {name: pairs.mean(name) for name in pairs.values}
-    measured["naive"] = share(pairs.values[""], flags=(CLUSTERS_IGNORED,), n=measured[""].n)
-    measured["per_seed"] = pairs.per_base()
-    return measured | {name: pairs.within(here).mean("") for name, here in pairs.groups.items()}
-
-
-def _compared(pairs: _Pairs, is_tce: np.ndarray, n: int) -> dict[str, Measurement]:
-    """Difference and ratio of the two effects of one kind of change.
-
-    Args:
-        pairs: Those of both sets.
-        is_tce: Which are of the set for the TCE: bool [pairs].
-        n: The number of base examples with a pair.
+    Attributes:
+        values: Each of ``MEANS`` to its values: float64 [pairs]; the first is whether the prediction changes.
+        groups: "name=value" to the pairs whose base example has that value: bool [pairs].
+        ways: Clusters by the unchanged feature, and by the new value: two int [pairs].
     """
-    empty = [effect for effect, here in (("tce", is_tce), ("dce", ~is_tce)) if not here.any()]
-    if empty:
-        undefined = Measurement(None, n, reason="without pairs there is no " + " and no ".join(map(str.upper, empty)))
-        return {"delta": undefined, "ratio": undefined}
-    hit = pairs.values[""]
-    one = np.zeros(len(hit), dtype=np.int64)
-    tce, dce = (shares(hit * of, of.astype(np.float64), one, pairs.ways) for of in (is_tce, ~is_tce))
-    share_of_tce, share_of_dce = (float(hit[of].mean()) for of in (is_tce, ~is_tce))
-    delta = Measurement(share_of_tce - share_of_dce, n, ci95=less(tce, dce))
-    if share_of_dce == 0:
-        return {"delta": delta, "ratio": Measurement(None, n, reason="the DCE is 0")}
-    ratio = Measurement(share_of_tce / share_of_dce, n)
-    if interval(dce)[0] < ROUNDED:
-        return {"delta": delta, "ratio": replace(ratio, flags=(UNBOUNDED,))}
-    return {"delta": delta, "ratio": replace(ratio, ci95=over(tce, dce))}
+
+    def __init__(self, rows: pa.Table, labels: Sequence[str]) -> None:
+        if (pc.list_value_length(rows["clusters"]).to_numpy() != 3).any():
+            raise RunError(
+                "A pair does not have three clusters: base example, unchanged feature, new value. Evaluate again."
+            )
+        self.base = _numbers(rows["uid"])
+        self.ways = _numbers(pc.list_element(rows["clusters"], 1)), _numbers(pc.list_element(rows["clusters"], 2))
+        self.values = _values(rows, labels)
+        self.groups = _groups(rows)
+
+    def count(self, mask: np.ndarray) -> int:
+        """Number of base examples of the pairs of a mask, bool [pairs]."""
+        return len(np.unique(self.base[mask]))
+
+    def mean(self, name: str, mask: np.ndarray) -> Measurement:
+        """The mean of values over the pairs of a mask, bool [pairs]."""
+        values, n = self.values[name][mask], self.count(mask)
+        unchanged, new = (way[mask] for way in self.ways)
+        if name == SIGNED:
+            measured = difference(np.maximum(values, 0), np.maximum(-values, 0), unchanged, also=new, n=n)
+        else:
+            measured = share(values, unchanged, also=new, n=n)
+        return replace(measured, value=float(values.mean()))  # bit-identical to earlier results
+
+    def per_base(self, mask: np.ndarray) -> Measurement:
+        """The mean over base examples of the share of their own pairs that changes."""
+        _, base, count = np.unique(self.base[mask], return_inverse=True, return_counts=True)
+        hit = self.values[""][mask]
+        unchanged, new = (way[mask] for way in self.ways)
+        measured = share(hit / count[base], unchanged, counts=1 / count[base], also=new, n=len(count))
+        return replace(measured, value=float(np.mean(np.bincount(base, hit) / count)))  # as above
+
+    def compared(self, is_tce: np.ndarray) -> tuple[Measurement, Measurement]:
+        """Difference and ratio of both effects; the pairs of the TCE have a mask, bool [pairs]."""
+        n = self.count(np.ones(len(is_tce), dtype=bool))
+        empty = [effect for effect, mask in (("TCE", is_tce), ("DCE", ~is_tce)) if not mask.any()]
+        if empty:
+            undefined = Measurement(None, n, reason="without pairs there is no " + " and no ".join(empty))
+            return undefined, undefined
+        hit = self.values[""]
+        cell = np.zeros(len(hit), dtype=np.int64)
+        tce, dce = (shares(hit * mask, mask.astype(np.float64), cell, self.ways) for mask in (is_tce, ~is_tce))
+        share_of_tce, share_of_dce = (float(hit[mask].mean()) for mask in (is_tce, ~is_tce))
+        delta = Measurement(share_of_tce - share_of_dce, n, ci95=less(tce, dce))
+        if share_of_dce == 0:
+            return delta, Measurement(None, n, reason="the DCE is 0")
+        ratio = Measurement(share_of_tce / share_of_dce, n)
+        if interval(dce)[0] < ROUNDED:
+            return delta, replace(ratio, flags=(UNBOUNDED,))
+        return delta, replace(ratio, ci95=over(tce, dce))
 
 
-def _changes(rows: pa.Table, of: MetricName, labels: Sequence[str]) -> Numbers:
-    """All measurements of one kind of change, the part of the name, over pairs of answers."""
-    rows = select(rows, part=of.part)
-    rows = rows.filter(pa.array(is_answer(rows) & is_answer(rows, "y2")))
-    pairs = _Pairs(_numbers(rows["uid"]), _shared(rows), _values(rows, labels), _groups(rows))
-    numbers: Numbers = {}
+def _changes(rows: pa.Table, context: Context, data: str, kind: str) -> Iterator[Number]:
+    """All numbers of one kind of change, which is the part of the name, over pairs of answers."""
+    prefix = MetricName(NATURAL_LOGIC, data, kind)
+    is_pair = where(rows, part=kind) & is_answer(rows)
+    answered = rows.filter(pa.array(is_pair & is_answer(rows, "y2")))
+    pairs = _Pairs(answered, context.labels)
     for effect, expectation in EXPECTED.items():
-        mine = pairs.within(where(rows, expectation=expectation))
-        undefined = Measurement(None, 0, reason=f"the set {SETS[of.part][effect]} has no pair")
-        measured = _effect(mine) if len(mine.base) else {}
-        for mean in (*MEANS, "naive", "per_seed"):
-            numbers[of._replace(statistic=f"{effect}/{mean}".rstrip("/"))] = measured.get(mean, undefined)
-        numbers |= {of._replace(statistic=effect, slice=group): measured[group] for group in mine.groups}
-    compared = _compared(pairs, where(rows, expectation=EXPECTED["tce"]), len(np.unique(pairs.base)))
-    return numbers | {of._replace(statistic=name): m for name, m in compared.items()}
+        mask = where(answered, expectation=expectation)
+        none = None if mask.any() else Measurement(None, 0, reason=f"the set {SETS[kind][effect]} has no pair")
+        name = prefix._replace(statistic=effect)
+        headline = none or pairs.mean("", mask)
+        changed = is_pair & where(rows, expectation=expectation)
+        curve = Curve("TCE and DCE", f"{effect.upper()}: {kind}", NATURAL_LOGIC)
+        yield Number(name, headline, f"{effect.upper()} {kind}", 0, headline=True, changed=changed, curve=curve)
+        means = {mean: none or pairs.mean(mean, mask) for mean in MEANS[1:]}
+        means["naive"] = none or share(pairs.values[""][mask], flags=(CLUSTERS_IGNORED,), n=headline.n)
+        means["per_seed"] = none or pairs.per_base(mask)
+        for mean, measured in means.items():
+            aside = "" if mean in SHOWN else NAIVE if mean == "naive" else OTHER_RULES
+            full = prefix._replace(statistic=f"{effect}/{mean}")
+            yield Number(full, measured, "" if aside else mean, 1, headline=False, aside=aside)
+        for group, of_group in pairs.groups.items():
+            if (mask & of_group).any():
+                yield Number(name._replace(slice=group), pairs.mean("", mask & of_group), "")
+    delta, ratio = pairs.compared(where(answered, expectation=EXPECTED["tce"]))
+    curve = Curve("natural logic: accuracy, TCE - DCE", f"TCE - DCE: {kind}")
+    name = prefix._replace(statistic="delta")
+    yield Number(name, delta, f"TCE - DCE {kind}", 0, headline=True, changed=is_pair, curve=curve)
+    label = f"TCE / DCE {kind} (ratio)"
+    yield Number(prefix._replace(statistic="ratio"), ratio, label, 0, "ratio", headline=True, changed=is_pair)
 
 
 def _slice_texts(rows: pa.Table, name: str) -> pa.Array:
@@ -193,40 +187,41 @@ def _slice_texts(rows: pa.Table, name: str) -> pa.Array:
     return pa.array(values, pa.string()).take(pa.array(at))
 
 
-def _accuracy(rows: pa.Table, labels: Sequence[str], name: MetricName, seed: int) -> Numbers:
+def _accuracy(rows: pa.Table, labels: Sequence[str], data: str, seed: int) -> Iterator[Number]:
     """Two-class accuracy of base rows, by the rule "sum", and the share of the larger class."""
     n = rows.num_rows
+    name = MetricName(NATURAL_LOGIC, data, statistic=ACCURACY)
+    curve = Curve("natural logic: accuracy, TCE - DCE", "two-class accuracy")
+    accuracy = Number(name, None, "two-class accuracy", 0, headline=True, curve=curve)
     if not n:
-        return {name: Measurement(None, 0, reason="no example was predicted")}
+        yield replace(accuracy, measured=Measurement(None, 0, reason="no example was predicted"))
+        return
     context = pair = None
     if all(_has_slice(rows, by) for by in ("context", "pair")):
         context = _numbers(pa.chunked_array([_slice_texts(rows, "context")]))
         pair = _numbers(pa.chunked_array([_slice_texts(rows, "pair")]))
-    of = np.arange(n) if context is None else context
-    worth = Worth.of_classes(gold_entailed(rows), right(rows, labels), of)
-    accuracy = share(worth.of, context, worth.flags(seed), also=pair)
-    return {name: accuracy, name._replace(statistic=MAJORITY): worth.majority()}
+    cluster = np.arange(n) if context is None else context
+    scores = Scores.of_classes(gold_entailed(rows), right(rows, labels), cluster)
+    yield replace(accuracy, measured=share(scores.each, context, scores.flags(seed), also=pair))
+    yield Number(name._replace(statistic=MAJORITY), scores.majority(), "majority", 1, headline=False)
 
 
-def causal_effects(rows: pa.Table, data: str, labels: Sequence[str], seed: int = 0) -> Numbers:
+def causal_effects(rows: pa.Table, context: Context) -> Iterator[Number]:
     """TCE and DCE of the context and of the inserted word pair (section 3.1), with two-way clustered intervals.
 
-    Each pair is a row: base example n, changed example n', the partner; ``gold`` is the label of n'. Labels become two
-    classes by the rule "sum" of :func:`~heedful.metrics.natural_logic.entailment.entailed`. A pair counts where both of
-    its answers are answers; a base example without one is wrong, for accuracy. Base examples share what
-    their pairs keep, a context or a word pair, and pairs share what they lead to, a word pair or a context: intervals
-    add the variance between the one to that between the other, so that what is due to a pair of both counts twice.
-    Left out is that base examples also share what their pairs replace (in I1, their own word pair), which leaves
-    intervals somewhat too narrow. ``n`` is the number of base examples with a pair.
+    A row is a pair of a base example n and its partner n'; ``gold`` is the label of n'. Labels become two classes by
+    the rule "sum" of :func:`~heedful.metrics.natural_logic.entailment.entailed`. A pair counts if both inputs got an
+    answer; for accuracy, a missing answer is wrong. Pairs share the unchanged feature, a context or a word pair, and
+    the new value of the changed feature: intervals add the variances between both, so that their interaction counts
+    twice. They ignore that pairs also share the old value of the changed feature, and are somewhat too narrow. ``n`` is
+    the number of base examples with a pair.
 
     Args:
-        rows: Base rows and the rows of the interventions "I0" to "I3": the TCE is of those that expect a change, the
-            DCE of the others. All need probabilities.
-        data: Name of the data set, for the metric names.
-        labels: The model's labels, in the order of its probabilities; one of them is "entailment".
-        seed: Keys the test of accuracy against the larger class.
+        rows: Base rows and the rows of the interventions "I0" to "I3": the TCE is over the pairs that are expected to
+            change, the DCE over the others. All need probabilities.
+        context: Context of the rows, with :class:`NaturalLogicSettings`; one of its labels is "entailment".
 
-    Returns:
+    Yields:
         With ``name`` = ``natural_logic/<data>/<context or insertion>/<tce or dce>``: ``name``, the share of pairs whose
         prediction changes; ``name/naive``, the same with an interval for independent pairs; ``name/per_seed``, the mean
         over base examples of their own share; ``name/towards_gold``, the share that changes to the gold label of n';
@@ -234,48 +229,27 @@ def causal_effects(rows: pa.Table, data: str, labels: Sequence[str], seed: int =
         towards the gold label of n'), ``name/absolute`` (of entailment, without its sign), ``name/total_variation``
         (half the sum over all labels); ``name/<monotonicity, relation or operator>=<value>``, the share among pairs
         whose base example has the value ("none" where it is empty). Then ``natural_logic/<data>/<context or
-        insertion>/delta`` and ``/ratio``, TCE - DCE and TCE / DCE; where the interval of the DCE begins at 0.00 %, a
-        ratio has no upper end, which a flag says, and no interval. ``natural_logic/<data>/accuracy``, over base rows in
+        insertion>/delta`` and ``/ratio``, TCE - DCE and TCE / DCE; if the interval of the DCE begins at 0.00 %, the
+        ratio has no upper bound and no interval, and is flagged. ``natural_logic/<data>/accuracy``, over base rows in
         two classes, clustered by context and word pair where the rows have slices of these names ("context", "pair")
         and else by uid; flagged if not above ``accuracy/majority``, the share of the larger class.
 
     Raises:
         HeedfulError: No label, or more than one, is "entailment"; or a row has no probabilities, or not three clusters.
     """
-    of = MetricName(NATURAL_LOGIC, data)
-    numbers = _accuracy(select(rows, intervention=BASE), labels, of._replace(statistic=ACCURACY), seed)
+    data = NaturalLogicSettings.from_context(context).data
+    numbers = [*_accuracy(select(rows, intervention=BASE), context.labels, data, context.seed)]
     for kind in SETS:
-        numbers |= _changes(rows, of._replace(part=kind), labels)
-    return numbers
-
-
-def _score(rows: pa.Table, context: Context) -> Numbers:
-    return causal_effects(rows, context.own["data"], context.labels, context.seed)
-
-
-def _show(numbers: Numbers, context: Context, counts: Mapping[str, Any]) -> Shown:
-    """Accuracy, and the effects with what belongs to each, below a heading that says which pairs were measured."""
-    data = context.own["data"]
-    lines = []
-    heading = f"natural logic: {TITLES.get(data, data)}"
-    for name in numbers:
-        if name.statistic in HEADLINES and not name.slice:
-            label = HEADLINES[name.statistic].format(name.part)
-            unit: Unit = "ratio" if name.statistic == "ratio" else "percent"
-            lines.append(Line(str(name), label, unit=unit, beside=True, section=heading))
-        elif name.statistic in BELOW:
-            lines.append(Line(str(name), BELOW[name.statistic], level=1, section=heading))
-    asides = ["other rules", "naive intervals"]
-    by = sorted(title for by, title in BREAKDOWNS.items() if any(name.by[0] == by for name in numbers))
-    if len(by) > 1:
-        asides.insert(0, f"by {', '.join(by[:-1])} and {by[-1]}")
-    elif by:
-        asides.insert(0, f"by {by[0]}")
-    return Shown(lines, asides, {heading: _section(counts)})
+        numbers += _changes(rows, context, data, kind)
+    section = f"natural logic: {TITLES.get(data, data)}", _section(context.counts)
+    *titles, last = sorted({BREAKDOWNS[number.name.by[0]] for number in numbers if any(number.name.by)}) or [""]
+    by = f"by {', '.join(titles)} and {last}" if titles else f"by {last}"
+    for number in sorted(numbers, key=lambda number: not any(number.name.by)):  # the order of asides
+        yield replace(number, section=section, aside=by if any(number.name.by) else number.aside)
 
 
 def _section(counts: Mapping[str, Any]) -> Section:
-    """On how many pairs of which split the effects rest; seeds count that have a match."""
+    """The split, and the number of pairs and of seeds with a match, that the effects rest on."""
     sets = {name: counts[name] for names in SETS.values() for name in names.values() if name in counts}
     if not sets:
         return Section()
@@ -285,30 +259,4 @@ def _section(counts: Mapping[str, Any]) -> Section:
     return Section((f"{counts['split']},", f"{pairs:,} pairs", f"of {seeds:,} seeds"), " ".join(digests))
 
 
-def _charts(context: Context) -> tuple[Chart, ...]:
-    name = MetricName(NATURAL_LOGIC, context.own["data"])
-    both = {
-        f"{effect.upper()}: {kind}": name._replace(part=kind, statistic=effect)
-        for kind, effects in SETS.items()
-        for effect in effects
-    }
-    differences = {f"TCE - DCE: {kind}": name._replace(part=kind, statistic="delta") for kind in SETS}
-    accuracy = {"two-class accuracy": name._replace(statistic="accuracy")}
-    title = "natural logic: accuracy, TCE - DCE"
-    return Chart("TCE and DCE", both, METRIC.name), Chart(title, accuracy | differences)
-
-
-def _pairs(rows: pa.Table, context: Context) -> dict[MetricName, np.ndarray]:
-    """The pairs of each effect, and those of both effects for what compares them: bool [rows] each."""
-    pairs_of: dict[MetricName, np.ndarray] = {}
-    answered = is_answer(rows)
-    for kind in SETS:
-        name = MetricName(NATURAL_LOGIC, context.own["data"], kind)
-        pairs = answered & where(rows, part=kind)
-        pairs_of |= {name._replace(statistic=statistic): pairs for statistic in ("delta", "ratio")}
-        for effect, expectation in EXPECTED.items():
-            pairs_of[name._replace(statistic=effect)] = pairs & where(rows, expectation=expectation)
-    return pairs_of
-
-
-METRIC = Metric("natural_logic", _score, _show, _charts, rests_on=_pairs)
+METRIC = Metric(NATURAL_LOGIC, causal_effects)

@@ -1,4 +1,4 @@
-"""Predictions and gold labels in two classes, entailment or not, whatever the labels of the model."""
+"""Predictions and gold labels in two classes, entailment or not, for any labels of the model."""
 
 from collections.abc import Sequence
 
@@ -70,12 +70,12 @@ def entailed(rows: pa.Table, labels: Sequence[str], which: str = "y", rule: str 
 
 
 def right(rows: pa.Table, labels: Sequence[str], rule: str = "sum") -> np.ndarray:
-    """Which base predictions are right as to entailment, bool [rows]; what is no answer is wrong."""
+    """Whether base predictions are right as to entailment, bool [rows]; a missing answer is wrong."""
     return (entailed(rows, labels, rule=rule) == gold_entailed(rows)) & is_answer(rows)
 
 
 def disagreements(rows: pa.Table, labels: Sequence[str]) -> int:
-    """How many base rows the two rules of :func:`entailed` see differently."""
+    """Number of base rows on which the two rules of :func:`entailed` disagree."""
     base = select(rows, intervention=BASE)
     base = base.filter(pa.array(is_answer(base)))
     return int((entailed(base, labels) != entailed(base, labels, rule="argmax")).sum())

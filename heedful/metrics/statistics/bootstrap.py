@@ -1,11 +1,11 @@
-"""The percentile bootstrap over clusters, for what has no interval in closed form: rankings of models."""
+"""The percentile bootstrap over clusters, for rankings of models, which have no closed-form interval."""
 
 import numpy as np
 
 from heedful.records import Measurement, generator
 
 RESAMPLES = 10_000
-BLOCK = 2**20  # numbers that are held at a time
+BLOCK = 2**20  # numbers in memory at a time
 LEFT_OUT = "resamples_left_out"
 FEW_CLUSTERS = "few_clusters"
 FEW = 30  # clusters
@@ -13,15 +13,15 @@ Key = tuple[str | int, ...]
 
 
 def resample(sums: np.ndarray, key: Key, resamples: int = RESAMPLES) -> np.ndarray:
-    """Column sums over as many clusters as there are, drawn with replacement.
+    """Column sums over clusters that are drawn with replacement, as many as there are.
 
-    Clusters with equal sums are interchangeable, so a resample is one multinomial draw over the distinct ones: the same
-    distribution as drawing clusters one by one, at a cost that does not grow with their number.
+    Clusters with equal sums are interchangeable, so a resample is one multinomial draw over distinct sums: the same
+    distribution as of clusters drawn one by one, at a cost that does not grow with their number.
 
     Args:
         sums: float64 [clusters, columns].
-        key: What the resamples are for; keys the random numbers.
-        resamples: How many.
+        key: Keys the random numbers.
+        resamples: Number of resamples.
 
     Returns:
         float64 [resamples, columns].
@@ -40,23 +40,23 @@ def interval(resampled: np.ndarray) -> tuple[float, float]:
 
 
 def few_of(clusters: np.ndarray) -> tuple[str, ...]:
-    """The flag of an interval that resamples fewer than 30 clusters of several entries, and is too narrow; or nothing.
+    """The flag of an interval over fewer than 30 clusters that share entries, which is too narrow; or nothing.
 
     Args:
-        clusters: The cluster of each entry, int [entries].
+        clusters: Cluster per entry, int [entries].
     """
     number = len(np.unique(clusters))
     return (FEW_CLUSTERS,) if number < min(FEW, len(clusters)) else ()
 
 
 def measured(value: float, n: int, resampled: np.ndarray, flags: tuple[str, ...] = ()) -> Measurement:
-    """A number with the interval of its resamples; a flag says where more than 2.5 % of these are left out.
+    """A number with the interval of its resamples, flagged if more than 2.5 % of these are undefined.
 
     Args:
         value: The number.
-        n: How many examples it rests on.
-        resampled: float64 [resamples]; nan where it is undefined. If all are, there is no interval.
-        flags: What else a reader must know.
+        n: Number of examples.
+        resampled: float64 [resamples]; nan for an undefined resample. If all are undefined, there is no interval.
+        flags: Other flags.
     """
     undefined = np.isnan(resampled)
     flags += (LEFT_OUT,) if undefined.mean() > 0.025 else ()

@@ -1,4 +1,4 @@
-"""The mean over draws of counterfactuals, of each of which the base examples are the same."""
+"""The mean over draws of counterfactuals, which all have the same base examples."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -11,13 +11,13 @@ from heedful.metrics.statistics.shares import numbered, share
 from heedful.records import Measurement
 from heedful.records.rows import pairs_in, runs
 
-LEAST, FEW_EXAMPLES = 10, "few_examples"  # with fewer, one example moves the number by more than 10 points
+LEAST, FEW_EXAMPLES = 10, "few_examples"  # with fewer, one example changes the number by more than 10 points
 
 
 class Drawn(NamedTuple):
-    """Columns of changed examples as numbers, int [rows] each: uid, cluster, draw, and the lender's cluster.
+    """Columns of changed examples as numbers, int [rows] each: uid, cluster, draw, and the cluster of the lender.
 
-    A cluster has the same number as an example's and as a lender's; it is -1 without a lender.
+    A cluster has the same number as example and as lender; -1 without a lender.
     """
 
     uid: np.ndarray
@@ -27,39 +27,39 @@ class Drawn(NamedTuple):
 
     @classmethod
     def of(cls, rows: pa.Table) -> "Drawn":
-        """Of all rows, in their canonical order."""
+        """The columns of rows in their canonical order."""
         clusters, lenders = pairs_in(rows)
         return cls(runs(rows, "uid"), clusters, rows["draw"].to_numpy(), lenders)
 
     def where(self, mask: np.ndarray) -> "Drawn":
-        """Some of them: bool [rows]."""
+        """The rows of a mask, bool [rows]."""
         return Drawn(*(column[mask] for column in self))
 
     @property
     def examples(self) -> int:
-        """How many base examples they were made of."""
+        """Number of base examples."""
         return int(numbered(self.uid)[-1]) + 1 if len(self.uid) else 0
 
 
 def few_examples(n: float) -> tuple[str, ...]:
-    """The flag of attentiveness that rests on so few examples that tables show their number instead, or nothing."""
+    """The flag of attentiveness over so few examples that tables show their number instead; else nothing."""
     return (FEW_EXAMPLES,) if 0 < n < LEAST else ()
 
 
-def mean_over_draws(hit: np.ndarray, of: Drawn, flags: tuple[str, ...] = (), reason: str = "") -> Measurement:
+def mean_over_draws(hit: np.ndarray, columns: Drawn, flags: tuple[str, ...] = (), reason: str = "") -> Measurement:
     """The mean over draws of the share of hits, with its interval over clusters of examples and of their lenders.
 
     Args:
-        hit: What each changed example is worth: [rows].
-        of: Which they are.
-        flags: What a reader must know.
-        reason: Why there is none, where there are no rows.
+        hit: Score per changed example: [rows].
+        columns: The changed examples.
+        flags: Flags of the number.
+        reason: Reason why the number is undefined, if there are no rows.
     """
-    lenders = None if (of.lender < 0).any() else of.lender
-    measured = share(hit, of.cluster, flags, reason, lenders=lenders, n=of.examples)
+    lenders = None if (columns.lender < 0).any() else columns.lender
+    measured = share(hit, columns.cluster, flags, reason, lenders=lenders, n=columns.examples)
     if not len(hit):
         return measured
-    draws, place, counts = np.unique(of.draw, return_inverse=True, return_counts=True)
+    draws, place, counts = np.unique(columns.draw, return_inverse=True, return_counts=True)
     per_draw = tuple(float(hit[place == k].mean()) for k in range(len(draws)))
     measured = replace(
         measured,
@@ -68,6 +68,6 @@ def mean_over_draws(hit: np.ndarray, of: Drawn, flags: tuple[str, ...] = (), rea
         std=float(np.std(per_draw, ddof=1)) if len(per_draw) > 1 else None,
         per_draw=per_draw,
     )
-    weight = (len(hit) / (len(draws) * counts))[place]  # 1, unless some draws got no answer: each counts alike
-    ways = [of.cluster] if lenders is None else [of.cluster, lenders]
+    weight = (len(hit) / (len(draws) * counts))[place]  # equal for all draws; 1 unless some answers are missing
+    ways = [columns.cluster] if lenders is None else [columns.cluster, lenders]
     return recorded(measured, weight * hit, weight, *ways, are_pairs=lenders is not None)

@@ -1,4 +1,4 @@
-"""Numbers over several choices of demonstrations, with intervals that cross examples and choices."""
+"""Numbers over seeds of demonstrations, with intervals over examples and seeds."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -7,27 +7,27 @@ import numpy as np
 from scipy.special import stdtrit
 
 from heedful.metrics.statistics.intervals import LEVEL, Bounds, between, interval, shares
-from heedful.metrics.statistics.paired import Share
+from heedful.metrics.statistics.paired import Entries, Share, aligned
 from heedful.records import Measurement
 
-ONE_SIDED = 0.9  # the level of an interval of which each end is outside of the truth in 5 %
-ONE_SEED = "one_seed"  # flags a number of several seeds of which one alone has it
+ONE_SIDED = 0.9  # level of an interval with one-sided coverage of 95 %
+ONE_SEED = "one_seed"  # flags a number that is defined for a single seed of several
 
 
 @dataclass(frozen=True)
 class OverSeeds:
-    """A number that was measured with several choices of demonstrations, each the outcome of a seed.
+    """A number measured with several seeds of demonstrations.
 
     Attributes:
-        value: The mean over seeds, or None where no seed has a number; then ``reason`` says why.
-        n: The mean number of examples that it rests on.
-        per_seed: The number of each seed that has one.
-        undefined: How many seeds have none.
+        value: The mean over seeds; None if it is undefined for all seeds, for the ``reason``.
+        n: The mean number of examples.
+        per_seed: The number per seed, if defined.
+        undefined: Number of seeds with an undefined number.
         std_seeds: Sample standard deviation over seeds (ddof 1); None for fewer than two.
         std_draws: The mean over seeds of the standard deviation over draws of counterfactuals; None without draws.
-        ci95: 95 % interval [low, high], of :func:`crossed`.
-        flags: What a reader must know before quoting the number.
-        reason: Why the number is undefined.
+        ci95: 95 % interval [low, high], by :func:`crossed`; of swaps over examples and lenders.
+        flags: Flags of the number.
+        reason: Reason why the number is undefined.
     """
 
     value: float | None
@@ -41,62 +41,44 @@ class OverSeeds:
     reason: str | None = None
 
 
-def numbers_of(sums: np.ndarray) -> np.ndarray:
-    """The number of each seed, float64 [seeds]; nan where it is undefined.
+def crossed(bounds: Bounds, numbers: Sequence[float], least: float, level: float = LEVEL) -> Bounds:
+    """The interval of a mean over seeds, over examples (and lenders) and over seeds at once.
 
-    Args:
-        sums: float64 [seeds, clusters, columns]: hits, and of how many; of a difference then the same of what is
-            subtracted.
-    """
-    hits = sums[..., 0::2].sum(axis=1)
-    of = sums[..., 1::2].sum(axis=1)
-    shares_of = np.divide(hits, of, out=np.full(of.shape, np.nan), where=of != 0)
-    return shares_of[:, 0] - shares_of[:, 1] if shares_of.shape[1] == 2 else shares_of[:, 0]
-
-
-def crossed(sums: np.ndarray, level: float = LEVEL) -> Bounds:
-    """The interval of a mean over seeds, over clusters of examples and over seeds at once.
-
-    How far an end is from the mean of S seeds is the root of the sum of two squares: how far that of the interval over
-    clusters is, with all seeds on the same examples, and
+    The distance of an end from the mean of S seeds is the root of the sum of two squares: the distance of the end of
+    ``bounds``, and
 
         t std / sqrt(S)
 
     std is the sample standard deviation over seeds, and t the quantile of Student's distribution with S - 1 degrees of
-    freedom: it is what another S seeds could have given. Draws of counterfactuals do not count apart: each example has
-    its own, so that they come and go with its cluster. With one seed it is the interval over clusters alone, the same
-    as that of any evaluation, and says nothing of other demonstrations. Two seeds give wide intervals, as they should.
+    freedom: other S seeds could have given another mean. Draws of counterfactuals do not count apart: each example has
+    its own draws, which vary with its cluster. With one seed the interval is ``bounds``, as in any evaluation, and
+    does not cover other demonstrations. Two seeds give wide intervals, as they should.
 
     Args:
-        sums: As for :func:`numbers_of`, of seeds that each have a number; the same clusters for each.
-        level: How often the interval holds the truth.
+        bounds: The interval with all seeds on the same examples.
+        numbers: The number per seed.
+        least: The lowest possible end: 0, or -1 for a difference.
+        level: Coverage of the interval.
     """
-    seeds, clusters, _ = sums.shape
-    hits, of, *subtracted = sums.reshape(seeds * clusters, -1).T
-    cells = np.repeat(np.arange(seeds), clusters)
-    ways = [np.tile(np.arange(clusters), seeds)]
-    if subtracted:
-        low, high = between((hits, of), (subtracted[0], subtracted[1]), cells, ways, level)
-    else:
-        low, high = interval(shares(hits, of, cells, ways), level)
-    if seeds == 1:
-        return low, high
-    numbers = numbers_of(sums)
-    value = float(numbers.mean())
-    away = float(stdtrit(seeds - 1, (1 + level) / 2) * numbers.std(ddof=1) / np.sqrt(seeds))
-    low, high = value - np.hypot(value - low, away), value + np.hypot(high - value, away)
-    return max(-1.0 if subtracted else 0.0, float(low)), min(1.0, float(high))
+    if len(numbers) == 1:
+        return bounds
+    value = float(np.mean(numbers))
+    away = float(stdtrit(len(numbers) - 1, (1 + level) / 2) * np.std(numbers, ddof=1) / np.sqrt(len(numbers)))
+    low, high = value - np.hypot(value - bounds[0], away), value + np.hypot(bounds[1] - value, away)
+    return max(least, float(low)), min(1.0, float(high))
 
 
-def sums_of(measured: Sequence[Measurement]) -> np.ndarray:
-    """The sums of shares that were made under :func:`.paired.recording`, one or more: as for :func:`numbers_of`."""
+def joined(measured: Sequence[Measurement]) -> Entries:
+    """The entries of shares over seeds, with a cell per seed.
+
+    Args:
+        measured: The number per seed, made within :func:`.paired.recording`.
+    """
     entries = [m.entries for m in measured if isinstance(m, Share)]
-    names, clusters = np.unique(np.concatenate([e.ways[0] for e in entries]), return_inverse=True)
-    sums = np.zeros((len(entries), len(names), 2))
-    ends = np.cumsum([len(e.of) for e in entries])
-    for k, (e, at) in enumerate(zip(entries, np.split(clusters, ends[:-1]), strict=True)):
-        sums[k] = np.stack([np.bincount(at, values, len(names)) for values in (e.hits, e.of)], axis=1)
-    return sums
+    hits, counts = (np.concatenate(columns) for columns in zip(*((e.hits, e.counts) for e in entries), strict=True))
+    ways = tuple(np.concatenate(names) for names in zip(*(e.ways for e in entries), strict=True))
+    seeds = np.repeat(np.arange(len(entries)), [len(e.counts) for e in entries])
+    return Entries(hits, counts, seeds, ways, entries[0].are_pairs)
 
 
 def over_seeds(
@@ -105,9 +87,9 @@ def over_seeds(
     """The mean over seeds of a number, its standard deviations and its interval.
 
     Args:
-        measured: The number of each seed, made under :func:`.paired.recording` if it has an interval.
-        reason: Why the number is undefined, if it is for all seeds. Seeds without a number do not count.
-        has_interval: Whether it has an interval. With one seed that is its own.
+        measured: The number per seed, made within :func:`.paired.recording` if it has an interval.
+        reason: Reason why the number is undefined for all seeds. Seeds with an undefined number do not count.
+        has_interval: Whether it has an interval. With one seed it is the interval of that number.
     """
     defined = [m for m in measured if m.value is not None]
     stds = [m.std for m in defined if m.std is not None]
@@ -115,27 +97,27 @@ def over_seeds(
     if not defined or not has_interval:
         bounds = None
     else:
-        bounds = crossed(sums_of(defined)) if len(defined) > 1 else defined[0].ci95
+        bounds = _interval(defined) if len(defined) > 1 else defined[0].ci95
     return replace(mean, std_draws=float(np.mean(stds)) if stds else None, ci95=bounds)
 
 
 def less_over_seeds(pairs: Sequence[tuple[Measurement, Measurement]], reason: str) -> OverSeeds:
-    """The mean over seeds of one number less another, with its interval.
+    """The mean over seeds of the difference of two numbers, with its interval.
 
     Args:
-        pairs: Both numbers of each seed, made under :func:`.paired.recording` of the same examples.
-        reason: As for :func:`over_seeds`.
+        pairs: Both numbers per seed, made within :func:`.paired.recording` from the same examples.
+        reason: As in :func:`over_seeds`.
     """
-    changes = [None if one.value is None or other.value is None else one.value - other.value for one, other in pairs]
-    mean = _mean(changes, [one.n for one, _ in pairs], reason)
+    changes = [None if None in (a.value, b.value) else (a.value or 0.0) - (b.value or 0.0) for a, b in pairs]
+    mean = _mean(changes, [first.n for first, _ in pairs], reason)
     if mean.value is None:
         return mean
-    sums = sums_of([m for pair, change in zip(pairs, changes, strict=True) if change is not None for m in pair])
-    return replace(mean, ci95=crossed(np.concatenate([sums[0::2], sums[1::2]], axis=2)))
+    defined = [pair for pair, change in zip(pairs, changes, strict=True) if change is not None]
+    return replace(mean, ci95=_interval_of_difference(defined))
 
 
 def _mean(values: Sequence[float | None], examples: Sequence[float], reason: str) -> OverSeeds:
-    """The mean of those that are defined."""
+    """The mean of defined numbers."""
     numbers = [value for value in values if value is not None]
     undefined = len(values) - len(numbers)
     if not numbers:
@@ -154,19 +136,22 @@ def is_above(pairs: Sequence[tuple[Measurement, Measurement]]) -> bool:
     """Whether one number is above another over seeds and examples (p < 0.05, one-sided).
 
     Args:
-        pairs: Both numbers of each seed, of the same entries, made under :func:`.paired.recording`.
+        pairs: Both numbers per seed, of the same entries, made within :func:`.paired.recording`.
     """
-    sums = sums_of([m for pair in pairs for m in pair])
-    won = sums[0::2, :, 0] - sums[1::2, :, 0]
-    return is_above_zero(np.stack([won, sums[0::2, :, 1]], axis=2))
+    return _interval_of_difference(pairs, ONE_SIDED)[0] > 0
 
 
-def is_above_zero(sums: np.ndarray) -> bool:
-    """Whether what is won less what is lost is above 0 over seeds and examples: by a one-sided test, p < 0.05.
+def _interval(measured: Sequence[Measurement]) -> Bounds:
+    """The interval of the mean over seeds of a share."""
+    entries = joined(measured)
+    mean = shares(entries.hits, entries.counts, entries.cells, entries.numbered_ways, entries.are_pairs)
+    return crossed(interval(mean), [m.value for m in measured if m.value is not None], 0.0)
 
-    Args:
-        sums: float64 [seeds, clusters, 2], the sum over a cluster of what is won, negative if it is lost, and of how
-            many examples.
-    """
-    others = np.stack([np.zeros_like(sums[..., 0]), sums[..., 1]], axis=-1)
-    return crossed(np.concatenate([sums, others], axis=-1), ONE_SIDED)[0] > 0
+
+def _interval_of_difference(pairs: Sequence[tuple[Measurement, Measurement]], level: float = LEVEL) -> Bounds:
+    """The interval of the mean over seeds of the difference of two defined shares."""
+    first, second = (joined(measured) for measured in zip(*pairs, strict=True))
+    plus, minus, cells, ways = aligned(first, second)
+    bounds = between(plus, minus, cells, ways, level, first.are_pairs)
+    changes = [(first.value or 0.0) - (second.value or 0.0) for first, second in pairs]
+    return crossed(bounds, changes, -1.0, level)

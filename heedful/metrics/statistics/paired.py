@@ -1,7 +1,6 @@
-"""The difference of one number between two runs on the same examples, with its paired 95 % interval.
+"""The difference of a number between two runs on the same examples, with its paired 95 % interval.
 
-A run's numbers are made of rows as always, under :func:`recording`: then each share keeps what it is a share of, by the
-clusters that both runs have.
+Within :func:`recording`, shares keep their entries, with clusters that both runs have.
 """
 
 from collections.abc import Iterator
@@ -20,33 +19,40 @@ _is_recording: ContextVar[bool] = ContextVar("is_recording", default=False)
 
 @dataclass(frozen=True)
 class Entries:
-    """What a share is of.
+    """The entries of a share.
 
     Attributes:
-        hits: float64 [entries], between 0 and ``of``.
-        of: float64 [entries], for how many each counts.
-        cells: int [entries]: the share is the unweighted mean of that of each.
-        ways: For each way of clustering, the name of each entry's cluster, the same in runs on the same examples.
-        are_pairs: Whether the ways are an example and its lender, of the same names.
+        hits: float64 [entries], between 0 and ``counts``.
+        counts: float64 [entries], weight per entry.
+        cells: int [entries]: the share is the unweighted mean of the shares of cells.
+        ways: Name of the cluster per entry, for each way of clustering; the same in runs on the same examples.
+        are_pairs: Whether the ways are an example and its lender, with the same names.
     """
 
     hits: np.ndarray
-    of: np.ndarray
+    counts: np.ndarray
     cells: np.ndarray
     ways: tuple[np.ndarray, ...]
     are_pairs: bool = False
 
+    @property
+    def numbered_ways(self) -> list[np.ndarray]:
+        """Number of the cluster per entry, for each way: int [entries]; of pairs, by the same names in both ways."""
+        if self.are_pairs:
+            return np.split(np.unique(np.concatenate(self.ways), return_inverse=True)[1], 2)
+        return [np.unique(way, return_inverse=True)[1] for way in self.ways]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Share(Measurement):
-    """A share that keeps what it is of."""
+    """A share with its entries."""
 
     entries: Entries
 
 
 @contextmanager
 def recording() -> Iterator[None]:
-    """Have shares keep what they are of."""
+    """While active, shares keep their entries."""
     token = _is_recording.set(True)
     try:
         yield
@@ -57,61 +63,56 @@ def recording() -> Iterator[None]:
 def recorded(
     measured: Measurement,
     hits: np.ndarray,
-    of: np.ndarray,
+    counts: np.ndarray,
     *ways: np.ndarray,
     cells: np.ndarray | None = None,
     are_pairs: bool = False,
 ) -> Measurement:
-    """A share with what it is of, under :func:`recording` and where its clusters have names; else as it is.
+    """The share with its entries, within :func:`recording` and if its clusters have names; else unchanged.
 
-    The arguments are those of :class:`Entries`; without cells all are of one.
+    The arguments are the attributes of :class:`Entries`; by default there is one cell.
     """
     if not _is_recording.get() or not ways:
         return measured
-    one = np.zeros(len(hits), dtype=np.int64)
-    entries = Entries(hits, of, one if cells is None else cells, ways, are_pairs)
-    return Share(**{**vars(measured), "entries": entries})
+    cell = np.zeros(len(hits), dtype=np.int64) if cells is None else cells
+    return Share(**{**vars(measured), "entries": Entries(hits, counts, cell, ways, are_pairs)})
 
 
 def change(first: Measurement, second: Measurement) -> Measurement | None:
-    """The second number less the first; None where one of them is undefined, not a share, or of other cells.
+    """The second number minus the first; None if one of them is undefined, not a share, or has other cells.
 
     Args:
-        first: A number of a run, made under :func:`recording`.
+        first: A number of a run, made within :func:`recording`.
         second: The same number of another run, on the same examples.
     """
     if not (isinstance(first, Share) and isinstance(second, Share)):
         return None
     if first.value is None or second.value is None:
         return None
-    rows = _aligned(second.entries, first.entries)
-    if rows is None:
+    if not np.array_equal(np.unique(first.entries.cells), np.unique(second.entries.cells)):
         return None
-    one, other, cells, ways = rows
-    bounds = between(one, other, cells, ways, are_pairs=first.entries.are_pairs)
+    after, before, cells, ways = aligned(second.entries, first.entries)
+    bounds = between(after, before, cells, ways, are_pairs=first.entries.are_pairs)
     clusters = [m.clusters for m in (first, second) if m.clusters is not None]
     n = min(first.n, second.n)
     return Measurement(second.value - first.value, n, ci95=bounds, clusters=min(clusters, default=None))
 
 
-def _aligned(one: Entries, other: Entries) -> tuple[Any, ...] | None:
-    """The entries of both as rows of the same clusters and cells, as :func:`~.intervals.between` takes them."""
-    ways = [np.concatenate(both) for both in zip(one.ways, other.ways, strict=True)]
-    if one.are_pairs:
-        ways = np.split(np.unique(np.concatenate(ways), return_inverse=True)[1], 2)
-    else:
-        ways = [np.unique(way, return_inverse=True)[1] for way in ways]
-    if not np.array_equal(np.unique(one.cells), np.unique(other.cells)):
-        return None
-    cells = np.unique(np.concatenate([one.cells, other.cells]), return_inverse=True)[1]
+def aligned(first: Entries, second: Entries) -> tuple[Any, ...]:
+    """Entries of both as rows with the same clusters and cells: the arguments of :func:`~.intervals.between`."""
+    n = len(first.counts)
+    columns = ("hits", "counts", "cells")
+    hits, counts, cells = (np.concatenate([getattr(first, name), getattr(second, name)]) for name in columns)
+    names = tuple(np.concatenate(way) for way in zip(first.ways, second.ways, strict=True))
+    ways = Entries(hits, counts, cells, names, first.are_pairs).numbered_ways
+    cells = np.unique(cells, return_inverse=True)[1]
     places = np.stack([*ways, cells])
-    n = len(one.of)
-    if np.array_equal(places[:, :n], places[:, n:]) and np.array_equal(one.of, other.of):
-        return (one.hits, one.of), (other.hits, other.of), cells[:n], [way[:n] for way in ways]
+    if np.array_equal(places[:, :n], places[:, n:]) and np.array_equal(first.counts, second.counts):
+        return (first.hits, first.counts), (second.hits, second.counts), cells[:n], [way[:n] for way in ways]
     where, row = np.unique(places, axis=1, return_inverse=True)
     row = row.ravel()
     sums = [
-        [np.bincount(row[here], values, where.shape[1]) for values in (side.hits, side.of)]
-        for side, here in ((one, slice(n)), (other, slice(n, None)))
+        tuple(np.bincount(row[half], values, where.shape[1]) for values in (entries.hits, entries.counts))
+        for entries, half in ((first, slice(n)), (second, slice(n, None)))
     ]
-    return tuple(sums[0]), tuple(sums[1]), where[-1], list(where[:-1])
+    return *sums, where[-1], list(where[:-1])

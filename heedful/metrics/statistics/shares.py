@@ -1,6 +1,6 @@
-"""Shares, differences of shares and means, each with its 95 % interval over clusters of entries that share their error.
+"""Shares, differences of shares and means, each with its 95 % interval over clusters of entries.
 
-:mod:`heedful.metrics.statistics.intervals` says which intervals these are.
+:mod:`heedful.metrics.statistics.intervals` describes the intervals.
 """
 
 from collections.abc import Sequence
@@ -17,37 +17,32 @@ Clusters = Sequence[str] | np.ndarray | None
 
 
 def numbered(clusters: np.ndarray) -> np.ndarray:
-    """The number of each entry's cluster, from 0 in ascending order: int64 [entries]."""
+    """Number of the cluster per entry, from 0 in ascending order: int64 [entries]."""
     if clusters.dtype.kind in "iu" and (clusters[1:] >= clusters[:-1]).all():  # as in rows: nothing to sort
         return np.cumsum(np.diff(clusters, prepend=clusters[:1]) != 0)
     return np.unique(clusters, return_inverse=True)[1]
 
 
 def ways_of(entries: int, *clusters: Clusters) -> list[np.ndarray]:
-    """The number of each entry's cluster for each way of clustering that is given; without any, each is its own."""
-    given = [numbered(np.asarray(names)) for names in clusters if names is not None]
-    return given or [np.arange(entries)]
+    """Number of the cluster per entry, for each way of clustering but None; by default each entry is its own."""
+    ways = [numbered(np.asarray(names)) for names in clusters if names is not None]
+    return ways or [np.arange(entries)]
 
 
-def pairs_of(clusters: np.ndarray, lenders: np.ndarray) -> list[np.ndarray]:
-    """The numbers of the clusters of examples and of their lenders, a name having one number in both."""
-    return np.split(numbered(np.concatenate([clusters, lenders])), 2)
-
-
-def _columns(values: ArrayLike, of: ArrayLike | None) -> tuple[np.ndarray, np.ndarray]:
-    """Values and for how many each counts: two float64 [entries]."""
-    worth = np.asarray(values, dtype=np.float64)
-    return worth, np.ones_like(worth) if of is None else np.asarray(of, dtype=np.float64)
+def _columns(values: ArrayLike, counts: ArrayLike | None) -> tuple[np.ndarray, np.ndarray]:
+    """Values and counts, which are 1 by default: two float64 [entries]."""
+    column = np.asarray(values, dtype=np.float64)
+    return column, np.ones_like(column) if counts is None else np.asarray(counts, dtype=np.float64)
 
 
 def _cells(entries: int, cells: np.ndarray | None) -> np.ndarray:
     return np.zeros(entries, dtype=np.int64) if cells is None else numbered(cells)
 
 
-def _mean(values: np.ndarray, of: np.ndarray, cells: np.ndarray) -> float:
-    """The mean over cells of sums of values by how many they count for; nan without any."""
-    counts = np.bincount(cells, of)
-    return float((np.bincount(cells, values) / counts).mean()) if len(counts) and counts.all() else float("nan")
+def _mean(values: np.ndarray, counts: np.ndarray, cells: np.ndarray) -> float:
+    """The mean over cells of sums of values divided by sums of counts; nan for an empty cell, or without cells."""
+    sums = np.bincount(cells, counts)
+    return float((np.bincount(cells, values) / sums).mean()) if len(sums) and sums.all() else float("nan")
 
 
 def share(
@@ -56,98 +51,98 @@ def share(
     flags: tuple[str, ...] = (),
     reason: str = "no example was predicted",
     *,
-    of: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
     cells: np.ndarray | None = None,
     also: Clusters = None,
     lenders: np.ndarray | None = None,
     n: int | None = None,
 ) -> Measurement:
-    """The share of hits, or the mean of what entries are worth.
+    """The share of hits, or the mean of scores between 0 and 1.
 
     Args:
-        hits: [entries], between 0 and ``of``.
-        clusters: The cluster of each entry; None where each is its own.
-        flags: What a reader must know.
-        reason: Why there is none, where there are no entries.
-        of: [entries], for how many each counts; by default for one.
-        cells: int [entries]. Where there are several it is the unweighted mean of the share of each.
+        hits: [entries], between 0 and ``counts``.
+        clusters: Cluster per entry; None if each entry is its own.
+        flags: Flags of the number.
+        reason: Reason why the number is undefined, if it is.
+        counts: [entries], weight per entry; by default 1.
+        cells: int [entries]. With several, the number is the unweighted mean of their shares.
         also: The clusters of a second way in which entries share their error.
         lenders: The cluster of the example that lent a part to each entry, by the names of ``clusters``.
-        n: How many examples it rests on; by default as many as entries.
+        n: Number of examples; by default of entries.
     """
-    worth, counts = _columns(hits, of)
-    cell = _cells(len(worth), cells)
-    n = len(worth) if n is None else n
-    value = _mean(worth, counts, cell)
+    column, weights = _columns(hits, counts)
+    cell = _cells(len(column), cells)
+    n = len(column) if n is None else n
+    value = _mean(column, weights, cell)
     if np.isnan(value):
         return Measurement(None, n, flags=flags, reason=reason)
     if lenders is None:
-        ways = ways_of(len(worth), clusters, also)
+        ways = ways_of(len(column), clusters, also)
     else:
-        ways = pairs_of(np.asarray(clusters), lenders)
-    entries = shares(worth, counts, cell, ways, lenders is not None)
+        ways = np.split(numbered(np.concatenate([np.asarray(clusters), lenders])), 2)
+    bounds = interval(shares(column, weights, cell, ways, lenders is not None))
     distinct = len(np.unique(ways[0]))
     fewer = distinct if distinct < n else None
-    names = [np.asarray(names) for names in (clusters, also, lenders) if names is not None]
-    measured = Measurement(value, n, ci95=interval(entries), flags=flags, clusters=fewer)
-    return recorded(measured, worth, counts, *names, cells=cell, are_pairs=lenders is not None)
+    names = [np.asarray(way) for way in (clusters, also, lenders) if way is not None]
+    measured = Measurement(value, n, ci95=bounds, flags=flags, clusters=fewer)
+    return recorded(measured, column, weights, *names, cells=cell, are_pairs=lenders is not None)
 
 
 def sure(values: np.ndarray, clusters: np.ndarray) -> Measurement:
-    """The mean of what is known of each entry, float64 [entries], one or more: it has no interval."""
+    """The mean of values that are known, float64 [entries], at least one; it has no interval."""
     measured = Measurement(float(values.mean()), len(values))
     return recorded(measured, values, np.ones_like(values), clusters)
 
 
 def difference(
-    one: ArrayLike,
-    other: ArrayLike,
+    first: ArrayLike,
+    second: ArrayLike,
     clusters: Clusters = None,
     flags: tuple[str, ...] = (),
     reason: str = "no example was predicted",
     *,
-    of: ArrayLike | None = None,
-    other_of: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
+    other_counts: ArrayLike | None = None,
     cells: np.ndarray | None = None,
     also: Clusters = None,
     n: int | None = None,
 ) -> Measurement:
-    """One share less another, over the same clusters.
+    """The difference of two shares over the same clusters.
 
     Args:
-        one: [entries], hits of the first share, or what entries are worth, between 0 and ``of``.
-        other: [entries], those of the other.
-        clusters: As of :func:`share`; and so are flags, reason, cells, also and n.
-        of: [entries], for how many each entry counts in the first; by default for one.
-        other_of: [entries], the same in the other; by default ``of``.
+        first: [entries], hits of the first share, or scores, between 0 and ``counts``.
+        second: [entries], hits of the second share, between 0 and ``other_counts``.
+        clusters: As in :func:`share`, and so are flags, reason, cells, also and n.
+        counts: [entries], weight per entry in the first share; by default 1.
+        other_counts: [entries], the same in the second share; by default ``counts``.
     """
-    first, counts = _columns(one, of)
-    second, others = _columns(other, counts if other_of is None else other_of)
-    cell = _cells(len(first), cells)
-    n = len(first) if n is None else n
-    value = _mean(first, counts, cell) - _mean(second, others, cell)
+    plus, weights = _columns(first, counts)
+    minus, other_weights = _columns(second, weights if other_counts is None else other_counts)
+    cell = _cells(len(plus), cells)
+    n = len(plus) if n is None else n
+    value = _mean(plus, weights, cell) - _mean(minus, other_weights, cell)
     if np.isnan(value):
         return Measurement(None, n, flags=flags, reason=reason)
-    bounds = between((first, counts), (second, others), cell, ways_of(len(first), clusters, also))
+    bounds = between((plus, weights), (minus, other_weights), cell, ways_of(len(plus), clusters, also))
     return Measurement(value, n, ci95=bounds, flags=flags)
 
 
 def mean(values: ArrayLike, clusters: Clusters = None, flags: tuple[str, ...] = ()) -> Measurement:
-    """The mean of numbers without bounds, with the interval of Student's t over clusters.
+    """The mean of unbounded numbers, with the interval of Student's t over clusters.
 
-    There is none of fewer than two clusters, or where all numbers are the same: nothing says how far others may be.
+    A single cluster, or equal numbers, have no interval.
 
     Args:
-        values: float64 [entries], one or more.
-        clusters: As of :func:`share`; and so are the flags.
+        values: float64 [entries], at least one.
+        clusters: As in :func:`share`, and so are the flags.
     """
-    worth, counts = _columns(values, None)
-    value = float(worth.mean())
-    (at,) = ways_of(len(worth), clusters)
-    influence = np.bincount(at, worth - value) / len(worth)
+    column, _ = _columns(values, None)
+    value = float(column.mean())
+    (at,) = ways_of(len(column), clusters)
+    influence = np.bincount(at, column - value) / len(column)
     few = len(influence) - 1
-    if not few or (worth == worth[0]).all():
-        return Measurement(value, len(worth), flags=flags)
+    if not few or (column == column[0]).all():
+        return Measurement(value, len(column), flags=flags)
     error = np.sqrt((influence**2).sum() * (few + 1) / few)
     away = float(stdtrit(few, (1 + LEVEL) / 2) * error)
-    return Measurement(value, len(worth), ci95=(value - away, value + away), flags=flags)
+    return Measurement(value, len(column), ci95=(value - away, value + away), flags=flags)

@@ -1,31 +1,38 @@
 """Counterfactual tables that people have made (Gupta et al. 2022, "Is My Model Using the Right Evidence?", tables 7 and
-8): accuracy on them and on what they were made of, and where a hypothesis-only model is right as well.
+8): accuracy on them and on their originals, and the cases in which a hypothesis-only model is right, too.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from heedful.interventions.base import Expectation
-from heedful.metrics.metric import Metric, Numbers
+from heedful.metrics.metric import Metric
+from heedful.metrics.number import Curve, Number, Settings
 from heedful.metrics.statistics.shares import share
-from heedful.metrics.tables.challenge import (
-    CHALLENGE,
-    TITLE,
-    UNANSWERED,
-    challenge,
-    challenge_lines,
-    challenge_pairs,
-    challenge_rows,
-)
-from heedful.records import Chart, Context, Line, MetricName, RunError, Shown
+from heedful.metrics.tables.challenge import CHALLENGE, FLIPPED, TITLE, UNANSWERED, challenge, challenge_pairs
+from heedful.records import Context, MetricName, RunError
 
 ANNOTATED: dict[str, Expectation] = {"annotated/flipped": "change", "annotated/preserved": "stay"}  # interventions
 CELLS = tuple(product(("right", "wrong"), repeat=3))  # on the original, on the changed example; the hypothesis alone
+
+
+@dataclass(frozen=True)
+class CounterfactualTablesSettings(Settings):
+    """Settings of counterfactual tables.
+
+    Attributes:
+        sets: Names of the sets.
+        hypothesis_only: Whether a hypothesis-only model is right on each original, by uid; None without one.
+    """
+
+    sets: tuple[str, ...]
+    hypothesis_only: Mapping[str, bool] | None
 
 
 def set_data(name: str) -> str:
@@ -38,37 +45,38 @@ def set_changes(name: str) -> tuple[str, ...]:
     return *ANNOTATED, f"{TITLE}/{name}"
 
 
+def is_of_set(rows: pa.Table, name: str) -> np.ndarray:
+    """The rows of a set: bool [rows]."""
+    return pc.starts_with(rows["uid"], f"{set_data(name)}/").to_numpy()
+
+
 def rows_of_set(rows: pa.Table, name: str) -> pa.Table:
     """The rows of a set."""
-    return rows.filter(pc.starts_with(rows["uid"], f"{set_data(name)}/"))
-
-
-def _cell(of: MetricName, kind: str, cell: Sequence[str]) -> MetricName:
-    return of._replace(statistic=f"{kind}/cells/{'_'.join(cell)}")
+    return rows.filter(pa.array(is_of_set(rows, name)))
 
 
 def eight_cells(
     rows: pa.Table,
     right_alone: Mapping[str, bool],
-    of: MetricName,
+    prefix: MetricName,
     interventions: Sequence[str],
     kind: Literal["preserved", "flipped"] = "flipped",
     seed: int = 0,
-) -> Numbers:
+) -> Iterator[Number]:
     """Pairs by who is right where (table 8; the paper prints the four cells in which the full model is right once).
 
     The full model right on the original, wrong on the changed example, while a hypothesis-only model is wrong on the
-    original: the paper puts these errors down to what the language model knew beforehand (its second row).
+    original: the paper attributes these errors to prior knowledge of the language model (its second row).
 
     Args:
         rows: Rows of the full model, as for :func:`~heedful.metrics.tables.challenge.challenge`.
-        right_alone: uid of each original to whether a hypothesis-only model is right on it.
-        of: The names of the metrics but for the statistic.
+        right_alone: Whether a hypothesis-only model is right on an original, by uid.
+        prefix: Metric name without the statistic.
         interventions: Names of the interventions that make challenge examples.
-        kind: Which changed examples; the paper's are label-flipped counterfactual tables.
+        kind: Kind of changed examples; the paper uses label-flipped counterfactual tables.
         seed: Keys the sample of changed examples.
 
-    Returns:
+    Yields:
         ``<kind>/cells/<a>_<b>_<c>``, each "right" or "wrong": a is the full model on the original, b the full model on
         the changed example, c the hypothesis-only model on the original. All eight shares of pairs, which sum to 1;
         pairs count in which the full model answers twice.
@@ -80,7 +88,6 @@ def eight_cells(
     """
     every = challenge_pairs(rows, interventions, seed)[kind]
     pairs = [pair for pair in every if pair.answered]
-    numbers = {}
     if missing := next((pair.uid for pair in pairs if pair.uid not in right_alone), None):
         raise RunError(f"The hypothesis-only model did not predict {missing}. Evaluate both on the same examples.")
     sides = [(pair.original, pair.is_right, right_alone[pair.uid]) for pair in pairs]
@@ -88,46 +95,28 @@ def eight_cells(
     table = [pair.table for pair in pairs]
     reason = UNANSWERED if every else f"no example was changed with its label {kind}"
     for cell in CELLS:
-        numbers[_cell(of, kind, cell)] = share([other == cell for other in cells], table, reason=reason)
-    return numbers
+        original, changed, alone = cell
+        measured = share([cell_of_pair == cell for cell_of_pair in cells], table, reason=reason)
+        name = prefix._replace(statistic=f"{kind}/cells/{'_'.join(cell)}")
+        yield Number(name, measured, f"{original}, {changed}; alone: {alone}", 1, headline=False)
 
 
-def _score(rows: pa.Table, context: Context) -> Numbers:
-    numbers: Numbers = {}
-    for name in context.own["sets"]:
-        of = MetricName(CHALLENGE, set_data(name))
-        mine = rows_of_set(rows, name)
-        numbers |= challenge(mine, of, set_changes(name), context.seed)
-        if context.own["hypothesis_only"] is not None:
-            numbers |= eight_cells(mine, context.own["hypothesis_only"], of, set_changes(name), seed=context.seed)
-    return numbers
+def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
+    """The numbers of all sets."""
+    settings = CounterfactualTablesSettings.from_context(context)
+    for name in sorted(settings.sets):
+        prefix, is_mine = MetricName(CHALLENGE, set_data(name)), is_of_set(rows, name)
+        mine = rows.filter(pa.array(is_mine))
+        for number in challenge(mine, prefix, set_changes(name), context.seed):
+            if number.changed is not None:
+                changed = np.zeros(len(is_mine), dtype=bool)
+                changed[is_mine] = number.changed
+                number = replace(number, changed=changed)
+            if number.name.statistic == FLIPPED:
+                number = replace(number, curve=Curve(FLIPPED, f"{FLIPPED}: {name}", "table_rows"))
+            yield number
+        if settings.hypothesis_only is not None:
+            yield from eight_cells(mine, settings.hypothesis_only, prefix, set_changes(name), seed=context.seed)
 
 
-def _show(numbers: Numbers, context: Context, counts: Mapping[str, Any]) -> Shown:
-    lines = []
-    for name in sorted(context.own["sets"]):
-        of = MetricName(CHALLENGE, set_data(name))
-        lines += challenge_lines(numbers, of)
-        for original, changed, alone in CELLS:
-            cell = _cell(of, "flipped", (original, changed, alone))
-            if cell in numbers:
-                lines.append(Line(str(cell), f"{original}, {changed}; alone: {alone}", level=1))
-    return Shown(lines)
-
-
-def _charts(context: Context) -> tuple[Chart, ...]:
-    curves = {f"flipped: {name}": MetricName(CHALLENGE, set_data(name), "", "flipped") for name in context.own["sets"]}
-    return (Chart("flipped", curves, "table_rows"),)
-
-
-def _changed(rows: pa.Table, context: Context) -> dict[MetricName, np.ndarray]:
-    """The changed examples of each set and kind: bool [rows] each."""
-    changed: dict[MetricName, np.ndarray] = {}
-    for name in context.own["sets"]:
-        mine = pc.starts_with(rows["uid"], f"{set_data(name)}/").to_numpy()
-        of_set = challenge_rows(rows, MetricName(CHALLENGE, set_data(name)), set_changes(name))
-        changed |= {full: mine & here for full, here in of_set.items()}
-    return changed
-
-
-METRIC = Metric("counterfactual_tables", _score, _show, _charts, rests_on=_changed)
+METRIC = Metric("counterfactual_tables", numbers)

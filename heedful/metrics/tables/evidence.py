@@ -6,39 +6,60 @@ gold label other than neutral, and at least one row that people marked (footnote
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Set
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from heedful.metrics.hits import is_answer
-from heedful.metrics.metric import Metric, Numbers
+from heedful.metrics.metric import Metric
+from heedful.metrics.number import Curve, Number, Settings
 from heedful.metrics.statistics.shares import share
-from heedful.metrics.tables.challenge import CHALLENGE, KINDS, NEUTRAL, challenge, challenge_lines, challenge_rows
-from heedful.metrics.tables.transitions import invalid_transitions, transition_lines
+from heedful.metrics.tables.challenge import CHALLENGE, KINDS, NEUTRAL, challenge
+from heedful.metrics.tables.transitions import invalid_transitions
 from heedful.metrics.tables.which_table import tables_of
-from heedful.records import NO_LABEL, Chart, Context, DataError, Line, MetricName, Shown
+from heedful.records import NO_LABEL, Context, DataError, MetricName
 from heedful.records.rows import BASE, same, select, strings, where
 
 EVIDENCE, DELETE, VALUES = "evidence", "delete", "values"
 SHARES = ("all", "partial", "none", "ignored")
 HEADLINES = ("precision", "recall", *SHARES, "correct")
+SHOWN = (*HEADLINES, *(f"correct/{name}" for name in SHARES[:3]))  # statistics with a line
+
+
+@dataclass(frozen=True)
+class EvidenceSettings(Settings):
+    """Settings of evidence.
+
+    Attributes:
+        of: Data set that was annotated.
+        table: The part that is the table.
+        relevant: uid to the keys of the rows that people marked.
+    """
+
+    of: str
+    table: str
+    relevant: Mapping[str, Sequence[str]]
+
+    @property
+    def marked(self) -> dict[str, frozenset[str]]:
+        """uid to the set of relevant keys."""
+        return {uid: frozenset(keys) for uid, keys in self.relevant.items()}
 
 
 @dataclass(frozen=True)
 class _Pairs:
-    """The pairs that count, and how many do not.
+    """The pairs that count.
 
     Attributes:
-        table: The table of each pair.
+        table: Table per pair.
         hit: float64 [pairs], the rows that are relevant to people and to the model.
-        extra: float64 [pairs], those relevant to the model only.
-        missed: float64 [pairs], those relevant to people only.
+        extra: float64 [pairs], the rows that are relevant to the model only.
+        missed: float64 [pairs], the rows that are relevant to people only.
         correct: bool [pairs], whether the base prediction is gold.
-        left_out: Why a base example does not count, to how many.
+        left_out: Reason why base examples do not count, to their number.
     """
 
     table: list[str]
@@ -87,7 +108,7 @@ def _pairs(rows: pa.Table, part: str, relevant: Mapping[str, Set[str]]) -> _Pair
 
 
 def evidence_counts(rows: pa.Table, part: str, relevant: Mapping[str, Set[str]]) -> dict[str, int]:
-    """How many pairs and tables count in :func:`evidence`, and how many base examples do not, for which reason.
+    """Counts of pairs and tables that count in :func:`evidence`, and of base examples that do not, by reason.
 
     Returns:
         "pairs" and "tables" that count; then "neutral" (gold), "without_evidence" (no row is marked),
@@ -101,28 +122,29 @@ def evidence_counts(rows: pa.Table, part: str, relevant: Mapping[str, Set[str]])
     return counted | pairs.left_out | {"not_predicted": absent}
 
 
-def evidence(rows: pa.Table, data: str, part: str, relevant: Mapping[str, Set[str]]) -> Numbers:
-    """Rows that are relevant to the model against those that are relevant to people; tables are clusters.
+def evidence(rows: pa.Table, data: str, part: str, relevant: Mapping[str, Set[str]]) -> Iterator[Number]:
+    """Rows that are relevant to the model, compared with rows that are relevant to people; tables are clusters.
 
-    A pair counts if it gets an answer, and another with each of its rows deleted.
+    A pair counts if it gets an answer, also with any of its rows deleted.
 
-    Of a pair, hit is the number of rows relevant to both, extra to the model only, missed to people only. Precision is
-    hit / (hit + extra), recall hit / (hit + missed). The paper says "average", and not which; nor what the precision of
-    a pair is where the model uses no row. Micro sums over pairs first, so that such a pair adds nothing to precision;
-    macro is the mean over pairs, of precision once over those where the model uses a row, and once with 0 for the rest.
+    Per pair, hit is the number of rows that are relevant to both, extra to the model only, missed to people only.
+    Precision is hit / (hit + extra), recall hit / (hit + missed). The paper says "average", without a definition, and
+    does not define the precision of a pair if the model uses no row. Micro sums over pairs first, so that such a pair
+    adds nothing to precision; macro is the mean over pairs, for precision once over pairs where the model uses a row,
+    and once with 0 for the other pairs.
 
     Args:
-        rows: Base rows, and those of the intervention "delete": one for each pair and row of the table, ``variant`` the
+        rows: Base rows, and rows of the intervention "delete": one per pair and row of the table, ``variant`` the
             key that was deleted. They name their table as :func:`heedful.metrics.tables.which_table.tables_of` says.
         data: Name of the data set, for the metric names.
         part: The part that is the table.
-        relevant: uid to the keys of the rows that people marked; pairs that are not there have none.
+        relevant: uid to the keys of the rows that people marked, if any.
 
-    Returns:
+    Yields:
         Under ``evidence/<data>/``: ``precision``, ``recall`` (micro); ``macro_precision`` (over pairs where the model
-        uses a row), ``macro_precision_or_zero``, ``macro_recall``. Shares of pairs: ``all`` relevant rows used,
-        whatever else; ``partial``, some of them; ``none``, no row or others only; these sum to 1. ``exact``, all and
-        no other; ``ignored``, no deletion flips the prediction; ``ignored_of_none``, the same among the pairs of
+        uses a row), ``macro_precision_or_zero``, ``macro_recall``. Shares of pairs: ``all`` relevant rows used;
+        ``partial``, some of them; ``none``, no relevant row; these sum to 1. ``exact``, all relevant rows and no
+        other row; ``ignored``, no deletion flips the prediction; ``ignored_of_none``, the same among the pairs of
         ``none``. ``correct``, the base prediction is gold, and ``correct/<all, partial, none or ignored>``: both, as a
         share of all pairs, so that the first three sum to ``correct`` (the paper's 21 + 12 + 37 = 70 %).
         ``among_correct/<...>``: these as shares of the correct predictions. ``n`` is the number of pairs in the
@@ -132,78 +154,56 @@ def evidence(rows: pa.Table, data: str, part: str, relevant: Mapping[str, Set[st
         HeedfulError: A row that people marked was not deleted, or a pair does not name its table.
     """
     pairs = _pairs(rows, part, relevant)
-    numbers = {}
     hit = pairs.hit
     used = pairs.hit + pairs.extra
     marked = pairs.hit + pairs.missed
     every = np.ones(len(hit))
     correct = pairs.correct.astype(np.float64)
 
-    def measure(statistic: str, total: np.ndarray, count: np.ndarray, reason: str = "") -> None:
+    def number(statistic: str, total: np.ndarray, count: np.ndarray, reason: str = "") -> Number:
         name = MetricName(EVIDENCE, data, statistic=statistic)
-        n = int((count > 0).sum())
         if not len(count):
             reason = "no pair that was predicted and changed has rows marked as relevant"
-        numbers[name] = share(total, pairs.table, reason=reason, of=count, n=n)
+        measured = share(total, pairs.table, reason=reason, counts=count, n=int((count > 0).sum()))
+        label = f"evidence: {statistic.replace('/', ', ')}" if statistic in SHOWN else ""
+        return Number(name, measured, label, 0, headline=statistic in HEADLINES)
 
     silent = "no deletion of a row flips a prediction"
     uses = (used > 0).astype(np.float64)
     per_pair = np.divide(hit, used, out=np.zeros(len(hit)), where=used > 0)
-    measure("precision", hit, used, silent)
-    measure("recall", hit, marked)
-    measure("macro_precision", per_pair, uses, silent)
-    measure("macro_precision_or_zero", per_pair, every)
-    measure("macro_recall", np.divide(hit, marked, out=np.zeros(len(hit)), where=marked > 0), every)
-
+    yield number("precision", hit, used, silent)
+    yield number("recall", hit, marked)
+    yield number("macro_precision", per_pair, uses, silent)
+    yield number("macro_precision_or_zero", per_pair, every)
+    yield number("macro_recall", np.divide(hit, marked, out=np.zeros(len(hit)), where=marked > 0), every)
     none = hit == 0
-    whole = pairs.missed == 0
-    shares = dict(zip(SHARES, (whole, ~whole & ~none, none, used == 0), strict=True))
+    uses_all = pairs.missed == 0
+    shares = dict(zip(SHARES, (uses_all, ~uses_all & ~none, none, used == 0), strict=True))
     for name, of_share in shares.items():
-        measure(name, of_share, every)
-    measure("exact", whole & (pairs.extra == 0), every)
-    measure("ignored_of_none", used == 0, none, "every pair uses a relevant row")
-    measure("correct", correct, every)
+        yield number(name, of_share, every)
+    yield number("exact", uses_all & (pairs.extra == 0), every)
+    yield number("ignored_of_none", used == 0, none, "every pair uses a relevant row")
+    yield number("correct", correct, every)
     for name, of_share in shares.items():
-        measure(f"correct/{name}", of_share * correct, every)
-        measure(f"among_correct/{name}", of_share * correct, correct, "no prediction is correct")
-    return numbers
+        yield number(f"correct/{name}", of_share * correct, every)
+        yield number(f"among_correct/{name}", of_share * correct, correct, "no prediction is correct")
 
 
-def _score(rows: pa.Table, context: Context) -> Numbers:
-    """Beside evidence, transitions by relevance, and accuracy where the relevant rows come from another table."""
-    of = context.own["of"]
-    relevant = {uid: frozenset(keys) for uid, keys in context.own["relevant"].items()}
-    numbers = evidence(rows, of, context.own["table"], relevant)
-    moved = invalid_transitions(rows, f"{of}-{EVIDENCE}", [DELETE])
-    numbers |= {name: m for name, m in moved.items() if name.part != DELETE}  # where the relevance is known
-    return numbers | challenge(rows, _swapped(context), [VALUES], context.seed, KINDS[:1])  # which keeps the label
+def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
+    """Evidence, transitions by relevance, and accuracy where the relevant rows come from another table."""
+    settings = EvidenceSettings.from_context(context)
+    deletions = where(rows, intervention=DELETE, part=settings.table) & is_answer(rows)
+    deletions &= pc.is_in(rows["uid"], value_set=pa.array(sorted(settings.relevant), pa.string())).to_numpy()
+    for number in evidence(rows, settings.of, settings.table, settings.marked):
+        statistic = number.name.statistic
+        curve = Curve("evidence", f"evidence: {statistic}", "table_rows") if statistic in HEADLINES[:2] else None
+        is_counted = statistic in HEADLINES and statistic != "correct"
+        yield replace(number, changed=deletions if is_counted else None, curve=curve)
+    for number in invalid_transitions(rows, f"{settings.of}-{EVIDENCE}", [DELETE]):
+        if number.name.part != DELETE:  # where the relevance is known
+            yield number
+    swapped = MetricName(CHALLENGE, settings.of, VALUES)
+    yield from challenge(rows, swapped, [VALUES], context.seed, KINDS[:1])  # which keeps the label
 
 
-def _swapped(context: Context) -> MetricName:
-    return MetricName(CHALLENGE, context.own["of"], VALUES)
-
-
-def _show(numbers: Numbers, context: Context, counts: Mapping[str, Any]) -> Shown:
-    of = MetricName(EVIDENCE, context.own["of"])
-    lines = [Line(str(of._replace(statistic=name)), f"evidence: {name}", beside=True) for name in HEADLINES]
-    for name in SHARES[:3]:
-        lines.append(Line(str(of._replace(statistic=f"correct/{name}")), f"evidence: correct, {name}"))
-    return Shown([*lines, *transition_lines(numbers), *challenge_lines(numbers, _swapped(context))])
-
-
-def _charts(context: Context) -> tuple[Chart, ...]:
-    of = MetricName(EVIDENCE, context.own["of"])
-    curves = {f"evidence: {name}": of._replace(statistic=name) for name in HEADLINES[:2]}
-    return (Chart("evidence", curves, "table_rows"),)
-
-
-def _changed(rows: pa.Table, context: Context) -> dict[MetricName, np.ndarray]:
-    """The deletions in pairs that count, and the tables with another's values: bool [rows] each."""
-    deletions = where(rows, intervention=DELETE, part=context.own["table"]) & is_answer(rows)
-    deletions &= pc.is_in(rows["uid"], value_set=pa.array(sorted(context.own["relevant"]), pa.string())).to_numpy()
-    of = MetricName(EVIDENCE, context.own["of"])
-    changed = {of._replace(statistic=name): deletions for name in HEADLINES if name != "correct"}
-    return changed | challenge_rows(rows, _swapped(context), [VALUES], KINDS[:1])
-
-
-METRIC = Metric("evidence", _score, _show, _charts, rests_on=_changed, whole=True)
+METRIC = Metric("evidence", numbers, whole_examples=True)

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from heedful.metrics.metric import Numbers
+from heedful.metrics.number import Numbers, measured
 from heedful.metrics.tables.challenge import FLIPPED, Pair, Values, by_way, challenge_pairs, mean_of
 from heedful.metrics.tables.which_table import tables_of
 from heedful.records import HeedfulError, Measurement, MetricName, RunError
@@ -25,12 +25,7 @@ Runs = tuple[pa.Table, pa.Table]
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of an inoculation.
-
-    Attributes:
-        number: 1, 2 or 3; None where it is undecided.
-        reason: The numbers that say so, in one sentence.
-    """
+    """The outcome of an inoculation: 1, 2, 3, or None if undecided, with the numbers as its reason."""
 
     number: Literal[1, 2, 3] | None
     reason: str
@@ -47,22 +42,19 @@ def _different(what: str, how: str) -> HeedfulError:
 
 
 def _originals(runs: Runs) -> tuple[np.ndarray, list[str]]:
-    """Whether the predictions before and after are right on each example of the original test [examples, 2]; tables."""
+    """Whether predictions on the original test are right before and after, float64 [examples, 2]; and the tables."""
     before, after = (select(rows, intervention=BASE) for rows in runs)
     if differ := difference_of(contents(before), contents(after)):
         raise _different("original", differ)
     right = [dict(zip(strings(rows, "uid"), same(rows, "gold", "y"), strict=True)) for rows in (before, after)]
     uids = sorted(right[0])
-    both = np.array([[r[uid] for r in right] for uid in uids], dtype=np.float64).reshape(-1, 2)
-    return both, tables_of(runs[0], uids)
+    columns = np.array([[r[uid] for r in right] for uid in uids], dtype=np.float64).reshape(-1, 2)
+    return columns, tables_of(runs[0], uids)
 
 
 def _challenges(runs: Runs, interventions: Sequence[str], kind: str, seed: int) -> tuple[np.ndarray, list[Pair]]:
-    """Whether the predictions are right on each scored challenge example and its original, with the pairs before.
-
-    Returns:
-        float64 [pairs, 4]: the original before and after, the challenge example before and after.
-    """
+    """Whether predictions are right on the original before and after, and on the scored challenge example before and
+    after: float64 [pairs, 4]; and the pairs before."""
     before, after = (challenge_pairs(rows, interventions, seed)[kind] for rows in runs)
     first = [(pair.uid, pair.which, len(pair.changed)) for pair in before]
     second = [(pair.uid, pair.which, len(pair.changed)) for pair in after]
@@ -70,7 +62,7 @@ def _challenges(runs: Runs, interventions: Sequence[str], kind: str, seed: int) 
         raise _different("challenge", differ)
     if first != second:
         lone = sorted({uid for uid, *_ in {*first} ^ {*second}})
-        raise _different("challenge", f"{len(lone):,} were not changed alike, the first is {lone[0]}")
+        raise _different("challenge", f"{len(lone):,} were changed differently, the first is {lone[0]}")
     right = [[old.original, new.original, old.is_right, new.is_right] for old, new in zip(before, after, strict=True)]
     return np.array(right, dtype=np.float64).reshape(-1, 4), before
 
@@ -85,29 +77,29 @@ def inoculation(
 ) -> Numbers:
     """Accuracy on the original and on the challenge test, before and after inoculation (tables 9 to 12).
 
-    All numbers are about the same examples before and after. A challenge test is made of some of the original examples
-    only, those that a change can be made of: never neutral ones, and maybe easier ones. So the gap is between it and
-    these same originals, each with its own challenge example. Tables are the clusters of intervals.
+    All numbers are about the same examples before and after. A challenge test covers only those original examples that
+    can be changed: never neutral ones, and perhaps easier ones. So the gap is between the challenge examples and their
+    own originals. Tables are the clusters of intervals.
 
     Args:
-        original: Rows before and after; all base rows count, neutral ones as well (tables 9 and 11).
-        challenge: Rows before and after: base rows and those of the interventions. One changed example of each original
-            is scored (:func:`heedful.metrics.tables.challenge.challenge_pairs`). The same rows as ``original`` may
-            serve.
+        original: Rows before and after; all base rows count, also neutral ones (tables 9 and 11).
+        challenge: Rows before and after: base rows and rows of the interventions, which may be the rows of
+            ``original``. One changed example per original is scored
+            (:func:`heedful.metrics.tables.challenge.challenge_pairs`).
         data: Name of the data set, for the metric names.
         interventions: Names of the interventions that make challenge examples.
-        kind: Which changed examples are the challenge.
+        kind: Kind of changed examples in the challenge.
         seed: Keys the sample of changed examples.
 
     Returns:
-        Under ``inoculation/<data>/``: ``original/before``, ``/after`` and ``/change`` (after less before);
-        ``paired/...``, the same of the originals that have a scored challenge example; ``challenge/...``, the same of
-        these challenge examples; ``gap/...``, ``paired`` less ``challenge``. Where labels flip, all but the first also
-        as ``<...>/from_entailment`` and ``<...>/from_contradiction``, by the label of the original, and
-        ``<...>/both_ways``, the unweighted mean of these two. ``n`` is the number of examples, or of such pairs.
+        Under ``inoculation/<data>/``: ``original/before``, ``/after`` and ``/change`` (after minus before);
+        ``paired/...``, the same for originals with a scored challenge example; ``challenge/...``, for these challenge
+        examples; ``gap/...``, ``paired`` minus ``challenge``. If labels flip, all but the first also as
+        ``<...>/from_entailment`` and ``<...>/from_contradiction``, by the label of the original, and
+        ``<...>/both_ways``, the unweighted mean of both. ``n`` is the number of examples or pairs.
 
     Raises:
-        HeedfulError: The examples are not the same before and after, or do not name their tables.
+        HeedfulError: The examples before and after differ, or do not name their tables.
     """
     numbers: Numbers = {}
 
@@ -116,7 +108,7 @@ def inoculation(
             name = MetricName(INOCULATION, data, part, statistic)
             numbers[name] = mean_of(values, tables, reason)
             if kind == FLIPPED and part != "original":
-                numbers.update(by_way(name, values, pairs))
+                numbers.update(measured(by_way(name, values, pairs)))
 
     originals, tables = _originals(original)
     right, pairs = _challenges(challenge, interventions, kind, seed)
@@ -124,7 +116,7 @@ def inoculation(
     gap = {  # the change is the originals' less that of the challenge, written as one difference
         "before": Values(own_before, before),
         "after": Values(own_after, after),
-        "change": Values(own_after + before, own_before + after, of=2),
+        "change": Values(own_after + before, own_before + after, scale=2),
     }
     measure("original", _times(*originals.T), tables, "no example was predicted")
     parts = {"paired": _times(own_before, own_after), "challenge": _times(before, after), "gap": gap}
@@ -146,20 +138,19 @@ def _points(m: Measurement) -> str:
 def inoculation_outcome(numbers: Mapping[MetricName, Measurement], data: str, margin: float = MARGIN) -> Outcome:
     """Which of the three outcomes the intervals of :func:`inoculation` show; the rule is Heedful's own.
 
-    That an accuracy stays cannot be shown, but that it changes by less than a margin can. With 95 % intervals:
+    With 95 % intervals, since a change smaller than a margin can be shown, but not that there is none:
 
-    - outcome 3 if the change on the original test lies below -margin, whatever the challenge test does (the paper's
-      definition has it improve as well; the reason says what it did);
-    - otherwise undecided unless that change lies above -margin, and the gap before inoculation above 0 (the gap is to
-      the originals of the challenge examples);
-    - then outcome 1 if the change on the challenge test lies above the margin, and that of the gap below 0;
+    - outcome 3 if the change on the original test lies below -margin, for any change on the challenge test (the paper's
+      definition requires an improvement, which the reason names);
+    - otherwise undecided unless that change lies above -margin, and the gap before inoculation above 0;
+    - then outcome 1 if the change on the challenge test lies above the margin, and the change of the gap below 0;
     - outcome 2 if the change on the challenge test lies below the margin;
-    - otherwise undecided, as where both tests improve alike, and with few tables, whose intervals are wide.
+    - otherwise undecided, such as if both tests improve equally, or with few tables, whose intervals are wide.
 
     Args:
         numbers: The measurements of :func:`inoculation`.
-        data: The name of the data set that they were given.
-        margin: The change of accuracy that counts as none, as a fraction.
+        data: Name of the data set in these.
+        margin: The largest change of accuracy that counts as none.
     """
     original, gap, challenge, closing = (
         numbers[MetricName(INOCULATION, data, *name)]
@@ -172,21 +163,21 @@ def inoculation_outcome(numbers: Mapping[MetricName, Measurement], data: str, ma
     small = f"{100 * margin:g} points"
     if nothing := undecided(original, "the original test"):
         return nothing
-    said = f"the original test changes by {_points(original)}"
+    text = f"the original test changes by {_points(original)}"
     low, high = original.ci95 or (0.0, 0.0)
     if high < -margin:
         also = f"; the challenge test by {_points(challenge)}" if challenge.value is not None and challenge.ci95 else ""
-        return Outcome(3, f"{said}, a loss of more than {small}{also}")
+        return Outcome(3, f"{text}, a loss of more than {small}{also}")
     if low <= -margin:
-        return Outcome(None, f"{said}, which may or may not be a loss of more than {small}")
+        return Outcome(None, f"{text}, which may or may not be a loss of more than {small}")
     for m, name in ((gap, "the gap"), (challenge, "the challenge test"), (closing, "the change of the gap")):
         if nothing := undecided(m, name):
             return nothing
     before, gained, closed = (m.ci95 or (0.0, 0.0) for m in (gap, challenge, closing))
     if before[0] <= 0:
-        return Outcome(None, f"{said}; there may have been no gap to close: {_points(gap)}")
-    said += f", the challenge test by {_points(challenge)}"
+        return Outcome(None, f"{text}; there may have been no gap to close: {_points(gap)}")
+    text += f", the challenge test by {_points(challenge)}"
     if gained[1] < margin:
-        return Outcome(2, f"{said}, a gain of less than {small}")
-    said += f", and the gap by {_points(closing)}"
-    return Outcome(1 if gained[0] > margin and closed[1] < 0 else None, said)
+        return Outcome(2, f"{text}, a gain of less than {small}")
+    text += f", and the gap by {_points(closing)}"
+    return Outcome(1 if gained[0] > margin and closed[1] < 0 else None, text)

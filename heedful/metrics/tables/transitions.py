@@ -1,11 +1,10 @@
-"""Transitions between predictions when a table is edited, and how many of them are not allowed.
+"""Transitions between predictions when a table is edited, and the share that is not allowed.
 
 Source: "Is My Model Using the Right Evidence?" (Gupta et al. 2022), §5 and appendix; figure 3, tables 5, 6, 13 to 17.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,9 +12,10 @@ import pyarrow.compute as pc
 
 from heedful.interventions.tables.allowed_transitions import LABELS, RELEVANCE, Rule, allowed, key_of, transitions
 from heedful.metrics.hits import is_answer
-from heedful.metrics.metric import Metric, Numbers
+from heedful.metrics.metric import Metric
+from heedful.metrics.number import Curve, Number, Settings
 from heedful.metrics.statistics.shares import share as share_of
-from heedful.records import Chart, Context, DataError, Line, Measurement, MetricName, RunError, Shown
+from heedful.records import Context, DataError, Measurement, MetricName, RunError
 from heedful.records.rows import SPLIT, codes, sliced, where
 
 TRANSITIONS = "transitions"
@@ -24,28 +24,39 @@ TITLES = {INVALID: "invalid: {}", COMPOSED: "invalid: {} (composed)"}  # of an o
 FROM = {f"{invalid}/from_{label}": f"from {label}" for invalid in TITLES for label in LABELS}
 
 
+@dataclass(frozen=True)
+class TableRowsSettings(Settings):
+    """Settings of edited tables.
+
+    Attributes:
+        operations: Names of the interventions.
+    """
+
+    operations: tuple[str, ...]
+
+
 def forbidden(key: str, rule: Rule = "union") -> np.ndarray:
     """Whether each label must not become each label: bool [labels, labels], in the order of ``LABELS``."""
     return np.array([[not allowed(key, before, after, rule) for after in LABELS] for before in LABELS])
 
 
 class Changes:
-    """The rows of one operation as numbers; those where the model gave no label, before or after, are left out.
+    """The rows of an operation as numbers, without missing answers before or after.
 
     Args:
-        rows: Rows, those of the operation among them.
+        rows: Rows, with the rows of the operation.
         operation: Name of the intervention.
-        splits: Names of the splits that the rows are of, where they are several.
+        splits: Names of the splits, if there are several.
 
     Attributes:
-        before, after: Predictions as places in ``LABELS``: int [rows].
-        table: Number of the table, whatever the predictions: int [rows].
-        split: Place in ``splits``, or 0: int [rows].
-        relevance: Of the deleted rows, as a place in ``RELEVANCE``, or -1: int [rows].
-        hypotheses: How many base examples there are.
+        before, after: Predictions as positions in ``LABELS``: int [rows].
+        table: Number of the table: int [rows].
+        split: Position in ``splits``, or 0: int [rows].
+        relevance: Relevance of the deleted row as a position in ``RELEVANCE``, or -1: int [rows].
+        hypotheses: Number of base examples.
 
     Raises:
-        HeedfulError: A prediction is none of the three labels, or a row does not say of which of several splits it is.
+        HeedfulError: A prediction is none of the three labels, or a row does not name one of the splits.
     """
 
     def __init__(self, rows: pa.Table, operation: str, splits: Sequence[str] = ()) -> None:
@@ -66,7 +77,7 @@ class Changes:
         ]
 
     def matrix(self) -> np.ndarray:
-        """How many edited examples of each prediction get each prediction: int64 [before, after]."""
+        """Number of edited examples by the prediction before and after: int64 [before, after]."""
         n = len(LABELS)
         return np.bincount(self.before * n + self.after, minlength=n * n).reshape(n, n)
 
@@ -84,43 +95,43 @@ def _places(rows: pa.Table, name: str) -> np.ndarray:
 def _splits(rows: pa.Table, splits: Sequence[str]) -> np.ndarray:
     at, names = sliced(rows, SPLIT)
     if strange := [name for name in names if name not in splits]:
-        raise RunError(f"A row is of the split {strange[0]!r}, and there are {', '.join(splits)}. Evaluate again.")
+        raise RunError(f"A row has the split {strange[0]!r}, and there are {', '.join(splits)}. Evaluate again.")
     return np.array([splits.index(name) for name in names], dtype=np.int64)[at]
 
 
 @dataclass(frozen=True)
 class _Share:
-    """A share of the edited examples that were predicted as a label, or its unweighted mean over the labels.
+    """A share of the edited examples with a given original prediction, or its unweighted mean over predictions.
 
     Attributes:
-        name: Of the metric.
-        label: The original prediction, or None for the mean over all of them.
-        here: The edited examples that it is of: bool [rows].
-        hit: Which of them count: bool [rows].
+        name: Metric name.
+        label: The original prediction, or None for the mean over predictions.
+        among: The edited examples in the denominator: bool [rows].
+        hit: The edited examples in the numerator: bool [rows].
     """
 
     name: MetricName
     label: str | None
-    here: np.ndarray
+    among: np.ndarray
     hit: np.ndarray
 
 
-def _shares(changes: Changes, here: np.ndarray, key: str, name: MetricName) -> Iterator[_Share]:
-    """The shares of some of the rows of an operation: forbidden transitions, and each transition.
+def _shares(changes: Changes, mask: np.ndarray, key: str, name: MetricName) -> Iterator[_Share]:
+    """The shares of forbidden transitions, and of every transition.
 
     Args:
         changes: The rows of an operation.
-        here: Which of them: bool [rows].
-        key: Into the table of allowed transitions.
-        name: Of the operation.
+        mask: The rows that count: bool [rows].
+        key: Key into the table of allowed transitions.
+        name: Metric name of the operation.
     """
-    of_label = {label: here & (changes.before == b) for b, label in enumerate(LABELS)}
+    of_label = {label: mask & (changes.before == b) for b, label in enumerate(LABELS)}
     rules: dict[str, Rule] = {INVALID: "union"}
     if transitions(key) != transitions(key, "composed"):
         rules[COMPOSED] = "composed"
     for invalid, rule in rules.items():
         wrong = forbidden(key, rule)[changes.before, changes.after]
-        yield _Share(name._replace(statistic=invalid), None, here, wrong)
+        yield _Share(name._replace(statistic=invalid), None, mask, wrong)
         for label, mine in of_label.items():
             yield _Share(name._replace(statistic=f"{invalid}/from_{label}"), label, mine, wrong)
     for label, mine in of_label.items():
@@ -129,8 +140,8 @@ def _shares(changes: Changes, here: np.ndarray, key: str, name: MetricName) -> I
 
 
 def _of_split(share: _Share, changes: Changes, split: int) -> Measurement:
-    """A share within one split; tables are clusters."""
-    mine = share.here & (changes.split == split)
+    """A share within a split; tables are clusters."""
+    mine = share.among & (changes.split == split)
     hit = share.hit[mine]
     before = changes.before[mine]
     table = changes.table[mine]
@@ -144,17 +155,14 @@ def _of_split(share: _Share, changes: Changes, split: int) -> Measurement:
 
 
 def _over_splits(share: _Share, changes: Changes, of_split: dict[str, Measurement]) -> Measurement:
-    """The unweighted mean of what a share is in each split.
-
-    Tables are clusters across splits and labels, since one may have edited examples in several.
-    """
+    """The unweighted mean over splits of a share; tables are clusters across splits and labels."""
     n = sum(m.n for m in of_split.values())
     undefined = [f"{split}: {m.reason}" for split, m in of_split.items() if m.value is None]
     if undefined:
         return Measurement(None, n, reason=undefined[0])
     cells = changes.split * len(LABELS) + (changes.before if share.label is None else 0)
-    measured = share_of(share.hit[share.here], changes.table[share.here], cells=cells[share.here])
-    mean = float(np.mean([m.value for m in of_split.values()]))  # to the last bit that of what stands beside it
+    measured = share_of(share.hit[share.among], changes.table[share.among], cells=cells[share.among])
+    mean = float(np.mean([m.value for m in of_split.values()]))  # bit-identical to the mean of the numbers per split
     return replace(measured, value=mean)
 
 
@@ -162,29 +170,32 @@ def _missing(label: str) -> str:
     return f"no edited example was predicted as {label!r}"
 
 
-def invalid_transitions(rows: pa.Table, data: str, operations: Sequence[str], splits: Sequence[str] = ()) -> Numbers:
-    """Transitions between predictions, and how many of them are forbidden, for each operation on table rows.
+def invalid_transitions(
+    rows: pa.Table, data: str, operations: Sequence[str], splits: Sequence[str] = ()
+) -> Iterator[Number]:
+    """Transitions between predictions, and the share of forbidden ones, for each operation on table rows.
 
-    A share is of the edited examples (one for each edited row) whose ORIGINAL prediction is a label; ``n`` is their
-    number. The average is over the three labels, unweighted; without any of them it is undefined. Of several splits,
-    each number is the unweighted mean of those of the splits, and undefined where one of these is. Tables, with all
-    the hypotheses about them, in whatever split, are the clusters of intervals.
+    A share is over the edited examples (one per edited row) whose original prediction is a label; ``n`` is their
+    number. The average is over the three labels, unweighted; without any of them it is undefined. Over several splits,
+    each number is the unweighted mean over the splits, and undefined where it is undefined in a split. Tables, with all
+    the hypotheses about them, in any split, are the clusters of intervals.
 
     Args:
         rows: Rows of :class:`~heedful.interventions.tables.row_edits.RowEdits`.
         data: Name of the data set, for the metric names.
         operations: Names of the interventions.
-        splits: Names of the splits, where several are evaluated together; the slice "split" of each row is one of them.
+        splits: Names of the splits, if several are evaluated together; the slice "split" of every row is one of them.
 
-    Returns:
+    Yields:
         With ``name`` = ``transitions/<data>/<operation>``: ``name/invalid``, the average share of forbidden
-        transitions; ``name/invalid/from_<label>``; ``name/from_<label>/to_<label>``, the share of each transition.
+        transitions; ``name/invalid/from_<label>``; ``name/from_<label>/to_<label>``, the share of every transition.
         ``name/invalid_composed`` where the relational composition of several operations allows something else than the
-        union. These take no notice of which rows are relevant; where it is known of some, ``<operation>_relevant`` and
-        ``<operation>_irrelevant`` have them, judged accordingly. Of several splits, each of these stands once more
-        for every split, under its name with ``/split=<split>``: what it is when that split is evaluated alone.
+        union. These do not depend on the relevance of rows; where it is known of some, ``<operation>_relevant`` and
+        ``<operation>_irrelevant`` have them, with the transitions that relevance allows. With several splits, each of
+        these is repeated for every split, under its name with ``/split=<split>``, the same as if that split were
+        evaluated alone.
     """
-    numbers: Numbers = {}
+    is_label = is_answer(rows)
     for operation in operations:
         changes = Changes(rows, operation, splits)
         subsets = {operation: (np.ones(len(changes.before), dtype=bool), key_of(operation))}
@@ -192,51 +203,33 @@ def invalid_transitions(rows: pa.Table, data: str, operations: Sequence[str], sp
             for relevance in RELEVANCE[:2]:
                 is_so = changes.relevance == RELEVANCE.index(relevance)
                 subsets[f"{operation}_{relevance}"] = is_so, key_of(operation, relevance)
-        for subset, (here, key) in subsets.items():
-            for share in _shares(changes, here, key, MetricName(TRANSITIONS, data, subset)):
+        for subset, (mask, key) in subsets.items():
+            for share in _shares(changes, mask, key, MetricName(TRANSITIONS, data, subset)):
                 of_split = [_of_split(share, changes, split) for split in range(max(1, len(splits)))]
-                if splits:
-                    by_split = dict(zip(splits, of_split, strict=True))
-                    numbers[share.name] = _over_splits(share, changes, by_split)
-                    numbers |= {share.name._replace(slice=f"split={split}"): m for split, m in by_split.items()}
-                else:
-                    (numbers[share.name],) = of_split
-    return numbers
+                by_split = dict(zip(splits, of_split, strict=True)) if splits else {}
+                measured = _over_splits(share, changes, by_split) if splits else of_split[0]
+                is_headline = subset == operation and share.name.statistic == INVALID
+                changed = is_label & where(rows, intervention=operation) if is_headline else None
+                yield _number(share.name, measured, changed)
+                for split, m in by_split.items():
+                    yield _number(share.name._replace(slice=f"split={split}"), m)
 
 
-def transition_lines(numbers: Numbers) -> list[Line]:
-    """Forbidden transitions of each operation, of several splits in each, and from each label; in the order given."""
-    lines = []
-    for name in numbers:
-        if name.statistic in TITLES and name.slice:
-            lines.append(Line(str(name), name.slice, level=1))
-        elif name.statistic in TITLES:
-            title = TITLES[name.statistic].format(name.part.replace("_", ", "))
-            lines.append(Line(str(name), title, beside=True))
-        elif name.statistic in FROM and not name.slice:
-            lines.append(Line(str(name), FROM[name.statistic], level=1))
-    return lines
+def _number(name: MetricName, measured: Measurement, changed: np.ndarray | None = None) -> Number:
+    """A number with its line: forbidden transitions, in all and in each split, and from each label."""
+    label, level = FROM.get(name.statistic, "") if not name.slice else "", 1
+    if name.statistic in TITLES:
+        title = TITLES[name.statistic].format(name.part.replace("_", ", "))
+        label, level = (name.slice, 1) if name.slice else (title, 0)
+    return Number(name, measured, label, level, headline=not level, changed=changed)
 
 
-def _score(rows: pa.Table, context: Context) -> Numbers:
-    return invalid_transitions(rows, context.data, context.own["operations"], context.splits)
+def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
+    """Transitions per operation; the first has a curve."""
+    first, *further = TableRowsSettings.from_context(context).operations
+    for number in invalid_transitions(rows, context.data, (first, *further), context.splits):
+        is_first = number.name == MetricName(TRANSITIONS, context.data, first, INVALID)
+        yield replace(number, curve=Curve("invalid", f"invalid: {first}", METRIC.name)) if is_first else number
 
 
-def _show(numbers: Numbers, context: Context, counts: Mapping[str, Any]) -> Shown:
-    return Shown(transition_lines(numbers))
-
-
-def _charts(context: Context) -> tuple[Chart, ...]:
-    first = context.own["operations"][0]
-    curve = MetricName(TRANSITIONS, context.data, first, INVALID)
-    return (Chart("invalid", {f"invalid: {first}": curve}, METRIC.name),)
-
-
-def _edited(rows: pa.Table, context: Context) -> dict[MetricName, np.ndarray]:
-    """The edited tables of each operation, of examples whose prediction is a label: bool [rows] each."""
-    is_label = is_answer(rows)
-    name = MetricName(TRANSITIONS, context.data, statistic=INVALID)
-    return {name._replace(part=part): is_label & where(rows, intervention=part) for part in context.own["operations"]}
-
-
-METRIC = Metric("table_rows", _score, _show, _charts, rests_on=_edited)
+METRIC = Metric("table_rows", numbers)

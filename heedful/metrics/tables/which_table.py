@@ -8,7 +8,7 @@ from heedful.records import RunError
 
 
 def tables_of(rows: pa.Table, uids: Sequence[str]) -> list[str]:
-    """The table of each example: what a slice "table=<id>" of one of its rows says, or else a cluster "table <id>".
+    """The table per example: from a slice "table=<id>" of one of its rows, or else a cluster "table <id>".
 
     Args:
         rows: Rows; base rows have no cluster but their uid, so that rows of changed examples may speak for them.
@@ -18,7 +18,7 @@ def tables_of(rows: pa.Table, uids: Sequence[str]) -> list[str]:
         HeedfulError: No row of an example names its table.
     """
     table_of_uid: dict[str, str] = {}
-    for column, prefix in (("clusters", "table "), ("slices", "table=")):  # what a slice says comes last and stays
+    for column, prefix in (("clusters", "table "), ("slices", "table=")):  # slices take precedence
         for uid, names in zip(rows["uid"].to_pylist(), rows[column].to_pylist(), strict=True):
             name_of_table = next((name for name in names or () if name.startswith(prefix)), None)
             if name_of_table is not None:

@@ -1,7 +1,8 @@
-"""The context of rows: all that a metric needs beside them. It stands in the metadata of the rows file."""
+"""The context of rows: everything that a metric needs besides rows. The metadata of the rows file hold it."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from heedful.records.task import CLASSIFICATION, KINDS, TaskKind
@@ -9,7 +10,7 @@ from heedful.records.task import CLASSIFICATION, KINDS, TaskKind
 
 @dataclass(frozen=True)
 class Context:
-    """The task that rows are about, and what an evaluation adds.
+    """The task of rows, and the settings of an evaluation.
 
     Attributes:
         data: Name of the data set.
@@ -18,10 +19,11 @@ class Context:
         parts: Names of the parts that the model reads.
         labels: The labels, in the order of the probabilities.
         default_label: The label of parts that have nothing to do with each other, or None.
-        splits: The splits that are evaluated, where they are several.
-        slices: The meta columns that somebody asked for numbers by.
-        own: What the evaluation adds; all of it JSON.
-        unlabelled: Whether the examples have no gold labels, so that nothing is made of these.
+        splits: The evaluated splits, if several.
+        slices: The meta columns with a number for each value.
+        own: Settings of the evaluation's metric, as JSON.
+        unlabelled: Whether the examples have no gold labels.
+        counts: Counts of the evaluation, from the same metadata.
     """
 
     data: str
@@ -34,6 +36,7 @@ class Context:
     slices: tuple[str, ...] = ()
     own: Mapping[str, Any] = field(default_factory=dict)
     unlabelled: bool = False
+    counts: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def default_answer(self) -> str | None:
@@ -41,12 +44,13 @@ class Context:
         return self.kind.default_answer(self.default_label)
 
     def as_dict(self) -> dict[str, Any]:
-        """As it stands in the metadata, the kind by its name; "unlabelled" only where it is so."""
+        """The context in the metadata, with the name of the kind; "unlabelled" only where it is true."""
         entry = asdict(self) | {"kind": self.kind.name}
+        del entry["counts"]
         return entry if self.unlabelled else {name: value for name, value in entry.items() if name != "unlabelled"}
 
     @classmethod
-    def of(cls, entry: Mapping[str, Any]) -> "Context":
-        """Read what :meth:`as_dict` wrote."""
+    def of(cls, entry: Mapping[str, Any], counts: Mapping[str, Any] = MappingProxyType({})) -> "Context":
+        """Read the context that :meth:`as_dict` wrote, with the counts of the evaluation."""
         values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in entry.items()}
-        return cls(**values | {"kind": KINDS[entry["kind"]]})
+        return cls(**values | {"kind": KINDS[entry["kind"]], "counts": counts})

@@ -1,6 +1,6 @@
 """How the numbers of an evaluation are shown, in a terminal, in TensorBoard, in figures: declared once, as data.
 
-An evaluation's metric says it beside its numbers (:class:`heedful.metrics.metric.Metric`); results.json carries the
+They follow from the numbers of a metric (:class:`heedful.metrics.number.Number`); results.json holds the
 lines.
 """
 
@@ -15,14 +15,14 @@ Unit = Literal["percent", "ratio"]
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a table: a metric and what it is called there.
+    """One line of a table: a metric with its label.
 
     Attributes:
         metric: The metric, as a text.
-        label: What it is called.
-        level: How far it is indented: 0 for a headline, 1 for what belongs to it.
+        label: Label in the table.
+        level: Indentation: 0 for a headline, 1 for a line below.
         unit: "percent", or "ratio": a plain number.
-        beside: Whether it is shown, too, where runs stand side by side.
+        beside: Whether tables of runs side by side show it, too.
         section: The heading that it stands under; "" for none.
         text: Shown instead of the number.
     """
@@ -36,7 +36,7 @@ class Line:
     text: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """As it stands in results.json: without what has its default."""
+        """The entry of results.json, without defaults."""
         return {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
 
 
@@ -58,8 +58,8 @@ class Shown:
     """The table of one evaluation.
 
     Attributes:
-        lines: In the order of reading. Metrics without a line stand in results.json only.
-        asides: Kinds of numbers that stand in results.json only, and that a reader may look for: "naive intervals".
+        lines: In the order of reading. Metrics without a line are in results.json only.
+        asides: Kinds of numbers in results.json only that a reader may look for, such as "naive intervals".
         sections: By their headings.
     """
 
@@ -68,7 +68,7 @@ class Shown:
     sections: Mapping[str, Section] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
-        """As it stands in results.json."""
+        """The entry of results.json."""
         return {
             "lines": [line.as_dict() for line in self.lines],
             "asides": list(self.asides),
@@ -81,10 +81,10 @@ class Chart:
     """Curves over the epochs of a run.
 
     Attributes:
-        title: What they show.
-        curves: Name of each curve to its metric.
-        figure: The figure that draws them, too, ``figures/<figure>.png``; "" for TensorBoard alone. What has a figure
-            is what a reader looks at first: it also stands beside the progress bar and among the hyperparameters.
+        title: Title of the chart.
+        curves: Label of a curve to its metric.
+        figure: The figure that also draws them, ``figures/<figure>.png``; "" for TensorBoard alone. Metrics in figures
+            are also shown by the progress bar and among the hyperparameters.
     """
 
     title: str

@@ -1,4 +1,4 @@
-"""A number, how many things it rests on, and how sure it is."""
+"""A number, its sample size and its uncertainty."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -9,14 +9,14 @@ class Measurement:
     """One metric.
 
     Attributes:
-        value: The number, or None where it is undefined; then ``reason`` says why.
-        n: How many base examples it rests on; for transitions and the share unread, how many changed ones.
-        clusters: How many clusters they are, which the interval rests on; None where each example is one.
-        draws: How many draws it is the mean of; None where nothing is drawn.
+        value: The number; None if undefined, for the ``reason``.
+        n: Number of base examples; of changed examples for transitions and the share unread.
+        clusters: Number of clusters of the interval; None if each example is a cluster.
+        draws: Number of draws; None if nothing is drawn.
         std: Sample standard deviation over draws (ddof 1); None for fewer than two.
         ci95: 95 % interval [low, high], or None.
-        per_draw: The value of each draw.
-        flags: What a reader must know before quoting the number.
+        per_draw: The value per draw.
+        flags: Flags that a reader must know before quoting the number.
         reason: Why the number is undefined.
     """
 
@@ -31,7 +31,7 @@ class Measurement:
     clusters: int | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """As it stands in results.json, where examples that are no clusters have no number of clusters."""
+        """The entry of results.json, without the number of clusters if each example is a cluster."""
         values = {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
         if self.clusters is None:
             del values["clusters"]

@@ -1,10 +1,10 @@
-"""The name of a metric: a value with fields, written to results.json as one text that nobody takes apart again."""
+"""The name of a metric: a value with fields, written to results.json as one text that is never parsed."""
 
 import math
 from typing import Literal, NamedTuple
 
-SLICE_FIRST = ("challenge",)  # families in whose texts the slice stands before the statistic
-SHARES = (  # families whose numbers are shares, or means of what is between 0 and 1
+SLICE_FIRST = ("challenge",)  # families whose texts have the slice before the statistic
+SHARES = (  # families of shares, or of means of numbers between 0 and 1
     "abstention",
     "accuracy",
     "attentiveness",
@@ -35,8 +35,8 @@ def direction_of(metric: str) -> Literal["max", "min"] | None:
         >>> direction_of("accuracy/mnli/macro_f1"), direction_of("loss"), direction_of("accuracy/mnli/majority")
         ('max', 'min', None)
     """
-    family, *rest = metric.split("/")
-    if NO_DIRECTION.intersection(rest):
+    family, *words = metric.split("/")
+    if NO_DIRECTION.intersection(words):
         return None
     return "max" if family in RISING else "min" if family in FALLING else None
 
@@ -47,9 +47,9 @@ class MetricName(NamedTuple):
     Attributes:
         family: The kind of measurement: "accuracy", "attentiveness", "transitions".
         data: Name of the data set, or of the examples that the evaluation brings.
-        part: Which part was changed, or how: "premise", "delete", "context"; "" where there is no choice.
-        statistic: Which number of several: "to_default", "precision"; "" for the main one.
-        slice: Which of the examples: a label, "split=alpha1", "from_neutral"; "" for all.
+        part: The changed part, or the change: "premise", "delete", "context"; "" without a choice.
+        statistic: "to_default", "precision"; "" for the main number.
+        slice: Slice of the examples: a label, "split=alpha1", "from_neutral"; "" for all.
 
     Example:
         >>> name = MetricName("attentiveness", "mnli", "premise", slice="from_neutral")

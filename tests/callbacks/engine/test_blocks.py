@@ -45,7 +45,7 @@ def pool_of(uids):
     return Examples.of([Example(uid, {"a": f"a {uid}", "b": f"b {uid}"}, "yes") for uid in uids])
 
 
-plans = st.integers(1, 9).flatmap(
+plans = st.integers(2, 9).flatmap(  # a single example lends to itself, which changes nothing
     lambda n: st.tuples(
         st.permutations([f"u{i}" for i in range(n)]),
         st.lists(

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from benchmarks import bare_runs
 from heedful.callbacks import EVALUATIONS, Attentiveness, Board, Engine, Nothing, Setting, register
-from heedful.callbacks.engine.evaluation import fitted
+from heedful.callbacks.evaluations.pools import fitted
 from heedful.datamodules import Planted
 from heedful.lightning_modules import Encoder
 from heedful.metrics import METRICS

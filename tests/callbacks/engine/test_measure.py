@@ -133,7 +133,7 @@ class InTwoStages(Attentiveness):
 
     def plan(self, setting):
         plan = super().plan(setting)
-        return type(plan)(plan.pool, self._swaps(self.limits[0]), plan.context)
+        return type(plan)(plan.pool, self._swaps(self.limits[0]), plan.settings)
 
     def second_stage(self, plan, rows, context):
         assert pc.count_distinct(select(rows, intervention="swap")["uid"]).as_py() >= self.limits[0]

@@ -11,6 +11,7 @@ from heedful.datamodules import PairedData
 from heedful.lightning_modules import NO_LABEL_NUMBER, Outputs
 from heedful.lightning_modules.predictor import Capabilities
 from heedful.metrics.attentiveness import attentiveness
+from heedful.metrics.number import measured as by_name
 from heedful.records import NO_LABEL, Context, Example, Examples, MetricName
 from heedful.records.rows import read_rows, save_rows
 
@@ -102,9 +103,8 @@ def test_the_attentiveness_of_the_most_probable_label_comes_of_the_same_rows(mea
     for column, p in (("y", "p"), ("y2", "p2")):
         texts = [None if values is None else scored(values) for values in read[p].to_pylist()]
         read = read.set_column(read.schema.get_field_index(column), column, [texts])
-    found = attentiveness(read, "premise", Context("d", labels=LABELS, default_label="neutral"))[
-        MetricName("attentiveness", "d", "premise")
-    ]
+    context = Context("d", labels=LABELS, default_label="neutral", own={"swap": ["premise"]})
+    found = by_name(attentiveness(read, "premise", context))[MetricName("attentiveness", "d", "premise")]
     assert found.value == pytest.approx(np.mean([np.mean(list(of.values())) for of in draws.values()]))
     assert (found.n, found.draws) == (len(eligible), 3)
     assert any(row["y"] == NO_LABEL for row in base)

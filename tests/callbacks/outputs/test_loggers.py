@@ -154,7 +154,7 @@ def records(file: Path) -> Iterator[bytes]:
 def test_wandb_has_each_curve_with_its_interval_and_the_figures(
     tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    wandb = pytest.importorskip("wandb", reason="wandb is not installed: pip install heedful[test]")
+    wandb = pytest.importorskip("wandb", reason="wandb is not installed: pip install heedful[wandb]")
     from wandb.proto.wandb_internal_pb2 import Record
 
     monkeypatch.setenv("WANDB_MODE", "offline")

@@ -5,7 +5,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.metrics.attributions.alignment import FUNCTION_WORDS, aligned, is_content, shared, swapped
@@ -59,28 +59,6 @@ def test_swapped_words_are_those_that_some_longest_common_subsequence_leaves_out
     assert listed(swapped(a, b)) == moving(a, b)
 
 
-@given(words, words)
-def test_without_a_tie_they_are_those_outside_the_one_alignment(a, b):
-    every = longest(a, b)
-    assume(len(every) == 1)
-    (pairs,) = every
-    of_a = [i for i in range(len(a)) if i not in [i for i, _ in pairs]]
-    of_b = [j for j in range(len(b)) if j not in [j for _, j in pairs]]
-    both = {a[i].lower() for i in of_a} & {b[j].lower() for j in of_b}
-    both = {w for w in both if w in ("cat", "dog")} or both
-    expected = [i for i in of_a if a[i].lower() in both], [j for j in of_b if b[j].lower() in both]
-    assert listed(swapped(a, b)) == expected
-
-
-@given(words, words)
-def test_neither_the_direction_nor_the_order_of_the_lists_matters(a, b):
-    for of in (aligned, shared):
-        first, second = listed(of(a, b))
-        assert listed(of(b, a)) == (second, first)
-        assert listed(of(a[::-1], b[::-1])) == (first[::-1], second[::-1])
-    assert_alike(a, b)
-
-
 def assert_alike(a, b):
     """Swapped words are the same read backwards, and with the lists exchanged."""
     first, second = listed(swapped(a, b))
@@ -94,28 +72,6 @@ def test_shared_words_occur_in_both(a, b):
     of_a, of_b = shared(a, b)
     assert of_a.tolist() == [w.lower() in [v.lower() for v in b] for w in a]
     assert of_b.tolist() == [w.lower() in [v.lower() for v in a] for w in b]
-
-
-def test_the_swapped_words_of_the_paper():
-    """Section 6.1: "good" and "bad"."""
-    a = "What factors cause a good person to become bad ?".split()
-    b = "What factors cause a bad person to become good ?".split()
-    assert [[text[i] for i in places] for text, places in zip((a, b), swapped(a, b), strict=True)] == [
-        ["good", "bad"],
-        ["bad", "good"],
-    ]
-
-
-@pytest.mark.parametrize(("first", "second"), [("Ann", "Bob"), ("old men", "young women"), ("x y z", "u v w")])
-def test_of_two_phrases_of_one_length_that_change_places_both_count(first, second):
-    a = f"they said that {first} rarely if ever met {second} in town".split()
-    b = f"they said that {second} rarely if ever met {first} in town".split()
-    found = [sorted(text[k] for k in places) for text, places in zip((a, b), swapped(a, b), strict=True)]
-    assert found == [sorted(f"{first} {second}".split())] * 2
-
-
-def test_a_word_that_is_repeated_in_one_list_is_not_swapped():
-    assert listed(swapped("the cat and the cat".split(), "the cat".split())) == ([], [])
 
 
 @pytest.fixture(scope="module")

@@ -33,7 +33,7 @@ def test_the_examples_of_the_docstrings_run(module):
 
 
 def test_each_factor_has_an_example():
-    assert not [name for name, factor in FACTORS.items() if ">>>" not in factor.__doc__]
+    assert not [name for name, factor in FACTORS.items() if ">>>" not in getattr(factor, "func", factor).__doc__]
     assert list(FACTORS) == (
         ["max_diff", "sum_diff", "index_diff", "first_tok", "const"]
         + ["swap_avg", "swap_max_diff", "irreg", "adj", "verb"]
@@ -76,21 +76,6 @@ def test_factors_of_two_segments_are_those_of_loops(first, second):
     found = {name: factor(of) for name, factor in (FACTORS | VARIANTS).items()}
     assert found == {name: None if x is None else pytest.approx(x) for name, x in expected.items()}
     assert has_swapped_words(of) == bool(swap_a)
-
-
-@given(sentence, sentence)
-def test_factors_of_shared_words_are_the_same_read_backwards_and_change_sign_with_the_segments(first, second):
-    of, backwards, exchanged = made(first, second), made(first[::-1], second[::-1]), made(second, first)
-    for name, sign in (("swap_avg", 1), ("swap_max_diff", -1), ("index_diff", -1)):
-        assert FACTORS[name](backwards) == pytest.approx(FACTORS[name](of))
-        assert FACTORS[name](exchanged) == pytest.approx(sign * FACTORS[name](of))
-
-
-def test_both_of_two_phrases_that_change_places_count():
-    """Of "Ann" and "Bob" one alone is outside of any single longest common subsequence."""
-    of = example("Ann called and met Bob", [0.5, 0, 0, 0, 0.25], "Bob called and met Ann", [0.75, 0, 0, 0, 0.125])
-    assert FACTORS["swap_avg"](of) == (0.5 + 0.25 + 0.75 + 0.125) / 4
-    assert FACTORS["swap_max_diff"](of) == 0.5 - 0.75
 
 
 @given(sentence, st.integers(0, 8))
@@ -156,13 +141,6 @@ def test_control_words_are_those_of_the_parse_in_all_ten_subcases_of_hans(consti
     assert right == Counter(row["subcase"] for row in constituents)
     assert len(right) == 10
     assert sum(right.values()) == 10_000
-
-
-def test_every_word_of_the_table_occurs_in_hans(constituents):
-    premises = {" ".join(words_of(row["premise"])).lower() for row in constituents}
-    for kind in factors.CONTROL["kinds"].values():
-        for expression in kind["words"]:
-            assert any(re.search(rf"\b{expression}\b", premise) for premise in premises), expression
 
 
 def test_a_subcase_that_is_not_in_the_table_has_no_control_words():

@@ -9,11 +9,10 @@ from heedful.metrics import METRICS
 from heedful.metrics.attributions.attribution import attributions
 from heedful.metrics.attributions.factors import FACTORS, has_swapped_words
 from heedful.metrics.attributions.sample import example
-from heedful.records import Context, Measurement, MetricName, RunError
+from heedful.records import Context, MetricName
 from heedful.records.rows import require_canonical
 
 from attribution_rows import word_rows
-from refusals import refused
 
 CONTEXT = Context("d", parts=("a", "b"), labels=("no", "yes"))
 METRIC = METRICS["attributions"]
@@ -90,37 +89,3 @@ def test_changed_examples_do_not_count():
     changed = [replace(of, variant="swap a", phi={part: x + 9 for part, x in of.phi.items()}) for of in made]
     plain, both = (METRIC.score(word_rows(rows), CONTEXT) for rows in (made, made + changed))
     assert plain == both
-
-
-def test_rows_in_another_order_are_refused():
-    rows = word_rows(some(3))
-    with refused(RunError):
-        METRIC.score(rows.slice(5).take(list(range(rows.num_rows - 6, -1, -1))), CONTEXT)
-
-
-def test_a_method_is_a_heading_with_its_factors_below():
-    numbers = METRIC.score(word_rows(some()), CONTEXT)
-    shown = METRIC.show(numbers, CONTEXT, {})
-    assert [line.label for line in shown.lines if not line.level] == ["lime", "shap"]
-    assert [line.text for line in shown.lines if not line.level] == ["12 examples", "12 examples"]
-    below = [line.label for line in shown.lines if line.level][:7]
-    assert below == ["max_diff", "sum_diff", "index_diff", "first_tok", "const", "swap_avg", "swap_max_diff"]
-    assert len(shown.lines) == len(numbers) + 2
-    assert max(len(line.label) for line in shown.lines) < 24
-
-
-def test_phi_of_probabilities_are_in_percent_and_those_of_log_odds_are_not():
-    numbers = METRIC.score(word_rows(some()), CONTEXT)
-    for scale, unit in (("probability", "percent"), ("logit", "ratio")):
-        lines = METRIC.show(numbers, replace(CONTEXT, own={"scale": scale}), {}).lines
-        units = {line.label: line.unit for line in lines if line.level}
-        assert units.pop("without swapped words") == "percent"
-        assert set(units.values()) == {unit}
-
-
-def test_the_heading_says_how_many_examples_have_too_few_masks():
-    name = MetricName("attributions", "mnli", "shap", "max_diff")
-    numbers = {name: Measurement(0.1, 4), name._replace(part="lime"): Measurement(0.1, 4)}
-    context = Context("mnli", parts=("premise", "hypothesis"))
-    headings = [line.text for line in METRIC.show(numbers, context, {"shap_scarce": 3}).lines if line.level == 0]
-    assert headings == ["4 examples, 3 with too few masks", "4 examples"]

@@ -1,7 +1,6 @@
 """Causal effects of natural-logic features against plain loops over rows, and on designs solved by hand."""
 
 from fractions import Fraction
-from itertools import product
 
 import numpy as np
 import pyarrow as pa
@@ -9,9 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.metrics.natural_logic.causal_effects import METRIC
 from heedful.metrics.natural_logic.entailment import disagreements, entailed
-from heedful.records import Context, Section
 from heedful.records import rows as r
 
 from natural_logic_rows import KINDS, THREE, base_row, effects, pair_row, table
@@ -152,168 +149,3 @@ def test_the_two_rules_disagree_where_entailment_is_the_most_probable_of_three_b
         assert entailed(pairs, labels, which, "argmax").tolist() == [
             y == "entailment" for y in pairs[which].to_pylist()
         ]
-
-
-# --- designs solved by hand
-
-UP, DOWN, LEQ, GEQ = "up", "down", "leq", "geq"
-CONTEXTS = {"some": UP, "many": UP, "no": DOWN, "few": DOWN}
-PAIRS = {"dog animal": LEQ, "rose flower": LEQ, "animal dog": GEQ, "flower rose": GEQ}
-
-
-def design(oracle) -> pa.Table:
-    """Examples of 4 contexts and 4 word pairs with all their matches, as an oracle(monotonicity, relation) answers."""
-    entries = []
-
-    def say(context, pair) -> list[float]:
-        return [0.0, 1.0, 0.0] if oracle(CONTEXTS[context], PAIRS[pair]) else [0.5, 0.0, 0.5]
-
-    def gold(context, pair) -> bool:
-        return (CONTEXTS[context] == UP) == (PAIRS[pair] == LEQ)
-
-    for c, w in product(CONTEXTS, PAIRS):
-        slices = [f"monotonicity={CONTEXTS[c]}", f"relation={PAIRS[w]}", "operator=", f"context={c}", f"pair={w}"]
-        name = ["non-entailment", "entailment"]
-        entries.append(base_row(f"{c} {w}", say(c, w), THREE, name[gold(c, w)], slices))
-        for c2, w2 in product(CONTEXTS, PAIRS):
-            if (c == c2) == (w == w2):  # one of them changes
-                continue
-            differs = gold(c, w) != gold(c2, w2)
-            which = ("I0" if differs else "I2") if w == w2 else ("I1" if differs else "I3")
-            partner = c2 if w == w2 else w2
-            entries.append(
-                pair_row(f"{c} {w}", which, partner, say(c, w), say(c2, w2), THREE, name[gold(c2, w2)], slices)
-            )
-    return table(entries)
-
-
-def values(rows: pa.Table) -> dict[str, float | None]:
-    return {name.removeprefix("natural_logic/d/"): m.value for name, m in effects(rows).items()}
-
-
-def test_the_perfect_oracle_changes_its_answer_where_it_should_and_nowhere_else():
-    rows = design(lambda m, rel: (m == UP) == (rel == LEQ))
-    found = effects(rows)
-    short = values(rows)
-    for kind in KINDS:
-        for suffix in (
-            "",
-            "/naive",
-            "/per_seed",
-            "/towards_gold",
-            "/argmax",
-            "/signed",
-            "/absolute",
-            "/total_variation",
-        ):
-            assert short[f"{kind}/tce{suffix}"] == 1
-            assert short[f"{kind}/dce{suffix}"] == 0
-        assert short[f"{kind}/delta"] == 1
-        assert found[f"natural_logic/d/{kind}/ratio"].reason == "the DCE is 0"
-        assert found[f"natural_logic/d/{kind}/tce"].ci95 == pytest.approx((0.025 ** (1 / 4), 1))  # of 4 and 4 clusters
-        assert short[f"{kind}/tce/operator=none"] == short[f"{kind}/tce/monotonicity=up"] == 1
-    assert short["accuracy"] == 1
-
-
-@pytest.mark.parametrize(
-    ("oracle", "sensitive"), [(lambda m, rel: rel == LEQ, "insertion"), (lambda m, rel: m == UP, "context")]
-)
-def test_an_oracle_that_knows_half_is_sensitive_to_half_and_right_by_chance(oracle, sensitive):
-    """Half of its changes go the wrong way: the plain share cannot see it, the share towards gold can."""
-    short = values(design(oracle))
-    for kind in KINDS:
-        assert short[f"{kind}/tce"] == (kind == sensitive)
-        assert short[f"{kind}/dce"] == 0
-        assert short[f"{kind}/tce/towards_gold"] == (kind == sensitive) / 2
-        assert short[f"{kind}/tce/signed"] == 0
-    assert short["accuracy"] == 0.5
-
-
-def test_a_breakdown_by_what_the_oracle_needs():
-    """It knows relations in upward contexts only, and says entailment in all others."""
-    short = values(design(lambda m, rel: m == DOWN or rel == LEQ))
-    assert (short["insertion/tce"], short["insertion/tce/monotonicity=up"]) == (0.5, 1)
-    assert short["insertion/tce/monotonicity=down"] == 0
-    assert (short["context/tce/relation=leq"], short["context/tce/relation=geq"]) == (0, 1)
-
-
-def test_half_is_no_majority():
-    rows = table([base_row("u", [0.25, 0.5, 0.25], THREE)])
-    assert entailed(rows, THREE).tolist() == [False]
-    assert entailed(rows, THREE, rule="argmax").tolist() == [True]
-    assert disagreements(rows, THREE) == 1
-
-
-@pytest.mark.parametrize("spelled", ["ENTAILMENT", "Entail_ment", "entail-ment", " entailment"])
-def test_labels_may_be_spelled_otherwise(spelled):
-    labels = ("CONTRADICTION", spelled)
-    rows = table([base_row("u", [0.25, 0.75], labels, "entailment"), base_row("v", [0.75, 0.25], labels, "x")], labels)
-    assert effects(rows, labels)["natural_logic/d/accuracy"].value == 1
-
-
-# --- what is shown
-
-CONTEXT = Context("snli", seed=5, labels=THREE, own={"data": "nlixy"})
-HEADING = "natural logic: NLI-XY"
-
-
-def counted(sha: str = "a") -> dict:
-    """Counts of an evaluation with 39,184 pairs of 1,518 seeds."""
-    found = {"split": "test", "rules_disagree": 0, "eq": 3}
-    for name, pairs in (("I0", 6687), ("I1", 13399), ("I2", 8753), ("I3", 10345)):
-        found[name] = {"pairs": pairs, "seeds": 400, "seeds_without_match": 82 * (name == "I0"), "sha256": sha}
-    return found
-
-
-def test_numbers_are_made_from_the_rows_and_the_context_alone():
-    rows = design(lambda m, rel: m == UP)
-    numbers = METRIC.score(rows, CONTEXT)
-    expected = effects(rows, seed=5)
-    assert {str(name).replace("/nlixy/", "/d/"): m.value for name, m in numbers.items()} == {
-        name: m.value for name, m in expected.items()
-    }
-    chart, _ = METRIC.charts(CONTEXT)
-    assert list(chart.curves) == ["TCE: context", "DCE: context", "TCE: insertion", "DCE: insertion"]
-    assert set(chart.curves.values()) < numbers.keys()
-    assert (chart.title, chart.figure) == ("TCE and DCE", "natural_logic")
-
-
-def test_shown_are_the_effects_with_what_belongs_to_each():
-    numbers = METRIC.score(design(lambda m, rel: m == UP), CONTEXT)
-    lines = METRIC.show(numbers, CONTEXT, counted()).lines
-    below = ["- towards_gold", "- signed", "- absolute", "- per_seed"]
-    assert ["- " * line.level + line.label for line in lines] == [
-        "two-class accuracy", "- majority",
-        *(label for kind in ("context", "insertion") for label in
-          (f"TCE {kind}", *below, f"DCE {kind}", *below, f"TCE - DCE {kind}", f"TCE / DCE {kind} (ratio)")),
-    ]  # fmt: skip
-    assert [line.beside for line in lines] == [not line.level for line in lines]
-    assert [line.unit for line in lines] == ["ratio" if "ratio" in line.label else "percent" for line in lines]
-    assert {line.section for line in lines} == {HEADING}
-    assert [line.metric for line in lines[:4]] == [
-        f"natural_logic/nlixy/{end}"
-        for end in ("accuracy", "accuracy/majority", "context/tce", "context/tce/towards_gold")
-    ]
-    assert {line.metric for line in lines} < {str(name) for name in numbers}
-
-
-@pytest.mark.parametrize(
-    ("kept", "by"),
-    [
-        (("monotonicity", "relation", "operator"), ["by context operator, monotonicity and relation"]),
-        (("relation", "monotonicity"), ["by monotonicity and relation"]),
-        (("relation",), ["by relation"]),
-        ((), []),
-    ],
-)
-def test_what_stands_elsewhere_is_named(kept, by):
-    numbers = METRIC.score(design(lambda m, rel: m == UP), CONTEXT)
-    numbers = {name: m for name, m in numbers.items() if not name.slice or name.slice.split("=")[0] in kept}
-    assert METRIC.show(numbers, CONTEXT, counted()).asides == [*by, "other rules", "naive intervals"]
-
-
-def test_the_section_says_what_was_measured_and_identifies_the_pairs():
-    first, other, unknown = (METRIC.show({}, CONTEXT, some).sections[HEADING] for some in (counted(), counted("b"), {}))
-    assert first.about == ("test,", "39,184 pairs", "of 1,518 seeds")
-    assert first.examples == "I0 a I1 a I2 a I3 a" != other.examples
-    assert unknown == Section()

@@ -3,12 +3,8 @@
 from itertools import product
 
 import numpy as np
-import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from heedful.metrics.natural_logic.entailment import entailed
 from heedful.records import DataError, RunError
 
 from natural_logic_rows import THREE, base_row, effects, pair_row, table
@@ -53,38 +49,6 @@ def test_what_two_sets_share_moves_together():
     assert width(found["natural_logic/d/context/tce"]) > 0.1
 
 
-def test_what_an_intervention_expects_says_which_effect_it_measures_and_not_its_name():
-    entries = crossed(10, 8)
-    renamed = [e | {"intervention": {"I0": "a", "I2": "b"}.get(e["intervention"], "base")} for e in entries]
-    assert effects(table(renamed)) == effects(table(entries))
-
-
-@settings(max_examples=20)
-@given(st.randoms(use_true_random=False))
-def test_the_order_of_rows_changes_nothing(random):
-    rows = table(crossed(4, 3))
-    order = list(range(rows.num_rows))
-    random.shuffle(order)
-    first, second = (effects(some) for some in (rows, rows.take(pa.array(order))))
-    assert list(first) == list(second)
-    for name, m in first.items():
-        assert second[name].value == (None if m.value is None else pytest.approx(m.value, abs=1e-12))
-        assert second[name].ci95 == (None if m.ci95 is None else pytest.approx(m.ci95, abs=1e-12))
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_each_interval_is_about_its_own_number(seed):
-    """Of the set I2 fewer answers change, so that a difference or a ratio the wrong way round would show."""
-    entries = crossed(30, 25, seed, ("I0",))
-    fewer = [e | {"intervention": "I2", "expectation": "stay"} for e in entries if e["intervention"] == "I0"]
-    fewer = [e | {"y2": e["y"], "p2": e["p"]} if e["partner"].endswith("1") else e for e in fewer]
-    for name, m in effects(table(entries + fewer)).items():
-        if m.value is not None and not name.endswith("/majority"):
-            assert m.ci95[0] <= m.value <= m.ci95[1], name
-            if 0 < m.value < 1:
-                assert abs(sum(m.ci95) / 2 - m.value) <= 0.3 * width(m), name
-
-
 def test_base_examples_that_share_what_their_pairs_keep_are_one_cluster():
     """Five contexts of six seeds each, and the context decides: seeds as such would seem surer than they are."""
     entries = crossed(30, 15, effect=0.5)
@@ -100,13 +64,6 @@ def test_base_examples_that_share_what_their_pairs_keep_are_one_cluster():
         ours, theirs = (found[f"natural_logic/d/context/{name}"] for found in (together, alone))
         assert (ours.value, ours.n) == (theirs.value, 30)
         assert width(ours) > 1.5 * width(theirs)
-
-
-@pytest.mark.parametrize(("bases", "partners"), [(1, 1), (1, 9), (9, 1)])
-def test_one_cluster_of_either_kind_tells_next_to_nothing(bases, partners):
-    m = effects(table(crossed(bases, partners)))["natural_logic/d/context/tce"]
-    assert m.ci95[0] <= m.value <= m.ci95[1]
-    assert width(m) > 0.9
 
 
 def test_base_rows_that_name_context_and_pair_are_clustered_by_them():
@@ -132,18 +89,6 @@ def one_change(hits: list[bool], which: str) -> list[dict]:
     return [pair_row(f"u{i}", which, f"c{i}", p, moved if hit else p, THREE, "neutral") for i, hit in enumerate(hits)]
 
 
-@pytest.mark.parametrize("changes", [4, 9])
-def test_the_ratio_is_between_those_of_the_ends(changes):
-    """All of 40 pairs change where they should, a few of 40 others where they should not."""
-    dce = one_change([i < changes for i in range(40)], "I2")
-    found = effects(table(one_change([True] * 40, "I0") + dce))
-    m = found["natural_logic/d/context/ratio"]
-    tce, dce = (found[f"natural_logic/d/context/{effect}"].ci95 for effect in ("tce", "dce"))
-    assert (m.value, m.flags) == (pytest.approx(40 / changes), ())
-    assert tce[0] / dce[1] < m.ci95[0] < m.value < m.ci95[1] < 1.1 * tce[1] / dce[0]
-    assert found["natural_logic/d/context/delta"].ci95 is not None
-
-
 def test_the_ratio_has_no_interval_where_that_of_the_dce_begins_at_0():
     """Two contexts, in one of which one of nine answers changes: the DCE may be anything."""
     dce = [
@@ -153,49 +98,10 @@ def test_the_ratio_has_no_interval_where_that_of_the_dce_begins_at_0():
     assert (m.value, m.ci95, m.flags) == (pytest.approx(9), None, ("interval_unbounded",))
 
 
-def test_without_rows_everything_is_undefined_and_says_why():
-    for name, m in effects(table([])).items():
-        assert (m.value, m.n, m.ci95) == (None, 0, None)
-        assert m.reason, name
-
-
-def test_without_one_set_its_effect_and_what_needs_it_are_undefined():
-    found = effects(table(one_change([True, False], "I0")))
-    assert found["natural_logic/d/context/dce"].reason == "the set I2 has no pair"
-    assert found["natural_logic/d/context/delta"].reason == "without pairs there is no DCE"
-    assert found["natural_logic/d/context/ratio"].value is None
-    assert found["natural_logic/d/context/tce"].value == 0.5
-
-
-def test_without_any_pair_neither_effect_is_there_to_compare():
-    found = effects(table([base_row("u", [0.25, 0.75, 0.0], THREE)]))
-    assert found["natural_logic/d/context/delta"].reason == "without pairs there is no TCE and no DCE"
-
-
-@pytest.mark.parametrize(("right", "flags"), [(61, ("not_above_majority",)), (69, ())])
-def test_accuracy_stands_beside_the_share_of_the_larger_class(right, flags):
-    """60 of 100 are no entailment; to be above that takes 69 (p = 0.04)."""
-    yes, no = [0.25, 0.75, 0.0], [0.75, 0.25, 0.0]
-    entries = []
-    for i in range(100):
-        gold = i < 40
-        p = yes if gold == (i < right) else no
-        entries.append(base_row(f"u{i:02}", p, THREE, "entailment" if gold else "neutral"))
-    found = effects(table(entries))
-    m, majority = found["natural_logic/d/accuracy"], found["natural_logic/d/accuracy/majority"]
-    assert (m.value, m.n, m.flags) == (right / 100, 100, flags)
-    assert (majority.value, majority.n, majority.ci95) == (0.6, 100, None)
-
-
 @pytest.mark.parametrize("labels", [("yes", "no"), ("entailment", "Entailment"), ("not_entailment", "neutral")])
 def test_a_model_without_one_entailment_label_is_refused(labels):
     with refused(DataError, '"entailment"', ", ".join(labels)):
         effects(table([base_row("u", [0.25, 0.75], labels)], labels), labels)
-
-
-def test_rows_of_another_number_of_labels_are_refused():
-    with refused(RunError, "3 probabilities", "2 labels"):
-        effects(table([base_row("u", [0.25, 0.75, 0], THREE)]), ("entailment", "neutral"))
 
 
 @pytest.mark.parametrize("missing", ["p", "p2"])
@@ -209,14 +115,3 @@ def test_pairs_must_say_what_they_share():
     entries = [row | {"clusters": row["clusters"][::2]} for row in one_change([True, False], "I0")]
     with refused(RunError, "clusters"):
         effects(table(entries))
-
-
-def test_slices_of_some_rows_only_are_refused():
-    first, second = one_change([True, False], "I0")
-    with refused(RunError, "'monotonicity'"):
-        effects(table([first | {"slices": ["monotonicity=up"]}, second]))
-
-
-def test_an_unknown_rule_is_refused():
-    with pytest.raises(ValueError, match="rule must be"):
-        entailed(table([]), THREE, rule="max")

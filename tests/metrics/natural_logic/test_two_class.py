@@ -7,15 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.metrics.natural_logic.two_class import METRIC, two_class_accuracy
-from heedful.records import Context, DataError
+from heedful.metrics import METRICS
+from heedful.records import Context
 from heedful.records import rows as r
 
 from made_rows import by_text
 from python_rows import make_rows
-from refusals import refused
 
-two_class_accuracy = by_text(two_class_accuracy)
+score = by_text(METRICS["two_class"].numbers)
 LABELS = ("contradiction", "entailment", "neutral")
 GOLD = {"mnli": LABELS, "rte": ("entailment", "not_entailment"), "med": ("Entailment", "non-entailment")}
 
@@ -43,7 +42,7 @@ probabilities = st.lists(st.sampled_from([0.0, 0.125, 0.25, 0.5, 1.0]), min_size
 @given(st.lists(st.tuples(st.sampled_from(sorted(GOLD)), st.integers(0, 2), probabilities), min_size=1, max_size=30))
 def test_both_rules_on_each_data_set_are_what_a_loop_counts(drawn):
     entries = [(f"{d}/validation/{i}", GOLD[d][g % len(GOLD[d])], p) for i, (d, g, p) in enumerate(drawn)]
-    found = two_class_accuracy(rows_of(entries), LABELS)
+    found = score(rows_of(entries), Context("d", labels=LABELS))
     by_data = {}
     for uid, gold, p in entries:
         by_data.setdefault(uid.split("/")[0], []).append((gold.lower() == "entailment", p))
@@ -64,30 +63,7 @@ def test_accuracy_that_is_not_above_the_larger_class_is_flagged(right, flags):
     yes, no, first = [0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.25, 0.5, 0.25]
     entries = [(f"rte/validation/{i}", "entailment", yes if i < right - 60 else first) for i in range(40)]
     entries += [(f"rte/validation/{i}", "not_entailment", no) for i in range(40, 100)]
-    found = two_class_accuracy(rows_of(entries), LABELS)
+    found = score(rows_of(entries), Context("d", labels=LABELS))
     assert (found["two_class/rte"].value, found["two_class/rte"].flags) == (right / 100, flags)
     assert found["two_class/rte/argmax"].flags == ()
     assert found["two_class/rte/majority"].flags == ()
-
-
-def test_no_rows_no_accuracy():
-    assert two_class_accuracy(rows_of([]), LABELS) == {}
-
-
-def test_a_model_that_does_not_know_entailment_is_refused():
-    with refused(DataError, '"entailment"', "a, b, c"):
-        two_class_accuracy(rows_of([("mnli/validation/1", "neutral", [1, 0, 0])]), ("a", "b", "c"))
-
-
-def test_the_evaluation_shows_each_data_set():
-    entries = [(f"{data}/validation/1", "entailment", [0, 1, 0]) for data in ("mnli", "rte")]
-    context = Context("squad2", 5, labels=LABELS)
-    found = METRIC.score(rows_of(entries), context)
-    assert by_text(METRIC.score)(rows_of(entries), context) == two_class_accuracy(rows_of(entries), LABELS, 5)
-    lines = [(line.metric, line.level, line.label, line.beside) for line in METRIC.show(found, context, {}).lines]
-    assert lines[:4] == [
-        ("two_class/mnli", 0, "two-class accuracy mnli", True),
-        ("two_class/mnli/argmax", 1, "argmax", False),
-        ("two_class/mnli/majority", 1, "majority", False),
-        ("two_class/rte", 0, "two-class accuracy rte", True),
-    ]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.metrics.ranking import Ranking, baselines, gap, guess, random_scores
+from heedful.metrics.ranking import baselines, gap, guess
 
 suite = st.dictionaries(st.sampled_from("abcd"), st.sampled_from([0.1, 0.4, 0.8, 0.9]), min_size=2).filter(
     lambda truth: len(set(truth.values())) > 1
@@ -31,12 +31,6 @@ def test_guess_is_right_of_its_candidate_alone(several):
     assert guess(several) == {name: pytest.approx(x) for name, x in expected.items()}
 
 
-def test_the_guess_of_the_paper():
-    """Three models on three sets: a best candidate that is best on one set, second on the others, has 2/3."""
-    sets = [{"R": 0.9, "E": 0.8, "D": 0.7}, {"R": 0.8, "E": 0.9, "D": 0.7}, {"R": 0.8, "E": 0.9, "D": 0.7}]
-    assert max(guess(sets).values()) == pytest.approx((0.5 + 2 * 5 / 6) / 3)
-
-
 def test_baselines_read_the_probabilities_of_the_prediction_and_of_gold():
     p = np.array([[0.75, 0.25], [0.5, 0.5], [0.125, 0.875]], dtype=np.float32)
     found = baselines(p, np.array([0, -1, 1]), np.array([1, 0, 1]))
@@ -45,13 +39,6 @@ def test_baselines_read_the_probabilities_of_the_prediction_and_of_gold():
     assert found["conf_gt"].tolist() == [0.25, 0.5, 0.875]
     assert found["conf_gt reversed"].tolist() == [-0.25, -0.5, -0.875]
     assert list(baselines(np.zeros((3, 0)), np.array([0, -1, 1]), np.array([1, 0, 1]))) == ["acc"]
-
-
-def test_random_scores_order_half_of_all_pairs_rightly():
-    ranking = Ranking.of(random_scores(5, 4_000, 0), np.arange(5.0))
-    assert ranking.pairwise == pytest.approx(0.5, abs=0.04)
-    assert ranking.ties == 0
-    assert abs(ranking.tau) < 0.03
 
 
 def test_the_error_of_a_gap_is_that_of_paired_clusters():

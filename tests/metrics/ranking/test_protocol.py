@@ -63,36 +63,6 @@ def test_rankings_are_those_of_loops(suite):
         assert ranking.tau == pytest.approx(np.mean(taus))
 
 
-TRUTH = np.array([0.9, 0.5, 0.7, 0.6])
-SAMPLES = drawn(uniforms(10, 50, 0), 40)
-
-
-def ranking_of(values):
-    return Ranking.of(sample_means(values, SAMPLES), TRUTH)
-
-
-def test_a_perfect_ranker_has_1_and_an_inverted_one_0():
-    values = np.repeat(TRUTH[:, None], 40, axis=1)
-    perfect, inverted = ranking_of(values), ranking_of(-values)
-    assert (perfect.few_shot, perfect.ties, perfect.tau, perfect.regret) == (1, 0, pytest.approx(1), 0)
-    assert (inverted.few_shot, inverted.ties, inverted.tau) == (0, 0, pytest.approx(-1))
-    assert inverted.regret == pytest.approx(0.4)
-
-
-def test_a_constant_factor_has_one_half_and_ties_always():
-    for values in (np.full((4, 40), 0.1), np.tile(np.random.default_rng(0).normal(size=40), (4, 1))):
-        constant = ranking_of(values)
-        assert (constant.few_shot, constant.ties, constant.tau) == (0.5, 1, 0)
-        assert constant.regret == pytest.approx(0.9 - TRUTH.mean())
-
-
-def test_accuracy_on_the_whole_population_is_the_order_of_the_truth():
-    correct = np.random.default_rng(0).random((4, 40)) < TRUTH[:, None]
-    everything = np.arange(40)[None]
-    truth = correct.mean(axis=1)
-    assert Ranking.of(sample_means(correct.astype(float), everything), truth).few_shot == 1
-
-
 def test_samples_are_uniform_with_replacement_and_keyed_by_the_seed_and_n():
     samples = drawn(uniforms(20, 5_000, 0), 7)
     assert samples.shape == (5_000, 20)
@@ -100,11 +70,6 @@ def test_samples_are_uniform_with_replacement_and_keyed_by_the_seed_and_n():
     assert (samples == drawn(uniforms(20, 5_000, 0), 7)).all()
     assert (samples[:, :5] != drawn(uniforms(5, 5_000, 0), 7)).any()
     assert (samples != drawn(uniforms(20, 5_000, 1), 7)).any()
-
-
-def test_pairs_of_equal_truth_are_left_out():
-    assert ordered_pairs([0.5, 0.5, 0.5]).shape == (0, 2)
-    assert ordered_pairs([0.5, 0.5, 0.7]).tolist() == [[2, 0], [2, 1]]
 
 
 def test_undefined_scores_tie_and_are_chosen_last():

@@ -1,7 +1,5 @@
 """The clustered bootstrap against a naive one, and what its intervals cover."""
 
-import math
-
 import numpy as np
 import pytest
 
@@ -63,20 +61,6 @@ def test_the_interval_depends_on_its_key_and_not_on_the_order_of_clusters():
     assert interval_of(totals, counts, (0, "other"), resamples=200) != found
 
 
-@pytest.mark.parametrize(("totals", "counts", "ratio"), [([3], [5], 0.6), ([2] * 9, [4] * 9, 0.5), ([0], [5], 0)])
-def test_clusters_that_are_all_alike_give_an_interval_of_one_point(totals, counts, ratio):
-    found = interval_of(np.array(totals, float), np.array(counts, float), ("x",))
-    assert found == pytest.approx((ratio, ratio), abs=1e-12)
-
-
-def test_the_interval_of_many_clusters_approaches_the_normal_one():
-    totals, counts = clusters("k = 5", 20_000)
-    low, high = interval_of(totals, counts, ("x",))
-    half = 1.96 * (totals / 5).std(ddof=1) / math.sqrt(len(totals))
-    mean = totals.sum() / counts.sum()
-    assert (low, high) == pytest.approx((mean - half, mean + half), abs=0.05 * half)
-
-
 def test_resamples_without_a_value_are_left_out_of_the_interval():
     some = np.array([np.nan, 0.0, 1.0] * 100)
     assert measured(0.5, 3, some).ci95 == (0, 1)
@@ -90,11 +74,3 @@ def test_few_clusters_are_flagged_where_entries_share_them():
     assert few_of(np.repeat(np.arange(29), 2)) == ("few_clusters",)
     assert few_of(np.repeat(np.arange(30), 2)) == few_of(np.arange(5)) == ()
     assert measured(0.5, 3, np.arange(99.0), few_of(np.zeros(2))).flags == ("few_clusters",)
-
-
-def test_resamples_in_blocks_are_the_same(monkeypatch):
-    sums = np.random.default_rng(0).integers(0, 9, (20, 3)).astype(float)
-    at_once = resample(sums, ("x",), 500)
-    monkeypatch.setitem(resample.__globals__, "BLOCK", 100)
-    assert at_once.shape == (500, 3)
-    assert np.array_equal(resample(sums, ("x",), 500), at_once)

@@ -27,9 +27,9 @@ def test_each_draw_counts_alike(entries):
     assert (found.n, found.draws, found.flags) == (len(set(uid.tolist())), len(shares), ("f",))
     assert found.ci95 == share(hit, uid).ci95
     kept = found.entries
-    assert kept.hits.sum() / kept.of.sum() == pytest.approx(found.value)
+    assert kept.hits.sum() / kept.counts.sum() == pytest.approx(found.value)
     if len({(draw == d).sum() for d in set(draw.tolist())}) == 1:
-        assert (kept.of == 1).all()
+        assert (kept.counts == 1).all()
 
 
 def test_without_rows_it_is_undefined():

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from benchmarks.intervals import KINDS, Cell, Swapped, cells, cells_of_swaps, is_below, measured, measured_swaps
-from heedful.metrics.statistics.intervals import between, gains_and_losses, interval, less, over, shares
+from heedful.metrics.statistics.intervals import between, interval, over, shares
 
 from clustered_shares import Entry, Pairs, Share, change_interval, distances, less_interval, share_interval
 
@@ -60,54 +60,11 @@ def test_it_holds_the_value_lies_within_0_and_1_and_has_a_width(entries):
     assert low - EXACT <= inner[0] <= inner[1] <= high + EXACT
 
 
-@given(entries_of())
-def test_of_misses_it_is_the_mirror_image(entries):
-    low, high = interval(shares(*columns(entries)))
-    mirrored = interval(shares(*columns([e._replace(hits=e.of - e.hits) for e in entries])))
-    assert mirrored == pytest.approx((1 - high, 1 - low), abs=EXACT)
-
-
 @given(entries_of(), st.randoms(use_true_random=False))
 def test_neither_the_order_of_entries_nor_the_names_of_clusters_change_anything(entries, random):
     shuffled = [entry._replace(cluster=9 - entry.cluster) for entry in entries]
     random.shuffle(shuffled)
     assert interval(shares(*columns(shuffled))) == pytest.approx(interval(shares(*columns(entries))), abs=EXACT)
-
-
-@pytest.mark.parametrize("hits", [0, 1])
-def test_where_all_agree_it_rests_on_clusters_and_not_on_entries(hits):
-    found = interval(shares(*columns([Entry(i // 5, hits) for i in range(100)])))
-    assert found == pytest.approx(tuple(binomtest(20 * hits, 20).proportion_ci(method="exact")), abs=EXACT)
-
-
-@pytest.mark.parametrize("share", [0.5, 0.9])
-def test_fewer_clusters_make_it_wider(share):
-    """The same 400 entries, whose clusters are all alike."""
-    widths = []
-    for clusters in (400, 100, 20, 10):
-        entries = [Entry(i * clusters // 400, i * clusters // 400 >= clusters * share) for i in range(400)]
-        low, high = interval(shares(*columns(entries)))
-        widths.append(high - low)
-    assert widths == sorted(widths)
-    assert widths[2] / widths[1] == pytest.approx(math.sqrt(5), rel=0.15)
-
-
-def test_entries_of_a_cluster_that_agree_tell_little_more_than_one_of_them():
-    rng = np.random.default_rng(0)
-    hit = rng.integers(0, 2, 50)
-    once = interval(shares(*columns([Entry(i, hit[i]) for i in range(50)])))
-    often = interval(shares(*columns([Entry(i, hit[i]) for i in range(50) for _ in range(5)])))
-    assert 1 < (often[1] - often[0]) / (once[1] - once[0]) < 1.05
-
-
-def test_many_clusters_approach_the_normal_interval():
-    rng = np.random.default_rng(0)
-    hits = rng.binomial(5, rng.beta(0.5, 0.5, 20_000)).astype(float)
-    one = np.zeros(len(hits), dtype=int)
-    low, high = interval(shares(hits, np.full(len(hits), 5.0), one, [np.arange(len(hits))]))
-    half = 1.96 * (hits / 5).std(ddof=1) / math.sqrt(len(hits))
-    mean = hits.mean() / 5
-    assert (low, high) == pytest.approx((mean - half, mean + half), abs=0.01 * half)
 
 
 def test_worth_that_differs_little_between_entries_has_a_narrow_interval():
@@ -148,22 +105,6 @@ def test_of_pairs_it_is_that_of_loops_over_pairs_of_rows(entries, data):
     assert found.misses.pairs == pytest.approx(-found.pairs)
     widths = [high - low for low, high in (interval(found), interval(shares(hits, of, cell, pairs(lent)[:1])))]
     assert widths[0] >= widths[1] - EXACT
-
-
-def test_a_trait_of_an_example_counts_in_both_places():
-    """Of a trait that is the same as example and as lender, its interval is wider than the interval of two ways."""
-    rng = np.random.default_rng(0)
-    base = np.repeat(np.arange(100), 5)
-    lender = (base + rng.integers(1, 100, 500)) % 100
-    one, of = np.zeros(500, dtype=int), np.ones(500)
-    widths = []
-    for sign in (1, -1):
-        trait = rng.normal(size=100)
-        hits = (trait[base] + sign * trait[lender] > 0).astype(float)
-        dyads, ways = (interval(shares(hits, of, one, [base, lender], are)) for are in (True, False))
-        widths.append((dyads[1] - dyads[0]) / (ways[1] - ways[0]))
-    assert widths[0] > 1.2
-    assert widths[1] < 0.8
 
 
 def simulate(seed: int, bases: int = 30, partners: int = 20) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -221,25 +162,6 @@ def test_a_difference_over_other_entries_is_that_of_loops(entries, data):
     assert between((one, of), (other, others), *rest) == pytest.approx(expected, abs=EXACT)
 
 
-def test_without_any_change_the_difference_may_still_be_what_three_in_n_allow():
-    hits = (np.arange(60) % 3 == 0).astype(float)
-    one, of = np.zeros(60, dtype=int), np.ones(60)
-    low, high = between((hits, of), (hits, of), one, [np.arange(60)])
-    assert (low, high) == pytest.approx((-(1 - 0.025 ** (1 / 60)), 1 - 0.025 ** (1 / 60)))
-
-
-def test_a_difference_of_the_same_clusters_is_surer_than_the_shares():
-    """Accuracies vary much between clusters, but each is 0.25 better after."""
-    cluster = np.arange(160) // 4
-    before = np.array([i % 4 and i // 4 % 2 for i in range(160)], dtype=float)
-    after = before + np.array([i % 4 == 0 for i in range(160)])
-    one, of = np.zeros(160, dtype=int), np.ones(160)
-    low, high = between((after, of), (before, of), one, [cluster])
-    accuracy = interval(shares(before, of, one, [cluster]))
-    assert low < 0.25 < high
-    assert high - low < 0.8 * (accuracy[1] - accuracy[0])
-
-
 # --- ratios
 
 
@@ -264,19 +186,6 @@ def test_a_ratio_holds_what_a_difference_would_not_refuse(mine, others):
         if 0 < end < 1e6:
             away = near**2 + (end * far) ** 2 - 2 * r * near * end * far
             assert (first.value - end * second.value) ** 2 == pytest.approx(away, rel=1e-6, abs=1e-9)
-
-
-def test_the_ratio_of_a_share_to_itself_is_near_1():
-    rng = np.random.default_rng(0)
-    cluster = np.repeat(np.arange(200), 2)
-    hits = np.repeat(rng.integers(0, 2, 200).astype(float), 2)
-    first = np.arange(400) % 2 == 0
-    one = np.zeros(400, dtype=int)
-    a, b = (shares(hits * here, here.astype(float), one, [cluster]) for here in (first, ~first))
-    low, high = over(a, b)
-    assert 0.9 < low < 1 < high < 1.1
-    low, high = less(a, b)
-    assert -0.05 < low < 0 < high < 0.05
 
 
 # --- what they cover
@@ -324,10 +233,3 @@ def test_no_cell_of_swaps_is_below_93_percent():
         if cell.decided_by == "example":
             is_narrow = cell.draws == 5 or (cell.examples >= 200 and 0.1 <= cell.value <= 0.9)
             assert both.width / given.width < (1.15 if is_narrow else 1.6), cell
-
-
-def test_gains_and_losses_are_those_of_clusters():
-    changes = np.array([1.0, -1, 1, 0, -1, -1])
-    cluster = np.array([0, 0, 1, 1, 2, 2])
-    gained, lost = gains_and_losses(changes, np.ones(6), np.zeros(6, dtype=int), [cluster])
-    assert (gained.value, lost.value) == pytest.approx((1 / 6, 2 / 6))

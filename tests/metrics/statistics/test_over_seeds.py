@@ -7,168 +7,209 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binomtest, t
+from scipy.special import ndtr, ndtri
+from scipy.stats import t
 
-from heedful.metrics.statistics.over_seeds import (
-    ONE_SEED,
-    crossed,
-    is_above,
-    is_above_zero,
-    less_over_seeds,
-    numbers_of,
-    over_seeds,
-    sums_of,
-)
-from heedful.metrics.statistics.paired import recording
+from heedful.metrics.statistics.over_seeds import ONE_SEED, is_above, less_over_seeds, over_seeds
+from heedful.metrics.statistics.paired import change, recording
 from heedful.metrics.statistics.shares import share
 from heedful.records import Measurement
 
-from clustered_shares import Entry, Share, change_interval, less_interval, share_interval
+from clustered_shares import Entry, Pairs, Share, change_interval, less_interval, share_interval
+from tiers import first_tier
 
 
-def random_sums(seeds, clusters, columns=2, seed=0):
-    """Hits and counts of clusters of up to three entries."""
+def random_entries(seeds, clusters, seed=0, lent=False):
+    """Hits of clusters of up to three entries, for each seed; of swaps, each with a lender."""
     rng = np.random.default_rng(seed)
-    pairs = []
-    for _ in range(columns // 2):
-        count = rng.integers(1, 4, size=(seeds, clusters))
-        pairs += [rng.binomial(count, rng.uniform(0.2, 0.8, size=(seeds, 1))), count]
-    return np.stack(pairs, axis=2).astype(np.float64)
+    entries = []
+    for s in range(seeds):
+        of = rng.integers(1, 4, clusters)
+        hits = rng.binomial(of, rng.uniform(0.2, 0.8))
+        lenders = (np.arange(clusters) + 1 + s % 2) % clusters if lent else [None] * clusters
+        entries += [Entry(*entry, s, u) for *entry, u in zip(range(clusters), hits, of, lenders, strict=True)]
+    return entries
 
 
-def numbers(sums, stds=()):
+def numbers(entries, seeds, stds=()):
     """The number of each seed, as a metric makes it; None where nothing is counted."""
     with recording():
-        return [
-            replace(share(hits, np.arange(len(hits)), of=of), std=std)
-            for (hits, of), std in zip(sums.transpose(0, 2, 1), stds or [None] * len(sums), strict=True)
-        ]
+        found = []
+        for s in range(seeds):
+            mine = [e for e in entries if e.cell == s]
+            cluster, hits, of = (np.array([e[i] for e in mine]) for i in range(3))
+            lenders = np.array([e.lender for e in mine]) if mine and mine[0].lender is not None else None
+            found.append(replace(share(hits, cluster, counts=of, lenders=lenders), std=stds[s] if stds else None))
+        return found
 
 
-def literal(sums, level=0.95):
-    """The interval over clusters with all seeds at once, and Student's t of the numbers of seeds, each in loops."""
-    seeds, clusters, columns = sums.shape
-    entries = [Entry(c, *sums[s, c, :2], s) for s in range(seeds) for c in range(clusters)]
-    own = [sum(sums[s, :, 0]) / sum(sums[s, :, 1]) for s in range(seeds)]
-    bounds = share_interval(entries, level)
-    if columns == 4:
-        own = [first - sum(sums[s, :, 2]) / sum(sums[s, :, 3]) for s, first in enumerate(own)]
-        others = [Entry(c, *sums[s, c, 2:], s) for s in range(seeds) for c in range(clusters)]
-        bounds = less_interval(Share(entries, range(clusters)), Share(others, range(clusters)), level)
-        if all(e.of == o.of for e, o in zip(entries, others, strict=True)):
-            changes = [e._replace(hits=e.hits - o.hits) for e, o in zip(entries, others, strict=True)]
-            bounds = change_interval(changes, level)
-    if seeds == 1:
-        return own, bounds
-    mean = sum(own) / seeds
-    away = t.isf((1 - level) / 2, seeds - 1) * stdev(own) / seeds**0.5
+def crossed(own, bounds, least, level=0.95):
+    """Student's t of the numbers of seeds beside an interval."""
+    if len(own) == 1:
+        return bounds
+    mean = sum(own) / len(own)
+    away = t.isf((1 - level) / 2, len(own) - 1) * stdev(own) / len(own) ** 0.5
     low, high = mean - ((mean - bounds[0]) ** 2 + away**2) ** 0.5, mean + ((bounds[1] - mean) ** 2 + away**2) ** 0.5
-    return own, (max(-1.0 if columns == 4 else 0.0, low), min(1.0, high))
+    return max(least, low), min(1.0, high)
 
 
-@pytest.mark.parametrize("seeds", [1, 2, 3, 5])
-@pytest.mark.parametrize("less", ["", "of the same", "of others"])
-def test_the_interval_is_that_of_loops(seeds, less):
-    sums = random_sums(seeds, 40, 4 if less else 2, seed=seeds)
-    if less == "of the same":
-        sums[..., 3] = sums[..., 1]
-        sums[..., 2] = np.minimum(sums[..., 2], sums[..., 3])
-    own, expected = literal(sums)
-    if less:
-        pairs = zip(numbers(sums[..., :2]), numbers(sums[..., 2:]), strict=True)
-        measured = less_over_seeds(list(pairs), "none")
-    else:
-        measured = over_seeds(numbers(sums))
-        np.testing.assert_array_equal(sums_of(numbers(sums)), sums)
-    np.testing.assert_allclose(numbers_of(sums), own, rtol=0, atol=1e-12)
+def values(entries, seeds):
+    mine = [[e for e in entries if e.cell == s] for s in range(seeds)]
+    return [sum(e.hits for e in of_seed) / sum(e.of for e in of_seed) for of_seed in mine]
+
+
+@pytest.mark.parametrize("lent", [False, True])
+@pytest.mark.parametrize("seeds", [1, 2, 5])
+def test_the_interval_is_that_of_loops(seeds, lent):
+    entries = random_entries(seeds, 40, seeds, lent)
+    measured, own = over_seeds(numbers(entries, seeds)), values(entries, seeds)
     np.testing.assert_allclose(measured.per_seed, own, rtol=0, atol=1e-12)
     assert measured.value == pytest.approx(sum(own) / seeds, abs=1e-12)
-    assert measured.ci95 == pytest.approx(expected, abs=1e-9)
-    assert crossed(sums, 0.9) == pytest.approx(literal(sums, 0.9)[1], abs=1e-9)
+    bounds = Pairs(entries).interval() if lent else share_interval(entries)
+    assert measured.ci95 == pytest.approx(crossed(own, bounds, 0.0), abs=1e-9)
+
+
+@pytest.mark.parametrize("same", [False, True])
+@pytest.mark.parametrize("seeds", [1, 2, 5])
+def test_the_interval_of_a_difference_is_that_of_loops(seeds, same):
+    entries, others = (random_entries(seeds, 40, seed) for seed in (1, 2))
+    if same:
+        others = [o._replace(of=e.of, hits=min(o.hits, e.of)) for e, o in zip(entries, others, strict=True)]
+    measured = less_over_seeds(list(zip(numbers(entries, seeds), numbers(others, seeds), strict=True)), "none")
+    own = [a - b for a, b in zip(values(entries, seeds), values(others, seeds), strict=True)]
+    bounds = less_interval(Share(entries, range(40)), Share(others, range(40)), 0.95)
+    if same:
+        bounds = change_interval([e._replace(hits=e.hits - o.hits) for e, o in zip(entries, others, strict=True)])
+    assert measured.value == pytest.approx(sum(own) / seeds, abs=1e-12)
+    assert measured.ci95 == pytest.approx(crossed(own, bounds, -1.0), abs=1e-9)
+
+
+def test_seeds_that_agree_have_the_interval_of_one():
+    """Further seeds of the same swaps and answers are no further examples and no further lenders."""
+    (one,), (other,) = (numbers(random_entries(1, 60, seed, lent=True), 1) for seed in (1, 2))
+    assert over_seeds([one] * 3).ci95 == pytest.approx(one.ci95, rel=0.01)
+    assert less_over_seeds([(one, other)] * 3, "none").ci95 == pytest.approx(change(other, one).ci95, abs=0.002)
 
 
 @given(st.integers(1, 4), st.integers(2, 12), st.integers(0, 1000))
 def test_seeds_may_come_in_any_order(seeds, clusters, seed):
-    sums = random_sums(seeds, clusters, seed=seed)
-    first, other = (over_seeds(numbers(each)) for each in (sums, sums[::-1]))
+    found = numbers(random_entries(seeds, clusters, seed), seeds)
+    first, other = over_seeds(found), over_seeds(found[::-1])
     assert first.value == pytest.approx(other.value, abs=1e-12)
     assert first.per_seed == other.per_seed[::-1]
-    assert first.ci95[0] <= first.value + 1e-12
-    assert first.ci95[1] >= first.value - 1e-12
     assert first.ci95 == pytest.approx(other.ci95)
-    assert 0 <= first.ci95[0] < first.ci95[1] <= 1
+    assert 0 <= first.ci95[0] <= first.value + 1e-12
+    assert first.value - 1e-12 <= first.ci95[1] <= 1
 
 
 def test_standard_deviations_are_those_of_draws_and_of_seeds():
-    sums = np.array([[[1, 2], [0, 2]], [[2, 2], [1, 2]]], dtype=np.float64)
-    measured = over_seeds(numbers(sums, [0.1, 0.3]))
+    entries = [Entry(0, 1, 2, 0), Entry(1, 0, 2, 0), Entry(0, 2, 2, 1), Entry(1, 1, 2, 1)]
+    found = numbers(entries, 2, [0.1, 0.3])
+    measured = over_seeds(found)
     assert (measured.value, measured.n) == (0.5, 2)
     assert measured.std_draws == pytest.approx(0.2)
     assert measured.std_seeds == pytest.approx(np.std([0.25, 0.75], ddof=1))
-    assert over_seeds(numbers(sums[:1])).std_seeds is None
-    assert over_seeds(numbers(sums), has_interval=False).ci95 is None
+    assert over_seeds(found[:1]).std_seeds is None
+    assert over_seeds(found, has_interval=False).ci95 is None
 
 
 def test_a_seed_without_a_number_is_counted_and_left_out():
-    sums = random_sums(3, 20)
-    sums[1] = 0
-    measured, alone = (over_seeds(numbers(each)) for each in (sums, sums[[0, 2]]))
+    found = numbers([e for e in random_entries(3, 20) if e.cell != 1], 3)
+    measured, alone = over_seeds(found), over_seeds([found[0], found[2]])
     assert measured.undefined == 1
-    assert (measured.value, measured.ci95) == (alone.value, alone.ci95)
-    assert measured.flags == ()
-    assert over_seeds(numbers(sums[:2])).flags == (ONE_SEED,)
-    none = over_seeds(numbers(sums[[1]]), reason="nothing")
+    assert (measured.value, measured.ci95, measured.flags) == (alone.value, alone.ci95, ())
+    assert over_seeds(found[:2]).flags == (ONE_SEED,)
+    none = over_seeds(found[1:2], reason="nothing")
     assert less_over_seeds([(Measurement(None, 0), Measurement(None, 0))], "nothing") == none
     assert (none.value, none.ci95, none.undefined, none.reason) == (None, None, 1, "nothing")
 
 
-def test_where_all_clusters_and_seeds_agree_it_rests_on_the_clusters():
-    measured = over_seeds(numbers(np.ones((3, 10, 2))))
-    assert measured.ci95 == pytest.approx(tuple(binomtest(10, 10).proportion_ci(method="exact")))
+def test_what_seeds_disagree_on_is_not_above_another():
+    def pairs(gains):
+        """200 examples, of which each seed gains or loses so many."""
+        before = numbers([Entry(c, c % 2, 1, s) for s in range(3) for c in range(200)], 3)
+        after = [Entry(c, c % 2 if c >= 2 * abs(gain) else float(gain > 0), 1, s)
+                 for s, gain in enumerate(gains) for c in range(200)]  # fmt: skip
+        return list(zip(numbers(after, 3), before, strict=True))
+
+    assert is_above(pairs([20, 20, 20]))
+    assert not is_above(pairs([80, 20, -40]))
+    assert not is_above(pairs([-20, -20, -20]))
 
 
-def test_what_seeds_disagree_on_is_not_above_zero():
-    ones = np.ones((3, 200))
-    alike = np.stack([0.1 * ones, ones], axis=2)
-    apart = np.stack([np.array([[0.4], [0.1], [-0.2]]) * ones, ones], axis=2)
-    assert is_above_zero(alike)
-    assert not is_above_zero(apart)
-    assert not is_above_zero(alike * [-1, 1])
+# --- what they cover
 
 
-def test_a_number_is_above_another_as_what_it_wins_is_above_zero():
-    sums = random_sums(4, 60, 4)
-    sums[..., 3] = sums[..., 1]
-    sums[..., 2] = np.maximum(sums[..., 0] - 1, 0)
-    pairs = list(zip(numbers(sums[..., :2]), numbers(sums[..., 2:]), strict=True))
-    won = np.stack([sums[..., 0] - sums[..., 2], sums[..., 1]], axis=2)
-    assert is_above(pairs) == is_above_zero(won)
-    assert is_above([pair[::-1] for pair in pairs]) == is_above_zero(won * [-1, 1])
-    assert is_above(pairs) != is_above([pair[::-1] for pair in pairs])
-
-
-def covered(seeds, clusters, level, spread, repeats, interval):
-    """How often an interval holds the expectation over examples and seeds."""
+def covered(seeds, clusters, level, spread, repeats, is_crossed=True):
+    """How often the interval of a mean over seeds holds the expectation over examples and seeds."""
     rng, hits = np.random.default_rng(0), 0
     for _ in range(repeats):
         rates = np.clip(level + rng.normal(0, spread, size=(seeds, 1)), 0, 1)
         easy = np.clip(rng.uniform(-0.1, 0.1, size=(1, clusters)), -level, level)
         hit = (rng.random((seeds, clusters)) < rates + easy).astype(np.float64)
-        low, high = interval(np.stack([hit, np.ones_like(hit)], axis=2))
+        with recording():
+            found = [share(own, np.arange(clusters)) for own in hit]
+        pooled = share(hit.ravel(), np.tile(np.arange(clusters), seeds))
+        low, high = over_seeds(found).ci95 if is_crossed else pooled.ci95
         hits += low <= level <= high
     return hits / repeats
 
 
-def over_examples_alone(sums):
-    """The interval over clusters, as if no other demonstrations could have been drawn."""
-    return crossed(sums.sum(axis=0, keepdims=True))
-
-
-@pytest.mark.parametrize("seeds", [2, 3, 5])
+@pytest.mark.parametrize("seeds", first_tier(1, [3, 2, 5]))
 def test_the_crossed_interval_covers_where_that_over_examples_does_not(seeds):
     """At 500 examples, with seeds that differ by 10 points, and with seeds and shares that hardly do."""
+    assert covered(seeds, 500, 0.5, 0.1, 200) >= 0.93
+    assert covered(seeds, 500, 0.5, 0.1, 200, is_crossed=False) <= 0.7
+    assert covered(seeds, 50, 0.02, 0.0, 200) >= 0.94
 
-    assert covered(seeds, 500, 0.5, 0.1, 200, crossed) >= 0.93
-    assert covered(seeds, 500, 0.5, 0.1, 200, over_examples_alone) <= 0.7
-    assert covered(seeds, 500, 0.5, 0.0, 200, crossed) >= 0.94
-    assert covered(seeds, 50, 0.02, 0.0, 200, crossed) >= 0.94
+
+def swaps_of_seeds(rng, decided_by, value, seeds, spread, examples=100, draws=5):
+    """Which swaps change a prediction with each seed of demonstrations, bool [seeds, swaps]; examples and lenders."""
+    base = np.repeat(np.arange(examples), draws)
+    lender = (base + rng.integers(1, examples, len(base))) % examples
+    of_example, of_text = rng.standard_normal((2, examples))
+    latent = {
+        "example": of_example[base],
+        "lent text": of_text[lender],
+        "both": (of_example[base] + of_text[lender]) / np.sqrt(2),
+        "a trait of both": (of_example[base] + of_example[lender]) / np.sqrt(2),
+    }[decided_by]
+    return latent < ndtri(value) + spread * rng.standard_normal((seeds, 1)), base, lender
+
+
+def covered_swaps(decided_by, value, seeds, spread, tries=200, with_lenders=True, is_difference=False):
+    """How often the interval of attentiveness over seeds, or of a difference, holds the expectation over all."""
+    held = 0
+    for k in range(tries):
+        rng = np.random.default_rng([k, seeds])
+        hit, base, lender = swaps_of_seeds(rng, decided_by, value, seeds, spread)
+        lenders = lender if with_lenders else None
+        with recording():
+            found = [share(own, base, lenders=lenders, n=100) for own in hit]
+            if is_difference:
+                # another model changes where an independent trait of the same kind says so
+                other, *_ = swaps_of_seeds(np.random.default_rng([k, seeds]), decided_by, value, seeds, spread)
+                flipped = np.where(rng.standard_normal(100)[lender] < 0, ~other, other)
+                others = [share(own, base, lenders=lenders, n=100) for own in flipped]
+        truth = ndtr(ndtri(value) / np.hypot(1, spread))
+        if is_difference:
+            bounds, truth = less_over_seeds(list(zip(found, others, strict=True)), "none").ci95, truth - 0.5
+        else:
+            bounds = over_seeds(found).ci95
+        held += bounds[0] <= truth <= bounds[1]
+    return held / tries
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_difference", [False, True])
+@pytest.mark.parametrize("decided_by", ["example", "lent text", "both", "a trait of both"])
+def test_intervals_over_seeds_cover_examples_lenders_and_seeds(decided_by, is_difference):
+    for seeds, value, spread in ((2, 0.5, 0.2), (3, 0.1, 0.0), (5, 0.5, 0.0)):
+        found = covered_swaps(decided_by, value, seeds, spread, is_difference=is_difference)
+        assert found >= 0.92, (seeds, value, spread)  # two standard errors below 95 %
+
+
+@pytest.mark.slow
+def test_intervals_over_examples_alone_do_not_cover_where_the_lent_text_decides():
+    assert covered_swaps("lent text", 0.5, 3, 0.0, with_lenders=False) < 0.75
+    assert covered_swaps("lent text", 0.5, 3, 0.0, with_lenders=False, is_difference=True) < 0.85

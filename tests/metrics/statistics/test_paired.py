@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.metrics.attentiveness import attentiveness
+from heedful.metrics.number import measured
 from heedful.metrics.statistics.paired import Share, change, recording
 from heedful.metrics.statistics.shares import share
 from heedful.records import Context, MetricName
@@ -18,7 +19,7 @@ from tiers import costly
 
 LABELS = ("yes", "no", "none")
 NAME = MetricName("attentiveness", "d", "premise")
-CONTEXT = Context("d", labels=LABELS, default_label="none")
+CONTEXT = Context("d", labels=LABELS, default_label="none", own={"swap": ["premise"]})
 answer = st.sampled_from(LABELS)
 runs = st.lists(st.tuples(st.integers(0, 3), *[st.tuples(answer, answer, answer)] * 2), min_size=2, max_size=15)
 
@@ -39,7 +40,8 @@ def test_a_difference_of_attentiveness_is_that_of_loops(examples, grouped):
     """Examples that only one of the runs predicts as another label than the default one count in that alone."""
     with recording():
         first, second = (
-            attentiveness(rows_of_run(examples, run, grouped), "premise", CONTEXT, flags=())[NAME] for run in (0, 1)
+            measured(attentiveness(rows_of_run(examples, run, grouped), "premise", CONTEXT, flags=()))[NAME]
+            for run in (0, 1)
         )
     found = change(first, second)
     entries = [

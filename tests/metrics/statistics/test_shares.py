@@ -26,7 +26,7 @@ def test_a_share_is_the_mean_over_clusters(drawn):
 def test_of_how_many_each_counts_may_be_said(drawn):
     entries = [Entry(name, min(hits, of), of) for name, hits, of in drawn]
     names, hits, of, *_ = zip(*entries, strict=True)
-    m = share(hits, names, reason="nothing to divide by", of=of, n=3)
+    m = share(hits, names, reason="nothing to divide by", counts=of, n=3)
     if not sum(of):
         assert (m.value, m.ci95, m.reason, m.n) == (None, None, "nothing to divide by", 3)
         return
@@ -60,17 +60,6 @@ def test_a_difference_over_the_same_entries_counts_what_changes(drawn):
     assert m.value == pytest.approx((sum(one) - sum(other)) / len(drawn), abs=1e-12)
     changes = [Entry(name, float(a) - float(b)) for name, a, b in drawn]
     assert m.ci95 == pytest.approx(change_interval(changes), abs=1e-9)
-
-
-def test_a_difference_over_other_entries_is_of_two_shares():
-    """The first share is of the first half: its 40 % less 50 % of all."""
-    hits = np.array([1, 0, 1, 0, 0, 1, 1, 0, 1, 0] * 10, dtype=float)
-    half = np.arange(100) % 10 < 5
-    m = difference(hits * half, hits, of=half, other_of=np.ones(100))
-    assert m.value == pytest.approx(0.4 - 0.5)
-    assert m.ci95[0] < -0.1 < m.ci95[1]
-    undefined = difference(hits * 0, hits, of=half * 0, other_of=np.ones(100), reason="nothing in the first", n=5)
-    assert (undefined.value, undefined.reason, undefined.n) == (None, "nothing in the first", 5)
 
 
 def test_a_mean_without_bounds_has_the_interval_of_student():

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from heedful.metrics.number import measured
 from heedful.metrics.tables.challenge import challenge, challenge_pairs
 from heedful.metrics.tables.counterfactual_tables import METRIC, eight_cells, rows_of_set, set_changes, set_data
 from heedful.records import Context, MetricName, RunError
 
-from challenge_rows import INTERVENTIONS, LABELS, C, Case, E, N, by_hand, cases, rows_from
-from clustered_shares import Entry, share_interval
+from challenge_rows import INTERVENTIONS, LABELS, Case, E, N, by_hand, cases, rows_from
 from refusals import refused
 from tiers import costly
 
@@ -24,7 +24,7 @@ OF = MetricName("challenge", "d")
 def cells(rows_of, full: dict[str, Case], partial: dict[str, Case], kind: str = "flipped"):
     right_alone = {uid: case.y == case.gold for uid, case in partial.items()}
     found = eight_cells(rows_from(rows_of, full), right_alone, OF, INTERVENTIONS, kind)
-    return {name.statistic.removeprefix(f"{kind}/cells/"): m for name, m in found.items()}
+    return {name.statistic.removeprefix(f"{kind}/cells/"): m for name, m in measured(found).items()}
 
 
 @costly
@@ -45,25 +45,9 @@ def test_the_cells_equal_the_reference_and_add_up(rows_of, of_uid, data):
         m = found["_".join(cell)]
         assert (m.n, m.value) == (len(pairs), pytest.approx(count / len(pairs), abs=1e-12) if pairs else None)
     if pairs:
-        accuracy = challenge(rows_from(rows_of, of_uid), OF, INTERVENTIONS)[OF._replace(statistic=kind)].value
+        accuracy = measured(challenge(rows_from(rows_of, of_uid), OF, INTERVENTIONS))[OF._replace(statistic=kind)].value
         assert sum(m.value for m in found.values()) == pytest.approx(1)
         assert sum(m.value for name, m in found.items() if name.split("_")[1] == "right") == pytest.approx(accuracy)
-
-
-def test_the_cells_of_a_case_done_by_hand(rows_of):
-    full = by_hand()
-    partial = {uid: replace(case, y={"a": C, "b": C, "c": C}.get(uid, N)) for uid, case in full.items()}
-    found = cells(rows_of, full, partial)
-    assert {name for name, m in found.items() if m.value} == {
-        "right_wrong_wrong",
-        "right_right_right",
-        "wrong_wrong_right",
-    }
-    assert found["right_wrong_wrong"].value == pytest.approx(1 / 3)  # a: what the paper puts down to knowledge
-    of_tables = [Entry("T1", 1), Entry("T2", 0), Entry("T2", 0)]
-    assert found["right_wrong_wrong"].ci95 == pytest.approx(share_interval(of_tables))
-    of_tables = [Entry("T1", 0), Entry("T2", 1), Entry("T2", 0)]
-    assert found["right_right_right"].ci95 == pytest.approx(share_interval(of_tables))
 
 
 def test_both_models_need_the_same_originals(rows_of):
@@ -93,41 +77,10 @@ def test_each_set_is_measured_on_its_own_examples(rows_of):
     for name in ("flips-2", "flips"):
         of, mine = MetricName("challenge", f"counterfactuals-{name}"), rows_of_set(rows, name)
         assert set(mine["uid"].to_pylist()) == {f"counterfactuals-{name}/{uid}" for uid in by_hand()}
-        found |= challenge(mine, of, set_changes(name), 7)
+        found |= measured(challenge(mine, of, set_changes(name), 7))
     context = Context("d", seed=7, own={"sets": ["flips-2", "flips"], "hypothesis_only": None})
     assert METRIC.score(rows, context) == found
     preserved = {
         name: found[MetricName("challenge", set_data(name), statistic="preserved")].n for name in context.own["sets"]
     }
     assert preserved == {"flips": 4, "flips-2": 1}
-
-
-def test_shown_are_the_sets_in_the_order_of_their_names_with_their_cells_below(rows_of):
-    rows = of_sets(rows_of)
-    alone = {uid: uid.endswith("a") for uid in rows["uid"].to_pylist()}
-    context = Context("d", own={"sets": ["flips-2", "flips"], "hypothesis_only": alone})
-    numbers = METRIC.score(rows, context)
-    lines = METRIC.show(numbers, context, {}).lines
-    cells = [f"{a}, {b}; alone: {c}" for a, b, c in product(("right", "wrong"), repeat=3)]
-    expected = [(f"counterfactuals-{name}: {way}", 0) for name in ("flips", "flips-2") for way in ("original", *KINDS)]
-    assert [(line.label, line.level) for line in lines if not line.level] == expected
-    assert [line.label for line in lines[3:6]] == ["from entailment", "from contradiction", "mean of both ways"]
-    assert [line.label for line in lines[6:14]] == cells
-    assert (lines[7].metric, lines[7].level) == ("challenge/counterfactuals-flips/flipped/cells/right_right_wrong", 1)
-    assert len(lines) == 28
-    assert {line.label for line in lines if line.beside} == {label for label, _ in expected}
-    assert {line.metric for line in lines} < {str(name) for name in numbers}
-    right = {line.label: numbers[name] for name in numbers for line in lines[6:14] if str(name) == line.metric}
-    assert right["right, wrong; alone: right"].value == pytest.approx(1 / 3)  # a
-
-
-def test_without_a_hypothesis_only_model_there_are_no_cells(rows_of):
-    context = Context("d", own={"sets": ["flips"], "hypothesis_only": None})
-    numbers = METRIC.score(of_sets(rows_of), context)
-    assert len(METRIC.show(numbers, context, {}).lines) == 6
-    (chart,) = METRIC.charts(context)
-    assert {curve: str(name) for curve, name in chart.curves.items()} == {
-        "flipped: flips": "challenge/counterfactuals-flips/flipped"
-    }
-    assert (chart.title, chart.figure) == ("flipped", "table_rows")
-    assert set(chart.curves.values()) < numbers.keys()

@@ -1,18 +1,15 @@
 """Evidence against a reference in plain loops over sets of keys."""
 
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heedful.interventions.tables.allowed_transitions import LABELS
-from heedful.metrics.tables.challenge import challenge
-from heedful.metrics.tables.evidence import METRIC, evidence, evidence_counts
-from heedful.metrics.tables.transitions import invalid_transitions
-from heedful.records import Context, DataError, MetricName
+from heedful.metrics.number import measured
+from heedful.metrics.tables.evidence import evidence, evidence_counts
+from heedful.records import DataError
 
 from challenge_rows import sliced
-from clustered_shares import Entry, share_interval
 from refusals import refused
 
 KEYS = ("Born", "Died", "Genre", "Length")
@@ -81,7 +78,7 @@ def table_of(rows_of, cases: dict, others: list | tuple = (), **settings):
 def compute(rows_of, cases: dict, others: list | tuple = (), **settings):
     relevant = {uid: one[4] for uid, one in cases.items()}
     found = evidence(table_of(rows_of, cases, others, **settings), "d", "table", relevant)
-    return {str(name): m for name, m in found.items()}
+    return {str(name): m for name, m in measured(found).items()}
 
 
 @given(cases_of)
@@ -97,19 +94,6 @@ def test_equals_the_reference(rows_of, cases):
             assert 0 <= m.ci95[0] <= m.value + 1e-12
             assert m.value <= m.ci95[1] + 1e-12 <= 1 + 2e-12
             assert m.n > 0
-
-
-@given(cases_of)
-def test_the_shares_add_up_as_in_the_paper(rows_of, cases):
-    found = {name.removeprefix(NAME): m.value for name, m in compute(rows_of, cases).items()}
-    if found["all"] is None:
-        return
-    assert found["all"] + found["partial"] + found["none"] == pytest.approx(1)
-    assert sum(found[f"correct/{k}"] for k in ("all", "partial", "none")) == pytest.approx(found["correct"])
-    if found["correct"]:
-        assert sum(found[f"among_correct/{k}"] for k in ("all", "partial", "none")) == pytest.approx(1)
-    if found["none"]:
-        assert found["ignored_of_none"] * found["none"] == pytest.approx(found["ignored"])
 
 
 @given(cases_of)
@@ -136,12 +120,6 @@ def test_rows_of_other_parts_and_interventions_do_not_count(rows_of, cases):
     assert compute(rows_of, cases, others) == compute(rows_of, cases)
 
 
-@settings(max_examples=20)
-@given(cases_of)
-def test_predictions_without_probabilities_are_enough(rows_of, cases):
-    assert compute(rows_of, cases, p=None, p2=None) == compute(rows_of, cases)
-
-
 def by_hand() -> dict:
     """Gold E everywhere: uses both rows and one more; one of two; another; none, rightly E; none, wrongly C."""
     stay = dict.fromkeys(KEYS, E)
@@ -155,81 +133,10 @@ def by_hand() -> dict:
     }
 
 
-def test_a_case_done_by_hand(rows_of):
-    found = {name.removeprefix(NAME): m for name, m in compute(rows_of, by_hand()).items()}
-    assert found["precision"].value == pytest.approx(3 / 5)  # a: 2 of 3, b: 1 of 1, c: 0 of 1
-    assert found["recall"].value == pytest.approx(3 / 9)
-    assert found["macro_precision"].value == pytest.approx((2 / 3 + 1 + 0) / 3)
-    assert found["macro_precision_or_zero"].value == pytest.approx((2 / 3 + 1) / 5)
-    assert found["macro_recall"].value == pytest.approx((1 + 1 / 2) / 5)
-    assert [found[k].value for k in ("all", "partial", "none", "exact", "ignored")] == [0.2, 0.2, 0.6, 0, 0.4]
-    assert found["ignored_of_none"].value == pytest.approx(2 / 3)
-    assert [found[f"correct{k}"].value for k in ("", "/all", "/partial", "/none", "/ignored")] == [
-        0.8,
-        0.2,
-        0.2,
-        0.4,
-        0.2,
-    ]
-    assert [found[f"among_correct/{k}"].value for k in ("all", "partial", "none")] == [0.25, 0.25, 0.5]
-    assert [found[k].n for k in ("precision", "recall", "macro_precision", "all", "ignored_of_none")] == [3, 5, 3, 5, 3]
-    assert found["among_correct/all"].n == 4
-
-
-def test_tables_are_clusters(rows_of):
-    """T1 has both shares 1/2, T2 and T3 have 0; of 4 rows used, 3 of T1 and 1 of T2, 3 of T1 are relevant."""
-    cases = by_hand()
-    found = compute(rows_of, cases)
-    whole = [Entry(table, marked <= _used(y, deletions)) for table, _, y, deletions, marked in cases.values()]
-    assert found[NAME + "all"].ci95 == pytest.approx(share_interval(whole))
-    used = [(t, _used(y, deletions), marked) for t, _, y, deletions, marked in cases.values()]
-    hits = [Entry(t, len(rows & marked), len(rows)) for t, rows, marked in used]
-    assert found[NAME + "precision"].ci95 == pytest.approx(share_interval(hits))
-    assert found[NAME + "all"].flags == found[NAME + "precision"].flags == ()
-
-
-def _used(y: str, deletions: dict[str, str]) -> set[str]:
-    return {key for key, y2 in deletions.items() if y2 != y}
-
-
-def test_one_table_tells_next_to_nothing(rows_of):
-    cases = {uid: ("T1", *rest) for uid, (_, *rest) in by_hand().items()}
-    m = compute(rows_of, cases)[NAME + "recall"]
-    assert m.ci95[0] < m.value < m.ci95[1]
-    assert m.ci95[1] - m.ci95[0] > 0.9
-
-
-def test_a_model_that_reads_no_table_has_no_precision_and_uses_no_evidence(rows_of):
-    cases = {uid: (t, gold, y, dict.fromkeys(KEYS, y), marked) for uid, (t, gold, y, _, marked) in by_hand().items()}
-    found = {name.removeprefix(NAME): m for name, m in compute(rows_of, cases).items()}
-    for name in ("precision", "macro_precision"):
-        assert (found[name].value, found[name].reason) == (None, "no deletion of a row flips a prediction")
-    shares = ("macro_precision_or_zero", "recall", "none", "ignored", "ignored_of_none")
-    assert [found[k].value for k in shares] == [0, 0, 1, 1, 1]
-
-
-def test_a_model_that_reads_just_the_evidence_has_all_of_it(rows_of):
-    cases = {
-        uid: (t, gold, gold, {key: N if key in marked else gold for key in KEYS}, marked)
-        for uid, (t, gold, _, _, marked) in by_hand().items()
-    }
-    found = {name.removeprefix(NAME): m for name, m in compute(rows_of, cases).items()}
-    for name in ("precision", "recall", "macro_precision", "macro_recall", "all", "exact", "correct/all"):
-        assert found[name].value == 1
-    assert found["ignored_of_none"].reason == "every pair uses a relevant row"
-
-
 def test_without_any_pair_every_number_is_undefined(rows_of):
     for m in compute(rows_of, {}).values():
         assert (m.value, m.n) == (None, 0)
         assert m.reason == "no pair that was predicted and changed has rows marked as relevant"
-
-
-def test_a_pair_none_of_whose_rows_were_deleted_is_left_out(rows_of):
-    cases = by_hand() | {"f": ("T1", E, E, {}, frozenset({"Born"}))}
-    relevant = {uid: one[4] for uid, one in cases.items()}
-    assert evidence_counts(table_of(rows_of, cases), "table", relevant)["without_deletions"] == 1
-    assert compute(rows_of, cases) == compute(rows_of, by_hand())
 
 
 def test_a_relevant_row_that_was_not_deleted_is_refused(rows_of):
@@ -244,58 +151,7 @@ def test_base_rows_may_name_the_table_by_a_slice(rows_of):
     rows = table_of(rows_of, cases, clusters=[])
     rows = sliced(rows, {uid: [f"table={one[0]}"] for uid, one in cases.items()})
     found = evidence(rows, "d", "table", {uid: one[4] for uid, one in cases.items()})
-    assert {str(name): m for name, m in found.items()} == clustered
+    assert {str(name): m for name, m in measured(found).items()} == clustered
 
 
 # --- with what becomes of predictions, and of values that come from another table
-
-
-def scored(rows_of):
-    """Rows with deletions of known relevance and swapped values, their context, and the numbers."""
-    cases = by_hand()
-    others = [
-        {"uid": uid, "intervention": "values", "y2": C, "clusters": [uid, f"table {one[0]}"]}
-        for uid, one in cases.items()
-    ]
-    rows = table_of(rows_of, cases, others)
-    allowed = [
-        f"delete/{'relevant' if key in cases[uid][4] else 'irrelevant'}" if name == "delete" else ""
-        for uid, name, key in zip(*(rows[c].to_pylist() for c in ("uid", "intervention", "variant")), strict=True)
-    ]
-    at = rows.schema.get_field_index("allowed")
-    rows = rows.set_column(at, rows.schema.field(at), pa.array(allowed))
-    relevant = {uid: sorted(one[4]) for uid, one in cases.items()}
-    context = Context("whatever", seed=2, own={"of": "d", "table": "table", "relevant": relevant})
-    return rows, context, METRIC.score(rows, context)
-
-
-def test_beside_evidence_stand_transitions_by_relevance_and_swapped_values(rows_of):
-    rows, context, found = scored(rows_of)
-    marked = {uid: one[4] for uid, one in by_hand().items()}
-    expected = evidence(rows, "d", "table", marked)
-    moved = invalid_transitions(rows, "d-evidence", ["delete"])
-    swapped = challenge(rows, MetricName("challenge", "d", "values"), ["values"], 2)
-    assert found == expected | {name: m for name, m in (moved | swapped).items() if name in found}
-    left_out = {str(name) for name in (moved | swapped).keys() - found.keys()}
-    assert all(text.startswith(("transitions/d-evidence/delete/", "challenge/d/values/flipped")) for text in left_out)
-    assert "delete" not in {name.part for name in found}  # the relevance of every row is known
-    assert {"transitions/d-evidence/delete_relevant/invalid", "challenge/d/values/preserved"} < set(map(str, found))
-    assert found[MetricName("challenge", "d", "values", "original")].value == pytest.approx(4 / 5)
-
-
-def test_shown_are_the_paper_s_shares(rows_of):
-    _, context, numbers = scored(rows_of)
-    lines = METRIC.show(numbers, context, {}).lines
-    titles = ["precision", "recall", "all", "partial", "none", "ignored", "correct"]
-    below = [f"correct, {share}" for share in ("all", "partial", "none")]
-    assert [line.label for line in lines[:10]] == [f"evidence: {title}" for title in titles + below]
-    others = [line.label for line in lines[10:] if not line.level]
-    kinds = ["invalid: delete, relevant", "invalid: delete, irrelevant"]
-    assert others == [*kinds, "values: original", "values: preserved"]
-    assert [line.label for line in lines if line.beside] == [*(f"evidence: {title}" for title in titles), *others]
-    assert {line.metric for line in lines} < {str(name) for name in numbers}
-    (chart,) = METRIC.charts(context)
-    assert (list(chart.curves), chart.title, chart.figure) == (
-        ["evidence: precision", "evidence: recall"], "evidence", "table_rows",
-    )  # fmt: skip
-    assert set(chart.curves.values()) < numbers.keys()

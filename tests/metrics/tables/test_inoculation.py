@@ -1,9 +1,7 @@
 """Inoculation: accuracies against plain loops, and the rule for the outcome against cases with known ends."""
 
 from dataclasses import replace
-from functools import cache
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,10 +10,9 @@ from heedful.metrics.tables.challenge import challenge_pairs
 from heedful.metrics.tables.inoculation import inoculation, inoculation_outcome
 from heedful.records import Measurement, MetricName, RunError
 
-from challenge_rows import INTERVENTIONS, LABELS, C, Case, E, N, cases, rows_from
+from challenge_rows import INTERVENTIONS, LABELS, C, Case, E, cases, rows_from
 from clustered_shares import Entry, change_interval
 from refusals import refused
-from tiers import first_tier
 
 
 def compute(rows_of, before: dict[str, Case], after: dict[str, Case], kind: str = "flipped", **settings):
@@ -83,33 +80,6 @@ def in_time(part: str, way: str, before: float | None, after: float | None, n: i
     return {f"{part}/before{way}": (before, n), f"{part}/after{way}": (after, n), f"{part}/change{way}": (change, n)}
 
 
-def test_the_gap_is_to_the_originals_of_the_challenge_and_to_no_others(rows_of):
-    """Of 4 originals 2 are right, and both of the 2 that have a challenge example, of which 1 is."""
-    flip, wrong = {("values", "v"): (C, C)}, {("values", "v"): (C, E)}
-    test = {"a": Case("T1", E, C, {}), "b": Case("T1", C, E, {}), "c": Case("T2", E, E, flip)}
-    test["d"] = Case("T3", E, E, wrong)
-    found = compute(rows_of, test, test)
-    expected = {"original/before": (0.5, 4), "paired/before": (1, 2), "challenge/before": (0.5, 2)}
-    expected |= {"gap/before": (0.5, 2), "gap/change": (0, 2)}
-    assert {name: (found[name].value, found[name].n) for name in expected} == expected
-
-
-def test_a_gap_is_surer_than_the_accuracies_it_is_between(rows_of):
-    """Of five examples of a table, originals and challenge examples: 5 and 3 are right, or 2 and 0 where it is hard."""
-    test = {}
-    for i in range(300):
-        right, solved = ((5, 3), (2, 0))[i // 5 % 2]
-        changes = {("values", "v"): (C, C if i % 5 < solved else E)}
-        test[f"u{i}"] = Case(f"T{i // 5}", E, E if i % 5 < right else C, changes)
-    found = compute(rows_of, test, test)
-    assert found["gap/before"].value == pytest.approx(0.4)
-    assert width(found["gap/before"]) < 0.4 * width(found["paired/before"])
-
-
-def width(m: Measurement) -> float:
-    return m.ci95[1] - m.ci95[0]
-
-
 def test_the_original_test_and_the_challenge_may_come_from_different_rows(rows_of):
     flip = {("values", "v"): (C, E)}
     tests = {"a": Case("T1", E, E, {}), "b": Case("T2", E, C, {})}
@@ -126,15 +96,6 @@ def test_the_original_test_and_the_challenge_may_come_from_different_rows(rows_o
     assert found["inoculation/d/gap/change"].ci95 == pytest.approx((2 * half[0], 2 * half[1]))
 
 
-def test_a_change_is_surer_than_the_accuracies_it_is_between(rows_of):
-    """Hard tables stay hard: accuracies vary between tables, the change does not."""
-    before = {f"u{i}": Case(f"T{i // 5}", E, E if i // 5 % 2 else C, {}) for i in range(300)}
-    after = {uid: replace(case, y=E if i % 5 == 0 else case.y) for i, (uid, case) in enumerate(before.items())}
-    found = compute(rows_of, before, after)
-    assert found["original/change"].value == pytest.approx(0.1)
-    assert width(found["original/change"]) < 0.3 * width(found["original/before"])
-
-
 def test_other_examples_before_and_after_are_refused(rows_of):
     flip = {("values", "v"): (C, E)}
     before = {"a": Case("T1", E, E, flip), "b": Case("T1", E, E, flip)}
@@ -145,106 +106,7 @@ def test_other_examples_before_and_after_are_refused(rows_of):
             compute(rows_of, before, before | {"a": replace(before["a"], changes=changes)})
 
 
-def test_predictions_without_probabilities_are_enough(rows_of):
-    of_uid = {"a": Case("T1", E, E, {("values", "v"): (C, E)}), "b": Case("T2", N, E, {})}
-    assert compute(rows_of, of_uid, of_uid, p=None, p2=None) == compute(rows_of, of_uid, of_uid)
-
-
 # --- the outcome
-
-
-@cache
-def run(original: float, challenge: float, tables: int = 600, each: int = 1, seed: int = 0) -> dict[str, Case]:
-    """Examples whose originals are right with one chance, and whose changed ones with another; a chance is kept."""
-    found = {}
-    for i, (a, b) in enumerate(np.random.default_rng(seed).random((tables * each, 2))):
-        y2 = E if b < challenge else C
-        found[f"u{i}"] = Case(f"T{i // each}", E, E if a < original else C, {("values", "v"): (E, y2)})
-    return found
-
-
-@pytest.mark.parametrize(
-    ("after", "number"),
-    first_tier(
-        6,
-        [
-            ((0.8, 0.75), 1),
-            ((0.79, 0.6), 1),  # the gap need not close altogether
-            ((0.9, 0.7), 1),  # both improve, the challenge more
-            ((0.8, 0.4), 2),
-            ((0.795, 0.405), 2),
-            ((0.9, 0.4), 2),
-            ((0.8, 0.2), 2),  # worse than before is no gain
-            ((0.7, 0.6), 3),
-            ((0.7, 0.4), 3),  # the challenge has no say
-            ((0.78, 0.6), None),  # about the margin
-            ((0.8, 0.42), None),
-            ((0.95, 0.5), None),  # both improve, the original more
-        ],
-    ),
-)
-def test_the_outcome_is_read_off_the_intervals(rows_of, after, number):
-    found = outcome_of(compute(rows_of, run(0.8, 0.4), run(*after), "preserved"))
-    assert found.number == number
-    assert str(found).startswith(f"{'undecided' if number is None else number} (the original test changes by ")
-
-
-def test_few_examples_leave_it_undecided_and_so_does_a_challenge_without_a_gap(rows_of):
-    few = compute(rows_of, run(0.8, 0.4, 10, 3), run(0.8, 0.6, 10, 3, seed=1), "preserved")
-    assert outcome_of(few).number is None
-    level = compute(rows_of, run(0.8, 0.8), run(0.8, 0.9), "preserved")
-    outcome = outcome_of(level)
-    assert outcome.number is None
-    assert "there may have been no gap to close" in outcome.reason
-
-
-def test_no_gap_is_seen_where_other_originals_are_easier(rows_of):
-    """80 % of the originals without a challenge example are right, and 60 % of the others, as of the challenge."""
-
-    def model(share: float) -> dict[str, Case]:
-        of_uid = {}
-        for i in range(600):
-            challenged = i % 2 == 0
-            hit = i // 2 % 20 / 20
-            flip = {("values", "v"): (C, C if hit < share else E)} if challenged else {}
-            of_uid[f"u{i}"] = Case(f"T{i // 12}", E, E if hit < (share if challenged else 0.8) else C, flip)
-        return of_uid
-
-    found = compute(rows_of, model(0.6), model(0.65))
-    assert found["original/before"].value == pytest.approx(0.7)
-    assert found["paired/before"].value == found["challenge/before"].value == pytest.approx(0.6)
-    assert found["challenge/change"].value == pytest.approx(0.05)
-    assert found["gap/before"].value == pytest.approx(0) == found["gap/change"].value
-    outcome = outcome_of(found)
-    assert outcome.number is None
-    assert "there may have been no gap to close" in outcome.reason
-
-
-def test_whoever_learns_to_answer_one_label_gains_nothing_in_the_mean_of_both_ways(rows_of):
-    """Three of four flips end in contradiction, which the model says of all of them afterwards."""
-
-    def model(answer: str | None) -> dict[str, Case]:
-        of_uid = {}
-        for i in range(80):
-            gold, other = (C, E) if i % 4 == 0 else (E, C)
-            y2 = answer or (other if i % 8 < 4 else gold)
-            of_uid[f"u{i}"] = Case(f"T{i // 2}", gold, gold, {("values", "v"): (other, y2)})
-        return of_uid
-
-    found = compute(rows_of, model(None), model(C))
-    named = {name: found[f"challenge/{name}"].value for name in ("change", "change/both_ways", "after/both_ways")}
-    assert named == pytest.approx({"change": 0.25, "change/both_ways": 0, "after/both_ways": 0.5})
-    assert found["gap/change/both_ways"].value == pytest.approx(0)
-
-
-def test_one_table_decides_nothing_and_without_any_pair_the_reason_is_given(rows_of):
-    one = compute(rows_of, run(0.8, 0.4, 1, 50), run(0.5, 0.4, 1, 50), "preserved")
-    outcome = outcome_of(one)
-    assert outcome.number is None
-    assert "which may or may not be a loss of more than 2 points" in outcome.reason
-    assert str(outcome_of(compute(rows_of, {}, {}))) == "undecided (no example was predicted)"
-    plain = {uid: replace(case, changes={}) for uid, case in run(0.8, 0.4).items()}
-    assert outcome_of(compute(rows_of, plain, plain)).reason == "no example was changed with its label flipped"
 
 
 def test_a_number_without_an_interval_decides_nothing():
@@ -271,13 +133,3 @@ def test_the_rule_written_out(original, challenge, closing, gap, margin):
     assert sum(holds.values()) <= 1
     expected = next((number for number, here in holds.items() if here), None)
     assert outcome_of(intervals(original, challenge, closing, gap), margin).number == expected
-
-
-def test_the_paper_s_own_numbers_are_outcome_3():
-    """Tables 9 and 10, 100 examples: alpha1 from 74.88 to 67.44, label-flipped from 51.48 to 57.91."""
-    changes = intervals((-0.0944, -0.0544), (0.0443, 0.0843), (-0.18, -0.10))
-    outcome = outcome_of(changes)
-    assert str(outcome) == (
-        "3 (the original test changes by -7.4 points (-9.4 to -5.4), a loss of more than 2 points; "
-        "the challenge test by +6.4 points (+4.4 to +8.4))"
-    )

@@ -1,18 +1,15 @@
 """Transitions against a reference in plain loops, and so their intervals, over tables."""
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.interventions.tables.allowed_transitions import LABELS
-from heedful.metrics.tables.transitions import METRIC, Changes, invalid_transitions
-from heedful.records import Context, DataError, Line, Measurement, RunError
+from heedful.metrics.number import measured
+from heedful.metrics.tables.transitions import Changes, invalid_transitions
+from heedful.records import DataError, Measurement, RunError
 
 from clustered_shares import Entry, share_interval
-from python_rows import sort_rows
 from refusals import refused
 from tiers import costly
 
@@ -30,7 +27,7 @@ FORBIDDEN = {
 
 def compute(*args, **settings) -> dict[str, Measurement]:
     """The numbers by the texts of their names."""
-    return {str(name): m for name, m in invalid_transitions(*args, **settings).items()}
+    return {str(name): m for name, m in measured(invalid_transitions(*args, **settings)).items()}
 
 
 def letters(before, after):
@@ -131,19 +128,6 @@ def test_the_matrix_counts(rows_of, experiment):
     assert changes.hypotheses == len({uid for uid, *_ in rows})
 
 
-def test_a_case_done_by_hand(rows_of):
-    E, N, C = LABELS
-    rows = [("a", "A", E, C, "1"), ("a", "A", E, E, "2"), ("b", "A", E, N, "1"), ("b", "A", E, E, "2"),
-            ("c", "B", N, N, "1"), ("d", "B", C, E, "1")]  # fmt: skip
-    rows = [(*row, "unknown") for row in rows]
-    found = compute(table_of(rows_of, "delete", rows), "d", ["delete", "insert"])
-    name = "transitions/d/delete/invalid"
-    assert [found[f"{name}/from_{label}"].value for label in LABELS] == [0.25, 0, 1]
-    assert found[name].value == pytest.approx(1.25 / 3)
-    assert (found[name].n, found[f"{name}/from_{E}"].n) == (6, 4)
-    assert found["transitions/d/insert/invalid"].reason == "no table could be edited this way"
-
-
 @st.composite
 def of_splits(draw):
     """(operation, splits, rows) of an experiment; the uids begin with their split, and splits share tables."""
@@ -176,22 +160,6 @@ def test_over_several_splits_each_number_is_the_mean_of_what_it_is_in_each(rows_
         assert {name: found[f"{name}/split={split}"] for name in alone} == alone
 
 
-def test_splits_count_alike_however_many_rows_they_have(rows_of):
-    rng, rows = np.random.default_rng(1), []
-    for t in range(15):  # the tables 0 to 4 stand in both splits
-        for split in [s for s, here in (("a", t < 10), ("b", t < 5 or t >= 10)) if here]:
-            wrong = 0.9 if t % 2 else 0.1
-            for k in range(2 if split == "a" else 20):
-                y = LABELS[k % 3] if k > 2 else LABELS[(t + k) % 3]
-                bad = {"entailment": "contradiction", "neutral": "entailment", "contradiction": "entailment"}[y]
-                rows.append((f"{split}.{t}.{k}", str(t), y, bad if rng.random() < wrong else y, "", "unknown"))
-    table = table_of(rows_of, "delete", rows)
-    both = compute(table, "d", ["delete"], splits=["a", "b"])["transitions/d/delete/invalid"]
-    pooled = compute(table, "d", ["delete"])["transitions/d/delete/invalid"]
-    assert abs(both.value - pooled.value) > 0.01
-    assert both.n == pooled.n
-
-
 def test_rows_of_an_unknown_split_are_refused(rows_of):
     rows = table_of(rows_of, "delete", [("a.u", "A", "neutral", "neutral", "", "unknown")])
     with refused(RunError, "'a'", "b, c"):
@@ -205,47 +173,3 @@ def test_a_prediction_of_another_label_is_named(rows_of):
 
 
 # --- what is shown
-
-
-def shown(rows, operations, splits=()) -> list[Line]:
-    context = Context("d", splits=splits, own={"operations": operations})
-    return list(METRIC.show(METRIC.score(rows, context), context, {}).lines)
-
-
-def test_shown_is_what_is_forbidden_and_below_it_from_each_label(rows_of):
-    """Of a model that always ends at neutral; single transitions stand in results.json only."""
-    rows = [(label[0], "A", label, "neutral", "", "unknown") for label in LABELS]
-    tables = [table_of(rows_of, operation, rows) for operation in ("delete", "delete+insert")]
-    both = pa.concat_tables([tables[0], tables[1].filter(pc.equal(tables[1]["intervention"], "delete+insert"))])
-    both = sort_rows(both)
-    lines, name = shown(both, ["delete", "delete+insert"]), "transitions/d/delete"
-    labels = [(f"from {label}", 1) for label in LABELS]
-    titles = ["invalid: delete", "invalid: delete+insert", "invalid: delete+insert (composed)"]
-    assert [(line.label, line.level) for line in lines] == [pair for title in titles for pair in ((title, 0), *labels)]
-    assert [line.metric for line in lines[:2]] == [f"{name}/invalid", f"{name}/invalid/from_entailment"]
-    assert lines[8].metric == f"{name}+insert/invalid_composed"
-    assert [line.label for line in lines if line.beside] == titles
-    assert {(line.unit, line.section, line.text) for line in lines} == {("percent", "", "")}
-
-
-def test_where_the_relevance_is_known_it_has_lines_of_its_own(rows_of):
-    rows = [("u", "A", "neutral", "neutral", known, known) for known in ("relevant", "irrelevant")]
-    titles = [line.label for line in shown(table_of(rows_of, "delete", rows), ["delete"]) if not line.level]
-    assert titles == ["invalid: delete", "invalid: delete, relevant", "invalid: delete, irrelevant"]
-
-
-def test_of_several_splits_the_averages_of_each_are_shown(rows_of):
-    rows = [(f"{s}.{y[0]}", "A", y, "neutral", "", "unknown") for s in ("alpha_1", "alpha_2") for y in LABELS]
-    lines = shown(table_of(rows_of, "delete", rows), ["delete"], ("alpha_1", "alpha_2"))
-    splits = ["split=alpha_1", "split=alpha_2"]
-    assert [line.label for line in lines] == ["invalid: delete", *splits, *(f"from {label}" for label in LABELS)]
-    assert [line.metric for line in lines[1:3]] == [f"transitions/d/delete/invalid/{split}" for split in splits]
-    assert [line.beside for line in lines] == [True, *[False] * 5]
-
-
-def test_the_curve_is_of_the_first_operation():
-    (chart,) = METRIC.charts(Context("d", own={"operations": ["insert", "delete"]}))
-    assert {curve: str(name) for curve, name in chart.curves.items()} == {
-        "invalid: insert": "transitions/d/insert/invalid"
-    }
-    assert (chart.title, chart.figure) == ("invalid", "table_rows")

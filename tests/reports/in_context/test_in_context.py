@@ -11,6 +11,7 @@ import pytest
 from heedful.cli import command
 from heedful.metrics.accuracy import accuracy
 from heedful.metrics.attentiveness import attentiveness
+from heedful.metrics.number import measured as by_name
 from heedful.records import NO_LABEL, SPAN, DataError, HeedfulError, MetricName, RunError
 from heedful.records.numbers.measurement import Measurement
 from heedful.records.rows import BASE
@@ -137,10 +138,10 @@ def test_one_seed_has_the_intervals_of_its_evaluation(tmp_path, group):
     rows = rows_of(group=group, invalid=0.0)  # else draws are not of as many pairs of answers
     save(tmp_path / "one", rows, 1, 0)
     (of,) = groups_of([str(tmp_path / "one")])
-    own = accuracy(rows, "nli", CONTEXT.seed)[MetricName("accuracy", "nli")]
+    own = by_name(accuracy(rows, CONTEXT))[MetricName("accuracy", "nli")]
     assert of.numbers["written", "", "worth"].value == own.value
     assert of.numbers["written", "", "worth"].ci95 == pytest.approx(own.ci95)
-    found = attentiveness(rows, "premise", CONTEXT)
+    found = by_name(attentiveness(rows, "premise", CONTEXT))
     measured = found[MetricName("attentiveness", "nli", "premise")]
     swapped = of.numbers["written", "premise", "attentiveness"]
     assert (swapped.value, swapped.std_draws) == (pytest.approx(measured.value), measured.std)

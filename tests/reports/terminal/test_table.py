@@ -12,7 +12,7 @@ from rich.console import Console
 from heedful.metrics import METRICS
 from heedful.metrics.accuracy import accuracy, noise
 from heedful.metrics.attentiveness import attentiveness
-from heedful.metrics.natural_logic.causal_effects import causal_effects
+from heedful.metrics.number import measured as by_name
 from heedful.metrics.statistics.bootstrap import few_of, measured
 from heedful.metrics.statistics.over_seeds import over_seeds
 from heedful.metrics.tables.challenge import HALF_ERROR, challenge
@@ -278,16 +278,18 @@ def test_an_undefined_score_keeps_the_mark_of_its_flag():
 
 def test_every_flag_that_a_metric_can_raise_is_explained(rows_of):
     null = {"uid": "u", "intervention": "null", "part": "", "draw": -1, "y2": "no"}
-    about = Context("d", labels=("yes", "no"), default_label="no")
+    about = Context("d", labels=("yes", "no"), default_label="no", own={"swap": ["premise"]})
     rows = rows_of({"u": ("yes", "yes")}, [null, {"uid": "u", "y2": "no"}])
-    found = accuracy(rows, "d") | noise(rows, "d") | attentiveness(rows, "premise", about)
+    found = by_name([*accuracy(rows, about), *noise(rows, about), *attentiveness(rows, "premise", about)])
     unread = rows_of({"u": ("yes", "yes")}, [{"uid": "u", "y2": "yes", "unread": True}])
     found |= METRICS["attentiveness"].score(unread, Context("d", labels=("yes", "no"), own={"swap": ["premise"]}))
     failed = rows_of({"u": ("yes", "yes")}, [{"uid": "u", "y2": "(no label)"}])
     context = Context("fails", labels=("yes", "no"), own={"swap": ["premise"]})
-    found |= METRICS["attentiveness"].score(failed, context) | noise(rows, "asked", {"asked": True})
+    found |= METRICS["attentiveness"].score(failed, context) | by_name(
+        noise(rows, Context("asked", own={"asked": True}))
+    )
     one = rows_of(dict.fromkeys(map(str, range(10)), ("[]", "a")), [{"uid": str(i), "y2": "b"} for i in range(10)])
-    found |= attentiveness(one, "premise", Context("texts", kind=SPAN))
+    found |= by_name(attentiveness(one, "premise", Context("texts", kind=SPAN, own={"swap": ["premise"]})))
     yes, no = ([0.8, 0.2, 0.0], [0.2, 0.8, 0.0])
     change = {"uid": "u", "part": "context", "draw": -1, "y2": "neutral", "gold": "neutral", "p": yes}
     pairs = [
@@ -297,14 +299,15 @@ def test_every_flag_that_a_metric_can_raise_is_explained(rows_of):
         moved = {"p2": yes if i else no, "variant": str(i), "partner": str(i), "clusters": ["u", "ab"[i % 2], str(i)]}
         pairs.append(change | {"intervention": "I2", "expectation": "stay"} | moved)
     rows = rows_of({"u": ("entailment", "entailment")}, pairs)
-    found |= causal_effects(rows, "d", ["entailment", "neutral", "contradiction"])
+    labels = "entailment", "neutral", "contradiction"
+    found |= METRICS["natural_logic"].score(rows, Context("d", labels=labels, own={"data": "d"}))
     change = {"uid": "u", "intervention": "change", "y2": "no", "clusters": ["u", "table t"]}
     changes = [change, change | {"gold": "no", "variant": "flipped"}]
-    found |= challenge(rows_of({"u": ("yes", "yes")}, changes), MetricName("challenge", "d"), ["change"])
+    found |= by_name(challenge(rows_of({"u": ("yes", "yes")}, changes), MetricName("challenge", "d"), ["change"]))
     edit = {"intervention": "delete", "y2": "neutral", "allowed": "delete/unknown"}
     edits = [edit | {"uid": u, "clusters": [u, f"table {u}"], "slices": [f"split={u}"]} for u in "uv"]
     rows = rows_of(dict.fromkeys("uv", ("entailment", "entailment")), edits)
-    found |= invalid_transitions(rows, "d", ["delete"], splits=["u", "v"])
+    found |= by_name(invalid_transitions(rows, "d", ["delete"], splits=["u", "v"]))
     found |= METRICS["accuracy"].score(rows_of(dict.fromkeys("uv", ("yes", "no"))), Context("d", labels=("yes", "no")))
     over = over_seeds([Measurement(0.5, 2), Measurement(None, 0)])  # the second has no number
     ranked = measured(0.5, 3, np.full(9, np.nan), few_of(np.zeros(2)))

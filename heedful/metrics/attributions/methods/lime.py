@@ -37,11 +37,11 @@ def coefficients(present: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, n
     intercept is not penalised.
 
     The error is the sandwich estimate (HC3) over the drawn masks: how far the coefficients would scatter with other
-    masks. It says nothing of the shrinkage by alpha.
+    masks. It does not include the shrinkage by alpha.
 
     Args:
-        present: bool [masks, n], the first of which is the unmasked example; the others were drawn independently.
-        values: f of each, float64 [masks].
+        present: bool [masks, n]; the first mask is the unmasked example, the others were drawn independently.
+        values: f per mask, float64 [masks].
 
     Returns:
         phi and their errors, float64 [n] each.
@@ -54,8 +54,12 @@ def coefficients(present: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, n
     unit = product(x, inverted)  # how a residual of 1 would move phi, but for its weight
     phi = product(weights * y, unit)
     leverage = shares + weights * (unit * x).sum(axis=1)
-    drawn = slice(1, None)
-    influence = unit[drawn] * (weights * (y - product(x, phi)))[drawn, None] / (1 - leverage[drawn, None])
+    neighbours_only = slice(1, None)
+    influence = (
+        unit[neighbours_only]
+        * (weights * (y - product(x, phi)))[neighbours_only, None]
+        / (1 - leverage[neighbours_only, None])
+    )
     return phi, drawn_error(influence, np.ones(len(influence), dtype=np.int64))
 
 

@@ -28,22 +28,22 @@ class Method(Protocol):
         rng: np.random.Generator,
         segments: Sequence[int],
     ) -> Rounds:
-        """Explain one example, round by round; pure but for ``rng``.
+        """Explain one example, round by round; pure except for ``rng``.
 
         Args:
-            n: How many features the example has, at least 1.
-            full: f(x), what the model says of the example as it is.
+            n: Number of features, at least 1.
+            full: f(x), the value of the unmasked example.
             nothing: f(nothing), with all features masked.
-            budget: At most so many masks are asked for, ``full`` and ``nothing`` not counted; at least 2.
+            budget: Largest number of masks, without ``full`` and ``nothing``; at least 2.
             rng: Draws the masks.
-            segments: How many features each part has, its separator included; they sum to ``n``.
+            segments: Number of features per part, its separator included; they sum to ``n``.
 
         Yields:
-            Masks, bool [masks, n], True where a feature stays; is sent f of each, float64 [masks]. It never asks for
+            Masks, bool [masks, n], True where a feature stays; receives f per mask, float64 [masks]. It never asks for
             all features, nor for none, and for nothing at all where ``full`` and ``nothing`` say enough.
 
         Returns:
-            phi, float64 [n], and the standard error of each by the masks that were drawn, float64 [n]: 0 where none
+            phi, float64 [n], and their standard errors over random masks, float64 [n]: 0 where none
             had to be drawn, nan where it cannot be known.
         """
         ...

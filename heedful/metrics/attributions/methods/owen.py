@@ -13,12 +13,12 @@ NAME, VERSION = "owen", 1
 
 
 class Stake(NamedTuple):
-    """A node in one context, by what is at stake: the first to be split is the smallest; ties go by position.
+    """A node in one context, ordered by its stake: the smallest is split first; ties go by position.
 
     Attributes:
         order: Minus ``abs(high - low) * weight``.
         start: The first feature of the node.
-        stop: The one behind the last.
+        stop: The feature after the last.
         context: The features outside the node that stay: bit i is feature i.
         node: The node.
         low: f of the context.
@@ -45,33 +45,35 @@ def explain(
     """Explain one example: see :class:`~.method.Method`. Draws nothing, and its errors are nan.
 
     Recursive Owen values over :func:`~heedful.interventions.masks.partitions.partition`: the mean contribution of a
-    word over all orders that keep the words of each node together. A split of a node asks for two masks, and makes of
-    each half a node in two contexts. The node with the largest ``abs(high - low) * weight`` is split first, until the
-    budget is used up; what is left on a node is then shared equally among its words. A value without such shares takes
+    word over all orders that keep the words of every node together. A split of a node asks for two masks, and turns
+    each half into a node in two contexts. The node with the largest ``abs(high - low) * weight`` is split first, until
+    the budget is used up; the value of an unsplit node is then shared equally among its words. To split all nodes takes
     ``2 * partition(segments).splits`` masks: about ``2 / 3 * n**2``, that is 106 masks for 12 words and 618 for 30.
 
-    A round asks for all nodes that are sure to be split within the budget, whatever f is for the masks still unknown;
-    so the result is that of splitting one node after the other.
+    A round asks for all nodes that are certain to be split within the budget, for any values of the unknown masks;
+    so the result is the same as of splitting one node after the other.
     """
     phi = np.zeros(n)
     root = partition(segments)
     if not root.halves:
         return np.array([full - nothing]), np.full(n, np.nan)
-    left = min(budget // 2, root.splits)
+    budget_left = min(budget // 2, root.splits)
     answers = Answers()
     queue = [_stake(root, 0, nothing, full, 1.0)]
-    while left:
+    while budget_left:
         if queue[0][1:4] not in answers:
-            asked = _sure_to_be_split(queue, answers, left)
-            values = (yield _masks(asked, n)).reshape(-1, 2).tolist()
-            answers.update((stake[1:4], (first, second)) for stake, (first, second) in zip(asked, values, strict=True))
+            certain = _sure_to_be_split(queue, answers, budget_left)
+            values = (yield _masks(certain, n)).reshape(-1, 2).tolist()
+            answers.update(
+                (stake[1:4], (first, second)) for stake, (first, second) in zip(certain, values, strict=True)
+            )
         stake = heappop(queue)
         for part in _parts(stake, *answers.pop(stake[1:4])):
             if part.node.halves:
                 heappush(queue, part)
             else:
                 phi[part.start] += (part.high - part.low) * part.weight
-        left -= 1
+        budget_left -= 1
     for stake in queue:
         phi[stake.start : stake.stop] += (stake.high - stake.low) * stake.weight / (stake.stop - stake.start)
     return phi, np.full(n, np.nan)
@@ -83,26 +85,26 @@ def _stake(node: Node, context: int, low: float, high: float, weight: float) -> 
 
 def _parts(stake: Stake, with_left: float, with_right: float) -> list[Stake]:
     """The halves of a node, each in both contexts, by f with the left half alone and with the right half alone."""
-    left, right = stake.node.halves
+    first, second = stake.node.halves
     context = stake.context
     weight = stake.weight / 2
     return [
-        _stake(left, context, stake.low, with_left, weight),
-        _stake(left, context | right.bits, with_right, stake.high, weight),
-        _stake(right, context, stake.low, with_right, weight),
-        _stake(right, context | left.bits, with_left, stake.high, weight),
+        _stake(first, context, stake.low, with_left, weight),
+        _stake(first, context | second.bits, with_right, stake.high, weight),
+        _stake(second, context, stake.low, with_right, weight),
+        _stake(second, context | first.bits, with_left, stake.high, weight),
     ]
 
 
-def _sure_to_be_split(queue: list[Stake], answers: Answers, left: int) -> list[Stake]:
-    """The nodes without an answer that are split within the next ``left`` splits whatever the answers will be.
+def _sure_to_be_split(queue: list[Stake], answers: Answers, splits_left: int) -> list[Stake]:
+    """The nodes without an answer that are split within the next ``splits_left`` splits for any answers.
 
-    At worst, all that comes of a node without an answer is split before the next node of the queue.
+    In the worst case, all descendants of such a node are split before the next node of the queue.
     """
     queue = queue.copy()
     sure = []
     before = 0
-    while queue and before < left:
+    while queue and before < splits_left:
         stake = heappop(queue)
         answer = answers.get(stake[1:4])
         if answer is None:

@@ -9,9 +9,9 @@ import numpy as np
 def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The matrix product, float64; either may be a vector."""
     # not "@": a BLAS adds up in an order that depends on the number of threads, and the last bits with it
-    left = "ij"[2 - a.ndim :]
-    right = "jk"[: b.ndim]
-    return np.einsum(f"{left},{right}->{left[:-1]}{right[1:]}", a, b)
+    subscripts_a = "ij"[2 - a.ndim :]
+    subscripts_b = "jk"[: b.ndim]
+    return np.einsum(f"{subscripts_a},{subscripts_b}->{subscripts_a[:-1]}{subscripts_b[1:]}", a, b)
 
 
 def normal_equations(x: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -49,17 +49,17 @@ def inverse(matrix: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 def drawn_error(influence: np.ndarray, draws: np.ndarray) -> np.ndarray:
-    """Sandwich estimate of how far coefficients would scatter if the masks were drawn again: float64 [n].
+    """Sandwich estimate of the standard error of coefficients over random masks: float64 [n].
 
-    The variance of a sum of independent draws is that of one draw, times their number. No noise is assumed: f is not
-    random, only the masks are. Where residuals are divided by one minus the leverage of their draw (HC3), the influence
-    of a draw is how the coefficients change without it, and the error is too large rather than too small where draws
-    are few.
+    The variance of a sum of independent draws is the variance of a draw times their number. No noise is assumed: only
+    the masks are random, f is not. If residuals are divided by one minus the leverage of their draw (HC3), the
+    influence of a draw is the change of the coefficients without it, and the error is too large rather than too small
+    for few draws.
 
     Source: White 1980; MacKinnon and White 1985 for HC3.
 
     Args:
-        influence: What one draw adds to the coefficients, float64 [distinct draws, n].
+        influence: Contribution of a draw to the coefficients, float64 [distinct draws, n].
         draws: How often each was drawn, int64 [distinct draws].
 
     Returns:

@@ -20,7 +20,7 @@ def explain(
     """Explain one example: see :class:`~.method.Method`. One round.
 
     Exact where the budget is ``2**n - 2`` or more. From ``2 * n`` on, each word stands alone and is left out alone,
-    once each, so that an additive f is explained exactly; :func:`shapley` says what holds below that.
+    once each, so that an additive f is explained exactly; :func:`shapley` describes smaller budgets.
     """
     if n == 1:
         return np.array([full - nothing]), np.zeros(1)
@@ -30,11 +30,11 @@ def explain(
 
 
 def is_scarce(n: np.ndarray, budget: int) -> np.ndarray:
-    """Whether a budget does not determine the phi of examples of so many features (:func:`shapley`): bool [examples].
+    """Whether a budget does not determine the phi of examples with n features (:func:`shapley`): bool [examples].
 
     Args:
         n: int [examples].
-        budget: Most masks of each.
+        budget: Largest number of masks per example.
 
     Example:
         >>> is_scarce(np.array([2, 32, 33]), 64).tolist()
@@ -47,7 +47,7 @@ def shapley(subsets: Coalitions, values: np.ndarray, full: float, nothing: float
     """Weighted least squares with ``sum(phi) = full - nothing`` (Lundberg and Lee 2017, theorem 2).
 
     Of a coalition and its complement only the difference counts: with z = 1 for a feature that stays and -1 for one
-    that is masked, ``z @ phi`` is to equal ``f(S) - f(complement of S)``. What is fitted is how far each phi is from an
+    that is masked, ``z @ phi`` should equal ``f(S) - f(complement of S)``. The fit is of the distance of phi from an
     equal share of the sum.
 
     Fewer pairs than features (a budget below ``2 * n``) do not determine phi, or so badly that errors explode. A ridge
@@ -58,7 +58,7 @@ def shapley(subsets: Coalitions, values: np.ndarray, full: float, nothing: float
         subsets: The coalitions.
         values: f of ``subsets.present``, float64 [2 * pairs].
         full: f of all features.
-        nothing: f of none.
+        nothing: f without features.
 
     Returns:
         phi, and the sandwich estimate of its standard error (HC3) over the pairs that were drawn, float64 [n] each.
@@ -77,14 +77,14 @@ def shapley(subsets: Coalitions, values: np.ndarray, full: float, nothing: float
     if is_scarce:
         inverted, _ = inverse(normal + RIDGE * np.eye(n))
     unit = product(z, inverted)  # how a residual of 1 would move phi, but for its weight
-    apart = product(weights * target, unit)
-    phi = share + apart
+    excess = product(weights * target, unit)
+    phi = share + excess
     if subsets.complete:
         return phi, np.zeros(n)
     if is_scarce or subsets.draws.sum() < FEWEST * n:
         return phi, np.full(n, np.nan)
-    drawn = subsets.draws > 0
-    each = weights[drawn] / subsets.draws[drawn]  # the weight of a single draw
-    leverage = each * (unit * z).sum(axis=1)[drawn]
-    residuals = (target - product(z, apart))[drawn]
-    return phi, drawn_error(unit[drawn] * (each * residuals / (1 - leverage))[:, None], subsets.draws[drawn])
+    is_drawn = subsets.draws > 0
+    each = weights[is_drawn] / subsets.draws[is_drawn]  # the weight of a single draw
+    leverage = each * (unit * z).sum(axis=1)[is_drawn]
+    residuals = (target - product(z, excess))[is_drawn]
+    return phi, drawn_error(unit[is_drawn] * (each * residuals / (1 - leverage))[:, None], subsets.draws[is_drawn])

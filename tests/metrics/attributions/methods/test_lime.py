@@ -7,17 +7,15 @@ and f is a logistic function of them with two interactions; ``LimeBase.explain_i
 record the masks and the outputs that it is given.
 """
 
-import doctest
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from heedful.metrics.attributions.methods import lime
 from heedful.metrics.attributions.methods.lime import coefficients, kernel
 
-from word_games import planted_game, play, smooth_game, table_game
+from word_games import play, smooth_game, table_game
 
 CASES = json.loads(Path(__file__).with_name("lime_package.json").read_text())["cases"]
 
@@ -79,28 +77,6 @@ def test_the_unmasked_example_counts_as_one_of_the_samples():
     assert len(played.rounds) == 1
     hidden = 99 - len(played.masks)  # masks that hide everything are known beforehand
     assert 5 <= hidden <= 40
-
-
-def test_a_planted_word_has_all_but_what_the_ridge_takes():
-    """Alpha shrinks the phi of the word by some 5 % with 255 masks, and leaves next to nothing on the others."""
-    phi, error, _ = play("lime", planted_game(4), [6, 6], 256)
-    assert 0.9 * 0.7 < phi[4] < 0.7
-    assert np.abs(np.delete(phi, 4)).max() < 0.02
-    assert error.max() < 0.02
-
-
-def test_one_word_is_mostly_shrunk():
-    """The only mask of one word hides everything, and weighs next to nothing: as the package has it."""
-    phi, error, rounds = play("lime", planted_game(0), [1], 64)
-    assert 0 < phi[0] < 0.1 * 0.7
-    assert error == pytest.approx([0.0], abs=1e-9)  # whatever is drawn, it is this mask
-    assert rounds == []
-
-
-def test_the_example_of_the_kernel():
-    failed, tried = doctest.testmod(lime)
-    assert tried
-    assert not failed
 
 
 @pytest.mark.filterwarnings("error")

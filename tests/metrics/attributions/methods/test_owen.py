@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from word_games import ends, mean_over_orders, orders_of_tree, planted_game, play, smooth_game, table_game
+from word_games import ends, mean_over_orders, orders_of_tree, play, smooth_game, table_game
 
 TREES = {
     (1,): 0,
@@ -87,18 +87,6 @@ def test_rounds_give_what_splitting_one_node_after_the_other_gives(first, second
     assert {frozenset(np.flatnonzero(mask).tolist()) for mask in played.masks} == asked
 
 
-def test_ties_go_by_position():
-    """A game of one value, but for the ends: all nodes that do not hold the end have nothing at stake."""
-
-    def game(masks):
-        return masks.all(axis=1) * 1.0
-
-    phi, asked = one_after_the_other(halved(0, 12), game, 40)
-    played = play("owen", game, [12], 40)
-    assert played.phi == pytest.approx(phi, abs=1e-12)
-    assert {frozenset(np.flatnonzero(mask).tolist()) for mask in played.masks} == asked
-
-
 @given(st.lists(st.integers(1, 8), min_size=2, max_size=4), st.integers(2, 200), st.integers(0, 50))
 @settings(max_examples=50, deadline=None, derandomize=True)
 def test_a_mask_of_words_of_two_segments_holds_whole_segments_only_but_one(segments, budget, seed):
@@ -107,19 +95,6 @@ def test_a_mask_of_words_of_two_segments_holds_whole_segments_only_but_one(segme
     for mask in play("owen", smooth_game(sum(segments), seed), segments, budget).masks:
         broken = [part for part in np.split(mask, edges) if part.any() and not part.all()]
         assert len(broken) <= 1
-
-
-def test_what_the_budget_leaves_on_a_node_is_shared_equally():
-    phi = play("owen", planted_game(2), [4, 4], 2).phi
-    assert phi == pytest.approx([0.175] * 4 + [0.0] * 4)
-
-
-def test_a_planted_word_is_found_along_its_branch():
-    """A word of 32 takes 1 + 2 + 4 + 8 + 16 splits, in every context of the groups around it."""
-    for word in (0, 13, 31):
-        assert play("owen", planted_game(word), [16, 16], 62).phi == pytest.approx(
-            [0.7 * (i == word) for i in range(32)]
-        )
 
 
 def test_rounds_are_few():

@@ -1,0 +1,56 @@
+"""Examples of other data sets, of splits and of tables, as evaluations take them."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from heedful.datamodules.base.pairs import Pairs
+from heedful.records import DataError, Examples, ModelError, is_entailment, same_parts
+
+
+def fitted(pool: Examples, data: Pairs) -> Examples:
+    """Examples of another data set with the parts that the model reads, by :func:`fitted_parts`."""
+    return pool.rename_parts(fitted_parts(pool, data)).keep_parts(data.task.parts)
+
+
+def fitted_parts(pool: Examples, data: Pairs) -> tuple[str, ...]:
+    """The part of the data for each part of another data set, by :func:`~heedful.records.same_parts`; a single table
+    goes to a single table.
+
+    Raises:
+        HeedfulError: The numbers of parts differ.
+    """
+    parts = data.full_task.parts
+    tables = () if data.whole is None else data.whole.tables
+    if len(pool.parts) != len(parts):
+        raise ModelError(
+            f"Examples of {', '.join(pool.parts)} do not fit a model of {', '.join(parts)}. Name data with as many "
+            "parts as the model reads."
+        )
+    if (len(pool.tables), len(tables)) != (1, 1):
+        return same_parts(pool.parts, parts)
+    texts = [part for part in pool.parts if part not in pool.tables]
+    fitting = iter(same_parts(texts, [part for part in parts if part not in tables]))
+    return tuple(tables[0] if part in pool.tables else next(fitting) for part in pool.parts)
+
+
+def by_split(pool: Examples, data: Pairs) -> list[Examples]:
+    """The examples per evaluated split; all examples if a single split is evaluated."""
+    if not data.splits_evaluated:
+        return [pool]
+    splits = np.array(list(pool.column("meta.split")))
+    return [pool.take(np.flatnonzero(splits == split)) for split in data.splits_evaluated]
+
+
+def table_of(pool: Examples) -> str:
+    """The first part that is a table."""
+    return pool.tables[0]
+
+
+def require_entailment(labels: Sequence[str], display_name: str) -> None:
+    """Refuse labels without entailment; the message begins with ``display_name``."""
+    if not any(map(is_entailment, labels)):
+        raise DataError(
+            f"{display_name}: entailment is not among the labels {', '.join(labels)}. Leave that evaluation out, or "
+            "take data with these labels."
+        )

@@ -1,0 +1,136 @@
+"""A number, with everything that results.json, tables and curves show of it; and its settings."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+import numpy as np
+
+from heedful.records import Chart, Context, Line, Measurement, MetricName, Section, Shown
+from heedful.records.numbers.display import Unit
+
+Numbers = dict[MetricName, Measurement]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Base class of the settings of metrics, which the context of rows holds as JSON."""
+
+    @classmethod
+    def from_context(cls, context: Context) -> Self:
+        """Read the settings from the context of rows."""
+        names = {field.name for field in fields(cls)}
+        values = {name: value for name, value in context.own.items() if name in names}
+        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
+
+    def as_dict(self) -> dict[str, Any]:
+        """The settings as JSON, without defaults."""
+        values = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The curve of a number over the epochs of a run.
+
+    Attributes:
+        chart: Title of the chart; curves of one title share it.
+        label: Label of the curve.
+        figure: File name of the figure that shows the chart, too; "" for TensorBoard alone. Numbers in a figure
+            are also shown by the progress bar and among the hyperparameters.
+    """
+
+    chart: str
+    label: str
+    figure: str = ""
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number of an evaluation.
+
+    Attributes:
+        name: Name of the metric in results.json.
+        measured: Its value and interval; None for a curve, or a line of ``text``, without a number in these rows.
+        label: Label of its line in tables; None for the words of its name, "" for no line.
+        level: Indentation of its line: 0 for a headline, 1 for a line below; None to follow from the name.
+        unit: "percent", or "ratio" for a plain number.
+        headline: Whether tables of runs side by side show it; None to follow from the name.
+        changed: bool [rows], the changed rows that it counts where they got an answer. The shares of these that the
+            model never reads, and that got no answer, are shown below the number.
+        curve: Its curve over epochs, which is declared for an empty table of rows.
+        section: Heading of its line in tables, and on which examples the lines below it rest.
+        aside: For a number without a line, a name of such numbers: tables say that results.json has them.
+        text: Shown in place of a number.
+    """
+
+    name: MetricName
+    measured: Measurement | None
+    label: str | None = None
+    level: int | None = None
+    unit: Unit = "percent"
+    headline: bool | None = None
+    changed: np.ndarray | None = None
+    curve: Curve | None = None
+    section: tuple[str, Section] | None = None
+    aside: str = ""
+    text: str = ""
+
+    def line(self, is_below: bool) -> Line:
+        """Its line in tables.
+
+        Args:
+            is_below: Whether a line of the same data and part, without statistic and slice, stands above.
+        """
+        name = self.name
+        last = [text for text in (name.statistic, name.slice) if text]
+        words = last if is_below else [text for text in (name.family.replace("_", " "), name.part, *last) if text]
+        return Line(
+            str(name),
+            " ".join(words) if self.label is None else self.label,
+            level=int(is_below) if self.level is None else self.level,
+            unit=self.unit,
+            beside=not last if self.headline is None else self.headline,
+            section=self.section[0] if self.section else "",
+            text=self.text,
+        )
+
+
+def measured(numbers: Iterable[Number]) -> Numbers:
+    """Measurements by name; numbers without one are left out."""
+    return {number.name: number.measured for number in numbers if number.measured is not None}
+
+
+def shown(numbers: Sequence[Number]) -> Shown:
+    """The table of numbers, in their order.
+
+    Example:
+        >>> name = MetricName("naive_partial", "mnli", "premise")
+        >>> of_label = Number(name._replace(slice="from_neutral"), Measurement(0.5, 2))
+        >>> [(line.level, line.label) for line in shown([Number(name, Measurement(0.5, 2)), of_label]).lines]
+        [(0, 'naive partial premise'), (1, 'from_neutral')]
+    """
+    names = {number.name for number in numbers if number.measured is not None}
+    lines = []
+    sections: dict[str, Section] = {}
+    asides: dict[str, None] = {}
+    for number in numbers:
+        if number.section is not None:
+            sections[number.section[0]] = number.section[1]
+        if number.aside:
+            asides[number.aside] = None
+        if number.label != "" and (number.measured is not None or number.text):
+            headline = number.name._replace(statistic="", slice="")
+            lines.append(number.line(is_below=headline != number.name and headline in names))
+    return Shown(lines, list(asides), sections)
+
+
+def charts(numbers: Iterable[Number]) -> tuple[Chart, ...]:
+    """The charts of numbers, in the order of their first curves."""
+    by_title: dict[str, Chart] = {}
+    for number in numbers:
+        if number.curve is not None:
+            title, label, figure = number.curve.chart, number.curve.label, number.curve.figure
+            curves: Mapping[str, MetricName] = by_title[title].curves if title in by_title else {}
+            by_title[title] = Chart(title, {**curves, label: number.name}, figure)
+    return tuple(by_title.values())
