@@ -48,15 +48,15 @@ class BasePredictor(RecordsArguments):
     Attributes:
         task: The task that the model is bound to; None before.
         processor: Makes its inputs; after :meth:`bind`.
-        capabilities: What it can do.
-        provenance: What it was trained on.
-        known_labels: Labels that it answers with whatever the data are; None where it takes those of the data.
+        capabilities: Capabilities of the model.
+        provenance: Training data of the model.
+        known_labels: Labels that the model answers with on any data; None for the labels of the data.
         is_trainable: Whether it has a network that can be trained.
         has_learned: Whether its weights were trained here, or come from a checkpoint.
         is_object: Whether it is an object of the user's, which no setting names.
         reads_prompts: Whether it can be asked in context, with demonstrations.
         needs_prompt: Whether it can only be asked in context.
-        own_wording: Default wording of its prompts; None for that of the data.
+        own_wording: Default wording of its prompts; None for the wording of the data.
         given_wording: Wording that the user gave the model, which overrides all others; None for none.
         prompt: The prompt that it is asked by; None for none.
         counted: See :class:`~heedful.lightning_modules.predictor.Predictor`.
@@ -89,15 +89,7 @@ class BasePredictor(RecordsArguments):
         return type(self).__name__
 
     def bind(self, task: Task, trains: bool = False) -> LabelMap:
-        """Prepare the model for a task, before its network is built.
-
-        Args:
-            task: The task of the data.
-            trains: Whether the model is trained on the task, or measured on it.
-
-        Raises:
-            HeedfulError: The model cannot read the parts or name the labels of the task.
-        """
+        """See :class:`~heedful.lightning_modules.predictor.Predictor`."""
         self.require_parts(task)
         self.prepare(task)
         return LabelMap.identity(task.labels)
@@ -110,16 +102,16 @@ class BasePredictor(RecordsArguments):
         """Load the network, if there is one and it is not there yet."""
 
     def in_learned_order(self, task: Task) -> Task:
-        """The task with its parts in the order in which the model learned to read them, whatever that of the data."""
+        """The task with its parts in the order in which the model learned to read them."""
         learned = self.provenance.parts
         if learned is None or len(learned) != len(task.parts) or tuple(learned) == task.parts:
             return task
         ordered = task.in_order_of(learned)
         same = ordered.parts == tuple(learned)
-        here = (
+        order = (
             "and does so here, though the data name them otherwise" if same else "here " + ", then ".join(ordered.parts)
         )
-        inform(f"{self.description} was trained to read {', then '.join(learned)}, {here}.")
+        inform(f"{self.description} was trained to read {', then '.join(learned)}, {order}.")
         return ordered
 
     def encode(self, examples: Sequence[Example]) -> Encoded:
@@ -155,13 +147,13 @@ class BasePredictor(RecordsArguments):
         """An example as the model is asked about it, word for word, for run.json.
 
         Returns:
-            ``path`` and ``body`` of a request to a server; else ``text``, what the model reads, decoded from its token
-            ids with special tokens, and of a chat ``messages``, the turns that the text was made of.
+            ``path`` and ``body`` of a request to a server. Otherwise ``text``, the token ids of the input, decoded with
+            special tokens; and ``messages``, the turns of a chat.
         """
         raise NotImplementedError
 
     def understood(self, written: Sequence[str | None]) -> list[str | None]:
-        """The answers that written texts mean by the prompt; what is no answer, or names several labels, is counted."""
+        """Read written texts by the prompt; count texts without an answer and texts that name several labels."""
         answers = [None if text is None else self.prompt.read(text) for text in written]
         pairs = [(text, answer) for text, answer in zip(written, answers, strict=True) if text is not None]
         self.count("no_answers", (text for text, answer in pairs if answer == NO_LABEL))
@@ -175,11 +167,7 @@ class BasePredictor(RecordsArguments):
         self.counted.update((kind, printable(text.strip())[:QUOTED]) for text in texts)
 
     def counts_of(self, counted: Mapping[tuple[str, str], int]) -> dict[str, Any]:
-        """Counts of answers for results.json: of texts without a label the commonest, else how many.
-
-        Raises:
-            HeedfulError: The answers cannot be in one table.
-        """
+        """Counts of answers for results.json: the commonest texts without a label, and texts with several labels."""
         counts: dict[str, Any] = {}
         texts = [[text, n] for (kind, text), n in counted.items() if kind == "no_answers"]
         if texts:
@@ -191,11 +179,7 @@ class BasePredictor(RecordsArguments):
     # refusals
 
     def require_parts(self, task: Task) -> None:
-        """Refuse a task whose parts the model cannot read.
-
-        Raises:
-            HeedfulError: One is a picture, and this model reads none.
-        """
+        """Refuse a task whose parts the model cannot read: pictures, by default."""
         if task.pictures:
             raise ModelError(
                 f"model {type(self).__name__} reads texts alone, and {task.pictures[0]} is a picture. Take model "
@@ -203,15 +187,10 @@ class BasePredictor(RecordsArguments):
             )
 
     def require_known(self, statistics: Statistics, examples: str) -> None:
-        """Refuse examples whose tokens the model does not know, or that its tokenizer cuts at their beginning.
-
-        Args:
-            statistics: How much of the examples the model reads.
-            examples: Their name in the message.
+        """Refuse examples with too many unknown tokens, or that the tokenizer truncates on the left.
 
         Raises:
-            HeedfulError: A larger share of their tokens than ``max_unknown`` is unknown; or some are cut short at
-                another end than the tokenizer cuts.
+            HeedfulError: More than ``max_unknown`` of the tokens are unknown, or ``truncation_side`` is "left".
         """
         tokenizer = getattr(self.processor, "tokenizer", None)
         if statistics.truncated and getattr(tokenizer, "truncation_side", "right") != "right":
@@ -237,21 +216,19 @@ class BasePredictor(RecordsArguments):
         """Refuse a precision of the Trainer in which the numbers of the model overflow."""
 
     def require_learned_parts(self, of_data: Sequence[str]) -> None:
-        """Refuse to measure a model on other parts than it was trained on.
-
-        Parts of other data may have other names; then they go by their order (:func:`~heedful.records.same_parts`).
+        """Refuse to measure a model on other parts than it was trained on; parts of other data go by their order.
 
         Args:
-            of_data: All parts of the data, also those that the model is not given.
+            of_data: All parts of the data, including parts that ``--partial`` leaves out.
 
         Raises:
             HeedfulError: It was trained on more, on fewer, or on another part of the same data.
         """
-        learned, given = self.provenance.parts, self.task.parts
+        learned, parts = self.provenance.parts, self.task.parts
         if learned is None:
             return
         of_same_data = set(learned) <= set(of_data)
-        if len(learned) != len(given) or (of_same_data and set(learned) != set(given)):
+        if len(learned) != len(parts) or (of_same_data and set(learned) != set(parts)):
             remedy = f"Take data with {len(learned)} of them."
             if of_same_data:
                 is_whole = set(learned) == set(of_data)
@@ -259,5 +236,5 @@ class BasePredictor(RecordsArguments):
             elif len(learned) == 1:
                 remedy = "Name the one to read with partial PART."
             raise ModelError(
-                f"The model was trained on {' and '.join(learned)}, and the data give {' and '.join(given)}. {remedy}"
+                f"The model was trained on {' and '.join(learned)}, and the data give {' and '.join(parts)}. {remedy}"
             )

@@ -15,7 +15,6 @@ from heedful.lightning_modules.callbacks_of_lightning import build_early, weight
 from heedful.lightning_modules.optimizer import adamw, expected_steps
 from heedful.lightning_modules.outputs import Outputs, most_probable
 from heedful.lightning_modules.predictor import LabelMap
-from heedful.lightning_modules.pretrained.backbones import readable
 from heedful.lightning_modules.pretrained.labels import meanings
 from heedful.lightning_modules.pretrained.misfits import difference, misfits
 from heedful.lightning_modules.pretrained.trained_on import TrainedOn
@@ -34,7 +33,7 @@ class Classifier(BasePredictor, pl.LightningModule):
         max_unknown: Largest share of the tokens of the data that the tokenizer may not know.
 
     Attributes:
-        label_map: What the outputs of the head mean; None where they do not mean labels.
+        label_map: Labels of the outputs of the head; None for a head without labels.
         keeps_head: Whether a head that was trained before stays, though several of its outputs mean one label: where
             nothing is trained.
     """
@@ -68,18 +67,14 @@ class Classifier(BasePredictor, pl.LightningModule):
         return self
 
     def bind(self, task: Task, trains: bool = False) -> LabelMap:
-        """Prepare the model for a task, before its network is built; a trained model in memory keeps its weights.
-
-        Args:
-            task: The task of the data.
-            trains: Whether the model is trained on the task, or measured on it.
+        """See :class:`~heedful.lightning_modules.predictor.Predictor`; a trained model in memory keeps its weights.
 
         Raises:
-            HeedfulError: The model cannot read the parts or name the labels of the task, or its weights would be lost.
+            HeedfulError: Likewise, or the weights of an earlier call would be lost.
         """
         if self.task is not None and trains and next(self.parameters(), None) is not None:
             raise SettingError(
-                "model has weights of an earlier call, and not those that its settings name. Make it once more "
+                "model has weights of an earlier call, and not those that its settings name. Build it again "
                 "with load_model, or train on from a run with init_from RUN."
             )
         if self.task is not None and not trains and self.has_learned:
@@ -110,7 +105,7 @@ class Classifier(BasePredictor, pl.LightningModule):
         raise NotImplementedError
 
     def export(self, folder: str, weights: bool) -> None:
-        """Write what is needed to load the network without a hub: config, tokenizer and, if asked, safetensors."""
+        """Write a folder that loads without a hub: config, tokenizer and, with ``weights``, safetensors."""
         raise NotImplementedError
 
     def configure_callbacks(self) -> list[pl.Callback]:
@@ -152,11 +147,12 @@ class Classifier(BasePredictor, pl.LightningModule):
         self.require_learned_parts(self.task.parts)
         if trained.form != self.task.form:
             inform(f"The checkpoint was trained on tables as {trained.form}, and reads them as {self.task.form} here.")
-        saved, now = checkpoint.get("outputs", ()), self.label_map
-        if now is not None and len(saved) == len(now.column) and meanings(saved, self.task.labels) != now.column:
+        saved, label_map = checkpoint.get("outputs", ()), self.label_map
+        is_other = label_map is not None and len(saved) == len(label_map.column)
+        if is_other and meanings(saved, self.task.labels) != label_map.column:
             raise ModelError(
                 f"The outputs of the checkpoint are {listing(saved)}, and the outputs of {self.description} are "
-                f"{listing(now.outputs)}. Take the model and the labels that it was trained with."
+                f"{listing(label_map.outputs)}. Take the model and the labels that it was trained with."
             )
 
     def _learn_order(self, parts: Sequence[str]) -> None:
@@ -198,14 +194,13 @@ class Classifier(BasePredictor, pl.LightningModule):
             self.require_head()
 
     def on_train_batch_start(self, batch: dict[str, Any], batch_idx: int) -> None:
-        """Seed dropout by position, so that a resumed run draws what the uninterrupted one would have drawn."""
+        """Seed dropout by epoch and batch, so that a resumed run draws the same masks as an uninterrupted one."""
         key = (self.trainer.datamodule.seed, "dropout", self.current_epoch, batch_idx, self.global_rank)
         torch.manual_seed(int(generator(*key).integers(2**63)))
         self.has_learned = True
 
     def training_step(self, batch: dict[str, Any], batch_idx: int) -> Tensor:
-        with readable(self.description):
-            loss = self.loss(batch)
+        loss = self.loss(batch)
         self.log("loss/train", loss, batch_size=batch["size"])  # with prog_bar each step would wait for the value
         return loss
 
@@ -222,13 +217,11 @@ class Classifier(BasePredictor, pl.LightningModule):
 
     def predict(self, batch: dict[str, Any]) -> Outputs | None:
         """Predict a batch, whose ``inputs`` come from the processor; None for a batch of no example."""
-        with readable(self.description):
-            return self.answer(batch["inputs"]) if batch["size"] else None
+        return self.answer(batch["inputs"]) if batch["size"] else None
 
     def probabilities(self, batch: dict[str, Any]) -> Outputs | None:
         """As :meth:`predict`, without the answer: a model that would write it token by token writes nothing."""
-        with readable(self.description):
-            return Outputs(self.logits(batch["inputs"]).float().softmax(dim=-1)) if batch["size"] else None
+        return Outputs(self.logits(batch["inputs"]).float().softmax(dim=-1)) if batch["size"] else None
 
     def answer(self, inputs: dict[str, Any]) -> Outputs:
         """The predictions for the inputs of one example or more; nothing here waits for the device."""

@@ -35,7 +35,7 @@ class Answered:
     """The answers of a function so far, with which another call can go on.
 
     Attributes:
-        source: Parts, labels and spellings, by which the answers were read.
+        source: Parts, labels and spellings with which the answers were read.
         answers: Key of an input to the answer.
     """
 
@@ -87,7 +87,7 @@ class Function(BasePredictor):
         self._quote = getattr(predict, "quote", quoted)
         self.same: Same | None = same
         self.is_ordered = is_ordered
-        self.spellings = {str(other): label for label, others in (labels or {}).items() for other in (label, *others)}
+        self.spellings = {str(text): label for label, texts in (labels or {}).items() for text in (label, *texts)}
         self._has_numbers = is_ordered and not any((labels or {}).values())  # other spellings may be numbers
         self.answered: Answered | None = answers
         self.doubtful: str | None = doubtful
@@ -123,18 +123,18 @@ class Function(BasePredictor):
         The first batch and the null control are asked again, whatever is kept.
 
         Raises:
-            HeedfulError: The function raises, returns another number of answers or what is none, or answers an input
-                otherwise than before.
+            HeedfulError: The function raises, returns the wrong number of answers or an invalid one, or contradicts its
+                earlier answer to an input.
         """
         batch: Inputs = inputs["function"]
         assert self.answered is not None
-        known, input_keys = self.answered.answers, batch.keys.tolist()
+        answer_of, input_keys = self.answered.answers, batch.keys.tolist()
         if batch.again.any() and self.doubtful is not None:  # all base inputs are answered
             self._require_default(self.doubtful)
             self.doubtful = None
-        new = np.flatnonzero([key not in known for key in input_keys])
-        known |= zip(batch.keys[new].tolist(), self._ask(batch.take(new)), strict=True)
-        answers = [known[key] for key in input_keys]
+        new = np.flatnonzero([key not in answer_of for key in input_keys])
+        answer_of |= zip(batch.keys[new].tolist(), self._ask(batch.take(new)), strict=True)
+        answers = [answer_of[key] for key in input_keys]
         repeated = np.flatnonzero(batch.again | (not self._is_steady))  # chance is found out by the first batch
         self._is_steady = True
         for place, answer in zip(repeated.tolist(), self._ask(batch.take(repeated)), strict=True):
@@ -179,8 +179,8 @@ class Function(BasePredictor):
 
     def _read(self, values: list[Any], inputs: Inputs) -> list[Answer]:
         """The values that a function returned as answers."""
-        known = self._reader.known
-        answers: list[Any] = [known.get(value) if type(value) is str else None for value in values]
+        answer_of = self._reader.known
+        answers: list[Any] = [answer_of.get(value) if type(value) is str else None for value in values]
         for place, answer in enumerate(answers) if None in answers else ():
             try:
                 answers[place] = self._reader.read(values[place]) if answer is None else answer
@@ -189,28 +189,28 @@ class Function(BasePredictor):
         assert self.answered is not None
         earlier = next(iter(self.answered.answers.values()), answers[0])
         if {isinstance(answer, str) for answer in (earlier, *answers)} == {True, False}:
-            rest = ", and others with probabilities, or without. Return one or the other for all."
-            raise self._wrong(values[0], inputs, 0, rest)
+            problem = ", and others with probabilities, or without. Return one or the other for all."
+            raise self._wrong(values[0], inputs, 0, problem)
         if isinstance(answers[0], str):
             return answers
         probs = self._reader.probabilities(answers)
         if isinstance(probs, int):
             n = len(self.task.labels)
-            rest = f". Return {n} probabilities from 0 to 1 with the sum 1, as softmax makes them."
-            raise self._wrong(values[probs], inputs, probs, rest)
+            problem = f". Return {n} probabilities from 0 to 1 with the sum 1, as softmax makes them."
+            raise self._wrong(values[probs], inputs, probs, problem)
         return list(probs)
 
-    def _require_steady(self, inputs: Inputs, place: int, before: Answer, now: Answer) -> None:
+    def _require_steady(self, inputs: Inputs, place: int, before: Answer, after: Answer) -> None:
         """Refuse two answers to one input; where probabilities all but tie, rounding may turn them."""
-        if isinstance(before, str) or isinstance(now, str):
-            is_same = isinstance(before, str) and isinstance(now, str) and before == now
+        if isinstance(before, str) or isinstance(after, str):
+            is_same = isinstance(before, str) and isinstance(after, str) and before == after
         else:
-            is_same = before.argmax() == now.argmax() or np.abs(before - now).max() <= STEADY
+            is_same = before.argmax() == after.argmax() or np.abs(before - after).max() <= STEADY
         if not is_same:
             self.answered = None  # a next call does not begin with them
-            again = cut(repr(self._label(now)))
-            rest = f", and {again} when asked again. Take chance out of it, as by a fixed seed."
-            raise self._wrong(self._label(before), inputs, place, rest)
+            again = cut(repr(self._label(after)))
+            problem = f", and {again} when asked again. Take chance out of it, as by a fixed seed."
+            raise self._wrong(self._label(before), inputs, place, problem)
 
     def _require_default(self, default_label: str) -> None:
         """Refuse a default label that is never an answer: it is misspelt."""
@@ -228,16 +228,16 @@ class Function(BasePredictor):
         """The label or the text of an answer."""
         return answer if isinstance(answer, str) else self.task.labels[int(answer.argmax())]
 
-    def _wrong(self, value: Any, inputs: Inputs, place: int, rest: str) -> ModelError:
+    def _wrong(self, value: Any, inputs: Inputs, place: int, problem: str) -> ModelError:
         """An error that quotes an answer and its input."""
         row = self._quote(inputs.take(np.array([place])).rows[0])
-        return ModelError(f"{self.description} answered {cut(repr(value))} to {row}{rest}")
+        return ModelError(f"{self.description} answered {cut(repr(value))} to {row}{problem}")
 
 
 def quoted(row: Mapping[str, Any]) -> str:
     """An input as a message quotes it: how each part begins, of the first two."""
-    shown = [f"{part!r}: {cut(repr(value))}" for part, value in list(row.items())[:MOST_QUOTED]]
-    return f"{{{', '.join(shown)}{', ...' if len(row) > MOST_QUOTED else ''}}}"
+    pairs = [f"{part!r}: {cut(repr(value))}" for part, value in list(row.items())[:MOST_QUOTED]]
+    return f"{{{', '.join(pairs)}{', ...' if len(row) > MOST_QUOTED else ''}}}"
 
 
 def cut(text: str, most: int = QUOTED) -> str:

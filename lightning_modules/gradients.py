@@ -39,8 +39,8 @@ def integrated_gradients(
         scale: Whether the probability is explained, or its log-odds.
 
     Returns:
-        float64 [inputs, tokens], on the host; the sum over tokens is about the probability of the input less that of
-        the baseline.
+        float64 [inputs, tokens], on the host; the sum over tokens approximates the difference between the probability
+        of the input and the probability of the baseline.
 
     Raises:
         HeedfulError: The model does not take embeddings in place of ids.
@@ -49,10 +49,10 @@ def integrated_gradients(
     nodes, weights = np.polynomial.legendre.leggauss(steps)
     # predictions are made in inference mode, whose tensors take no part in gradients: these are copies
     with torch.inference_mode(False), torch.enable_grad(), _frozen(module):
-        given = {name: values.clone() for name, values in inputs.items()}
+        tensors = {name: values.clone() for name, values in inputs.items()}
         embed = module.embeddings
         with torch.no_grad():
-            end = embed(given.pop("input_ids"))
+            end = embed(tensors.pop("input_ids"))
             start = embed(baseline.clone())
         total = torch.zeros_like(end)
         n = len(end)
@@ -61,7 +61,7 @@ def integrated_gradients(
         shares = sent(torch.tensor(weights / 2, dtype=end.dtype), end.device).split(step)
         for at, weight in zip(points, shares, strict=True):
             way = (start + at[:, None, None, None] * (end - start)).flatten(0, 1).requires_grad_()
-            beside = {name: values.repeat(len(at), *[1] * (values.dim() - 1)) for name, values in given.items()}
+            beside = {name: values.repeat(len(at), *[1] * (values.dim() - 1)) for name, values in tensors.items()}
             scores = _scores(module, {"inputs_embeds": way, **beside})
             (gradient,) = torch.autograd.grad(explained(scores, labels.repeat(len(at)), scale).sum(), way)
             total += torch.einsum("k,kntw->ntw", weight, gradient.view(len(at), n, *gradient.shape[1:]))
@@ -78,12 +78,12 @@ def explained(scores: Tensor, labels: Tensor, scale: Scale) -> Tensor:
         scale: Which of both.
     """
     log_probs = scores.float().log_softmax(dim=-1)
-    own = log_probs.gather(1, labels[:, None])
+    log_p = log_probs.gather(1, labels[:, None])
     if scale == "probability":
-        return own[:, 0].exp()
+        return log_p[:, 0].exp()
     # not log(1 - p), which is -inf as soon as p rounds to 1
-    others = log_probs.scatter(1, labels[:, None], -torch.inf).logsumexp(dim=-1)
-    return own[:, 0] - others
+    log_rest = log_probs.scatter(1, labels[:, None], -torch.inf).logsumexp(dim=-1)
+    return log_p[:, 0] - log_rest
 
 
 def _scores(module: Explains, inputs: dict[str, Tensor]) -> Tensor:

@@ -102,8 +102,8 @@ class LabelScorer(nn.Module):
         return -losses.view(written.shape).sum(dim=1)
 
     def loss(self, decode: Decode, states: Tensor, mask: Tensor, labels: Tensor) -> Tensor:
-        """Cross-entropy of the tokens of the gold label's text, given those before; of soft labels, that of every text
-        times its worth, as BLIP was trained."""
+        """Cross-entropy of the tokens of the gold label's text. For soft labels, each text is weighted by the worth of
+        its label, as in the training of BLIP."""
         if labels.ndim == 1:
             return writing_loss(decode(states, mask, self.read[labels]), self.written[labels])
         example, answer = labels.nonzero(as_tuple=True)
@@ -132,11 +132,11 @@ class ScoresLabels(PretrainedClassifier):
         return self.keeps_head
 
     def learned_words(self, task: Task) -> tuple[str, tuple[str, ...]]:
-        """The template and the text of each label: those that the model was trained with here, else those of the data.
+        """The template and the text per label with which the model was trained here, or else the ones of the data.
 
         Parts go by their order, labels by their names. Where several of its texts mean one label, all are returned.
         """
-        template, texts = own = task.wording, task.targets
+        template, texts = default = task.wording, task.targets
         learned = {"template": "", "parts": task.parts, "targets": ()} | getattr(self.config, LEARNED, {})
         self.known_labels = self.outputs if learned["targets"] and is_named(self.outputs) else None
         meant = meanings(self.outputs, task.labels, self.merging) if self.known_labels else None
@@ -148,7 +148,7 @@ class ScoresLabels(PretrainedClassifier):
                 self.keep_label_map(LabelMap(tuple(self.outputs), task.labels, meant, self.collapse or "sum"))
             else:
                 texts = tuple(texts[meant.index(number)] for number in range(len(task.labels)))
-        if (template, texts) != own:
+        if (template, texts) != default:
             at = f"on {template!r} " if learned["template"] else ""
             inform(f"{self.backbone} was trained {at}with the answers {listing(texts)}: kept.")
         self.name_outputs(self.label_map.outputs if self.merges else task.labels)
@@ -157,7 +157,7 @@ class ScoresLabels(PretrainedClassifier):
     def score_texts(
         self, texts: Sequence[str], ids: Sequence[Sequence[int]], start: int | None, **settings: Any
     ) -> None:
-        """Make the scorer; arguments and ``settings`` are those of :class:`LabelScorer`.
+        """Make the scorer; arguments and ``settings`` are passed to :class:`LabelScorer`.
 
         Raises:
             HeedfulError: The tokenizer cannot tell two texts apart.

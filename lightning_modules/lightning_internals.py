@@ -1,7 +1,7 @@
 """Every private part of Lightning, torch and TensorBoard that Heedful leans on, a function each.
 
-They are as in the versions that ``setup.cfg`` allows. Another version may rename any of them, or change what it means:
-there is a test for each, and no other file takes one.
+They exist in the versions that ``setup.cfg`` allows; another version may rename or redefine any of them. Each has a
+test, and no other file uses one.
 """
 
 import signal
@@ -24,7 +24,7 @@ def leave_sigterm(trainer: Trainer) -> None:
 
 
 def end_processes(trainer: Trainer) -> None:
-    """Send SIGTERM to the processes that Lightning has started beside this one, if it has."""
+    """Send SIGTERM to the other processes that Lightning has started."""
     if isinstance(trainer.strategy.launcher, _SubprocessScriptLauncher):
         trainer.strategy.launcher.kill(signal.SIGTERM)
 
@@ -46,12 +46,12 @@ def averaged_model(callback: WeightAveraging) -> LightningModule | None:
 
 
 def prunes_for_good(callback: ModelPruning) -> bool:
-    """Whether weights are pruned at the end of an epoch, behind its measurement, and saved without their masks."""
+    """Whether weights are pruned at the end of an epoch, after validation, and saved without their masks."""
     return callback._prune_on_train_epoch_end and callback._make_pruning_permanent
 
 
 def save_after_validation(checkpoint: ModelCheckpoint) -> None:
-    """Save at the end of a validation, and not at that of the epoch, before which other callbacks have their turn."""
+    """Save at the end of a validation, and not at the end of the epoch, after other callbacks."""
     checkpoint._save_on_train_epoch_end = False
 
 

@@ -19,8 +19,8 @@ class Outputs(NamedTuple):
     Attributes:
         probs: float32 [examples, labels], in the order of ``Task.distribution``; None where that is empty.
         answers: int64 [examples], the number of a label in ``Task.labels``, or :data:`NO_LABEL_NUMBER`, or
-            :data:`NOT_FINITE`; texts [examples] where the answers are texts, of which one is None where the scores are
-            not finite; None where each answer is the most probable label, or the first of them.
+            :data:`NOT_FINITE`; texts [examples] where the answers are texts, with None for scores that are not
+            finite; None where each answer is the most probable label, or the first of them.
     """
 
     probs: Tensor | np.ndarray | None = None

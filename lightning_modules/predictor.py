@@ -206,6 +206,10 @@ class Predictor(Protocol):
     def bind(self, task: Task, trains: bool = False) -> LabelMap:
         """Prepare the model for a task, before its network is built.
 
+        Args:
+            task: The task of the data.
+            trains: Whether the model is trained on the task, or measured on it.
+
         Raises:
             HeedfulError: It cannot read the parts or name the labels of the task.
         """

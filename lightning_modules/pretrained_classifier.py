@@ -73,7 +73,7 @@ class PretrainedClassifier(Classifier, ABC):
         kinds: The kinds of task that it is for.
         auto: Makes the network.
         head_name: How names of the head's weights begin; by default, all that is not of the ``base_model`` is the head.
-        config: The config of the backbone, which becomes that of the network.
+        config: The config of the backbone, which becomes the config of the network.
         trained: Whether the backbone has a head of the right kind.
         outputs: Names of the outputs of the backbone.
         head: Whether the head of the backbone is kept, since its outputs mean the labels of the task, or replaced, or
@@ -97,7 +97,6 @@ class PretrainedClassifier(Classifier, ABC):
         compiled: bool = False,
         **kwargs: Any,
     ) -> None:
-        drop(kwargs, "sha256")
         backbone = fspath(backbone)
         super().__init__(**kwargs)
         self.backbone = backbone
@@ -116,7 +115,7 @@ class PretrainedClassifier(Classifier, ABC):
         """Open the backbone and make the processor for a task."""
 
     def require_architecture(self) -> None:
-        """Refuse a backbone whose ``config`` is that of another family."""
+        """Refuse a backbone of another family."""
 
     def open_backbone(self, task: Task) -> PreTrainedTokenizerBase:
         """Read the config, keep the task with its parts in the order that the model learned, and return the tokenizer.
@@ -127,8 +126,8 @@ class PretrainedClassifier(Classifier, ABC):
         if task.kind not in self.kinds:
             kinds = " or ".join(map(str, self.kinds))
             raise ModelError(
-                f"model {type(self).__name__} is for data of the kind {kinds}, and these are of the kind {task.kind}. "
-                f"Take model {'Reader or Writer' if task.kind == SPAN else 'Encoder'}."
+                f"model {type(self).__name__} is for data of the kind {kinds}, and the data have the kind "
+                f"{task.kind}. Take model {'Reader or Writer' if task.kind == SPAN else 'Encoder'}."
             )
         self.folder = resolve(self.backbone)
         self.config = open_config(self.folder)
@@ -148,7 +147,7 @@ class PretrainedClassifier(Classifier, ABC):
         return tokenizer
 
     def _read_provenance(self) -> Provenance:
-        """What the backbone was trained on, as far as no checkpoint has said it."""
+        """Training data of the backbone; entries of a checkpoint have precedence."""
         parts, trained_on = self.provenance.parts, self.provenance.trained_on
         if parts is None and (learned := getattr(self.config, LEARNED, {}).get("parts")) is not None:
             parts = tuple(learned)
@@ -178,13 +177,13 @@ class PretrainedClassifier(Classifier, ABC):
     def _say_renamed(self) -> None:
         """Say which outputs the user calls otherwise than the config."""
         pairs = zip(self.labels or (), self.config.id2label.values(), strict=False)
-        others = [(given, own) for given, own in pairs if is_named([own]) and same_name(given) != same_name(own)]
-        if self.trained and others:
-            said = ", ".join(f"{given} for {own}" for given, own in others)
-            inform(f"{self.backbone}: model.labels overrides the names of outputs in config.json: {said}.")
+        renamed = [(new, old) for new, old in pairs if is_named([old]) and same_name(new) != same_name(old)]
+        if self.trained and renamed:
+            changes = ", ".join(f"{new} for {old}" for new, old in renamed)
+            inform(f"{self.backbone}: model.labels overrides the names of outputs in config.json: {changes}.")
 
     def keep_label_map(self, label_map: LabelMap) -> None:
-        """Keep what outputs mean, also beside the network: ``apart`` is -inf where an output means another label."""
+        """Keep the map, also as tensors on the device: ``apart`` is -inf where an output means another label."""
         self.label_map = label_map
         label_of_output = torch.tensor(label_map.column)
         means = label_of_output[:, None] == torch.arange(len(label_map.labels) if label_map.merges else 0)
@@ -220,7 +219,7 @@ class PretrainedClassifier(Classifier, ABC):
     def of_labels(self, scores: Tensor) -> Tensor:
         """Scores of outputs as scores of labels: float [examples, labels].
 
-        That of several outputs is the logarithm of the sum of their exponentials, so that probabilities add up.
+        The score of a label with several outputs is their logsumexp, so that probabilities add up.
         """
         if self.merges:
             return (scores.float()[:, :, None] + self.apart).logsumexp(dim=1)
@@ -262,8 +261,7 @@ class PretrainedClassifier(Classifier, ABC):
         """
         if not has_weights(self.folder):
             raise ModelError(
-                f"model.backbone {self.backbone} has no weights beside its config.json. Name the folder of a whole "
-                "model."
+                f"model.backbone {self.backbone} has a config.json and no weights. Name the folder of a whole model."
             )
 
     def configure_model(self) -> None:
@@ -287,7 +285,7 @@ class PretrainedClassifier(Classifier, ABC):
         return (self.network,)
 
     def build(self) -> nn.Module:
-        """Make the network: with weights, or for those of a checkpoint where only the folder beside it is there."""
+        """Make the network, with the weights of the backbone if it has any; otherwise a checkpoint fills it."""
         return self.load_network() if has_weights(self.folder) else self.empty_network()
 
     def empty_network(self) -> nn.Module:

@@ -59,8 +59,8 @@ def family_of(config: Mapping[str, Any]) -> str:
 
 def stand_in(data: type, model: str) -> str:
     """The import path of the family that replaces ``model``, which a short form names, on data of this class."""
-    here = class_path(data)
+    data_class = class_path(data)
     for entry in TABLE:
-        if any((full_path("data", d), full_path("model", m)) == (here, model) for d, m in entry.stands_in.items()):
+        if any((full_path("data", d), full_path("model", m)) == (data_class, model) for d, m in entry.stands_in.items()):
             return full_path("model", entry.family)
     return model

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -42,6 +42,9 @@ from heedful.records.parts.table import TableForm
 
 PIECE = 512  # pairs that are tokenised at once
 LONGEST = 10**6  # tokens; a larger limit is that of a tokenizer without one
+# of an example: number of tokens, 64-bit hash of the unpadded ids, whether it is longer than the model reads, number of
+# tokens that are out of vocabulary, and number of tokens without the special ones
+ENCODING = np.dtype([("tokens", "i4"), ("hash", "u8"), ("is_cut", "?"), ("unknown", "i8"), ("words", "i8")])
 INPUTS = ("input_ids", "token_type_ids")  # what a model reads; the rest of an encoding is about padding
 
 
@@ -73,29 +76,6 @@ def _explained(name: str) -> Iterator[None]:
         ) from error
 
 
-class Encodings(NamedTuple):
-    """Examples as a tokenizer encodes them.
-
-    Attributes:
-        lengths: Number of tokens, special tokens included: int32 [examples].
-        fingerprints: A 64-bit hash of its ids, unpadded: uint64 [examples].
-        is_cut: Whether it is longer than the model reads: bool [examples].
-        unknown: Its tokens that are out of vocabulary, and all but the special ones: int64 [2, examples].
-    """
-
-    lengths: np.ndarray
-    fingerprints: np.ndarray
-    is_cut: np.ndarray
-    unknown: np.ndarray
-
-    def take(self, places: np.ndarray) -> "Encodings":
-        """The encodings of some examples, in this order."""
-        return Encodings(*(values[..., places] for values in self))
-
-
-NOTHING = Encodings(np.zeros(0, np.int32), np.zeros(0, np.uint64), np.zeros(0, bool), np.zeros((2, 0), np.int64))
-
-
 class PairProcessor(FunctionProcessor):
     """Reads one part or two by the call of a tokenizer, as its user would.
 
@@ -115,10 +95,10 @@ class PairProcessor(FunctionProcessor):
         super().__init__(parts)
         self._tokenizer = tokenizer
         self._form = form
-        own = getattr(tokenizer, "model_max_length", None)
-        self.most = min((limit for limit in (own, positions) if limit is not None and limit < LONGEST), default=None)
-        self._limit = {} if self.most in (None, own) else {"max_length": self.most}
-        self._encodings: WeakKeyDictionary[Sequence[Example], Encodings] = WeakKeyDictionary()
+        limit = getattr(tokenizer, "model_max_length", None)
+        self.most = min((most for most in (limit, positions) if most is not None and most < LONGEST), default=None)
+        self._limit = {} if self.most in (None, limit) else {"max_length": self.most}
+        self._encodings: WeakKeyDictionary[Sequence[Example], np.ndarray] = WeakKeyDictionary()
 
     def tokens(self, texts: Sequence[list[str]], **settings: Any) -> Mapping[str, Any]:
         """The encoding of examples, whose texts are given part by part: cut at the length that the model reads."""
@@ -126,49 +106,50 @@ class PairProcessor(FunctionProcessor):
             return self._tokenizer(*texts, truncation=True, **self._limit, **settings)
 
     def lengths(self, examples: Sequence[Example]) -> np.ndarray:
-        return self.encodings(examples).lengths
+        return self.encodings(examples)["tokens"]
 
     def fingerprints(self, examples: Sequence[Example]) -> np.ndarray:
-        return self.encodings(examples).fingerprints
+        return self.encodings(examples)["hash"]
 
     def statistics(self, examples: Sequence[Example]) -> Statistics:
         read = self.encodings(examples)
-        unknown, together = read.unknown.sum(axis=1).tolist()
-        return Statistics(int(read.is_cut.sum()), unknown / max(1, together))
+        return Statistics(int(read["is_cut"].sum()), int(read["unknown"].sum()) / max(1, int(read["words"].sum())))
 
-    def encodings(self, examples: Sequence[Example]) -> Encodings:
+    def encodings(self, examples: Sequence[Example]) -> np.ndarray:
         """Examples as the tokenizer encodes them; each distinct pair of texts is tokenised once."""
         if not isinstance(examples, Examples | Composed):
             return self.encodings(Examples.of(examples))
         if isinstance(examples, Composed) and not (examples.lenders or len(examples.extra)):
-            return self.encodings(examples.pool).take(examples.positions)
+            return self.encodings(examples.pool)[examples.positions]
         if examples not in self._encodings:
             _, first, place = np.unique(self.hashed(examples), return_index=True, return_inverse=True)
             composed = examples if isinstance(examples, Composed) else Composed.whole(examples)
             columns = [*self._contents(composed.take(first)).values()]
-            pieces = [NOTHING]
+            pieces = [np.zeros(0, ENCODING)]
             for start in range(0, len(first), PIECE):
                 pieces.append(self._read([texts[start : start + PIECE] for texts in columns]))
-            read = Encodings(*(np.concatenate(several, axis=-1) for several in zip(*pieces, strict=True)))
-            self._encodings[examples] = read.take(place)
+            self._encodings[examples] = np.concatenate(pieces)[place]
         return self._encodings[examples]
 
-    def _read(self, texts: Sequence[list[str]]) -> Encodings:
+    def _read(self, texts: Sequence[list[str]]) -> np.ndarray:
         encoded = self.tokens(texts)
         ids = encoded["input_ids"]
-        lengths = np.array([*map(len, ids)], dtype=np.int32)
+        read = np.zeros(len(ids), ENCODING)
+        read["tokens"] = [*map(len, ids)]
         rows = zip(*(encoded[name] for name in INPUTS if name in encoded), strict=True)
-        fingerprints = digests(np.array(row, np.int64).tobytes() for row in rows)
-        is_cut = lengths == (self.most or -1)
+        read["hash"] = digests(np.array(row, np.int64).tobytes() for row in rows)
+        is_cut = read["tokens"] == (self.most or -1)
         if self.most is not None and is_cut.any():
-            whole = self._tokenizer(*([of[i] for i in np.flatnonzero(is_cut)] for of in texts), truncation=False)
-            is_cut[is_cut] = [len(tokens) > self.most for tokens in whole["input_ids"]]
+            long = self._tokenizer(*([part[i] for i in np.flatnonzero(is_cut)] for part in texts), truncation=False)
+            is_cut[is_cut] = [len(tokens) > self.most for tokens in long["input_ids"]]
+        read["is_cut"] = is_cut
         flat = np.fromiter(chain.from_iterable(ids), np.int64)
         is_unknown = flat == (-1 if (number := getattr(self._tokenizer, "unk_token_id", None)) is None else number)
-        is_text = is_unknown | ~np.isin(flat, list(getattr(self._tokenizer, "all_special_ids", ())))
-        example = np.repeat(np.arange(len(ids)), lengths)
-        unknown = np.stack([np.bincount(example[of], minlength=len(ids)) for of in (is_unknown, is_text)])
-        return Encodings(lengths, fingerprints, is_cut, unknown)
+        is_word = is_unknown | ~np.isin(flat, list(getattr(self._tokenizer, "all_special_ids", ())))
+        example = np.repeat(np.arange(len(ids)), read["tokens"])
+        for name, mask in (("unknown", is_unknown), ("words", is_word)):
+            read[name] = np.bincount(example[mask], minlength=len(ids))
+        return read
 
     def _contents(self, examples: Sequence[Example]) -> dict[str, list[Any]]:
         columns = [[*column(examples, f"parts.{part}")] for part in self.parts]
@@ -238,7 +219,7 @@ class TransformersPair(BasePredictor):
     def prepare(self, task: Task) -> None:
         if task.kind not in (CLASSIFICATION, SOFT):
             raise ModelError(
-                f"(model, tokenizer) is measured on labels, and the data are of the kind {task.kind}. Save both with "
+                f"(model, tokenizer) is measured on labels, and the data have the kind {task.kind}. Save both with "
                 "save_pretrained, and give the folder."
             )
         if len(task.parts) > 2:
@@ -265,7 +246,7 @@ class TransformersPair(BasePredictor):
     @property
     def device(self) -> torch.device:
         """The device of the first weights that are on one."""
-        return next((one.device for one in self._tensors() if not one.is_meta), torch.device("cpu"))
+        return next((tensor.device for tensor in self._tensors() if not tensor.is_meta), torch.device("cpu"))
 
     def answer(self, inputs: dict[str, Any]) -> Outputs:
         """The predictions for some inputs.

@@ -198,7 +198,15 @@ def imported_first(path: Path) -> Iterator[str]:
                 yield whole if whole in MODULES else str(node.module)
 
 
-@pytest.mark.parametrize("start", ["assembly.measured_functions", "assembly.measuring", "callbacks.engine.measure"])
+@pytest.mark.parametrize(
+    "start",
+    [
+        "assembly.measured_functions",
+        "assembly.measuring",
+        "callbacks.engine.measure",
+        *(f"lightning_modules.prompted.{name}" for name in ("batch", "causal_lm", "endpoint")),
+    ],
+)
 def test_a_function_is_measured_without_lightning(start):
     """What these import, and what that imports; tests/assembly/test_measured_functions.py measures without it."""
     waiting, seen = [f"heedful.{start}"], set()

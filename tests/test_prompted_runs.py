@@ -1,6 +1,7 @@
-"""Whole evaluations of causal models in context: prompts one after the other, in folders of their own."""
+"""Models asked in context by the command: a folder of results for each prompt, and the text that the model reads."""
 
 import json
+import re
 
 import pytest
 from transformers import AutoTokenizer
@@ -11,11 +12,11 @@ from heedful.datamodules import Planted
 from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import CausalLM
 from heedful.lightning_modules.prompted.shared_prefix import Queries
-from heedful.records import DataError, HeedfulError, ModelError, SettingError
+from heedful.records import DataError, ModelError, SettingError
 from heedful.records.rows import BASE, read_rows, select
 
 from causal import save
-from commands import QUIET, results_of, run
+from commands import results_of, run
 from refusals import refused
 
 pytestmark = pytest.mark.slow  # whole runs of train.py and evaluate.py
@@ -28,31 +29,32 @@ def llama(tmp_path_factory):
     return save(tmp_path_factory.mktemp("causal") / "tiny-llama")
 
 
-def prompts_of(folder):
-    return {path.parent.name: json.loads(path.read_text())["prompt"] for path in folder.glob("*/run.json")}
+def prompt_of(folder):
+    return json.loads((folder / "run.json").read_text()).get("prompt")
 
 
 def test_each_draw_of_demonstrations_is_measured_apart(llama, tmp_path, capsys):
     argv = ["--model", llama, *PLANTED, "--prompt.tuples", "1", "--prompt.seeds", "2"]
-    run(evaluate.main, *argv, "--prompt.demonstrations", "counterfactual", "--output", tmp_path / "out")
+    run(evaluate.main, *argv, "--prompt.demonstrations", "counterfactual", "--output", tmp_path)
     printed = capsys.readouterr().out
     assert "validation: 12 examples, %" in " ".join(printed.split())
     assert "\nk=1 augmented 2 " in printed
-    prompts = prompts_of(tmp_path / "out")
-    assert sorted(prompts) == [f"plain-counterfactual-k1-seed{seed}" for seed in range(2)]
-    for name, prompt in prompts.items():
-        results = results_of(tmp_path / "out" / name)
-        assert results["metrics"]["accuracy/planted"]["n"] == 12
-        assert results["metrics"]["null/planted/flips"]["value"] == 0
-        assert len(prompt["demonstrations"]) == 5  # of three labels, two with a copy
-        assert prompt["version"] == 2
+    folders = sorted(path.parent for path in tmp_path.glob("*/run.json"))
+    assert [folder.name for folder in folders] == [f"plain-counterfactual-k1-seed{seed}" for seed in range(2)]
+    for folder in folders:
+        metrics, prompt = results_of(folder)["metrics"], prompt_of(folder)
+        assert (metrics["accuracy/planted"]["n"], metrics["null/planted/flips"]["value"]) == (12, 0)
+        assert (len(prompt["demonstrations"]), prompt["version"]) == (5, 2)  # of three labels, two with a copy
         assert prompt["sent"]["text"].count("answer:") == 6
-        rows, _ = read_rows(tmp_path / "out" / name / "rows" / "accuracy.parquet")
-        base = select(rows, intervention=BASE)
+        base = select(read_rows(folder / "rows" / "accuracy.parquet")[0], intervention=BASE)
         assert base["p"].null_count == 0
         assert set(base["y"].to_pylist()) <= {"entailment", "neutral", "contradiction", "(no label)"}
-    first, second = (prompt["demonstrations"] for prompt in prompts.values())
+    first, second = (prompt_of(folder)["demonstrations"] for folder in folders)
     assert first != second
+    likelihood = ["--model.decoding", "likelihood", "--output", tmp_path / "one"]
+    run(evaluate.main, "--model", llama, *PLANTED[2:], *likelihood)  # one prompt alone is an ordinary evaluation
+    assert results_of(tmp_path / "one")["counts"]["no_label"] == 0
+    assert prompt_of(tmp_path / "one")["demonstrations"] == []
 
 
 @pytest.mark.parametrize("chat", ["true", "false"])
@@ -60,7 +62,7 @@ def test_what_the_model_reads_is_kept_with_its_special_tokens(llama, tmp_path, c
     """Decoded from the ids that the processor gives the model; of a chat with the turns that make the same text."""
     argv = ["--model", llama, *PLANTED, "--model.chat", chat, "--prompt.tuples", "1", "--evaluations", "accuracy"]
     run(evaluate.main, *argv, "--prompt.demonstrations", "extra_tuple", "--output", tmp_path / "out")
-    about = json.loads((tmp_path / "out" / "run.json").read_text())["prompt"]
+    about = prompt_of(tmp_path / "out")
     data = Planted(n_train=40, n_validation=12)
     data.setup("validate")
     model = CausalLM(str(llama), chat=chat == "true")
@@ -68,48 +70,22 @@ def test_what_the_model_reads_is_kept_with_its_special_tokens(llama, tmp_path, c
     (prompt,) = Prompting(1, demonstrations="extra_tuple").prompts(data)
     model.prompt_with(prompt)
     (ids,) = Queries(**model.processor([data.pool[about["example"]]])).whole(model.processor.tokens.prefix)
-    own = AutoTokenizer.from_pretrained(llama)
     sent = about["sent"]
-    assert sent["text"] == own.decode(ids)
+    assert sent["text"] == AutoTokenizer.from_pretrained(llama).decode(ids)
     question = "premise: {premise}\nhypothesis: {hypothesis}\nanswer:"
     asked = [question.format(**example.parts) for example in (*prompt.demonstrations, data.pool[about["example"]])]
     asked[0] = f"Answer with one of: entailment, neutral, contradiction.\n\n{asked[0]}"
     answers = [example.label for example in prompt.demonstrations]
     assert len(answers) == 4
     if chat == "false":
-        assert set(sent) == {"text"}
-        assert sent["text"] == "\n\n".join([*map(" ".join, zip(asked, answers, strict=False)), asked[-1]])
+        whole = "\n\n".join([*map(" ".join, zip(asked, answers, strict=False)), asked[-1]])
+        assert sent == {"text": whole}
         return
     turns = [("user", asked[0])]
     for answer, following in zip(answers, asked[1:], strict=True):
         turns += [("assistant", answer), ("user", following)]
     assert sent["messages"] == [{"role": role, "content": content} for role, content in turns]
     assert sent["text"] == "".join(f"<|{role}|>\n{content}<|end|>\n" for role, content in turns) + "<|assistant|>\n"
-
-
-def test_one_prompt_alone_is_an_ordinary_evaluation(llama, tmp_path):
-    argv = ["--model", llama, *PLANTED[2:], "--model.decoding", "likelihood"]
-    run(evaluate.main, *argv, "--output", tmp_path / "out")
-    results = results_of(tmp_path / "out")
-    assert results["counts"]["no_label"] == 0
-    assert {name.split("/")[0] for name in results["metrics"]} >= {"accuracy", "attentiveness", "null"}
-    assert json.loads((tmp_path / "out" / "run.json").read_text())["prompt"]["demonstrations"] == []
-
-
-def test_two_processes_give_the_same_bytes(forks, llama, tmp_path):
-    argv = ["--model", llama, *PLANTED, "--prompt.tuples", "1", "--prompt.seeds", "2", *QUIET]
-    for world in (1, 2):
-        more = ["--trainer.devices", str(world), "--trainer.strategy", "ddp"] if world > 1 else []
-        output = ["--output", tmp_path / str(world)]
-        statuses, out = forks.run(*argv, *more, *output, command="evaluate", processes=world)
-        assert statuses == [0] * world, out
-    for seed in range(2):
-        name = f"plain-plain-k1-seed{seed}"
-        one, other = (tmp_path / str(world) / name / "results.json" for world in (1, 2))
-        assert one.read_bytes() == other.read_bytes()
-        for file in ("accuracy.parquet", "attentiveness.parquet"):
-            one, other = (tmp_path / str(world) / name / "rows" / file for world in (1, 2))
-            assert one.read_bytes() == other.read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -126,7 +102,71 @@ def test_two_processes_give_the_same_bytes(forks, llama, tmp_path):
         ),
     ],
 )
-def test_mistakes_are_refused(llama, tmp_path, main, argv, error: type[HeedfulError], facts):
+def test_mistakes_are_refused(llama, tmp_path, main, argv, error, facts):
     with refused(error, *facts):
         run(main, "--model", llama, *PLANTED, *argv, "--output", tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+# encoder-decoders
+
+
+@pytest.fixture(scope="module")
+def rte(tmp_path_factory, tiny_t5):
+    """The command line of a T5 on sentence pairs with a training set."""
+    folder = tmp_path_factory.mktemp("rte")
+    for split, n in (("train", 24), ("validation", 10)):
+        lines = [f"The dog ran {i} .\tThe child sat {split} {i} .\t{i % 2}\n" for i in range(n)]
+        (folder / f"{split}.tsv").write_text("sentence1\tsentence2\tlabel\n" + "".join(lines))
+    model = ["--model", "flan-t5", "--model.backbone", tiny_t5, "--model.max_length", "400"]
+    return ["--data", "rte", "--data.path", folder, *model, "--attentiveness.draws", "2"]
+
+
+@pytest.mark.parametrize("decoding", ["likelihood", "greedy"])
+def test_a_t5_is_asked_with_demonstrations_in_its_template(rte, tmp_path, decoding):
+    run(evaluate.main, *rte, "--prompt.tuples", "1", "--model.decoding", decoding, "--output", tmp_path)
+    about = prompt_of(tmp_path)
+    assert (about["wording"], about["tuples"], len(about["demonstrations"])) == ("template", 1, 2)
+    text = about["sent"]["text"]
+    assert text.count("rte sentence1:") == 3
+    assert about["example"].startswith("rte/validation/")
+    assert re.search(r"rte sentence1: The dog ran (\d) . sentence2: The child sat validation \1 .</s>$", text)
+    found = results_of(tmp_path)
+    assert found["metrics"]["null/rte/flips"]["value"] == 0
+    assert found["counts"].get("no_label", 0) == (10 if decoding == "greedy" else 0)
+    rows = read_rows(tmp_path / "rows" / "attentiveness.parquet")[0].to_pylist()
+    base = {row["uid"]: row for row in rows if row["intervention"] == "base"}
+    assert len(base) == 10
+    swapped = {row["uid"] for row in rows if row["intervention"] == "swap"}
+    entailed = {uid for uid, row in base.items() if row["p"][0] >= row["p"][1]}
+    assert swapped == (set(base) if decoding == "greedy" else entailed)  # what is not a label is not the default one
+
+
+def test_wordings_and_seeds_have_a_folder_each(rte, tmp_path):
+    """Without settings of prompts there is none, and without demonstrations the instruction stands alone."""
+    argv = ["--prompt.tuples", "1", "--prompt.seeds", "2", "--prompt.wordings", "[paper, short]"]
+    run(evaluate.main, *rte, *argv, "--output", tmp_path)
+    folders = [tmp_path / f"{wording}-plain-k1-seed{seed}" for wording in ("paper", "short") for seed in range(2)]
+    assert {results_of(folder)["metrics"]["accuracy/rte"]["n"] for folder in folders} == {10}
+    texts = {folder.name: prompt_of(folder)["sent"]["text"] for folder in folders}
+    assert len(set(texts.values())) == 4
+    assert all(text.startswith("You're given a pair") == name.startswith("paper") for name, text in texts.items())
+    run(evaluate.main, *rte, "--output", tmp_path / "none")
+    assert prompt_of(tmp_path / "none") is None
+    run(evaluate.main, *rte, "--prompt.wordings", "[paper]", "--output", tmp_path / "alone")
+    assert (prompt_of(tmp_path / "alone")["wording"], prompt_of(tmp_path / "alone")["demonstrations"]) == ("paper", [])
+    with refused(ModelError, "model.max_length 40 ", "200 ", "prompt.tuples"):
+        run(evaluate.main, *rte, "--prompt.tuples", "3", "--model.max_length", "40", "--output", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_questions_with_demonstrations(tiny_t5, write_squad, tmp_path):
+    for split, n in (("train", 3), ("dev", 2)):
+        write_squad(tmp_path / f"{split}-v2.0.json", n)
+    model = ["--model", "heedful.lightning_modules.Writer", "--model.backbone", tiny_t5, "--model.longest_answer", "4"]
+    argv = ["--data", "squad2", "--data.path", tmp_path, *model, "--prompt.tuples", "1", "--attentiveness.draws", "1"]
+    run(evaluate.main, *argv, "--output", tmp_path / "out")
+    text = prompt_of(tmp_path / "out")["sent"]["text"]
+    assert text.count("question:") == 3
+    assert "unanswerable" in text
+    assert results_of(tmp_path / "out")["metrics"]["exact_match/squad2"]["n"] == 20

@@ -18,12 +18,10 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from heedful.cli import evaluation as evaluate
 from heedful.lightning_modules.prompted.requests.client import Server
-from heedful.records import ModelError
 from heedful.records.rows import read_rows, select
 
 from causal import save
 from commands import results_of, run
-from refusals import refused
 
 for package in ("openai", "fastapi", "uvicorn"):
     pytest.importorskip(package, reason=f"{package} is not installed: pip install -e '.[openai,serve]'")
@@ -131,11 +129,6 @@ def test_typed_decisions_have_probabilities(here, model, posted):
     )
     assert np.abs(given[None] - p[:, None]).max(axis=2).min(axis=1).max() < 1e-6  # each as the server gave it
     assert results_of(here / "out")["metrics"]["null/planted/max_change"]["value"] < 1e-6
-
-
-def test_a_server_that_ignores_log_probabilities_is_refused(here, model):
-    with refused(ModelError, "read first_token"):
-        run(evaluate.main, *SMALL, "--endpoint", str(model), "--endpoint.read", "first_token")
 
 
 def test_a_run_that_is_killed_goes_on_from_its_answers(here, model, caplog):

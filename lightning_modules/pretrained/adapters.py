@@ -1,4 +1,4 @@
-"""LoRA adapters: small weights beside those of a published model."""
+"""LoRA adapters of a published model."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from heedful.records import ModelError, RunError
 
 
 def with_adapter(network: nn.Module, folder: str) -> nn.Module:
-    """Add the weights of an adapter to those of a network.
+    """Add the weights of an adapter to a network.
 
     Args:
         network: The network that it was trained for.

@@ -4,7 +4,6 @@ import contextlib
 import importlib.util
 import logging
 import re
-import traceback
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -14,7 +13,7 @@ from huggingface_hub import try_to_load_from_cache
 from torch import nn
 from transformers.utils import logging as transformers_logging
 
-from heedful.lightning_modules.pretrained.misfits import Shapes, first_names, is_of_memory, misfits, reason
+from heedful.lightning_modules.pretrained.misfits import Shapes, first_names, misfits, reason
 from heedful.records import HeedfulError, ModelError, RunError, inform
 
 Head = Literal["kept", "replaced", "new"]  # trained, and used; trained, for other labels; not in the file
@@ -53,7 +52,7 @@ def resolve(backbone: str, file: str = "model.safetensors") -> str:
 
 
 def is_hub_id(name: str) -> bool:
-    """Whether a name may be that of a model on the hub: OWNER/NAME, where OWNER is no folder of runs, or NAME."""
+    """Whether a name may be a hub id: OWNER/NAME, where OWNER is not a folder of runs, or NAME."""
     owner = name.rpartition("/")[0]
     return bool(HUB_ID.fullmatch(name)) and owner != "runs" and not (owner and Path(owner).is_dir())
 
@@ -117,26 +116,6 @@ def load(loader: Callable[..., Any], name: str, setting: str = "model.backbone",
         raise ModelError(f"{setting} {name} cannot be loaded ({reason(error)}). {remedy}") from error
 
 
-@contextlib.contextmanager
-def readable(backbone: str) -> Iterator[None]:
-    """Turn what a network of transformers says of an input that it cannot read into one sentence.
-
-    Some read texts of one length alone, or demand a token of their own in each. That a device has no memory left, or
-    fails, is nothing that the input is to blame for.
-    """
-    try:
-        yield
-    except (RuntimeError, ValueError, IndexError, AssertionError) as error:
-        frames = traceback.extract_tb(error.__traceback__)
-        of_network = [frame.filename for frame in frames if "/transformers/models/" in Path(frame.filename).as_posix()]
-        if not of_network or is_of_memory(error):
-            raise
-        raise ModelError(
-            f"The network {backbone} ({Path(of_network[-1]).parent.name}) cannot read these inputs ({reason(error)}). "
-            "Take another model; it may want inputs of one length."
-        ) from error
-
-
 def load_weights(
     loader: Callable[..., nn.Module], backbone: str, head: Head, head_name: str | None = None, **kwargs: Any
 ) -> nn.Module:
@@ -150,7 +129,7 @@ def load_weights(
         **kwargs: For the loader.
 
     Raises:
-        HeedfulError: The weights cannot be loaded, are not those of such a network, or are not finite.
+        HeedfulError: The weights cannot be loaded, do not fit the network, or are not finite.
     """
     # weights of another shape are judged by require_fit, which knows what a head is
     settings = {"dtype": torch.float32, "ignore_mismatched_sizes": True, "output_loading_info": True}
@@ -189,7 +168,7 @@ def require_fit(
         head_name: How names of the head begin; by default, all that is not of the ``base_model`` is the head.
 
     Raises:
-        HeedfulError: The weights are not those of such a network; the message names tensors.
+        HeedfulError: The weights do not fit the network; the message names tensors.
     """
     base = network if head_name else getattr(network, "base_model", network)
     prefix = f"{getattr(network, 'base_model_prefix', '')}."
@@ -207,15 +186,17 @@ def require_fit(
     replaced = {name for name in shapes if head != "kept" and in_head(name)}
     unused = {n for n in extra if _is_pooler(n) or n.endswith("position_ids") or n.removeprefix(prefix) in buffers}
     left_out = {name for name in set(extra) - unused if head != "kept" and of_another_task(name)}
-    told = misfits(set(missing) - new, set(extra) - unused - left_out, {n: shapes[n] for n in shapes.keys() - replaced})
-    if told:
+    problem = misfits(
+        set(missing) - new, set(extra) - unused - left_out, {n: shapes[n] for n in shapes.keys() - replaced}
+    )
+    if problem:
         raise ModelError(
-            f"The weights of {backbone} do not fit its config.json: they {told}. Take all files of one model."
+            f"The weights of {backbone} do not fit its config.json: they {problem}. Take all files of one model."
         )
     if new or left_out:
-        said = [f"{first_names(new, 3)} begin with random weights"] if new else []
-        said += [f"{first_names(left_out, 3)} of the file are for other tasks and left out"] if left_out else []
-        inform(f"{backbone}: {'; '.join(said)}.")
+        notes = [f"{first_names(new, 3)} begin with random weights"] if new else []
+        notes += [f"{first_names(left_out, 3)} of the file are for other tasks and left out"] if left_out else []
+        inform(f"{backbone}: {'; '.join(notes)}.")
 
 
 def _is_pooler(name: str) -> bool:

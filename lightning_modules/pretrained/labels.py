@@ -88,7 +88,7 @@ def require_head_for(
         backbone: The model, for the message.
         merging: Whether several outputs may mean one label.
         renaming: Whether the user may name the outputs.
-        setting: The setting by which they are named.
+        setting: Name of the setting for the names of the outputs.
 
     Raises:
         HeedfulError: The names do not match; the message says what to set.
@@ -103,20 +103,20 @@ def require_head_for(
     heads = [*map(same_name, head)]
     is_right = [is_named([name]) and name in names and heads.count(name) == 1 for name in heads]  # as far as names say
     slots = [name if right else f"NAME_{i}" for i, (name, right) in enumerate(zip(head, is_right, strict=True))]
-    of = f", of {listing(NLI)}" if of_three else ""
-    raise ModelError(f"{clash} Name them in their order: {setting} '[{listing(slots)}]'{of}.")
+    choices = f", of {listing(NLI)}" if of_three else ""
+    raise ModelError(f"{clash} Name them in their order: {setting} '[{listing(slots)}]'{choices}.")
 
 
 def require_one_of_several(config: Any, backbone: str) -> None:
-    """Refuse a head for another problem than the choice of one label; ``config`` is that of the model.
+    """Refuse a head for another problem than the choice of one label; ``config`` is the config of the model.
 
     Raises:
-        HeedfulError: Its ``problem_type`` is another one.
+        HeedfulError: Its ``problem_type`` is not single_label_classification.
     """
     problem = getattr(config, "problem_type", None)
     if problem not in (None, "single_label_classification"):
         raise ModelError(
-            f"The head of {backbone} is for the problem {problem}, and here one label of several is right. Take a "
+            f"The head of {backbone} is for the problem {problem}, and these data have one right label. Take a "
             "model that was trained to choose one label."
         )
 

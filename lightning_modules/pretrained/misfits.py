@@ -10,16 +10,17 @@ Shape = tuple[int, ...]
 Shapes = Mapping[str, tuple[Shape, Shape]]  # name of a tensor to its shape in a file, in the network
 
 
-def difference(own: Mapping[str, Tensor], given: Mapping[str, Tensor]) -> tuple[set[str], set[str], Shapes]:
-    """Names of tensors that are missing among given weights, of those left over, and shapes where these differ."""
-    shapes = {name: (tuple(given[name].shape), tuple(own[name].shape)) for name in own.keys() & given.keys()}
-    return own.keys() - given.keys(), given.keys() - own.keys(), {n: s for n, s in shapes.items() if s[0] != s[1]}
+def difference(wanted: Mapping[str, Tensor], weights: Mapping[str, Tensor]) -> tuple[set[str], set[str], Shapes]:
+    """Names of wanted tensors that are missing, names of weights that are left over, and shapes that differ."""
+    shapes = {n: (tuple(weights[n].shape), tuple(wanted[n].shape)) for n in wanted.keys() & weights.keys()}
+    differing = {name: pair for name, pair in shapes.items() if pair[0] != pair[1]}
+    return wanted.keys() - weights.keys(), weights.keys() - wanted.keys(), differing
 
 
 def misfits(missing: Collection[str], extra: Collection[str], shapes: Shapes) -> str:
     """Say how weights do not fit a network, in words that follow "they"; nothing where they do.
 
-    Weights that are missing are named first, then those left over, then those of another shape: one kind says enough.
+    Missing weights are named, or else weights that are left over, or else weights of another shape.
 
     Example:
         >>> misfits({"head.weight", "head.bias"}, {"pooler.weight"}, {})
@@ -35,20 +36,20 @@ def misfits(missing: Collection[str], extra: Collection[str], shapes: Shapes) ->
 
 
 def first_names(names: Collection[str], most: int = 1) -> str:
-    """How many weights, and what the first ones are called."""
+    """The number of weights, and the names of the first ones."""
     first = sorted(names, key=lambda name: [int(p) if p.isdigit() else p for p in re.split(r"(\d+)", name)])[:most]
     count = f"{len(names)} weights" if len(names) > 1 else "1 weight"
     return f"{count} ({', '.join(first)}{', ...' if len(names) > most else ''})"
 
 
 def is_of_memory(error: Exception) -> bool:
-    """Whether a device or its memory failed, and not what was computed: torch has types for a part of these alone."""
+    """Whether a device or its memory failed; torch has exception types for some of these failures only."""
     marks = ("DefaultCPUAllocator", "CUBLAS_STATUS", "CUDNN_STATUS")
     by_type = isinstance(error, torch.OutOfMemoryError | torch.AcceleratorError)
     return by_type or any(mark in str(error) for mark in marks)
 
 
 def reason(error: Exception) -> str:
-    """The first line of what a library says of an error, without a full stop; of a long one the beginning."""
+    """The first line of an exception's message, without a full stop, at most 200 characters."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return lines[0].rstrip(".") if len(lines[0]) <= 200 else f"{lines[0][:197].rstrip()}..."

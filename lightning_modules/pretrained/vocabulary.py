@@ -35,7 +35,7 @@ def open_tokenizer(folder: str, config: PretrainedConfig, **kwargs: str) -> PreT
 
 
 def padding_of(config: PretrainedConfig, tokenizer: PreTrainedTokenizerBase) -> int | None:
-    """The token id of padding: what the network takes for it, or else the tokenizer; None where neither names a token.
+    """The token id of padding in the config, or else in the tokenizer; None where neither names a token.
 
     A decoder-only classifier reads the last token that is not the padding of its config.
     """

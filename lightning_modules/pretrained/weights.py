@@ -46,14 +46,14 @@ def _sum(value: Tensor) -> Tensor:
 
 
 def without_masks(weights: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
-    """Weights by their names in the network, also of those of which ``torch.nn.utils.prune`` makes two tensors."""
+    """Weights by their names in the network; ``torch.nn.utils.prune`` splits a weight into two tensors."""
     masks = {name.removesuffix("_mask") for name in weights if name.endswith("_mask")}
     pruned = {name for name in masks if f"{name}_orig" in weights}
     if not pruned:
         return weights
     parts = {f"{name}{part}" for name in pruned for part in ("_orig", "_mask")}
-    left = {name: weights[f"{name}_orig"] * weights[f"{name}_mask"] for name in pruned}
-    return {name: value for name, value in weights.items() if name not in parts} | left
+    masked = {name: weights[f"{name}_orig"] * weights[f"{name}_mask"] for name in pruned}
+    return {name: value for name, value in weights.items() if name not in parts} | masked
 
 
 def different(weights: Mapping[str, Tensor], saved: Mapping[str, Tensor]) -> set[str]:

@@ -1,4 +1,4 @@
-"""Inputs of functions: the contents of the parts as they are, and a hash by which an input is found again."""
+"""Inputs of functions: the contents of the parts, and a hash of each input."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -30,10 +30,10 @@ class Inputs:
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """Part name to content of each, made anew: a function may change what it gets."""
-        (first, contents), *others = self.parts.items()
+        """A new dictionary per input, part name to content; a function may change its argument."""
+        (first, contents), *further = self.parts.items()
         rows = [{first: content} for content in contents]
-        for part, contents in others:
+        for part, contents in further:
             for row, content in zip(rows, contents, strict=True):
                 row[part] = content
         return rows
@@ -47,7 +47,7 @@ class Inputs:
 
 
 class FunctionProcessor(NumberProcessor):
-    """Makes the dictionaries that a function gets. What the function reads of them is not known.
+    """Makes the dictionaries that a function gets; which entries the function reads is not known.
 
     Args:
         parts: Names of the parts.

@@ -8,7 +8,7 @@ import numpy as np
 def share_budget(lengths: np.ndarray, budget: int) -> np.ndarray:
     """How much of each part to keep so that the sum fits: the longest parts are cut first.
 
-    For two parts the result is that of the "longest_first" truncation of Hugging Face tokenizers.
+    For two parts this is the "longest_first" truncation of Hugging Face tokenizers.
 
     Args:
         lengths: int64 [parts, examples].
@@ -23,10 +23,10 @@ def share_budget(lengths: np.ndarray, budget: int) -> np.ndarray:
     """
     counts = lengths.copy()
     long = np.flatnonzero(lengths.sum(axis=0) > budget)
-    rest = np.full(len(long), budget)
+    unused = np.full(len(long), budget)
     for rank, part in enumerate(np.argsort(lengths[:, long], axis=0, kind="stable")):
-        counts[part, long] = np.minimum(lengths[part, long], rest // (len(lengths) - rank))
-        rest -= counts[part, long]
+        counts[part, long] = np.minimum(lengths[part, long], unused // (len(lengths) - rank))
+        unused -= counts[part, long]
     return counts
 
 

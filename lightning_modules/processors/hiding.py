@@ -18,8 +18,8 @@ SENTINEL = "<extra_id_0>"  # what a T5 was trained to read in place of hidden wo
 class HiddenWords:
     """Some examples, their features, and the inputs in which some of these are hidden.
 
-    The features of an example are, part by part, the words of the part and the separator behind it: the special tokens
-    there, or words of a template. A hidden feature is hidden in all of its tokens. A token of several words, such as a
+    The features of an example are, part by part, the words of the part and the separator that follows: special tokens,
+    or words of a template. A hidden feature is hidden in all of its tokens. A token of several words, such as a
     byte pair of two signs, is hidden with any of them. Tokens that the model does not read, since the example is too
     long, are never there; their words are features without effect.
 
@@ -27,7 +27,7 @@ class HiddenWords:
         processor: Of the model.
         examples: The examples, whose parts are texts or tables.
         parts: In which order their features stand; by default the one in which the model reads them.
-        delete: Whether hidden words are left out of the input; otherwise the mask token stands in place of each of
+        delete: Whether hidden words are left out of the input; otherwise the mask token replaces each of
             their tokens. A hidden separator is always masked.
 
     Raises:
@@ -36,7 +36,7 @@ class HiddenWords:
     Attributes:
         parts: Names of the parts, in the order of the features.
         words: Per example the words per part.
-        separators: What stands behind each part, as text.
+        separators: Text of the separator per part.
         truncated: Which examples are longer than the model reads: bool [examples].
         features: The number of features per example: int64 [examples].
         segments: The number of features per part, with its separator, and example: int64 [parts, examples].
@@ -138,10 +138,10 @@ def _words_of_tokens(characters: np.ndarray, spans: np.ndarray) -> tuple[np.ndar
     """The first and the last word in a token: int64 [tokens] both.
 
     A token of no word, such as a space of its own, goes with the next one, or else with the last. A text without words
-    has the separator behind it for its tokens.
+    has the following separator for its tokens.
 
     Args:
-        characters: int32 [tokens, 2], the first of a token and the one behind its last.
+        characters: int32 [tokens, 2], start and end of a token.
         spans: int32 [words, 2], likewise for words.
     """
     most = max(len(spans) - 1, 0)
@@ -151,7 +151,7 @@ def _words_of_tokens(characters: np.ndarray, spans: np.ndarray) -> tuple[np.ndar
 
 
 def mask_id(tokenizer: PreTrainedTokenizerBase) -> int:
-    """The id of the token that stands in place of a hidden one.
+    """The id of the token that replaces hidden tokens.
 
     It is the mask token, or the first sentinel of a T5, or the token for unknown words.
 

@@ -68,11 +68,11 @@ class PictureStore:
         Raises:
             HeedfulError: One cannot be decoded; the message names its row.
         """
-        known = len(self._pictures)
+        count = len(self._pictures)
         for picture in pictures:
             if self._number.setdefault(picture.key, len(self._pictures)) == len(self._pictures):
                 self._pictures.append(picture)
-        for start in range(known, len(self._pictures), BLOCK):
+        for start in range(count, len(self._pictures), BLOCK):
             if self._room > 0:
                 self._keep(range(start, min(start + BLOCK, len(self._pictures))))
         return np.fromiter((self._number[picture.key] for picture in pictures), np.int64, len(pictures))
@@ -120,7 +120,7 @@ def normalised(pixels: Sequence[np.ndarray], mean: Sequence[float], std: Sequenc
 
 
 class PictureProcessor(TextProcessor):
-    """A text as token ids, pictures as numbers by which the network asks ``store`` for the pixels.
+    """A text as token ids, and pictures as numbers; the network looks up pixels in ``store`` by number.
 
     A task without a text (``--partial image``) reads the empty text, one without a picture a picture that shows
     nothing. The numbers are an array and not a tensor, so that they stay on the host, where they are needed.

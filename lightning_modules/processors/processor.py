@@ -1,4 +1,4 @@
-"""Processors turn examples into tensors. They belong to a model family, and know nothing of Lightning."""
+"""Processors turn examples into tensors. They belong to a model family and import no Lightning."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ MIX = np.uint64(0x9E3779B97F4A7C15)  # odd, so that products with it tell all ha
 
 
 class Processor(ABC):
-    """Turns examples into a model's input; picklable, and no method changes what another one returns.
+    """Turns examples into a model's input. Processors are picklable, and their methods have no side effects on results.
 
     Examples are a list, a pool (:class:`~heedful.records.Examples`), or composed of a pool
     (:class:`~heedful.records.Composed`).
@@ -47,10 +47,10 @@ class Processor(ABC):
         return Statistics()
 
     def fingerprints(self, examples: Sequence[Example]) -> np.ndarray | None:
-        """Find examples of which the model receives the same: they have the same 64 bits, and others have others.
+        """Hash the input of the model per example: equal inputs have equal hashes.
 
         Returns:
-            uint64 [examples], the same in every process; None where it is not known what the model receives.
+            uint64 [examples], the same in every process; None where the input is not known.
         """
         return None
 
@@ -62,7 +62,7 @@ class Processor(ABC):
         """Input of the model for each batch.
 
         Args:
-            examples: Of which the batches are made.
+            examples: The examples.
             batches: int64 [examples of the batch] each, positions into ``examples``.
         """
         return (self(examples.take(batch)) for batch in batches)

@@ -16,13 +16,13 @@ class TemplateProcessor(TextProcessor):
     """Parts in a template, for models that read one text.
 
     Each text is tokenised once, and an input is put together from the ids of the template's words and of the parts. The
-    ids are those of the whole text, since words of a tokenizer end at spaces. What is too long loses words of the
-    longest part; the words of the template stay.
+    ids equal the ids of the whole text, since words of a tokenizer end at spaces. Truncation shortens the longest part
+    and keeps the words of the template.
 
     Args:
         tokenizer: A fast Hugging Face tokenizer.
-        template: The words around the parts, which stand in it between spaces, as their names in braces.
-        max_length: Most tokens of an input, those of the template and special tokens included.
+        template: A text with the names of the parts in braces, between spaces.
+        max_length: Most tokens of an input, including the template and special tokens.
         form: How tables are put into words.
         prefix: What stands before the template in every input, a space between them: an instruction, demonstrations.
 
@@ -63,7 +63,7 @@ class TemplateProcessor(TextProcessor):
         return Frame(slots)
 
     def texts(self, parts: Sequence[Part]) -> Sequence[str]:
-        """The parts of an example as text, each with the space before it, by which some tokenizers know a word."""
+        """The parts of an example as text, with the space before a part, which some tokenizers encode."""
         return [
             f" {text}" if words[-1:].isspace() else text
             for words, text in zip(self._words, super().texts(parts), strict=False)

@@ -32,7 +32,7 @@ class TextProcessor(NumberProcessor):
         max_length: Most tokens of an input, special tokens included; the longest part is cut first.
         form: How tables are put into words.
         pad_id: The token id of padding; by default the tokenizer's.
-        pads_left: Whether padding stands in front.
+        pads_left: Whether padding is on the left.
 
     Raises:
         HeedfulError: More than two parts, a ``max_length`` without room for a token of each part, or a tokenizer whose
@@ -65,8 +65,8 @@ class TextProcessor(NumberProcessor):
         self.budget = max_length - self.frame.size
         if self.budget < len(parts):
             raise ModelError(
-                f"model.max_length {max_length} leaves no room for the parts beside {self.frame.size} other tokens. "
-                f"{self.room}"
+                f"model.max_length {max_length} leaves no room for the parts: {self.frame.size} tokens are around "
+                f"them. {self.room}"
             )
         n = len(self.PROBES)
         if not all(map(self._is_right, ([self.PROBES[(k + i) % n] for i in range(len(parts))] for k in range(n)))):

@@ -17,9 +17,8 @@ from heedful.records import SPAN, Example, ModelError, SettingError, column, key
 class WindowProcessor(TextProcessor):
     """A text and a question, for models that cut the answer out of the text.
 
-    The question comes first. A text that does not fit behind it is read in windows, of which each begins with the last
-    tokens of the one before, so that a piece of ``overlap`` + 1 tokens stands whole in one of them, wherever it begins.
-    A text is never cut short; a question is, at half of what the overlap leaves.
+    The question comes first. A long text is read in overlapping windows: every piece of ``overlap`` + 1 tokens is whole
+    in one of them. A text is never truncated; a question may have half of the tokens that the overlap leaves.
 
     Args:
         tokenizer: A fast Hugging Face tokenizer.
@@ -28,8 +27,8 @@ class WindowProcessor(TextProcessor):
         overlap: Tokens that two windows share.
 
     Raises:
-        HeedfulError: As for :class:`TextProcessor`; the overlap leaves no room; or no special token stands in front,
-            which a model points at where there is no answer.
+        HeedfulError: As for :class:`TextProcessor`; the overlap leaves no room; or the tokenizer puts no special token
+            in front, which a model points at for no answer.
     """
 
     offsets = True
@@ -73,10 +72,10 @@ class WindowProcessor(TextProcessor):
         """Input of the model for each batch.
 
         Returns:
-            ``encoder``, tensors [windows, tokens]; ``windows``, int64 [windows, 4]: the example, the first token of the
-            text that the window has, where that stands in the window, and how many follow it, itself included;
-            ``texts``; ``characters``, of each token of each text its first and the one behind its last, int32 [tokens,
-            2]; and ``targets``, int64 [windows, 2], the first and the last token of the answer, 0 and 0 where the
+            ``encoder``, tensors [windows, tokens]; ``windows``, int64 [windows, 4]: the example, the position in the
+            text of the window's first token of text, the position of that token in the window, and the number of
+            tokens of text; ``texts``; ``characters``, start and end of the tokens per text, int32 [tokens, 2];
+            and ``targets``, int64 [windows, 2], the first and the last token of the answer, 0 and 0 where the
             window has none, if all examples have answers at known places.
         """
         numbers = self.numbers(examples)
@@ -107,7 +106,7 @@ class WindowProcessor(TextProcessor):
 
 
 def _answer(label: str | None, places: str) -> tuple[int, int] | None:
-    """First character of the answer to learn, and the one behind its last; (0, 0) for no answer; None if not known.
+    """Start and end of the answer to learn, in characters; (0, 0) for no answer; None if unknown.
 
     Args:
         label: The gold answers.

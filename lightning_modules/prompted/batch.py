@@ -1,4 +1,4 @@
-"""An endpoint whose answers are those of a batch: nothing is sent."""
+"""An endpoint that reads the answers of a batch and sends nothing."""
 
 from collections.abc import Sequence
 from hashlib import sha256
@@ -16,7 +16,7 @@ class BatchEndpoint(Endpoint):
 
     Args:
         responses: Function of a request that returns the body of its response, and the place of it for messages.
-        **settings: Those of :class:`Endpoint`.
+        **settings: As for :class:`Endpoint`.
     """
 
     def __init__(self, responses: Any = None, **settings: Any) -> None:

@@ -18,7 +18,7 @@ def _groups(rows: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def nearness(rows: Sequence[np.ndarray]) -> np.ndarray:
-    """A number for each prompt: sorted from the largest down, prompts that begin alike stand side by side.
+    """A sort key per prompt, in descending order: prompts with the same beginning are neighbours.
 
     Those with the longest prompt stand first, as where prompts are sorted by length.
 
@@ -28,37 +28,38 @@ def nearness(rows: Sequence[np.ndarray]) -> np.ndarray:
     Returns:
         int64 [prompts].
     """
-    of = _groups(rows)
-    longest = np.zeros(of.max(initial=-1) + 1, np.int64)
-    np.maximum.at(longest, of, np.array([len(row) for row in rows], dtype=np.int64))
-    return longest[of] * len(longest) + of
+    group_of = _groups(rows)
+    longest = np.zeros(group_of.max(initial=-1) + 1, np.int64)
+    np.maximum.at(longest, group_of, np.array([len(row) for row in rows], dtype=np.int64))
+    return longest[group_of] * len(longest) + group_of
 
 
 def cut(rows: Sequence[np.ndarray]) -> tuple[list[np.ndarray], np.ndarray]:
     """Find the beginnings of prompts, so that the fewest tokens are read, counting padding.
 
     One that is not shared is cut so that its rest is no longer than the others. Where all that saves little, the only
-    beginning is that of no token.
+    beginning is empty.
 
     Args:
         rows: As for :func:`nearness`.
 
     Returns:
-        The beginnings, and that of each prompt, int64 [prompts]. The rest of a prompt has one token or more.
+        The beginnings, and the index of the beginning per prompt, int64 [prompts]. A prompt's rest is never empty.
 
     Example:
         >>> beginnings, of = cut([np.arange(12), np.r_[0:10, 5], np.arange(20, 24)])
         >>> [begin.tolist() for begin in beginnings], of.tolist()
         ([[0, 1, 2, 3, 4, 5, 6, 7, 8, 9], [20, 21]], [0, 0, 1])
     """
-    of = _groups(rows)
-    groups = [[rows[i].tolist() for i in np.flatnonzero(of == k)] for k in range(of.max(initial=-1) + 1)]
+    group_of = _groups(rows)
+    n = group_of.max(initial=-1) + 1
+    groups = [[rows[i].tolist() for i in np.flatnonzero(group_of == k)] for k in range(n)]
     common = [min(len(commonprefix(group)), *(len(row) - 1 for row in group)) for group in groups]
     rests = [max(map(len, group)) - n for group, n in zip(groups, common, strict=True) if len(group) > 1]
     if not rests:
         return [np.zeros(0, np.int64)], np.zeros(len(rows), np.int64)
-    rest = max(rests)
-    common = [n if len(group) > 1 else max(0, n + 1 - rest) for group, n in zip(groups, common, strict=True)]
-    if len(groups) * max(common) + len(rows) * rest >= WORTH * len(rows) * max(map(len, rows)):
+    longest = max(rests)
+    common = [n if len(group) > 1 else max(0, n + 1 - longest) for group, n in zip(groups, common, strict=True)]
+    if len(groups) * max(common) + len(rows) * longest >= WORTH * len(rows) * max(map(len, rows)):
         return [np.zeros(0, np.int64)], np.zeros(len(rows), np.int64)
-    return [np.array(group[0][:n], np.int64) for group, n in zip(groups, common, strict=True)], of
+    return [np.array(group[0][:n], np.int64) for group, n in zip(groups, common, strict=True)], group_of

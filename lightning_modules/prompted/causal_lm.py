@@ -13,7 +13,7 @@ from heedful.lightning_modules.outputs import Outputs, label_numbers
 from heedful.lightning_modules.predictor import Batch, Capabilities, Processes
 from heedful.lightning_modules.pretrained.adapters import with_adapter
 from heedful.lightning_modules.pretrained.backbone_config import open_config
-from heedful.lightning_modules.pretrained.backbones import load_weights, quiet, readable, resolve, revision_of
+from heedful.lightning_modules.pretrained.backbones import load_weights, quiet, resolve, revision_of
 from heedful.lightning_modules.pretrained.linear import faster_on_cpu
 from heedful.lightning_modules.pretrained.vocabulary import open_tokenizer
 from heedful.lightning_modules.prompted.prompt_processor import PromptProcessor
@@ -46,13 +46,13 @@ class CausalLM(BasePredictor):
         max_length: Most tokens of a prompt with its answer; by default all that the model reads.
         chat: Whether the prompt is put into the tokenizer's chat template; by default where it has one.
         decoding: "greedy" answers with the label that the written text begins with, and with no label where it begins
-            otherwise; "likelihood" with the most likely label. Probabilities are always those of the likelihoods.
+            otherwise; "likelihood" with the most likely label. Probabilities are always normalised likelihoods.
         score: The score of a label is the log-likelihood of its text: of all tokens together (sum), or of a token on
             average (mean).
         calibrated: Divide the probabilities by those for contents that say nothing (Zhao et al. 2021, "Calibrate before
             use").
-        longest_answer: Most tokens of an answer that is a text; those of a label are at most 8, or as
-            many as the longest label has.
+        longest_answer: Most tokens of an answer that is a text; a label has at most 8, or as
+            many as the longest label.
         share_prefix: Read the beginning of all prompts once. Without it, and where the model has no cache for that or a
             window shorter than a prompt, each prompt is read whole, for each label.
         max_unknown: Largest share of the tokens of the data that may be out of vocabulary.
@@ -127,7 +127,7 @@ class CausalLM(BasePredictor):
         """Ask by this prompt from now on.
 
         Raises:
-            HeedfulError: It does not fit into what the model reads, or the tokenizer cannot tell its answers apart.
+            HeedfulError: The prompt is longer than the model reads, or the tokenizer cannot tell its answers apart.
         """
         chat = bool(self.tokenizer.chat_template) if self.chat is None else self.chat
         most = getattr(self.config.get_text_config(), "max_position_embeddings", None) or UNLIMITED
@@ -165,12 +165,8 @@ class CausalLM(BasePredictor):
         super().start(examples, processes)
         self.configure_model()
 
-    def predict(self, batch: Batch) -> Outputs | None:
-        with readable(self.description):
-            return super().predict(batch)
-
     def probabilities(self, batch: Batch) -> Outputs | None:
-        with readable(self.description), torch.no_grad():
+        with torch.no_grad():
             return Outputs(self.logits(batch["inputs"]).float().softmax(dim=-1)) if batch["size"] else None
 
     def logits(self, inputs: dict[str, Tensor]) -> Tensor:
@@ -232,14 +228,15 @@ class CausalLM(BasePredictor):
             padded = self.processor.padded(queries.whole(prefix))
             return self._generated(*(tensor.to(self.device) for tensor in padded), None)
         cache, is_written = read
-        found = [row.index(True) if True in row else -1 for row in is_written.tolist()]
+        answer_of = [row.index(True) if True in row else -1 for row in is_written.tolist()]
         answers = self.tokenizer.batch_decode(self.processor.tokens.answers, skip_special_tokens=True)
-        texts = [answers[k] if k >= 0 else "" for k in found]
-        if rest := [i for i, answer in enumerate(found) if answer < 0]:
+        texts = [answers[k] if k >= 0 else "" for k in answer_of]
+        if unfinished := [i for i, answer in enumerate(answer_of) if answer < 0]:
             rows = is_written.any(dim=1).logical_not().nonzero()[:, 0]
             cache.batch_select_indices(rows)
             cache.crop(-1)  # the last token is read again, for its logits
-            for i, text in zip(rest, self._generated(*(of[rows] for of in queries.join(prefix)), cache), strict=True):
+            ids, mask = (values[rows] for values in queries.join(prefix))
+            for i, text in zip(unfinished, self._generated(ids, mask, cache), strict=True):
                 texts[i] = text
         return texts
 

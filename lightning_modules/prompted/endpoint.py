@@ -63,7 +63,7 @@ class QuestionProcessor(Processor):
         return np.array([self._around + len(text) for text in self._questions(examples)], dtype=np.int32)
 
     def fingerprints(self, examples: Sequence[Example]) -> np.ndarray:
-        """By the text that is sent; what becomes of it behind the server is not known."""
+        """Hashes of the texts that are sent; the input of the model on the server is not known."""
         return keys(self._questions(examples))
 
     def __call__(self, examples: Sequence[Example]) -> dict[str, Any]:
@@ -76,7 +76,7 @@ class Endpoint(BasePredictor):
     """A model behind a server that speaks the OpenAI protocol, such as vLLM, SGLang or ``transformers serve``.
 
     OPENAI_BASE_URL has the address and OPENAI_API_KEY the key, unless :meth:`at` gives others; neither is a setting,
-    so that no file has them. Equal requests are sent once, and once more by the null control. Answers are kept in a
+    so that no file has them. Equal requests are sent once, and repeated by the null control. Answers are kept in a
     file: a run that was stopped goes on.
 
     Args:
@@ -87,8 +87,8 @@ class Endpoint(BasePredictor):
         concurrency: Most requests on their way at once. Batches are asked one after the other, so that more than
             data.eval_batch_size have no effect.
         max_requests: Most requests that the command sends; null for any number. Retries are not counted.
-        temperature: Of drawing tokens; 0 takes the most probable.
-        seed: Of drawing tokens, which not every server heeds; null sends none.
+        temperature: Temperature of sampling; 0 takes the most probable token.
+        seed: Seed of sampling, which some servers ignore; null sends none.
         max_tokens: Most tokens of an answer; by default 8, and 32 where answers are texts.
         prices: US dollars for a million tokens that are read, and for a million that are written: [0.15, 0.6].
         cache: SQLite file that keeps the answers; on a disk of this machine, since others have no reliable locks. Two
@@ -176,12 +176,12 @@ class Endpoint(BasePredictor):
 
     def prompt_with(self, prompt: Prompt) -> None:
         longest = max(map(len, prompt.answers)) // 2  # a token has two characters or more
-        drawn = dict(self._drawn)
-        drawn["max_tokens"] = drawn["max_tokens"] or max(
+        sampling = dict(self._drawn)
+        sampling["max_tokens"] = sampling["max_tokens"] or max(
             longest, SPAN_TOKENS if self.task.kind is SPAN else LABEL_TOKENS
         )
         way = WAYS[self.read]
-        settings = {"model": self.name} | (drawn if way.writes else {})
+        settings = {"model": self.name} | (sampling if way.writes else {})
         self.way = way({name: value for name, value in settings.items() if value is not None}, self.chat)
         self.way.require(prompt, self.task)
         self.prompt = prompt
@@ -302,7 +302,7 @@ class Endpoint(BasePredictor):
 
     def counts_of(self, counted: Mapping[tuple[str, str], int]) -> dict[str, Any]:
         """As of every model, and the number of answers by model."""
-        models = {text: n for (of, text), n in sorted(counted.items()) if of == "models"}
+        models = {text: n for (kind, text), n in sorted(counted.items()) if kind == "models"}
         return super().counts_of(counted) | ({"models": models} if models else {})
 
     def finish(self) -> None:
@@ -310,8 +310,8 @@ class Endpoint(BasePredictor):
         if self._client is not None:
             self._client.forget_repeats()
             paid = f", {cost(self._client.read, self._client.wrote, self.prices):,.2f} USD" if self.prices else ""
-            others = f"; further answers came from {self.cache}" if self._client.found else ""
-            inform(f"{self.name}: {self._client}{paid}{others}.")
+            cached = f"; further answers came from {self.cache}" if self._client.found else ""
+            inform(f"{self.name}: {self._client}{paid}{cached}.")
 
 
 def _require_at_least(least: int, **settings: float | None) -> None:

@@ -62,8 +62,8 @@ class PromptProcessor(NumberProcessor):
 
     def _numbers(self, examples: Sequence[Example]) -> np.ndarray:
         blocks = [np.zeros((2, 0), dtype=np.int32)]
-        rest = iter(examples)
-        while block := list(islice(rest, BATCH)):
+        remaining = iter(examples)
+        while block := list(islice(remaining, BATCH)):
             several = [self._words(example) for example in block]
             for example, words in zip(block, several, strict=True):
                 self.tokens.require_no_special(self.prompt.question(words), example.uid)
@@ -85,14 +85,14 @@ class PromptProcessor(NumberProcessor):
         while (over := int(self.store.lengths(self._numbered([words]))[0]) - self.budget) > 0:
             ends = self.tokenizer(words, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
             longest = max(range(len(words)), key=lambda k: len(ends[k]))
-            left = max(0, len(ends[longest]) - over)
-            words[longest] = words[longest][: ends[longest][left][0]].rstrip() if left else ""
+            n = max(0, len(ends[longest]) - over)
+            words[longest] = words[longest][: ends[longest][n][0]].rstrip() if n else ""
         return words
 
     def sent(self, example: Example) -> dict[str, Any]:
         """An example as the model reads it: ``text``, and of a chat ``messages``."""
-        (rest,) = self._rows(self.numbers([example])[0])
-        ids = [*self.tokens.prefix, *rest.tolist()]
+        (row,) = self._rows(self.numbers([example])[0])
+        ids = [*self.tokens.prefix, *row.tolist()]
         question = self.prompt.question(self._shortened(self._words(example)))
         turns = {"messages": self.prompt.messages(question)} if self.tokens.chat else {}
         return {**turns, "text": self.tokenizer.decode(ids, clean_up_tokenization_spaces=False)}
@@ -101,7 +101,7 @@ class PromptProcessor(NumberProcessor):
         return self.store.lengths(self.numbers(examples)[0]).astype(np.int32)
 
     def statistics(self, examples: Sequence[Example]) -> Statistics:
-        """Tokens that are kept are counted of each part alone."""
+        """Kept tokens are counted per part."""
         numbers, full = self.numbers(examples)
         is_cut = numbers != full
         tokens_kept = self._tokens_kept(examples, is_cut) if is_cut.any() else {}
@@ -122,16 +122,16 @@ class PromptProcessor(NumberProcessor):
 
     def order(self, examples: Sequence[Example], lengths: np.ndarray) -> np.ndarray:
         """Examples that share a beginning follow one another."""
-        numbers, of = np.unique(self.numbers(examples)[0], return_inverse=True)
-        return nearness(self._rows(numbers))[of]
+        numbers, place = np.unique(self.numbers(examples)[0], return_inverse=True)
+        return nearness(self._rows(numbers))[place]
 
     def _rows(self, numbers: np.ndarray) -> list[np.ndarray]:
-        """The ids of each prompt behind those that all share."""
+        """The ids per prompt after the shared prefix."""
         bounds = zip(self.store.starts(numbers), self.store.starts(numbers + 1), strict=True)
         return [self.store.tokens[start:stop] for start, stop in bounds]
 
     def batches(self, examples: Sequence[Example], batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
-        """Inputs of the model for each batch: what prompts begin with, each beginning once, and the rest of each.
+        """Inputs of the model for each batch: distinct beginnings of prompts, and the rest per prompt.
 
         Returns:
             ``beginnings`` and ``input_ids``, int64 [beginnings or examples, tokens], padded on the left, with their
@@ -140,13 +140,13 @@ class PromptProcessor(NumberProcessor):
         numbers = self.numbers(examples)[0]
         for batch in batches:
             rows = self._rows(numbers[batch])
-            beginnings, of = cut(rows)
+            beginnings, beginning_of = cut(rows)
             begun, begun_mask = self.padded(beginnings if rows else [])
-            ids, mask = self.padded([row[len(beginnings[k]) :] for row, k in zip(rows, of, strict=True)])
+            ids, mask = self.padded([row[len(beginnings[k]) :] for row, k in zip(rows, beginning_of, strict=True)])
             yield {
                 "beginnings": begun,
                 "beginnings_mask": begun_mask,
-                "beginning_of": torch.from_numpy(of),
+                "beginning_of": torch.from_numpy(beginning_of),
                 "input_ids": ids,
                 "attention_mask": mask,
             }

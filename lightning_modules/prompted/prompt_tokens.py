@@ -1,4 +1,4 @@
-"""A prompt in the tokens of a model: the part that all examples share, the rest of each, and the answers."""
+"""A prompt in the tokens of a model: the prefix that all examples share, the rest per example, and the answers."""
 
 from collections.abc import Mapping, Sequence
 from itertools import permutations
@@ -28,11 +28,11 @@ class PromptTokens:
     Attributes:
         chat: Whether the prompt is a chat.
         prefix: The ids that every text begins with.
-        answers: The ids of each of ``prompt.answers``, behind the text.
+        answers: The ids per text of ``prompt.answers``, after the prompt.
 
     Raises:
-        HeedfulError: The tokenizer joins an answer to the words before it, or gives two answers ids of which one begins
-            with the other; or a demonstration holds a mark of its own.
+        HeedfulError: The tokenizer joins an answer to the words before it, the ids of one answer begin with another's,
+            or a demonstration contains a special token.
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, prompt: Prompt, chat: bool) -> None:
@@ -40,11 +40,11 @@ class PromptTokens:
         self.prompt = prompt
         self.chat = chat
         self._behind = 0 if chat else tokenizer("a").sequence_ids(0)[::-1].index(0)  # special tokens behind a text
-        whole = prompt.text(MARK)
+        text = prompt.text(MARK)
         if chat:  # a template that knows no thinking ignores enable_thinking
             settings = {"tokenize": False, "add_generation_prompt": True, "enable_thinking": False}
-            whole = tokenizer.apply_chat_template(prompt.messages(MARK), **settings)
-        self.before, _, self.after = whole.partition(MARK)
+            text = tokenizer.apply_chat_template(prompt.messages(MARK), **settings)
+        self.before, _, self.after = text.partition(MARK)
         self._special = [t for t in {*tokenizer.all_special_tokens, *tokenizer.get_added_vocab()} if t.strip()]
         for example, (question, _) in zip(prompt.demonstrations, prompt.shown, strict=True):
             self.require_no_special(question, example.uid)
@@ -54,8 +54,8 @@ class PromptTokens:
         before_question = sum(end <= len(self.before) for _, end in offsets[: len(ids[0])])
         self.prefix = commonprefix(ids)[:before_question]
         self.answers = [self._answer(texts, ids, answer) for answer in prompt.answers]
-        for (first, one), (second, other) in permutations(zip(prompt.answers, self.answers, strict=True), 2):
-            if one == other[: len(one)]:
+        for (first, ids), (second, longer) in permutations(zip(prompt.answers, self.answers, strict=True), 2):
+            if ids == longer[: len(ids)]:
                 raise ModelError(
                     f"The answer {second!r} begins with the tokens of {first!r}, which then is never less likely. "
                     f"Give the labels other answers in the wording {prompt.name} (data.prompts)."
@@ -71,9 +71,9 @@ class PromptTokens:
         return [row[: len(row) - self._behind] for row in encoded]
 
     def _answer(self, texts: Sequence[str], ids: Sequence[list[int]], answer: str) -> list[int]:
-        whole = self.ids([f"{text}{'' if self.chat else ' '}{answer}" for text in texts])
-        added = {tuple(after[len(before) :]) for before, after in zip(ids, whole, strict=True)}
-        joined = any(after[: len(before)] != before for before, after in zip(ids, whole, strict=True))
+        longer = self.ids([f"{text}{'' if self.chat else ' '}{answer}" for text in texts])
+        added = {tuple(after[len(before) :]) for before, after in zip(ids, longer, strict=True)}
+        joined = any(after[: len(before)] != before for before, after in zip(ids, longer, strict=True))
         if joined or len(added) > 1 or not (tokens := added.pop()):
             raise SettingError(
                 f"The tokenizer joins the answer {answer!r} to the words before it. End the question of the wording "

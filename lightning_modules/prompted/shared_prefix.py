@@ -1,4 +1,4 @@
-"""Log-likelihoods of answers behind prompts that begin alike: the shared beginning is read once, into a cache.
+"""Log-likelihoods of answers after prompts with a shared prefix, which is read once, into a cache.
 
 All is padded on the left, so that prompts end in one column, and answers follow there.
 """
@@ -17,7 +17,7 @@ UNLIMITED = 2**31  # tokens
 
 
 class Queries(NamedTuple):
-    """The prompts of a batch behind the prefix that all prompts share, each cut in two; padded on the left.
+    """The prompts of a batch without their shared prefix, each cut in two; padded on the left.
 
     Attributes:
         beginnings: int64 [beginnings, tokens], which one or more prompts begin with; of no token if none is shared.
@@ -47,7 +47,7 @@ class Queries(NamedTuple):
 
 
 def most_columns(network: nn.Module) -> int:
-    """How many tokens, padding included, may stand in a row where prompts share a cache; 0 if they may not at all.
+    """Most tokens of a row, including padding, with which prompts can share a cache; 0 if they cannot.
 
     Padding stands between the prefix and the rest of a prompt. It is harmless where positions can be given and
     attention sees all columns: up to the window of a model that has one, and not in states that are not attention's.
@@ -60,18 +60,18 @@ def most_columns(network: nn.Module) -> int:
 
 
 def _forward(network: nn.Module, cache: Cache, ids: Tensor, mask: Tensor, keep: int = 1) -> Tensor:
-    """Read ids behind a cache, which grows: the logits behind the last ones, [rows, keep, vocabulary].
+    """Read ids after a cache, which grows. Returns the logits of the last ones, [rows, keep, vocabulary].
 
     Args:
         network: A causal language model.
-        cache: What has been read.
+        cache: The states of the tokens before.
         ids: int64 [rows, tokens].
         mask: int64 [rows, tokens in the cache and ids], 0 for padding.
         keep: How many.
     """
     positions = (mask.cumsum(dim=1) - 1).clamp(min=0)[:, -ids.shape[1] :]
-    given = {"input_ids": ids, "attention_mask": mask, "position_ids": positions}
-    return network(**given, past_key_values=cache, use_cache=True, logits_to_keep=keep).logits
+    inputs = {"input_ids": ids, "attention_mask": mask, "position_ids": positions}
+    return network(**inputs, past_key_values=cache, use_cache=True, logits_to_keep=keep).logits
 
 
 def read_prefix(network: nn.Module, prefix: Sequence[int]) -> Cache:
@@ -96,14 +96,14 @@ def read_queries(network: nn.Module, prefix: Cache, queries: Queries) -> tuple[C
         The cache, with a row for each; its mask, int64 [examples, tokens]; and the logits behind each, [examples, 1,
         vocabulary].
     """
-    of = queries.beginning_of
+    beginning_of = queries.beginning_of
     begun = queries.beginnings_mask
     mask = torch.cat([begun.new_ones(len(begun), prefix.get_seq_length()), begun], dim=1)
-    cache = _repeat(network, prefix, len(begun) if begun.shape[1] else len(of))
+    cache = _repeat(network, prefix, len(begun) if begun.shape[1] else len(beginning_of))
     if begun.shape[1]:
         _forward(network, cache, queries.beginnings, mask)
-        cache.batch_select_indices(of)
-    mask = torch.cat([mask[of], queries.attention_mask], dim=1)
+        cache.batch_select_indices(beginning_of)
+    mask = torch.cat([mask[beginning_of], queries.attention_mask], dim=1)
     return cache, mask, _forward(network, cache, queries.input_ids, mask)
 
 

@@ -81,7 +81,7 @@ class Reader(PretrainedClassifier):
         return torch.stack([torch.cat([f.start_logits for f in outputs]), torch.cat([f.end_logits for f in outputs])])
 
     def loss(self, batch: dict[str, Any]) -> Tensor:
-        """The windows of all examples weigh alike; one without the whole answer is one of no answer."""
+        """All windows have equal weights; the target of a window without the whole answer is no answer."""
         start, end = self.logits(batch["inputs"]).float()
         targets = batch["inputs"]["targets"]
         return (F.cross_entropy(start, targets[:, 0]) + F.cross_entropy(end, targets[:, 1])) / 2
@@ -96,15 +96,15 @@ class Reader(PretrainedClassifier):
         return Outputs(answers=answers)
 
     def answers_of(self, scores: np.ndarray, inputs: dict[str, Any]) -> list[str | None]:
-        """The answer to each example of a batch; scores are those of :meth:`logits`."""
+        """The answer to each example of a batch; ``scores`` are the output of :meth:`logits`."""
         windows = inputs["windows"]
         nothing = scores[:, :, 0].sum(axis=0)
         best, first, last = best_spans(*scores, windows, self.longest_answer)
         answers = []
         for i, (text, characters) in enumerate(zip(inputs["texts"], inputs["characters"], strict=True)):
-            here = np.flatnonzero(windows[:, 0] == i)
-            w = here[best[here].argmax()]
-            if best[w] == -np.inf or nothing[here].min() - best[w] > self.threshold:
+            rows = np.flatnonzero(windows[:, 0] == i)
+            w = rows[best[rows].argmax()]
+            if best[w] == -np.inf or nothing[rows].min() - best[w] > self.threshold:
                 answers.append("")
             else:
                 shift = windows[w, 1] - windows[w, 2]

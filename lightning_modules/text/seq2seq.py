@@ -25,17 +25,17 @@ LONGEST = 8  # tokens that it writes in answer to a prompt, if no label is longe
 class Seq2Seq(ScoresLabels):
     """Any ``AutoModelForSeq2SeqLM`` as a classifier: it reads the parts in a template, and writes the label.
 
-    The template and what stands for each label belong to the data. A model that was trained here keeps its own words on
-    other data with the same labels. A prompt stands before the example in the same text, for an encoder reads both
+    The template and the texts of the labels belong to the data. A model that was trained here keeps its own on other
+    data with the same labels. A prompt stands before the example in the same text, for an encoder reads both
     ways; each demonstration is a filled template with its answer.
 
     Args:
         max_length: Most tokens of an input; the longest part is cut first, and the words of the template stay.
         score: The score of a label is the log-likelihood of its text: of all tokens together (sum), or of a token on
             average (mean). The end of the text is one of the tokens.
-        decoding: "likelihood" answers with the label that has the highest score; "greedy" with what the model writes,
-            one token after the other, and with no label where that is none. Probabilities are of the scores. Asked by a
-            prompt, it answers with the label whose text begins what it writes.
+        decoding: "likelihood" answers with the label of the highest score; "greedy" with the written text, and with no
+            label if the text is not a label's. Asked by a prompt, the answer is the label whose text begins the written
+            text. Probabilities are always normalised scores.
         **kwargs: As for :class:`PretrainedClassifier`.
     """
 
@@ -123,11 +123,11 @@ class Seq2Seq(ScoresLabels):
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         super().on_load_checkpoint(checkpoint)
-        own, table = (checkpoint["state_dict"].get(f"network.{name}.weight") for name in ("lm_head", "shared"))
+        head, table = (checkpoint["state_dict"].get(f"network.{name}.weight") for name in ("lm_head", "shared"))
         outputs = self.network.get_output_embeddings()
         is_shared = outputs.weight is self.network.get_input_embeddings().weight
         # a T5 of version 1.1 has an output layer of its own, and transformers makes one of both without weights to see
-        if is_shared and own is not None and table is not None and not torch.equal(own, table):
+        if is_shared and head is not None and table is not None and not torch.equal(head, table):
             outputs.weight = nn.Parameter(outputs.weight.detach().clone())
             self.network.all_tied_weights_keys.pop("lm_head.weight", None)
 
@@ -150,7 +150,7 @@ class Seq2Seq(ScoresLabels):
         return Outputs(probs, label_numbers(answers, self.task.labels).to(probs.device))
 
     def _answers(self, texts: Sequence[str | None]) -> list[str | None]:
-        """What written texts mean, by the prompt if there is one; what is no answer is counted."""
+        """Read written texts, by the prompt if there is one; count texts without an answer."""
         if self.prompt is not None:
             return self.understood(texts)
         answers = [text if text is None else self._meant(text) for text in texts]

@@ -21,7 +21,7 @@ from heedful.records.prompts.wording import Wording
 class AnswerProcessor(TemplateProcessor):
     """Makes what :class:`TemplateProcessor` does, and the tokens of the answers that are to be written.
 
-    The first gold answer is taught, or the text that stands for no answer. ``written`` and ``read`` are int64
+    The target is the first gold answer, or the text of no answer. ``written`` and ``read`` are int64
     [examples, tokens], as :func:`~heedful.lightning_modules.label_scorer.teach` makes them.
     """
 
@@ -30,7 +30,7 @@ class AnswerProcessor(TemplateProcessor):
 
     def batches(self, examples: Sequence[Example], batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
         inputs = zip(super().batches(examples, batches), batches, strict=True)
-        return (asked | self._written([examples[i] for i in batch.tolist()]) for asked, batch in inputs)
+        return (texts | self._written([examples[i] for i in batch.tolist()]) for texts, batch in inputs)
 
     def _written(self, examples: Sequence[Example]) -> dict[str, Tensor]:
         golds = [SPAN.parse_gold(label or "[]") for label in column(examples, "label")]
@@ -47,7 +47,7 @@ class Writer(Seq2Seq):
 
     Args:
         max_length: Most tokens of an input.
-        no_answer: What it writes where there is no answer. The released T5 never learned such a text.
+        no_answer: Text of no answer. The released T5 never learned such a text.
         longest_answer: Most tokens of an answer; the text of no answer may be longer.
         **kwargs: As for :class:`PretrainedClassifier`.
     """
@@ -69,17 +69,17 @@ class Writer(Seq2Seq):
 
     def prepare(self, task: Task) -> None:
         tokenizer = self.open_backbone(task)
-        own = getattr(self.config, LEARNED, {}).get("no_answer", self.no_answer)
-        if own != self.no_answer:
-            inform(f"{self.backbone} was trained to write {own!r} where there is no answer: kept.")
-            self.no_answer = own
+        learned = getattr(self.config, LEARNED, {}).get("no_answer", self.no_answer)
+        if learned != self.no_answer:
+            inform(f"{self.backbone} was trained to write {learned!r} where there is no answer: kept.")
+            self.no_answer = learned
         self.processor = AnswerProcessor(tokenizer, task.wording, self.max_length, task.form)
-        self._name_no_answer(own)
-        self.own_wording = Wording(task.wording, answers={NO_ANSWER: own})
-        setattr(self.config, LEARNED, {"template": task.wording, "parts": list(task.parts), "no_answer": own})
+        self._name_no_answer(learned)
+        self.own_wording = Wording(task.wording, answers={NO_ANSWER: learned})
+        setattr(self.config, LEARNED, {"template": task.wording, "parts": list(task.parts), "no_answer": learned})
 
     def _name_no_answer(self, text: str) -> None:
-        """Have this text stand for no answer."""
+        """Set the text of no answer."""
         self.processor.no_answer = text
         self.processor.start = self.config.decoder_start_token_id
         ids = self.processor.tokenizer(text_target=text)["input_ids"]

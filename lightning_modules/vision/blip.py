@@ -33,21 +33,21 @@ TEXT = {  # where a released model without a text encoder keeps what can be one
 class TwinCrossAttention(nn.Module):
     """Cross-attention to two pictures, which begins as twice the same (BLIP, section 5.4).
 
-    What is seen in both is averaged, or joined by a linear layer; then it is added to what was there before.
+    The outputs for both pictures are averaged, or joined by a linear layer, before the residual connection.
 
     Args:
-        one: Cross-attention to one picture; its layers are taken.
+        attention: Cross-attention to one picture; its layers are taken.
         joined: Whether a linear layer joins, instead of the average.
         std: Standard deviation of that layer's first weights.
     """
 
-    def __init__(self, one: BlipTextAttention, joined: bool, std: float) -> None:
+    def __init__(self, attention: BlipTextAttention, joined: bool, std: float) -> None:
         super().__init__()
-        self.attend = nn.ModuleList([one.self, copy.deepcopy(one.self)])
-        self.dense = nn.ModuleList([one.output.dense, copy.deepcopy(one.output.dense)])
-        self.dropout = one.output.dropout
-        self.norm = one.output.LayerNorm
-        width = one.output.dense.out_features
+        self.attend = nn.ModuleList([attention.self, copy.deepcopy(attention.self)])
+        self.dense = nn.ModuleList([attention.output.dense, copy.deepcopy(attention.output.dense)])
+        self.dropout = attention.output.dropout
+        self.norm = attention.output.LayerNorm
+        width = attention.output.dense.out_features
         self.join = nn.Linear(2 * width, width) if joined else None
         if self.join is not None:
             nn.init.normal_(self.join.weight, std=std)
@@ -87,7 +87,7 @@ class BlipClassifier(BlipPreTrainedModel):
         self.post_init()
 
     def new_head(self) -> None:
-        """Forget what the outputs mean."""
+        """Reinitialise the head."""
         for layer in (self.head[0], self.head[2]):
             nn.init.normal_(layer.weight, std=self.config.initializer_range)
             nn.init.zeros_(layer.bias)
@@ -198,8 +198,8 @@ class Blip(PictureClassifier):
 def encode_token(tokenizer: PreTrainedTokenizerBase, config: BlipConfig) -> int:
     """The id of [ENC].
 
-    The tokenizers beside released models do not know it, but it has an embedding: the one behind that of [DEC], which
-    the config calls the beginning of a text. A model without it begins with its own first token.
+    The tokenizers of released models do not know [ENC], but it has an embedding: the id after [DEC], which is the
+    bos_token_id of the config. Texts of a model without it begin with the tokenizer's [CLS].
     """
     own_token = tokenizer.get_vocab().get(ENCODE)
     behind = (config.text_config.bos_token_id or 0) + 1

@@ -13,9 +13,9 @@ from heedful.records import ModelError, SettingError, Task
 
 
 def heed_mask(attention: nn.Module, args: tuple[Tensor, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """Give the mask of what is attended to the name under which cross-attention reads it.
+    """Pass the mask of the question to cross-attention as ``encoder_attention_mask``.
 
-    transformers hands it on under another one; answers would depend on the padding of the question.
+    transformers passes it as ``attention_mask``, and answers would depend on the padding of the question.
     """
     return args, kwargs | {"encoder_attention_mask": kwargs["attention_mask"]}
 

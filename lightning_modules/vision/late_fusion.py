@@ -1,4 +1,4 @@
-"""Late fusion: any timm backbone beside any text encoder; the baseline that a laptop can train."""
+"""Late fusion of any timm backbone and any text encoder: the baseline that a laptop can train."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -60,7 +60,7 @@ class Fusion(nn.Module):
 
 
 class LateFusion(PictureClassifier):
-    """Any timm backbone beside any text encoder of transformers; the two meet in the last layers.
+    """Any timm backbone and any text encoder of transformers, joined in the last layers.
 
     Each process encodes the pictures that it needs, each once: for the whole run while the backbone is frozen, and once
     in each evaluation otherwise. Their features stay on the device: 1 GB for 200,000 pictures of 1,280 features.
@@ -166,8 +166,8 @@ class LateFusion(PictureClassifier):
     def _load(self, network: Fusion) -> None:
         state = load(lambda folder, **_: load_file(Path(folder) / "model.safetensors"), self.folder)
         require_fit(network, self.backbone, self.head, *difference(network.state_dict(), state), LAST)
-        kept = {n: v for n, v in state.items() if self.head == "kept" or not n.startswith(LAST)}
-        network.load_state_dict(kept, strict=False)
+        weights = {n: v for n, v in state.items() if self.head == "kept" or not n.startswith(LAST)}
+        network.load_state_dict(weights, strict=False)
 
     def scores(self, inputs: dict[str, Any]) -> Tensor:
         text = {name: values for name, values in inputs.items() if name != "pictures"}

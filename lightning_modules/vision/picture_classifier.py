@@ -1,4 +1,4 @@
-"""The base of the families that read pictures beside a text."""
+"""Base class of the families that read pictures and a text."""
 
 import math
 from abc import abstractmethod
@@ -52,7 +52,7 @@ class PictureClassifier(PretrainedClassifier):
                 f"model {model} reads pictures, and the parts of the data are texts: {', '.join(task.parts)}."
             )
         if len(texts) > 1:
-            raise ModelError(f"model {model} reads one text beside the pictures, and the data have {', '.join(texts)}.")
+            raise ModelError(f"model {model} reads pictures and one text, and the data have {', '.join(texts)}.")
         if len(task.pictures) > self.most_pictures:
             raise ModelError(
                 f"model {model} reads {counted(self.most_pictures)} at most, and the data have "

@@ -61,9 +61,9 @@ class Vilt(PictureClassifier):
     def build(self) -> nn.Module:
         network = super().build()
         embeddings = network.vilt.embeddings
-        known = embeddings.token_type_embeddings.weight.detach()
-        if missing := max(0, self.pictures + 1 - len(known)):  # each picture has a token type, and begins as the last
-            types = torch.cat([known, known[-1:].expand(missing, -1)])
+        learned = embeddings.token_type_embeddings.weight.detach()
+        if missing := max(0, self.pictures + 1 - len(learned)):  # each picture has a token type, and begins as the last
+            types = torch.cat([learned, learned[-1:].expand(missing, -1)])
             embeddings.token_type_embeddings = nn.Embedding.from_pretrained(types, freeze=False)
             for config in (self.config, network.config):
                 config.modality_type_vocab_size = len(types)
@@ -90,16 +90,16 @@ class Vilt(PictureClassifier):
 def embedded(
     embeddings: nn.Module, pictures: Sequence[np.ndarray], mean: Sequence[float], std: Sequence[float], longest: int
 ) -> tuple[Tensor, Tensor]:
-    """Pictures as ViLT's transformer reads them beside a text: a class token, then the patches, row by row.
+    """Pictures as inputs of ViLT's transformer: a class token, then the patches, row by row.
 
     Nothing is random, and nothing depends on the other pictures: of one with more than ``longest`` patches, those are
     read that lie evenly spaced in this order.
 
     Args:
-        embeddings: ``ViltEmbeddings`` of transformers; its positions are interpolated to the shape of each picture.
+        embeddings: ``ViltEmbeddings`` of transformers; its positions are interpolated to the shapes of the pictures.
         pictures: uint8 [height, width, 3] each, both multiples of the patch size.
-        mean: Of each channel, between 0 and 1.
-        std: Of each channel.
+        mean: Mean per channel, between 0 and 1.
+        std: Standard deviation per channel.
         longest: Most patches of a picture; without limit if it is not positive.
 
     Returns:
@@ -132,9 +132,9 @@ def _patches(picture: np.ndarray, height: int, width: int) -> np.ndarray:
 
 
 def _places(embeddings: nn.Module, grid: tuple[int, int]) -> Tensor:
-    """The positions of the patches of a picture with so many rows and columns: [patches, hidden]."""
-    of = embeddings.patch_embeddings
-    own_grid = [edge // patch for edge, patch in zip(of.image_size, of.patch_size, strict=True)]
+    """Position embeddings of the patches of a picture, from its numbers of rows and columns: [patches, hidden]."""
+    sizes = zip(embeddings.patch_embeddings.image_size, embeddings.patch_embeddings.patch_size, strict=True)
+    own_grid = [edge // patch for edge, patch in sizes]
     table = embeddings.position_embeddings[:, 1:].transpose(1, 2).unflatten(2, own_grid)
     # corners aligned, as ViLT's own code has it: other places would be other positions than it learned
     return F.interpolate(table, size=grid, mode="bilinear", align_corners=True)[0].flatten(1).T

@@ -1,14 +1,9 @@
 """A model for three classes on data of two: several outputs of its head mean one label."""
 
-import shutil
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 import torch
 from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
 
-from heedful.lightning_modules import Encoder, Seq2Seq
 from heedful.records import CLASSIFICATION, SOFT, Example, ModelError, Task
 
 from refusals import refused
@@ -22,7 +17,7 @@ EXAMPLES = [Example(f"t/{i}", dict(zip(PARTS, two, strict=True)), "entailment") 
 
 
 @pytest.fixture(scope="module")
-def head(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def head(tiny_bert, tmp_path_factory):
     """A classifier as the hub has them, of three classes in an order of its own."""
     folder = tmp_path_factory.mktemp("head")
     torch.manual_seed(1)
@@ -36,21 +31,18 @@ def head(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def measured(head: Path) -> Callable[..., Encoder]:
+def measured(zoo, head):
     """Makes a model that is measured as it is."""
 
-    def make(task: Task = TWO, **settings: str) -> Encoder:
-        model = Encoder(str(head), max_length=32, **settings)
-        model.keeps_head = True
-        model.prepare(task)
+    def make(task=TWO, **settings):
+        model = zoo.model("Encoder", head, task, trains=False, max_length=32, **settings)
         model.require_head()
-        model.configure_model()
-        return model.eval()
+        return model
 
     return make
 
 
-def test_probabilities_add_up(measured: Callable[..., Encoder]) -> None:
+def test_probabilities_add_up(measured):
     three, two = measured(THREE), measured()
     inputs = two.processor(EXAMPLES)
     whole, probs = three.answer(inputs).probs, two.answer(inputs).probs
@@ -59,7 +51,7 @@ def test_probabilities_add_up(measured: Callable[..., Encoder]) -> None:
     assert two.answer(inputs).answers is None, "the label with the larger sum"
 
 
-def test_by_argmax_the_most_probable_of_three_answers(measured: Callable[..., Encoder]) -> None:
+def test_by_argmax_the_most_probable_of_three_answers(measured):
     """Where entailment leads with less than a half, the rules differ."""
     two, logits = measured(collapse="argmax"), torch.tensor([[0.0, 0.1, 0.3], [2.0, 0.0, 1.0], [0.0, 0.0, 9.0]])
     two.scores = lambda inputs: logits
@@ -71,7 +63,7 @@ def test_by_argmax_the_most_probable_of_three_answers(measured: Callable[..., En
     assert not two.answer({}).probs[1].isfinite().any()
 
 
-def test_soft_labels_are_answered_as_well(measured: Callable[..., Encoder]) -> None:
+def test_soft_labels_are_answered_as_well(measured):
     soft = Task(SOFT, PARTS, ("entailment", "not_entailment"), "not_entailment")
     inputs = measured().processor(EXAMPLES)
     best = measured().answer(inputs).probs.argmax(dim=1)
@@ -79,67 +71,40 @@ def test_soft_labels_are_answered_as_well(measured: Callable[..., Encoder]) -> N
     assert measured(soft, collapse="argmax").answer(inputs).probs is None
 
 
-@pytest.mark.parametrize(("settings", "rule"), [({}, "added up"), ({"collapse": "argmax"}, "the most probable")])
-def test_the_rule_is_said(
-    measured: Callable[..., Encoder], caplog: pytest.LogCaptureFixture, settings: dict[str, str], rule: str
-) -> None:
+@pytest.mark.parametrize(
+    ("task", "settings", "facts"),
+    [
+        (TWO, {}, ["CONTRADICTION and NEUTRAL are not_entailment here", "added up"]),
+        (TWO, {"collapse": "argmax"}, ["CONTRADICTION and NEUTRAL are not_entailment here", "the most probable"]),
+        (
+            THREE,
+            {"labels": ["contradiction", "entailment", "neutral"]},
+            ["config.json", "entailment for NEUTRAL, neutral for ENTAILMENT."],
+        ),
+        (THREE, {"labels": ["contradiction", "neutral", "entailment"]}, []),
+    ],
+)
+def test_the_rule_and_names_that_contradict_the_config_are_logged(measured, caplog, task, settings, facts):
     with caplog.at_level("INFO"):
-        measured(**settings)
-    (line,) = [line for line in caplog.messages if "not_entailment" in line]
-    assert "CONTRADICTION and NEUTRAL are not_entailment here" in line
-    assert rule in line
+        measured(task, **settings)
+    assert len(caplog.messages) == bool(facts)
+    assert all(fact in caplog.text for fact in facts)
 
 
-def test_names_that_contradict_the_config_are_said(
-    measured: Callable[..., Encoder], caplog: pytest.LogCaptureFixture
-) -> None:
-    with caplog.at_level("INFO"):
-        measured(THREE, labels=["contradiction", "entailment", "neutral"])
-    (line,) = [line for line in caplog.messages if "config.json" in line]
-    assert line.endswith("entailment for NEUTRAL, neutral for ENTAILMENT.")
-    caplog.clear()
-    measured(THREE, labels=["contradiction", "neutral", "entailment"])
-    assert not caplog.messages
-
-
-def test_a_list_that_names_a_label_twice_is_not_the_remedy(measured: Callable[..., Encoder]) -> None:
-    wrong = ["contradiction", "neutral", "neutral"]
-    with refused(ModelError, f"are {', '.join(wrong)}", "'[contradiction, NAME_1, NAME_2]'"):
-        measured(THREE, labels=wrong)
-
-
-def test_a_tokenizer_that_would_cut_earlier_is_named(
-    head: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    shutil.copytree(head, tmp_path / "short")
-    AutoTokenizer.from_pretrained(head, model_max_length=20).save_pretrained(tmp_path / "short")
-    with caplog.at_level("INFO"):
-        for most in (20, 32):
-            Encoder(str(tmp_path / "short"), max_length=most).prepare(THREE)
-    (line,) = [line for line in caplog.messages if "model_max_length" in line]
-    assert "at 20 tokens" in line
-    assert "at 32 here" in line
-
-
-def test_training_begins_with_a_new_head_of_two_unless_a_rule_is_named(head: Path) -> None:
-    new, kept = Encoder(str(head), max_length=32), Encoder(str(head), max_length=32, collapse="sum")
-    for model in (new, kept):
-        model.prepare(TWO)
-        model.configure_model()
+def test_training_begins_with_a_new_head_of_two_unless_a_rule_is_named(zoo, head):
+    new, kept = zoo.model("Encoder", head, TWO), zoo.model("Encoder", head, TWO, collapse="sum")
     assert (new.head, new.network.config.num_labels) == ("replaced", 2)
     assert (kept.head, kept.network.config.num_labels) == ("kept", 3)
     with refused(ModelError, head):
         new.require_head()
     inputs, gold = kept.processor(EXAMPLES), torch.tensor([0, 1, 1])
-    loss = kept.eval().loss({"inputs": inputs, "labels": gold})
-    probs = kept.answer(inputs).probs
+    loss, probs = kept.loss({"inputs": inputs, "labels": gold}), kept.answer(inputs).probs
     torch.testing.assert_close(loss, -probs[torch.arange(3), gold].log().mean())
 
 
-@pytest.mark.slow
-def test_a_checkpoint_says_what_all_outputs_mean(measured: Callable[..., Encoder]) -> None:
+def test_a_checkpoint_says_what_all_outputs_mean(measured):
     two = measured()
-    saved: dict[str, object] = {"state_dict": two.state_dict()}
+    saved = {"state_dict": two.state_dict()}
     two.on_save_checkpoint(saved)
     assert saved["outputs"] == list(HEAD)
     measured(THREE).on_load_checkpoint(saved)
@@ -147,23 +112,16 @@ def test_a_checkpoint_says_what_all_outputs_mean(measured: Callable[..., Encoder
         two.on_load_checkpoint(saved | {"outputs": list(HEAD)[::-1]})
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("decoding", ["likelihood", "greedy"])
-def test_a_model_that_writes_three_texts_answers_in_two(tiny_t5: Path, tmp_path: Path, decoding: str) -> None:
-    trained = Seq2Seq(str(tiny_t5), max_length=32)
-    trained.prepare(THREE)
-    trained.configure_model()
-    trained.export(str(tmp_path), weights=True)
-    three, two = Seq2Seq(str(tmp_path), 32), Seq2Seq(str(tmp_path), 32, decoding=decoding)
-    for model, task in ((three, THREE), (two, TWO)):
-        model.keeps_head = True
-        model.prepare(task)
-        model.require_head()
-        model.configure_model()
-        model.eval()
-    two._written = lambda *_: ["contradiction", "entailment", "something"]
-    inputs = two.processor(EXAMPLES)
-    whole, found = three.answer(inputs).probs, two.answer(inputs)
+@pytest.mark.parametrize("name", ["Seq2Seq", "Seq2Seq, greedy", "BlipAnswers"])
+def test_a_model_that_writes_three_texts_answers_in_two(zoo, tmp_path, name):
+    parts, pictures = zoo.task(name).parts, zoo.task(name).pictures
+    tasks = [Task(CLASSIFICATION, parts, task.labels, pictures=pictures) for task in (THREE, TWO)]
+    zoo.model(name, task=tasks[0]).export(str(tmp_path), weights=True)
+    three, two = (zoo.model(name, tmp_path, task, trains=False) for task in tasks)
+    two._written = lambda *_: ["contradiction", "entailment", *["something"] * 4]
+    with torch.no_grad():
+        outputs, found = (model.answer(model.processor(list(zoo.pool(name)))) for model in (three, two))
+    whole = outputs.probs
     torch.testing.assert_close(found.probs, torch.stack([whole[:, 0], whole[:, 1] + whole[:, 2]], dim=1))
-    if decoding == "greedy":
-        assert found.answers.tolist() == [1, 0, -1]
+    if "greedy" in name:
+        assert found.answers.tolist() == [1, 0, -1, -1, -1, -1]

@@ -1,147 +1,204 @@
-"""One contract for all models: bind, encode, predict; and for families, export and load again."""
+"""One contract for all models: bind, encode, predict, train, save, export and load again."""
 
-import hashlib
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
-from PIL import Image
+from families import CASES, FAMILIES, LABELLED, assert_alike, predicted
+from safetensors.torch import load_file, save_file
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-from heedful.lightning_modules import Blip, BlipAnswers, Encoder, LateFusion, Reader, Seq2Seq, Vilt, Writer
-from heedful.lightning_modules.base_predictor import BasePredictor
-from heedful.lightning_modules.classifier import Classifier
+from heedful.lightning_modules import CausalLM, Endpoint
 from heedful.lightning_modules.function import Function
-from heedful.lightning_modules.outputs import Outputs
+from heedful.lightning_modules.predictor_module import module_of, predictor_of
+from heedful.lightning_modules.prompted.batch import BatchEndpoint
 from heedful.lightning_modules.transformers_pair import TransformersPair
-from heedful.records import CLASSIFICATION, SOFT, SPAN, Composed, Example, Examples, Picture, Task
+from heedful.records import Composed, ModelError
+from heedful.records.prompts.prompt import Prompt
+from heedful.records.prompts.wording import Wording
 
-LABELS = ("yes", "no")
-PAIRS = Task(CLASSIFICATION, ("premise", "hypothesis"), LABELS)
-QUESTIONS = Task(CLASSIFICATION, ("image", "question"), LABELS, pictures=("image",))
-PASSAGES = Task(SPAN, ("context", "question"), ())
+from causal import save
+from fake_server import FakeServer, question_of, share_of, written
+from refusals import refused
+from tiers import first_tier
 
-
-@dataclass(frozen=True)
-class Case:
-    """A family on its tiny backbone."""
-
-    family: type[Classifier]
-    backbone: str
-    task: Task
-    settings: dict[str, Any] = field(default_factory=dict)
-
-
-CASES = {
-    "Encoder": Case(Encoder, "tiny_bert", PAIRS),
-    "Encoder, soft": Case(Encoder, "tiny_bert", Task(SOFT, PAIRS.parts, LABELS)),
-    "Reader": Case(Reader, "tiny_bert", PASSAGES, {"overlap": 8, "longest_answer": 8}),
-    "Seq2Seq": Case(Seq2Seq, "tiny_t5", PAIRS),
-    "Writer": Case(Writer, "tiny_t5", PASSAGES, {"longest_answer": 3}),
-    "LateFusion": Case(LateFusion, "tiny_bert", QUESTIONS, {"image_size": [32, 32], "hidden": 32}),
-    "Vilt": Case(Vilt, "tiny_vilt", QUESTIONS),
-    "Blip": Case(Blip, "tiny_blip", QUESTIONS),
-    "BlipAnswers": Case(BlipAnswers, "tiny_blip", QUESTIONS),
-}
-
-
-def examples_of(task: Task, folder: Path) -> Examples:
-    """Four examples of different lengths; the last has the content of the first."""
-    pictures = []
-    for colour in ("red", "blue"):
-        path = folder / f"{colour}.png"
-        Image.new("RGB", (40, 32), colour).save(path)
-        pictures.append(Picture(hashlib.sha256(path.read_bytes()).hexdigest(), str(path), 0, path.stat().st_size, "r"))
-    made = []
-    for i in (0, 1, 2, 0):
-        words = {part: " ".join(["the", "dog", "runs"][: 1 + i]) for part in task.parts}
-        made.append(Example(f"e{len(made)}", words | dict.fromkeys(task.pictures, pictures[i % 2]), None))
-    return Examples.of(made)
-
-
-def bound(case: Case, backbone: str, trains: bool, **settings: Any) -> Classifier:
-    torch.manual_seed(0)
-    model = case.family(backbone, max_length=40, **case.settings | settings)
-    label_map = model.bind(case.task, trains)
-    assert label_map.labels == case.task.labels
-    model.configure_model()
-    return model.eval()
-
-
-def predicted(model: BasePredictor, pool: Examples, batches: list[list[int]]) -> list[Any]:
-    """The outputs for each example, in the order of the pool."""
-    encoded = model.encode(Composed.whole(pool))
-    positions = [np.array(batch) for batch in batches]
-    found: dict[int, Any] = {}
-    with torch.inference_mode():
-        for batch, inputs in zip(positions, encoded.batches(positions), strict=True):
-            outputs = model.predict({"inputs": inputs, "size": len(batch)})
-            assert isinstance(outputs, Outputs)
-            values = outputs.answers if outputs.probs is None else outputs.probs
-            assert len(values) == len(batch)
-            found |= dict(zip(batch.tolist(), values, strict=True))
-    return [found[k] for k in range(len(pool))]
-
-
-def assert_alike(first: list[Any], second: list[Any]) -> None:
-    for one, other in zip(first, second, strict=True):
-        if isinstance(one, torch.Tensor) and one.is_floating_point():
-            torch.testing.assert_close(one, other, rtol=0, atol=1e-5)
-        else:
-            assert one == other
+BATCHES = [[2, 0], [5], [1, 4], [3]]
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_family_binds_encodes_predicts_and_is_loaded_again(
-    name: str, request: pytest.FixtureRequest, tmp_path: Path
-) -> None:
-    case = CASES[name]
-    pool = examples_of(case.task, tmp_path)
-    model = bound(case, str(request.getfixturevalue(case.backbone)), trains=True)
-    encoded = model.encode(pool)
+def test_predictions_depend_on_the_example_alone(zoo, name):
+    """Not on the rest of its batch, nor on random numbers."""
+    model, pool = zoo.model(name), zoo.pool(name)
+    state = torch.get_rng_state()
+    together = predicted(model, pool)
+    assert torch.equal(state, torch.get_rng_state())
+    assert_alike(together, predicted(model, pool))
+    assert_alike(together, predicted(model, pool, BATCHES), 1e-5)
+    assert_alike(together[:1], together[5:], 1e-6)
+    if isinstance(together[0], torch.Tensor) and together[0].ndim:
+        assert {(len(p), p.dtype) for p in together} == {(len(model.task.labels), torch.float32)}
+        torch.testing.assert_close(torch.stack(together).sum(dim=1), torch.ones(6))
+        assert len({tuple(p.tolist()) for p in together}) > 1 or "ranked" in name
+    assert model.predict({"inputs": model.processor([]), "size": 0}) is None
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_encodings_have_lengths_and_fingerprints(zoo, name):
+    encoded = zoo.model(name).encode(zoo.pool(name))
     assert encoded.lengths.dtype == np.int32
     assert (encoded.lengths > 0).all()
     assert encoded.statistics.truncated == 0
-    keys = encoded.fingerprints
-    assert keys is not None
-    assert len(set(keys.tolist())) == 3
-    assert keys[0] == keys[3]
-    together = predicted(model, pool, [[0, 1, 2, 3]])
-    assert_alike(together, predicted(model, pool, [[2, 0], [3], [1]]))  # whatever the batch
-    assert_alike(together[:1], together[3:])
-    model.export(str(tmp_path / "export"), weights=True)
-    again = bound(case, str(tmp_path / "export"), trains=False)
-    assert_alike(together, predicted(again, pool, [[0, 1, 2, 3]]))
-    state = {key: value.clone() for key, value in model.state_dict().items()}
-    other = bound(case, str(request.getfixturevalue(case.backbone)), trains=True)
-    other.load_state_dict(state)
-    assert other.has_learned
-    assert_alike(together, predicted(other.eval(), pool, [[0, 1, 2, 3]]))
+    keys = encoded.fingerprints.tolist()
+    assert (len(set(keys)), keys[0]) == (5, keys[5])
 
 
-def function_of(request: pytest.FixtureRequest) -> BasePredictor:
-    return Function(lambda rows: ["yes" if len(row["premise"]) % 2 else "no" for row in rows])
+@pytest.mark.parametrize("name", CASES)
+def test_an_export_answers_as_the_model_did(zoo, name, tmp_path):
+    model, pool, task = zoo.model(name), zoo.pool(name), zoo.task(name)
+    expected = predicted(model, pool)
+    for folder in ("whole", "bare"):
+        model.export(str(tmp_path / folder), weights=folder == "whole")
+    assert [path.parent.name for path in tmp_path.glob("*/*.safetensors")] == ["whole"]
+    again = zoo.model(name, tmp_path / "whole", trains=False)
+    again.require_head()
+    assert_alike(expected, predicted(again, pool))
+    bare = zoo.model(name, tmp_path / "bare")
+    with refused(ModelError, tmp_path / "bare"):
+        bare.require_weights()
+    bare.load_state_dict(model.state_dict())
+    assert bare.has_learned
+    assert_alike(expected, predicted(bare.eval(), pool))
+    if task.kind.exclusive and task.labels and "ranked" not in name:
+        turned = zoo.model(name, tmp_path / "whole", replace(task, labels=task.labels[::-1]), trains=False)
+        assert_alike([p.flip(0) for p in expected], predicted(turned, pool), 1e-6)
+    if type(model.network).__module__.startswith("transformers."):
+        loaded = type(model.network).from_pretrained(tmp_path / "whole").state_dict()
+        assert all(torch.equal(loaded[key], value) for key, value in model.network.state_dict().items())
 
 
-def pair_of(request: pytest.FixtureRequest) -> BasePredictor:
+@pytest.mark.parametrize("name", LABELLED)
+def test_other_labels_get_a_new_head_on_the_same_body(zoo, name):
+    folder, task = zoo.exported(name), zoo.task(name)
+    before = load_file(folder / "model.safetensors")
+    for labels in (("x", "y", "z"), ("v", "w")):
+        other = replace(task, labels=labels, default_label=None)
+        model = zoo.model(name, folder, other)
+        state = model.network.state_dict()
+        is_head = {key: key.startswith(FAMILIES[name].head) for key in before}
+        assert all(torch.equal(before[key], state[key]) for key in before if not is_head[key])
+        weights = [key for key in before if is_head[key] and before[key].ndim > 1]
+        assert weights
+        assert not any(torch.equal(before[key], state[key]) for key in weights)
+        with refused(ModelError, ", ".join(task.labels), ", ".join(labels)):
+            model.require_head()
+
+
+FORMER = {"labels": None, "collapse": None, "score": "sum", "decoding": "likelihood"}
+
+
+@pytest.mark.parametrize("name", first_tier(2, FAMILIES))
+def test_a_training_is_kept_in_checkpoint_and_export(zoo, name, tmp_path):
+    """The checkpoint needs the exported config of its backbone alone; older ones name settings of base classes."""
+    model, folder, during = zoo.trained(name)
+    pool = zoo.pool(name)
+    expected = predicted(model, pool)
+    fresh = zoo.model(name).state_dict()
+    moved = [key for key, value in model.state_dict().items() if not torch.equal(value, fresh[key])]
+    assert any(FAMILIES[name].head not in key or not FAMILIES[name].head for key in moved)
+    assert all(value.isfinite().all() for value in model.state_dict().values())
+    content = torch.load(folder / "best.ckpt", weights_only=True)
+    content["hyper_parameters"] |= FORMER if name == "Writer" else {"labels": None}
+    torch.save(content, tmp_path / "former.ckpt")
+    for path, settings in ((folder / "best.ckpt", {"backbone": str(folder / "bare")}), (tmp_path / "former.ckpt", {})):
+        loaded = type(model).load_from_checkpoint(path, weights_only=True, map_location="cpu", **settings)
+        assert (loaded.task, loaded.max_length) == (zoo.task(name), model.max_length)
+        assert_alike(expected, predicted(loaded.eval(), pool))
+    exported = zoo.measured(name, zoo.unbuilt(name, folder / "backbone"))
+    resumed = zoo.measured(name, zoo.unbuilt(name), ckpt_path=str(folder / "best.ckpt"))
+    for after in (exported, resumed):
+        assert {key: value for key, value in after.numbers.items() if key in during.numbers} == during.numbers
+    assert exported[f"null/{zoo.data(name).name}/flips"].value == 0
+
+
+@pytest.mark.parametrize("name", ["Reader", *LABELLED])
+def test_a_head_that_was_never_trained_is_not_measured(zoo, name):
+    with refused(ModelError, zoo.backbone(name)):
+        zoo.measured(name, zoo.unbuilt(name))
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_training_starts_in_float32_with_dropout(zoo, name, tmp_path):
+    """Also where weights were published in half precision, and although transformers loads models in eval mode."""
+    folder = tmp_path / "half"
+    folder.mkdir()
+    for file in zoo.exported(name).iterdir():
+        (folder / file.name).write_bytes(file.read_bytes())
+    weights = load_file(folder / "model.safetensors")
+    halved = {key: value.bfloat16() if value.is_floating_point() else value for key, value in weights.items()}
+    save_file(halved, folder / "model.safetensors", {"format": "pt"})
+    model = zoo.unbuilt(name, folder)
+    model.bind(zoo.task(name), trains=True)
+    model.configure_model()
+    network = model.network
+    model.configure_model()
+    assert model.network is network
+    assert all(module.training for module in network.modules())
+    assert {parameter.dtype for parameter in model.parameters()} == {torch.float32}
+
+
+# models without Lightning
+
+
+def function_of(request, tmp_path):
+    return Function(lambda rows: ["neutral" if len(row["premise"]) % 2 else "entailment" for row in rows])
+
+
+def pair_of(request, tmp_path):
     folder = request.getfixturevalue("tiny_bert")
     torch.manual_seed(0)
-    model = AutoModelForSequenceClassification.from_pretrained(folder, num_labels=2).eval()
-    return TransformersPair(model, AutoTokenizer.from_pretrained(folder), labels=["yes", "no"])
+    model = AutoModelForSequenceClassification.from_pretrained(folder, num_labels=3).eval()
+    labels = ["entailment", "neutral", "contradiction"]
+    return TransformersPair(model, AutoTokenizer.from_pretrained(folder), labels=labels)
 
 
-@pytest.mark.parametrize("make", [function_of, pair_of])
-def test_a_model_without_lightning_binds_encodes_and_predicts(
-    make: Callable[[pytest.FixtureRequest], BasePredictor], request: pytest.FixtureRequest, tmp_path: Path
-) -> None:
-    model, pool = make(request), examples_of(PAIRS, tmp_path)
-    assert model.bind(PAIRS).labels == LABELS
+def causal_of(request, tmp_path):
+    return CausalLM(str(save(tmp_path / "llama")), decoding="likelihood")
+
+
+def answer(body, n=0):
+    return ("entailment", "neutral", "contradiction")[int(3 * share_of(question_of(body)))]
+
+
+def endpoint_of(request, tmp_path):
+    fake = FakeServer(answer).__enter__()
+    request.addfinalizer(lambda: fake.__exit__())
+    request.getfixturevalue("monkeypatch").setenv("OPENAI_BASE_URL", fake.url)
+    return Endpoint("tiny", cache=str(tmp_path / "answers.sqlite"))
+
+
+def batch_of(request, tmp_path):
+    return BatchEndpoint(lambda asked: (written(answer(asked.body), asked.body), "line 1"), name="tiny")
+
+
+@pytest.mark.parametrize("make", [function_of, pair_of, causal_of, endpoint_of, batch_of])
+def test_a_model_without_lightning_binds_encodes_and_predicts(zoo, make, request, tmp_path):
+    model, pool, task = make(request, tmp_path), zoo.pool("Encoder"), zoo.task("Encoder")
+    assert model.bind(task).labels == task.labels
+    if model.needs_prompt:
+        model.prompt_with(Prompt(Wording.plain(task.parts, task.labels), task))
+    model.configure_model()
+    model.start(Composed.whole(pool), SimpleNamespace(busy=lambda: None))
     keys = model.encode(pool).fingerprints
-    assert keys is None or (keys[0] == keys[3] and len(set(keys.tolist())) == 3)
-    together = predicted(model, pool, [[0, 1, 2, 3]])
-    assert_alike(together, predicted(model, pool, [[2, 0], [3], [1]]))
-    assert_alike(together[:1], together[3:])
+    assert keys is None or (keys[0] == keys[5] and len(set(keys.tolist())) == 5)
+    together = predicted(model, pool)
+    assert len({str(value) for value in together}) > 1
+    assert_alike(together, predicted(model, pool, BATCHES), 1e-4)
+    assert_alike(together[:1], together[5:], 1e-6)
+    module = module_of(model)
+    assert predictor_of(module) is model
+    with refused(ModelError, model.description, "evaluate.py"):
+        module.configure_optimizers()
+    with refused(ModelError, type(model).__name__, "image"):
+        model.require_parts(zoo.task("Vilt"))

@@ -1,21 +1,16 @@
 """A function as a model: what it is asked, and how inputs are known again."""
 
 import pickle
-from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pandas
 import pytest
-import torch
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.assembly.config import load_model
-from heedful.lightning_modules.function import Function, quoted
 from heedful.lightning_modules.processors.contents import TOGETHER, FunctionProcessor
-from heedful.records import CLASSIFICATION, EMPTIED, Composed, Example, Examples, ModelError, SettingError, Table, Task
+from heedful.records import EMPTIED, Composed, Example, Examples, SettingError, Table
 
 from commands import config_of
 from refusals import refused
@@ -25,12 +20,12 @@ WORDS = st.text(alphabet="ab é", min_size=1, max_size=5).filter(str.strip)
 PAIRS = st.lists(st.tuples(WORDS, WORDS), min_size=2, max_size=8)
 
 
-def pool_of(pairs: list[tuple[str, str]]) -> Examples:
+def pool_of(pairs):
     return Examples.of([Example(f"d/v/{i}", {"left": a, "right": b}, "no") for i, (a, b) in enumerate(pairs)])
 
 
 @given(PAIRS, st.data())
-def test_inputs_are_the_composed_examples(pairs: list[tuple[str, str]], data: st.DataObject) -> None:
+def test_inputs_are_the_composed_examples(pairs, data):
     """Against examples that are made one by one: contents, lengths and equal keys for equal contents."""
     pool = pool_of(pairs)
     positions = np.array(data.draw(st.lists(st.integers(0, len(pairs)), min_size=1, max_size=9)))
@@ -50,63 +45,26 @@ def test_inputs_are_the_composed_examples(pairs: list[tuple[str, str]], data: st
         (i, j) for i in range(len(expected)) for j in range(len(expected)) if inputs.keys[i] == inputs.keys[j]
     }
     batches = [np.arange(len(positions))[::2], np.arange(len(positions))[1::2], np.arange(0)]
-    found = [one["function"] for one in processor.batches(composed, batches)]
+    found = [one["function"] for one in pickle.loads(pickle.dumps(processor)).batches(composed, batches)]
     assert [one.rows for one in found] == [[expected[i] for i in batch] for batch in batches]
     assert [one.keys.tolist() for one in found] == [inputs.keys[batch].tolist() for batch in batches]
 
 
-def test_many_batches_are_fetched_in_several_pieces() -> None:
+def test_many_batches_are_fetched_in_several_pieces():
     pool = pool_of([(f"l {i}", f"r {i}") for i in range(TOGETHER + 100)])
     batches = np.array_split(np.random.default_rng(0).permutation(len(pool)), 300)
     found = [one["function"].rows for one in FunctionProcessor(["right"]).batches(Composed.whole(pool), batches)]
     assert found == [[{"right": f"r {i}"} for i in batch.tolist()] for batch in batches]
 
 
-def test_tables_are_dictionaries() -> None:
+def test_tables_are_dictionaries():
     pool = Examples.of([Example("d/v/0", {"table": TABLE, "text": "It runs."}, "no")])
     (row,) = FunctionProcessor(["table", "text"])(Composed.whole(pool))["function"].rows
     assert row == {"table": {"title": "Dog", "legs": ("4",), "eats": ("meat", "bread")}, "text": "It runs."}
 
 
-def asked(predict: Any, n: int = 3) -> list[Any]:
-    """What a function's answers to a few examples become."""
-    pool = pool_of([(f"l {i}", f"r {i}") for i in range(n)])
-    model = Function(predict, {"yes": [1, True], "no": [0]}, is_ordered=True)
-    model.prepare(Task(CLASSIFICATION, ("left", "right"), ("yes", "no")))
-    outputs = model.answer(model.processor(Composed.whole(pool)))
-    if outputs.probs is not None:
-        return outputs.probs.tolist()
-    return outputs.answers.tolist()
-
-
-@pytest.mark.parametrize(
-    "answers",
-    [
-        ["yes", "no", None],
-        [" YES ", "No", None],
-        [1, 0, None],
-        [True, 0.0, None],
-        np.array(["yes", "no", None], object),
-        ["1", "0", None],
-        [torch.tensor(1), np.int64(0), None],
-        pandas.Series(["yes", "no", None], index=[7, 8, 9], dtype=object),
-        ("yes", "no", None),
-    ],
-)
-def test_labels_in_any_spelling(answers: Any) -> None:
-    assert asked(lambda rows: answers) == [0, 1, -1]
-
-
-def test_probabilities_in_any_form() -> None:
-    expected = [[0.75, 0.25], [0.0, 1.0], [0.5, 0.5]]
-    named = [{"no": 0.25, "YES": 0.75}, {"no": 1.0}, {0: 0.5, 1: 0.5}]
-    arrays = np.array(expected), np.array(expected, np.float16), torch.tensor(expected, dtype=torch.bfloat16)
-    for form in (expected, *arrays, [torch.tensor(p) for p in expected], named):
-        assert np.allclose(asked(lambda rows, form=form: form), expected, atol=5e-3)
-
-
 @pytest.mark.parametrize("named", ["os.system", "(in memory)", 3])
-def test_no_file_names_a_function(named: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_file_names_a_function(named, tmp_path, monkeypatch):
     """Neither Python nor the command line look a function up by its name."""
     section = {"class_path": "heedful.lightning_modules.function.Function", "init_args": {"predict": named}}
     with refused(SettingError, "predict"):
@@ -114,26 +72,3 @@ def test_no_file_names_a_function(named: Any, tmp_path: Path, monkeypatch: pytes
     (tmp_path / "f.yaml").write_text(yaml.safe_dump(section))
     with refused(SettingError, "predict"):
         config_of(["--model", str(tmp_path / "f.yaml")], True).objects()
-
-
-def test_a_processor_is_sent_to_other_processes() -> None:
-    pool = pool_of([("a", "b"), ("c", "d")])
-    processor = FunctionProcessor(["left", "right"])
-    expected = processor(Composed.whole(pool))["function"]
-    again = pickle.loads(pickle.dumps(processor))(Composed.whole(pool))["function"]
-    assert (again.rows, again.keys.tolist()) == (expected.rows, expected.keys.tolist())
-
-
-def test_a_function_cannot_change_what_a_message_quotes() -> None:
-    def spoils(rows: list[dict[str, Any]]) -> list[str]:
-        for row in rows:
-            row.clear()
-        return ["maybe"] * len(rows)
-
-    with refused(ModelError, "{'left': 'l 0', 'right': 'r 0'}", "spoils"):
-        asked(spoils)
-
-
-def test_long_inputs_are_quoted_in_brief() -> None:
-    assert quoted({"a": "x" * 99, "b": "y", "c": "z"}) == "{'a': 'xxxxxxxxxxxxxxxxxxx..., 'b': 'y', ...}"
-    assert quoted({"a": "\x1b[2J"}) == "{'a': '\\x1b[2J'}"

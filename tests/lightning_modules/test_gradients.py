@@ -1,13 +1,9 @@
 """Integrated gradients: those of captum, complete in the limit, and exact for what is linear."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
 
-from heedful.lightning_modules import Encoder, Seq2Seq
-from heedful.lightning_modules.classifier import Classifier
 from heedful.lightning_modules.gradients import explained, integrated_gradients
 from heedful.lightning_modules.processors.hiding import HiddenWords
 from heedful.records import CLASSIFICATION, Example, ModelError, Task
@@ -20,28 +16,15 @@ TEXTS = [("the man buys a car .", "the woman buys a car ."), ("the man", "a car 
 EXAMPLES = [Example(f"t/{i}", dict(zip(PARTS, two, strict=True)), "entailment") for i, two in enumerate(TEXTS)]
 
 
-def model_of(kind: type[Classifier], folder: Path, times: float) -> Classifier:
-    torch.manual_seed(0)
-    model = kind(str(folder), max_length=32)
-    model.prepare(TASK)
-    model.configure_model()
-    with torch.no_grad():  # as random weights are, all is nearly linear
-        for parameter in model.parameters():
-            parameter.mul_(times)
-    return model.eval()
+@pytest.fixture(params=["Encoder", "Seq2Seq"])
+def model(zoo, request):
+    model = zoo.model(request.param, task=TASK, max_length=32)
+    for parameter in model.parameters():  # as random weights are, all is nearly linear
+        parameter.data *= 4.0 if request.param == "Encoder" else 1.0
+    return model
 
 
-@pytest.fixture
-def encoder(tiny_bert: Path) -> Classifier:
-    return model_of(Encoder, tiny_bert, times=4.0)
-
-
-@pytest.fixture
-def writer(tiny_t5: Path) -> Classifier:
-    return model_of(Seq2Seq, tiny_t5, times=1.0)
-
-
-def ends(model: Classifier) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
+def ends(model):
     """The inputs, and the ids with everything hidden."""
     words, every = HiddenWords(model.processor, EXAMPLES), np.arange(len(EXAMPLES))
     hidden = np.ones((len(EXAMPLES), words.features.max()), dtype=bool)
@@ -52,15 +35,13 @@ def ends(model: Classifier) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
 LABELS = torch.tensor([0, 1, 2])
 
 
-@pytest.mark.parametrize("which", ["encoder", "writer"])
 @pytest.mark.parametrize("scale", ["probability", "logit"])
-def test_as_captum(request: pytest.FixtureRequest, which: str, scale: str) -> None:
+def test_as_captum(model, scale):
     captum = pytest.importorskip("captum.attr", reason="captum is not installed: pip install captum")
-    model = request.getfixturevalue(which)
     inputs, baseline = ends(model)
     beside = {name: values for name, values in inputs.items() if name != "input_ids"}
 
-    def forward(embeds: torch.Tensor) -> torch.Tensor:
+    def forward(embeds):
         times = len(embeds) // len(LABELS)
         given = {name: values.repeat(times, 1) for name, values in beside.items()}
         return explained(model.logits({"inputs_embeds": embeds, **given}), LABELS.repeat(times), scale)
@@ -71,9 +52,7 @@ def test_as_captum(request: pytest.FixtureRequest, which: str, scale: str) -> No
     np.testing.assert_allclose(ours.numpy(), theirs.detach().numpy(), atol=1e-5)
 
 
-@pytest.mark.parametrize("which", ["encoder", "writer"])
-def test_what_is_missing_falls_with_the_steps(request: pytest.FixtureRequest, which: str) -> None:
-    model = request.getfixturevalue(which)
+def test_what_is_missing_falls_with_the_steps(model):
     inputs, baseline = ends(model)
     with torch.no_grad():
         full, nothing = (
@@ -88,36 +67,25 @@ def test_what_is_missing_falls_with_the_steps(request: pytest.FixtureRequest, wh
     assert missing[2] < 0.02
 
 
-def test_within_inference_mode_and_without_gradients_of_weights(encoder: Classifier) -> None:
-    """As predictions are made in an evaluation; the model can be trained afterwards."""
-    inputs, baseline = ends(encoder)
-    outside = integrated_gradients(encoder, inputs, baseline, LABELS, 3, 64)
+def test_modes_pieces_and_places(model):
+    """Within inference mode as outside; in pieces as at once; special tokens in front and padding have none."""
+    inputs, baseline = ends(model)
+    phi = integrated_gradients(model, inputs, baseline, LABELS, 8, 64)
     with torch.inference_mode():
         given = {name: values.clone() for name, values in inputs.items()}
-        inside = integrated_gradients(encoder, given, baseline.clone(), LABELS, 3, 64)
-    assert torch.equal(outside, inside)
-    assert all(p.requires_grad and p.grad is None for p in encoder.network.parameters())
-
-
-def test_in_pieces_as_at_once(encoder: Classifier) -> None:
-    inputs, baseline = ends(encoder)
-    whole, pieces = (integrated_gradients(encoder, inputs, baseline, LABELS, 8, n) for n in (64, 3))
-    torch.testing.assert_close(whole, pieces, atol=1e-6, rtol=1e-5)
-
-
-def test_special_tokens_in_front_and_padding_have_none(encoder: Classifier) -> None:
-    inputs, baseline = ends(encoder)
-    phi = integrated_gradients(encoder, inputs, baseline, LABELS, 4, 64)
+        assert torch.equal(integrated_gradients(model, given, baseline.clone(), LABELS, 8, 64), phi)
+    assert all(p.requires_grad and p.grad is None for p in model.network.parameters())
+    torch.testing.assert_close(integrated_gradients(model, inputs, baseline, LABELS, 8, 3), phi, atol=1e-6, rtol=1e-5)
     assert (phi[:, 0] == 0).all()
     assert (phi[inputs["attention_mask"] == 0] == 0).all()
-    assert (phi[inputs["attention_mask"] == 1].count_nonzero()) > 10
+    assert phi[inputs["attention_mask"] == 1].count_nonzero() > 10
 
 
-def test_a_model_without_embeddings(encoder: Classifier, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(inputs: dict[str, torch.Tensor]) -> torch.Tensor:
+def test_a_model_without_embeddings(model, monkeypatch):
+    def refuse(inputs):
         raise NotImplementedError("Passing input embeddings is not supported.")
 
-    monkeypatch.setattr(encoder, "scores", refuse)
-    inputs, baseline = ends(encoder)
-    with refused(ModelError, "gradients", encoder.description):
-        integrated_gradients(encoder, inputs, baseline, LABELS, 3, 64)
+    monkeypatch.setattr(model, "scores", refuse)
+    inputs, baseline = ends(model)
+    with refused(ModelError, "gradients", model.description):
+        integrated_gradients(model, inputs, baseline, LABELS, 3, 64)

@@ -2,7 +2,6 @@
 
 import math
 from enum import Enum
-from typing import Any
 
 import numpy as np
 import pandas
@@ -18,7 +17,6 @@ from heedful.records import (
     Composed,
     Example,
     Examples,
-    HeedfulError,
     ModelError,
     SettingError,
     Task,
@@ -32,14 +30,14 @@ from refusals import refused
 YES_NO = {"yes": [], "no": []}
 Spelled = Enum("Spelled", {"YES": "yes", "NO": "no"})
 NAN = float("nan")
-LISTED: dict[str, Any] = {"labels": YES_NO, "is_ordered": True}  # labels=["yes", "no"]
-SPELLED: dict[str, Any] = {"labels": {"yes": [1, True], "no": [0, False]}, "is_ordered": True}
-OF_ROWS: dict[str, Any] = {"labels": YES_NO}  # the labels of the rows, in no order
-FREE: dict[str, Any] = {"same": "normalised"}
+LISTED = {"labels": YES_NO, "is_ordered": True}  # labels=["yes", "no"]
+SPELLED = {"labels": {"yes": [1, True], "no": [0, False]}, "is_ordered": True}
+OF_ROWS = {"labels": YES_NO}  # the labels of the rows, in no order
+FREE = {"same": "normalised"}
 P = [[0.75, 0.25], [0.125, 0.875]]
 
 
-def read(returned: Any, labels: Any = None, same: Any = None, is_ordered: bool = False) -> list[Any]:
+def read(returned, labels=None, same=None, is_ordered=False):
     """The answers to two inputs: labels, texts, NO_LABEL, or lists of probabilities."""
     pool = Examples.of([Example(f"d/v/{i}", {"left": f"l {i}"}, "no") for i in range(2)])
     model = Function(lambda rows: returned, labels, None if same is None else Same(same), is_ordered)
@@ -52,7 +50,7 @@ def read(returned: Any, labels: Any = None, same: Any = None, is_ordered: bool =
 
 
 # how it is asked, what it returns, what that means
-FUNCTIONS: dict[str, tuple[dict[str, Any], Any, list[Any]]] = {
+FUNCTIONS = {
     "labels": (LISTED, ["yes", "no"], ["yes", "no"]),
     "labels in another case": (LISTED, [" YES ", "No\n"], ["yes", "no"]),
     "a tuple of labels": (LISTED, ("yes", "no"), ["yes", "no"]),
@@ -99,7 +97,7 @@ FUNCTIONS: dict[str, tuple[dict[str, Any], Any, list[Any]]] = {
     ),
     "free texts with scores": (FREE, [("Paris", 0.9), {"answer": "paris"}], ["Paris", "Paris"]),
 }
-REFUSED: dict[str, tuple[dict[str, Any], Any, type[HeedfulError], str]] = {
+REFUSED = {
     "another label": (LISTED, ["maybe", "no"], ModelError, "'maybe' to {'left': 'l 0'}; the labels are yes, no"),
     "a number that is no label": (LISTED, [0, 2], ModelError, "2 to {'left': 'l 1'}; the labels are"),
     "a negative number": (LISTED, [-1, 0], ModelError, "-1 to {'left': 'l 0'}; the labels are"),
@@ -132,13 +130,13 @@ REFUSED: dict[str, tuple[dict[str, Any], Any, type[HeedfulError], str]] = {
 
 
 @pytest.mark.parametrize("case", FUNCTIONS)
-def test_answers_of_a_function(case: str) -> None:
+def test_answers_of_a_function(case):
     how, returned, expected = FUNCTIONS[case]
     assert read(returned, **how) == expected
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_is_no_answer_of_a_function(case: str) -> None:
+def test_what_is_no_answer_of_a_function(case):
     how, returned, error, fact = REFUSED[case]
     with refused(error, fact):
         read(returned, **how)
@@ -148,21 +146,23 @@ TASK = Task(CLASSIFICATION, ("left",), ("yes", "no"), "no")
 PROMPT = Prompt(Wording("{left}:"), TASK)
 
 
-def chat(text: Any, **more: Any) -> dict[str, Any]:
+def chat(text, **more):
     return {"choices": [{"message": {"content": text}, **more}]}
 
 
-def tokens(**p: float) -> dict[str, Any]:
+def tokens(**p):
     top = [{"token": token, "logprob": math.log(value)} for token, value in p.items()]
     return chat("x", logprobs={"content": [{"top_logprobs": top}]})
 
 
-def decision(*pairs: tuple[str, Any]) -> dict[str, Any]:
+def decision(*pairs):
     entries = [{"value": value, "probability": p} for value, p in pairs]
     return {"answers": [{"type": "choice", "probabilities": entries}]}
 
 
-SERVERS: dict[str, tuple[str, Any, str]] = {  # how it is read, the JSON of the response, the label or the refusal
+twice = tokens(yes=0.4, no=0.3)
+twice["choices"][0]["logprobs"]["content"][0]["top_logprobs"] *= 2
+SERVERS = {  # how it is read, the JSON of the response, the label or the refusal
     "a label": ("written", chat("yes"), "yes"),
     "a label in a sentence": ("written", chat("No, it is not."), "no"),
     "a label behind thoughts": ("written", chat("<think>Yes? Hm.</think>\nno"), "no"),
@@ -176,22 +176,35 @@ SERVERS: dict[str, tuple[str, Any, str]] = {  # how it is read, the JSON of the 
     "two choices": ("written", {"choices": chat("yes")["choices"] * 2}, "2 choices in place of one answer"),
     "an error": ("written", {"error": {"message": "busy"}}, r"0 choices in place of one answer \(busy\)"),
     "a list": ("written", [], "0 choices in place of one answer"),
+    "a text": ("written", "x", "0 choices in place of one answer"),
+    "nothing": ("written", None, "0 choices in place of one answer"),
     "first tokens": ("first_token", tokens(no=0.7, yes=0.2), "no"),
     "first tokens of nothing": ("first_token", tokens(The=0.9, A=0.05), NO_LABEL),
     "first tokens that tie": ("first_token", tokens(no=0.4, yes=0.4, x=0.1), NO_LABEL),
     "no log-probabilities": ("first_token", chat("yes"), "no different log-probabilities"),
+    "no listed tokens": ("first_token", chat("yes", logprobs={"content": []}), "no different log-probabilities"),
+    "equal first tokens": ("first_token", tokens(yes=1.0, no=1.0), "no different log-probabilities"),
+    "first tokens that are no numbers": ("first_token", tokens(yes=NAN, no=0.2), "no different log-probabilities"),
+    "first tokens that sum to more": ("first_token", tokens(yes=0.9, no=0.75), "probabilities sum to 1.65"),
+    "a first token twice": ("first_token", twice, "the same first token twice"),
+    "no choices for first tokens": ("first_token", {"choices": [None]}, "0 choices in place of one answer"),
     "a typed decision": ("systemone", {"answers": {"answer": {"probabilities": {"no": 0.7, "yes": 0.3}}}}, "no"),
     "a typed decision without one": ("systemone", {"answers": {}}, "no finite probability for each label"),
     "a decision": ("decisions", decision(("yes", 0.7), ("no", 0.3)), "yes"),
     "a decision that sums to more": ("decisions", decision(("yes", 0.9), ("no", 0.3)), "probabilities that sum to 1.2"),
     "a decision of half the labels": ("decisions", decision(("yes", 1.0)), "no finite probability for each label"),
     "a decision in words": ("decisions", decision(("yes", "1"), ("no", 0)), "no finite probability for each label"),
+    "a decision without probability": ("decisions", decision(("yes", 0.0), ("no", 0.0)), "sum to 0,"),
+    "a negative decision": ("decisions", decision(("yes", 1.5), ("no", -0.5)), "sum to 1, or are negative"),
+    "a decision of an answer twice": ("decisions", decision(("yes", 0.9), ("yes", 0.5), ("no", 0.1)), "no finite"),
+    "a decision that is no number": ("decisions", decision(("yes", NAN), ("no", 0.5)), "no finite probability"),
+    "a decision of truth values": ("decisions", decision(("yes", True), ("no", False)), "no finite probability"),
     "a refusal": ("decisions", {"answers": [{"type": "refusal"}]}, "a refusal"),
 }
 
 
 @pytest.mark.parametrize("case", SERVERS)
-def test_answers_of_a_server(case: str) -> None:
+def test_answers_of_a_server(case):
     way, response, expected = SERVERS[case]
     asked = WAYS[way]({"model": "m"}, True)
     if expected in (*TASK.labels, NO_LABEL):
@@ -199,7 +212,3 @@ def test_answers_of_a_server(case: str) -> None:
     else:
         with pytest.raises(Unusable, match=expected):
             asked.reply(response, PROMPT)
-
-
-def test_there_are_more_than_sixty() -> None:
-    assert len(FUNCTIONS) + len(REFUSED) + len(SERVERS) > 60

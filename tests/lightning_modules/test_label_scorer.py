@@ -4,7 +4,6 @@ import math
 
 import pytest
 import torch
-from torch import Tensor
 
 from heedful.lightning_modules import label_scorer
 from heedful.lightning_modules.label_scorer import LabelScorer
@@ -16,14 +15,14 @@ MASK = torch.tensor([[1, 1, 1], [1, 0, 0], [1, 1, 0], [1, 1, 1], [1, 0, 0]])
 WEIGHTS = torch.randn(4 + WORDS, WORDS, generator=torch.Generator().manual_seed(1))
 
 
-def decode(states: Tensor, mask: Tensor, read: Tensor) -> Tensor:
+def decode(states, mask, read):
     """Scores that depend on the states that are not masked, and on all tokens that were read."""
     seen = (states * mask[:, :, None]).sum(dim=1, keepdim=True).expand(-1, read.shape[1], -1)
     before = torch.nn.functional.one_hot(read, WORDS).float().cumsum(dim=1)
     return torch.cat([seen, before], dim=-1) @ WEIGHTS
 
 
-def expected() -> Tensor:
+def expected():
     """Log-likelihoods [examples, labels], token by token."""
     found = torch.zeros(len(STATES), len(IDS))
     for i in range(len(STATES)):
@@ -37,7 +36,7 @@ def expected() -> Tensor:
 
 @pytest.mark.parametrize("sequences", [1, 4, 7, 256])
 @pytest.mark.parametrize("mean", [False, True])
-def test_labels_are_scored_as_token_by_token(monkeypatch: pytest.MonkeyPatch, sequences: int, mean: bool) -> None:
+def test_labels_are_scored_as_token_by_token(monkeypatch, sequences, mean):
     monkeypatch.setattr(label_scorer, "SEQUENCES", sequences)
     found = LabelScorer(IDS, PAD, START, mean=mean)(decode, STATES, MASK)
     sizes = torch.tensor([len(ids) for ids in IDS]) if mean else 1
@@ -45,11 +44,11 @@ def test_labels_are_scored_as_token_by_token(monkeypatch: pytest.MonkeyPatch, se
 
 
 @pytest.mark.parametrize("rank", [1, 3, 5, 6, 9])
-def test_of_many_labels_those_with_the_most_probable_first_token_are_scored(rank: int) -> None:
+def test_of_many_labels_those_with_the_most_probable_first_token_are_scored(rank):
     """Of labels with the same first token the first; all read the beginning that they share once."""
     calls: list[tuple[int, ...]] = []
 
-    def counted(states: Tensor, mask: Tensor, read: Tensor) -> Tensor:
+    def counted(states, mask, read):
         calls.append(tuple(read.shape))
         return decode(states, mask, read)
 
@@ -63,14 +62,14 @@ def test_of_many_labels_those_with_the_most_probable_first_token_are_scored(rank
     assert sum(n for n, _ in calls) == 5 * (min(rank, len(IDS)) + (rank < len(IDS)))
 
 
-def test_the_loss_is_that_of_the_tokens_of_the_gold_texts() -> None:
+def test_the_loss_is_that_of_the_tokens_of_the_gold_texts():
     labels = torch.tensor([3, 0, 1, 5, 4])
     gold = expected()[range(5), labels]
     loss = LabelScorer(IDS, PAD, START).loss(decode, STATES, MASK, labels)
     assert loss.item() == pytest.approx(-gold.sum().item() / sum(len(IDS[k]) for k in labels), rel=1e-5)
 
 
-def test_soft_labels_weigh_the_loss_of_every_text() -> None:
+def test_soft_labels_weigh_the_loss_of_every_text():
     worth = torch.tensor([[0.0, 0.3, 0, 1, 0, 0], [0] * 6, [1, 1, 1, 1, 1, 1], [0, 0, 0, 0, 0, 0.6], [0] * 6])
     loss = LabelScorer(IDS, PAD, START).loss(decode, STATES, MASK, worth)
     assert loss.item() == pytest.approx(-(expected() * worth).sum().item() / 5, rel=1e-5)

@@ -3,9 +3,7 @@
 import importlib
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -25,7 +23,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "new_model.md"
 
 
 @pytest.fixture
-def choice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+def choice(tmp_path, monkeypatch):
     """The module of the page."""
     before = list(TABLE)
     (code,) = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
@@ -37,7 +35,7 @@ def choice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleTy
     TABLE[:] = before
 
 
-def test_it_is_trained_exported_and_measured(choice: ModuleType, tiny_bert: Path, tmp_path: Path) -> None:
+def test_it_is_trained_exported_and_measured(choice, tiny_bert, tmp_path):
     data = Planted(n_train=16, n_validation=12)
     model = choice.Choice(str(tiny_bert), max_length=64)
     during = fitted(model, data, [Accuracy()], accelerator="cpu", max_epochs=1)
@@ -52,12 +50,12 @@ def test_it_is_trained_exported_and_measured(choice: ModuleType, tiny_bert: Path
     assert {name.family for name in after.numbers.keys() - during.numbers.keys()} == {"attentiveness"}
 
 
-def test_a_backbone_without_the_head_is_not_measured(choice: ModuleType, tiny_bert: Path) -> None:
+def test_a_backbone_without_the_head_is_not_measured(choice, tiny_bert):
     with refused(ModelError, tiny_bert):
         measured(choice.Choice(str(tiny_bert), max_length=64), Planted(n_validation=8), [Accuracy()], accelerator="cpu")
 
 
-def test_scores_do_not_depend_on_the_batch(choice: ModuleType, tiny_bert: Path) -> None:
+def test_scores_do_not_depend_on_the_batch(choice, tiny_bert):
     data = Planted(n_train=8, n_validation=8)
     data.setup("validate")
     model = choice.Choice(str(tiny_bert), max_length=64)
@@ -74,7 +72,7 @@ def test_scores_do_not_depend_on_the_batch(choice: ModuleType, tiny_bert: Path) 
     assert len(np.unique(prints)) == len(np.unique([str(example.parts) for example in examples]))
 
 
-def test_the_command_line_takes_its_class(choice: ModuleType, tiny_bert: Path) -> None:
+def test_the_command_line_takes_its_class(choice, tiny_bert):
     settings = {"model": {"backbone": str(tiny_bert)}}
     config = resolve(False, Call(model="choice.Choice", data="planted", settings=settings))
     assert config.classes["model"] is choice.Choice

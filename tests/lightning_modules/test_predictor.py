@@ -1,12 +1,6 @@
 """The contract between the engine and a model."""
 
-import ast
-from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
-
 import numpy as np
-import pytest
 import torch
 
 from heedful.lightning_modules import Classifier, Outputs
@@ -24,7 +18,7 @@ POOL = [Example(str(n), {"text": "a" * n}) for n in (3, 1, 2)]
 class Counting(Processor):
     """Reads letters, and notes what is computed."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.calls: list[str] = []
 
     def lengths(self, examples):
@@ -52,7 +46,7 @@ class Pool(list):
         return [self[i] for i in positions.tolist()]
 
 
-def test_nothing_is_computed_before_it_is_used_and_nothing_twice() -> None:
+def test_nothing_is_computed_before_it_is_used_and_nothing_twice():
     processor = Counting()
     encoded = processor.encode(POOL)
     assert (len(encoded), processor.calls) == (3, [])
@@ -64,68 +58,13 @@ def test_nothing_is_computed_before_it_is_used_and_nothing_twice() -> None:
     assert processor.calls == ["lengths", "order", "fingerprints", "statistics"]
 
 
-def test_batches_are_made_one_at_a_time() -> None:
+def test_batches_are_made_one_at_a_time():
     processor = Counting()
     batches = Encoded(processor, Pool(POOL)).batches([np.array([2, 0]), np.array([1])])
     assert processor.calls == []
     assert next(batches) == {"texts": ["aa", "aaa"]}
     assert processor.calls == ["inputs"]
     assert list(batches) == [{"texts": ["a"]}]
-
-
-def test_statistics_of_a_model_that_reads_everything_are_zero_and_cannot_be_changed() -> None:
-    assert Statistics() == Statistics(0, 0.0, {})
-    with pytest.raises(AttributeError):
-        Statistics().truncated = 1  # type: ignore[misc]
-
-
-# what is no network needs no Lightning
-
-ROOT = Path(__file__).parents[2]
-HOMES = ("callbacks", "datamodules", "lightning_modules")  # outside the folder heedful
-
-
-def source_of(module: str) -> Path | None:
-    """The file of a module of Heedful."""
-    _, *names = module.split(".")
-    home = ROOT / "heedful" if names[:1] and names[0] not in HOMES else ROOT
-    path = home.joinpath(*names)
-    return next((p for p in (path.with_suffix(".py"), path / "__init__.py") if p.is_file()), None)
-
-
-def imported(path: Path) -> set[str]:
-    """The modules that a file imports when it is imported itself."""
-    found: set[str] = set()
-    for node in ast.parse(path.read_text()).body:
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            names = {f"{node.module}.{alias.name}" for alias in node.names}
-            found |= {node.module or ""} | {name for name in names if name.startswith("heedful.") and source_of(name)}
-    return found
-
-
-def reached(module: str) -> set[str]:
-    """All modules that importing one imports, as far as Heedful's own files say."""
-    found, new = set(), {module}
-    while new:
-        found |= new
-        files = [path for name in new if name.startswith("heedful.") and (path := source_of(name))]
-        new = set().union(*map(imported, files)) - found
-    return found
-
-
-@pytest.mark.parametrize(
-    "module", ["predictor", "base_predictor", "function", "prompted.endpoint", "prompted.batch", "prompted.causal_lm"]
-)
-def test_what_is_no_network_imports_no_lightning(module: str) -> None:
-    found = reached(f"heedful.lightning_modules.{module}")
-    assert len(found) > 5
-    assert not [name for name in found if "lightning" in name.split(".")[0]]
-
-
-def test_the_search_finds_lightning_where_it_is() -> None:
-    assert "pytorch_lightning" in reached("heedful.lightning_modules.text.encoder")
 
 
 # a Trainer
@@ -136,22 +75,22 @@ TASK = Task(CLASSIFICATION, ("text",), ("short", "long"))
 class Lengths(BasePredictor):
     """Answers by the length of a text; its network has one weight."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.network: torch.nn.Module | None = None
 
-    def prepare(self, task: Task) -> None:
+    def prepare(self, task):
         self.task, self.processor = task, Counting()
 
-    def configure_model(self) -> None:
+    def configure_model(self):
         self.network = self.network or torch.nn.Linear(1, 2)
 
-    def answer(self, inputs: dict[str, Any]) -> Outputs:
+    def answer(self, inputs):
         lengths = torch.tensor([[float(len(text))] for text in inputs["texts"]])
         return Outputs(self.network(lengths).softmax(dim=-1))
 
 
-def test_a_trainer_gets_a_module_around_what_is_none() -> None:
+def test_a_trainer_gets_a_module_around_what_is_none():
     predictor = Lengths()
     module = module_of(predictor)
     assert (isinstance(module, PredictorModule), predictor_of(module)) == (True, predictor)
@@ -168,46 +107,20 @@ def test_a_trainer_gets_a_module_around_what_is_none() -> None:
         module.configure_optimizers()
 
 
-def test_a_network_that_is_there_is_taken_at_once() -> None:
+def test_a_model_that_is_there_is_taken_at_once():
     predictor = Lengths()
     predictor.configure_model()
     assert len(module_of(predictor).state_dict()) == 2
-
-
-def test_a_classifier_is_its_own_module() -> None:
     model = Classifier()
-    assert module_of(model) is model
-    assert predictor_of(model) is model
+    assert module_of(model) is predictor_of(model) is model
 
 
-def test_a_model_binds_to_a_task_and_says_what_its_outputs_mean() -> None:
+def test_a_model_binds_to_a_task_and_counts_begin_anew_with_each_evaluation():
     predictor = Lengths()
     assert predictor.bind(TASK) == LabelMap(("short", "long"), ("short", "long"), (0, 1))
     assert predictor.capabilities == Capabilities(probabilities=True, writes=False, repeats=None, ranks=None)
     assert predictor.encode(POOL).lengths.tolist() == [3, 1, 2]
-    with refused(ModelError, "Lengths", "image", "picture"):
-        predictor.bind(Task(CLASSIFICATION, ("image",), ("a", "b"), pictures=("image",)))
-
-
-def test_counts_begin_anew_with_each_evaluation() -> None:
-    predictor = Lengths()
     predictor.count("no_answers", ["well", "well", "hm"])
     assert predictor.counts_of(predictor.counted) == {"no_answers": [["well", 2], ["hm", 1]]}
     predictor.start(Composed.whole(Examples.of(POOL)), None)
     assert predictor.counts_of(predictor.counted) == {}
-
-
-@pytest.mark.parametrize(
-    ("statistics", "side", "facts"),
-    [
-        (Statistics(unknown=0.21), "right", ["21 % of the tokens of them", "20 %"]),
-        (Statistics(truncated=2), "left", ["2 of them", "truncation_side"]),
-    ],
-)
-def test_examples_that_are_not_read_are_refused(statistics: Statistics, side: str, facts: list[str]) -> None:
-    predictor = Lengths()
-    predictor.bind(TASK)
-    predictor.processor.tokenizer = SimpleNamespace(truncation_side=side)
-    with refused(ModelError, *facts):
-        predictor.require_known(statistics, "them")
-    predictor.require_known(Statistics(unknown=0.2), "them")

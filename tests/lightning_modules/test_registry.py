@@ -1,7 +1,6 @@
 """One table says which models and data a family is for, and a user's own family joins it."""
 
 import json
-from collections.abc import Iterator
 from types import SimpleNamespace
 
 import pytest
@@ -21,7 +20,7 @@ class Owl(Encoder):
 
 
 @pytest.fixture
-def owl() -> Iterator[None]:
+def owl():
     """The family is registered."""
     before = list(TABLE)
     register(Owl, "Owl.*", ("owl", "t5"), {"barn.Nights": "Encoder"})
@@ -37,22 +36,12 @@ def test_the_command_line_takes_a_registered_family_for_its_models(tmp_path, con
 
 
 @pytest.mark.usefixtures("owl")
-def test_a_registered_family_comes_before_those_of_the_table():
+def test_a_registered_family_comes_before_those_of_the_table_and_stands_in_on_its_data():
     assert family_of({"model_type": "t5"}) == f"{__name__}.Owl"
     assert family_of({"model_type": "t5", "architectures": ["T5ForSequenceClassification"]}) == f"{ROOM}Encoder"
-
-
-@pytest.mark.usefixtures("owl")
-def test_a_registered_family_stands_in_on_its_data():
     nights = type("Nights", (), {"__module__": "barn"})
     assert stand_in(nights, f"{ROOM}Encoder") == f"{__name__}.Owl"
     assert stand_in(nights, f"{ROOM}Seq2Seq") == f"{ROOM}Seq2Seq"
-
-
-def test_a_model_that_no_line_names_is_an_encoder():
-    assert family_of({"model_type": "eagle", "architectures": None}) == f"{ROOM}Encoder"
-    assert family_of({"model_type": "owl", "architectures": ["OwlForNights"]}) == f"{ROOM}Encoder"
-    assert family_of({}) == f"{ROOM}Encoder"
 
 
 def test_the_lines_of_the_table_name_classes_that_there_are():
@@ -79,6 +68,8 @@ def test_the_data_of_each_kind_have_their_families(data, family, replaced):
 @pytest.mark.parametrize(
     ("model_type", "architecture", "family"),
     [
+        (None, None, "Encoder"),  # a model that no line names
+        ("owl", "OwlForNights", "Encoder"),
         ("gpt2", "GPT2LMHeadModel", "CausalLM"),
         ("llama", "LlamaForCausalLM", "CausalLM"),
         ("gpt2", "GPT2ForSequenceClassification", "Encoder"),

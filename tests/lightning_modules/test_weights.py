@@ -3,215 +3,158 @@
 import json
 import re
 import shutil
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
+from families import FAMILIES, LABELLED
 from safetensors.torch import load_file, save_file
-from torch import Tensor
 from transformers import (
     AutoConfig,
     AutoModel,
     AutoModelForMaskedLM,
     AutoModelForQuestionAnswering,
     AutoModelForSequenceClassification,
-    DebertaV2Config,
-    DistilBertConfig,
-    ElectraConfig,
     ElectraForPreTraining,
-    ModernBertConfig,
-    MPNetConfig,
-    RobertaConfig,
 )
 
-from heedful.datamodules import Planted
-from heedful.lightning_modules import Blip, BlipAnswers, Classifier, Encoder, LateFusion, Reader, Seq2Seq, Vilt, Writer
-from heedful.lightning_modules.pretrained.backbones import require_fit
-from heedful.records import CLASSIFICATION, SPAN, ModelError, Task
+from heedful.records import ModelError
 
 from refusals import refused
 from tiers import first_tier
 
-PAIRS = Planted(n_validation=4).task
-LOOK = Task(CLASSIFICATION, ("image", "question"), ("no", "yes"), pictures=("image",))
-READ = Task(SPAN, ("text", "question"), ())
-Tensors = dict[str, Tensor]
 
-FAMILIES: dict[str, tuple[str, Callable[[str], Classifier], Task]] = {
-    "encoder": ("tiny_bert", lambda f: Encoder(f, max_length=64), PAIRS),
-    "reader": ("tiny_bert", lambda f: Reader(f, max_length=64, overlap=16, longest_answer=8), READ),
-    "late fusion": ("tiny_bert", lambda f: LateFusion(f, image_size=[32, 32]), LOOK),
-    "vilt": ("tiny_vilt", Vilt, LOOK),
-    "blip": ("tiny_blip", Blip, LOOK),
-    "blip answers": ("tiny_blip", BlipAnswers, LOOK),
-    "seq2seq": ("tiny_t5", lambda f: Seq2Seq(f, max_length=64), PAIRS),
-    "writer": ("tiny_t5", lambda f: Writer(f, max_length=64), READ),
-}
-
-
-def built(model: Classifier, task: Task) -> Classifier:
-    model.prepare(task)
-    model.configure_model()
-    return model
-
-
-def rewritten(folder: Path, into: Path, change: Callable[[Tensors], Tensors], **config: Any) -> str:
+def rewritten(folder, into, change=dict, **config):
     """A copy of a model folder with other tensors and another config."""
     shutil.copytree(folder, into)
-    weights = change(load_file(into / "model.safetensors"))
-    save_file(
-        {name: value.contiguous() for name, value in weights.items()}, into / "model.safetensors", {"format": "pt"}
-    )
-    said = json.loads((into / "config.json").read_text())
-    (into / "config.json").write_text(json.dumps(said | config))
-    return str(into)
+    weights = change(load_file(Path(folder) / "model.safetensors"))
+    weights = {name: value.contiguous() for name, value in weights.items()}
+    save_file(weights, into / "model.safetensors", {"format": "pt"})
+    (into / "config.json").write_text(json.dumps(json.loads((into / "config.json").read_text()) | config))
+    return into
 
 
-def last_layer(weights: Tensors) -> str:
-    """What the names of the tensors of some last layer of a transformer begin with."""
+def is_last(weights):
+    """Whether a tensor, by its name, is of some last layer of a transformer."""
     numbered = [name.rpartition(".1.")[0] + ".1." for name in weights if ".1." in name and "norm" not in name.lower()]
-    return min(numbered, key=len)
+    return lambda name: name.startswith(min(numbered, key=len))
 
 
-def without(part: str) -> Callable[[Tensors], Tensors]:
+def without(part):
     return lambda weights: {name: value for name, value in weights.items() if part not in name}
 
 
-BROKEN: dict[str, tuple[Callable[[Tensors], Tensors], str]] = {
+def set_last(value, name):
+    def change(weights):
+        next(values for key, values in weights.items() if key.endswith(name)).view(-1)[-1] = value
+        return weights
+
+    return change
+
+
+BROKEN = {
     "renamed": (lambda w: {f"module.{name}": value for name, value in w.items()}, r"\d+ weights \(\S+, \.\.\.\)"),
-    "one too few": (
-        lambda w: {n: v for n, v in w.items() if n != max(n for n in w if n.startswith(last_layer(w)))},
-        r"1 weight \(",
-    ),
-    "a layer too few": (lambda w: {n: v for n, v in w.items() if not n.startswith(last_layer(w))}, r"\d+ weights \("),
-    "a layer too many": (
-        lambda w: w | {n.replace(".1.", ".2."): v.clone() for n, v in w.items() if n.startswith(last_layer(w))},
-        r"\d+ weights \(\S+\.2\.",
-    ),
     "another shape": (
         lambda w: {n: v[:-1] if v.ndim == 2 and len(v) == max(map(len, w.values())) else v for n, v in w.items()},
         r"\d+ weights? \(\S+ of \d+ x \d+, not \d+ x \d+",
     ),
+    "a layer too many": (
+        lambda w: w | {n.replace(".1.", ".2."): w[n].clone() for n in filter(is_last(w), w)},
+        r"\d+ weights \(\S+\.2\.",
+    ),
+    "one too few": (lambda w: {n: w[n] for n in w if n != max(filter(is_last(w), w))}, r"1 weight \("),
+    "a layer too few": (lambda w: {n: w[n] for n in w if not is_last(w)(n)}, r"\d+ weights \("),
 }
 
 
-@pytest.mark.parametrize(
-    "fault",
-    [pytest.param(f, marks=[pytest.mark.slow] * (f in ("one too few", "a layer too few"))) for f in BROKEN],
-)
-@pytest.mark.parametrize("family", first_tier(1, FAMILIES))
-def test_weights_of_another_network_are_refused(
-    request: pytest.FixtureRequest, tmp_path: Path, family: str, fault: str
-) -> None:
-    fixture, make, task = FAMILIES[family]
+@pytest.mark.parametrize("fault", first_tier(3, BROKEN))
+@pytest.mark.parametrize("name", first_tier(1, FAMILIES))
+def test_weights_of_another_network_are_refused(zoo, tmp_path, name, fault):
     change, says = BROKEN[fault]
-    folder = rewritten(request.getfixturevalue(fixture), tmp_path / "broken", change)
+    folder = rewritten(zoo.backbone(name), tmp_path / "broken", change)
     with refused(ModelError, folder) as caught:
-        built(make(folder), task)
+        zoo.model(name, folder)
     assert re.search(says, str(caught.value))
 
 
-@pytest.mark.parametrize(
-    "family", first_tier(2, ["encoder", "reader", "late fusion", "vilt", "blip", "blip answers", "seq2seq"])
-)
-def test_a_config_of_fewer_or_more_layers_is_refused(
-    request: pytest.FixtureRequest, tmp_path: Path, family: str
-) -> None:
-    fixture, make, task = FAMILIES[family]
-    source = request.getfixturevalue(fixture)
-    config = json.loads((source / "config.json").read_text())
+@pytest.mark.parametrize("name", first_tier(2, FAMILIES))
+def test_a_config_of_fewer_or_more_layers_is_refused(zoo, tmp_path, name):
+    config = json.loads(Path(zoo.backbone(name), "config.json").read_text())
     for layers, first in ((0, ".0."), (1, ".1."), (3, ".2.")):
         sizes = {key: layers for key in ("num_hidden_layers", "num_layers", "num_decoder_layers") if key in config}
-        sizes |= (
-            {"text_config": config["text_config"] | {"num_hidden_layers": layers}} if "text_config" in config else {}
-        )
+        if "text_config" in config:
+            sizes |= {"text_config": config["text_config"] | {"num_hidden_layers": layers}}
         with refused(ModelError, first):
-            built(make(rewritten(source, tmp_path / str(layers), dict, **sizes)), task)
+            zoo.model(name, rewritten(zoo.backbone(name), tmp_path / str(layers), **sizes))
 
 
-def trained(family: str, source: Path, into: Path) -> str:
-    """The folder of a model with a head for its task, as a run exports it."""
-    _, make, task = FAMILIES[family]
-    built(make(str(source)), task).export(str(into), weights=True)
-    return str(into)
-
-
-HEADS = {"encoder": "classifier", "reader": "qa_outputs", "late fusion": "head.3", "vilt": "classifier", "blip": "head"}
-
-
-@pytest.mark.parametrize("family", first_tier(1, HEADS))
-def test_what_was_trained_here_must_have_all_of_its_head(
-    request: pytest.FixtureRequest, tmp_path: Path, family: str
-) -> None:
-    fixture, make, task = FAMILIES[family]
-    folder = Path(trained(family, request.getfixturevalue(fixture), tmp_path / "whole"))
-    assert built(make(str(folder)), task).network is not None
-    others = Task(task.kind, task.parts, ("a", "b", "c", "d"), pictures=task.pictures)
-    for number, answered in enumerate((task, others)):  # one that gives way to another was there all the same
-        cut = rewritten(folder, tmp_path / f"cut{number}", without(HEADS[family]))
-        with refused(ModelError, cut, f"({HEADS[family]}"):
-            built(make(cut), answered)
-    grown = rewritten(folder, tmp_path / "grown", lambda w: w | {"other.head": torch.zeros(2)})
+@pytest.mark.parametrize("name", first_tier(1, ["Reader", *LABELLED]))
+def test_what_was_trained_here_must_have_all_of_its_head(zoo, tmp_path, name):
+    head = FAMILIES[name].head
+    cut = rewritten(zoo.exported(name), tmp_path / "cut", without(head))
+    with refused(ModelError, cut, f"({head}"):
+        zoo.model(name, cut)
+    grown = rewritten(zoo.exported(name), tmp_path / "grown", lambda w: w | {"other.head": torch.zeros(2)})
     with refused(ModelError, grown, "1 weight (other.head)"):
-        built(make(grown), task)
+        zoo.model(name, grown)
 
 
-def test_a_body_with_more_in_it_than_transformers_knows_is_refused(tiny_bert: Path, tmp_path: Path) -> None:
-    folder = rewritten(tiny_bert, tmp_path / "m", lambda w: w | {"bert.adapters.0.weight": torch.zeros(2)})
-    with refused(ModelError, folder, "1 weight (bert.adapters.0.weight)"):
-        built(Encoder(folder, max_length=64), PAIRS)
+FAULTS = {  # of weights of an encoder, and what the message names
+    "more than transformers knows": (
+        lambda w: w | {"bert.adapters.0.weight": torch.zeros(2)},
+        "1 weight (bert.adapters.0.weight)",
+    ),
+    "NaN": (set_last(torch.nan, "layer.1.output.dense.bias"), "layer.1.output.dense.bias)"),
+    "infinite": (set_last(-torch.inf, "word_embeddings.weight"), "word_embeddings.weight)"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_faulty_weights_of_an_encoder_are_refused(zoo, tiny_bert, tmp_path, fault):
+    change, fact = FAULTS[fault]
+    with refused(ModelError, tmp_path / "m", "1 weight (", fact):
+        zoo.model("Encoder", rewritten(tiny_bert, tmp_path / "m", change))
 
 
 @pytest.fixture
-def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def said(monkeypatch):
     """What is printed about a backbone."""
-    lines: list[str] = []
+    lines = []
     monkeypatch.setattr("heedful.lightning_modules.pretrained.backbones.inform", lines.append)
     return lines
 
 
-def tokenizer_beside(network: Any, tiny_bert: Path, folder: Path) -> str:
-    for file in tiny_bert.glob("token*"):
-        folder.mkdir(exist_ok=True)
-        shutil.copy(file, folder)
-    network.save_pretrained(folder)
-    return str(folder)
-
-
 SIZES = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
 SIZES |= {"pad_token_id": 0, "max_position_embeddings": 130}
-PUBLISHED = {
+SMALLER = {"dim": 32, "n_layers": 2, "n_heads": 2, "hidden_dim": 64}
+PUBLISHED = {  # settings, class of the network, new weights, weights that are left over
     "bert": ({}, AutoModelForMaskedLM, "bert.pooler.dense.bias", "cls.predictions.bias"),
     "roberta": ({}, AutoModelForMaskedLM, "classifier.dense.bias", "lm_head.bias"),
     "electra": ({"embedding_size": 16}, ElectraForPreTraining, "classifier.dense.bias", "discriminator_predictions"),
     "deberta-v2": ({}, AutoModelForMaskedLM, "pooler.dense.bias", "cls.predictions.bias"),
-    "distilbert": ({}, AutoModelForMaskedLM, "pre_classifier.bias", "vocab_layer_norm.bias"),
+    "distilbert": (SMALLER, AutoModelForMaskedLM, "pre_classifier.bias", "vocab_layer_norm.bias"),
     "mpnet": ({}, AutoModelForMaskedLM, "classifier.dense.bias", "lm_head.bias"),
     "modernbert": ({"cls_token_id": 2, "sep_token_id": 3}, AutoModelForMaskedLM, "classifier.bias", "decoder.bias"),
     "bert answers": ({}, AutoModelForQuestionAnswering, "classifier.bias", "qa_outputs.bias"),
 }
-CONFIGS = {"roberta": RobertaConfig, "electra": ElectraConfig, "deberta-v2": DebertaV2Config, "mpnet": MPNetConfig}
-CONFIGS["modernbert"] = ModernBertConfig
 
 
-def config_of(kind: str, tiny_bert: Path, **more: Any) -> Any:
-    plain = AutoConfig.from_pretrained(tiny_bert)
-    sizes = SIZES | {"vocab_size": plain.vocab_size} | more
-    if kind == "distilbert":
-        return DistilBertConfig(vocab_size=plain.vocab_size, dim=32, n_layers=2, n_heads=2, hidden_dim=64)
-    return CONFIGS.get(kind, type(plain))(**sizes)
+def published(kind, tiny_bert, folder, auto, **more):
+    """Save a small network of a kind beside the tokenizer of the tiny BERT."""
+    vocab_size = AutoConfig.from_pretrained(tiny_bert).vocab_size
+    config = AutoConfig.for_model(kind.partition(" ")[0], **SIZES | {"vocab_size": vocab_size} | more)
+    network = auto.from_config(config) if hasattr(auto, "from_config") else auto(config)
+    network.save_pretrained(folder)
+    for file in tiny_bert.glob("token*"):
+        shutil.copy(file, folder)
+    return network
 
 
 @pytest.mark.parametrize("kind", PUBLISHED)
-def test_what_a_language_model_lacks_for_a_classifier_is_announced(
-    tiny_bert: Path, tmp_path: Path, said: list[str], kind: str
-) -> None:
+def test_what_a_language_model_lacks_for_a_classifier_is_announced(zoo, tiny_bert, tmp_path, said, kind):
     more, auto, new, left = PUBLISHED[kind]
-    config = config_of(kind, tiny_bert, **more)
-    network = auto.from_config(config) if hasattr(auto, "from_config") else auto(config)
-    built(Encoder(tokenizer_beside(network, tiny_bert, tmp_path / "m"), max_length=64), PAIRS)
+    published(kind, tiny_bert, tmp_path, auto, **more)
+    zoo.model("Encoder", tmp_path)
     assert len(said) == 1
     before, _, after = said[0].partition("begin with random weights; ")
     assert new in before
@@ -220,86 +163,56 @@ def test_what_a_language_model_lacks_for_a_classifier_is_announced(
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta", "mpnet", "deberta-v2"])
-def test_a_pooler_and_buffers_that_are_not_used_may_be_left_over(
-    tiny_bert: Path, tmp_path: Path, said: list[str], kind: str
-) -> None:
-    """As roberta-large-mnli has a pooler, and older files their positions."""
-    config = config_of(kind, tiny_bert, num_labels=3)
-    network = AutoModelForSequenceClassification.from_config(config)
-    name = network.base_model_prefix
-    more = {f"{name}.pooler.dense.weight": torch.ones(32, 32), f"{name}.embeddings.position_ids": torch.zeros(1, 130)}
-    source = Path(tokenizer_beside(network, tiny_bert, tmp_path / "m"))
-    folder = rewritten(source, tmp_path / "more", lambda weights: more | weights)
-    outputs = ["entailment", "neutral", "contradiction"]
-    model = built(Encoder(folder, max_length=64, labels=outputs), PAIRS)
-    assert model.head == "kept"
-    assert said == []
+def test_a_pooler_and_buffers_that_are_not_used_may_be_left_over(zoo, tiny_bert, tmp_path, said, kind):
+    """As roberta-large-mnli has a pooler, and older files their positions; positions may be whole numbers."""
+    network = published(kind, tiny_bert, tmp_path / "m", AutoModelForSequenceClassification, num_labels=3)
+    prefix = network.base_model_prefix
+    more = {f"{prefix}.pooler.dense.weight": torch.ones(32, 32)}
+    more |= {f"{prefix}.embeddings.position_ids": torch.arange(130)[None]}
+    folder = rewritten(tmp_path / "m", tmp_path / "more", lambda weights: more | weights)
+    model = zoo.model("Encoder", folder, labels=["entailment", "neutral", "contradiction"])
+    assert (model.head, said) == ("kept", [])
 
 
-def test_names_of_old_are_known(tiny_bert: Path, tmp_path: Path) -> None:
-    def old(weights: Tensors) -> Tensors:
+def test_names_of_old_are_known(zoo, tiny_bert, tmp_path):
+    def old(weights):
         renamed = {n.replace("LayerNorm.weight", "LayerNorm.gamma"): v for n, v in weights.items()}
         return {n.replace("LayerNorm.bias", "LayerNorm.beta"): v + 1 for n, v in renamed.items()}
 
-    network = built(Encoder(rewritten(tiny_bert, tmp_path / "old", old), max_length=64), PAIRS).network
+    network = zoo.model("Encoder", rewritten(tiny_bert, tmp_path / "old", old)).network
     weights = load_file(tiny_bert / "model.safetensors")
     assert torch.equal(network.bert.embeddings.LayerNorm.weight.detach(), weights["embeddings.LayerNorm.weight"] + 1)
 
 
-def test_a_text_encoder_may_lack_the_pooler_that_late_fusion_does_not_use(tiny_bert: Path, tmp_path: Path) -> None:
-    assert built(LateFusion(rewritten(tiny_bert, tmp_path / "m", without("pooler")), image_size=[32, 32]), LOOK).network
-
-
-def test_a_t5_may_have_an_output_layer_of_its_own(tiny_t5: Path, tmp_path: Path) -> None:
-    """T5 1.1 has one, T5 1.0 has not."""
+def test_weights_that_a_family_may_lack_or_have(zoo, tiny_bert, tiny_t5, tmp_path):
+    """Late fusion uses no pooler of its text encoder; T5 1.1 has an output layer of its own, T5 1.0 has not."""
+    assert zoo.model("LateFusion", rewritten(tiny_bert, tmp_path / "m", without("pooler"))).network
     own = lambda weights: weights | {"lm_head.weight": weights["shared.weight"] + 1}  # noqa: E731
-    whole = rewritten(tiny_t5, tmp_path / "whole", own, tie_word_embeddings=False)
-    network = built(Seq2Seq(whole, max_length=64), PAIRS).network
+    network = zoo.model("Seq2Seq", rewritten(tiny_t5, tmp_path / "t5", own, tie_word_embeddings=False)).network
     assert not torch.equal(network.lm_head.weight, network.shared.weight)
 
 
-def test_shards_and_bin_files_are_looked_over_alike(tiny_bert: Path, tmp_path: Path) -> None:
+def test_shards_and_bin_files_are_looked_over_alike(zoo, tiny_bert, tmp_path):
     whole = load_file(tiny_bert / "model.safetensors")
-    network = AutoModel.from_pretrained(tiny_bert)
-    shards = Path(tokenizer_beside(network, tiny_bert, tmp_path / "shards"))
-    (shards / "model.safetensors").unlink()
-    network.save_pretrained(shards, max_shard_size="30KB")
+    shards, old = (Path(shutil.copytree(tiny_bert, tmp_path / name)) for name in ("shards", "bin"))
+    for folder in (shards, old):
+        (folder / "model.safetensors").unlink()
+    AutoModel.from_pretrained(tiny_bert).save_pretrained(shards, max_shard_size="30KB")
     assert len(list(shards.glob("model-*.safetensors"))) > 2
-    loaded = built(Encoder(str(shards), max_length=64), PAIRS).network.bert.state_dict()
+    loaded = zoo.model("Encoder", shards).network.bert.state_dict()
     assert all(torch.equal(loaded[name], value) for name, value in whole.items())
     last = sorted(shards.glob("model-*.safetensors"))[-1]
-    kept = dict(list(load_file(last).items())[1:])
-    save_file(kept, last, {"format": "pt"})
+    save_file(dict(list(load_file(last).items())[1:]), last, {"format": "pt"})
     with refused(ModelError, shards, "1 weight ("):
-        built(Encoder(str(shards), max_length=64), PAIRS)
+        zoo.model("Encoder", shards)
     last.unlink()
     with refused(ModelError, shards):
-        built(Encoder(str(shards), max_length=64), PAIRS)
-    old = tmp_path / "bin"
-    shutil.copytree(tiny_bert, old)
-    (old / "model.safetensors").unlink()
-    for content, error, fact in (
-        ({n: v for n, v in whole.items() if "query" not in n}, ModelError, "4 weights ("),
-        ({"state_dict": whole}, ModelError, "37 weights ("),
-        ([whole], ModelError, old),
+        zoo.model("Encoder", shards)
+    for content, fact in (
+        ({n: v for n, v in whole.items() if "query" not in n}, "4 weights ("),
+        ({"state_dict": whole}, "37 weights ("),
+        ([whole], old),
     ):
         torch.save(content, old / "pytorch_model.bin")
-        with refused(error, fact):
-            built(Encoder(str(old), max_length=64), PAIRS)
-
-
-def test_the_first_tensors_are_named_in_the_order_of_layers() -> None:
-    names = [f"layer.{i}.weight" for i in (10, 2, 11)]
-    with refused(ModelError, "3 weights (layer.2.weight, ...)"):
-        require_fit(torch.nn.Linear(2, 2), "x", "kept", names, [], {})
-
-
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
-def test_floats_of_any_width_and_whole_numbers_in_buffers_are_taken(
-    tiny_bert: Path, tmp_path: Path, dtype: torch.dtype
-) -> None:
-    def other(weights: Tensors) -> Tensors:
-        return {n: v.to(dtype) for n, v in weights.items()} | {"embeddings.position_ids": torch.arange(128)[None]}
-
-    network = built(Encoder(rewritten(tiny_bert, tmp_path / "m", other), max_length=64), PAIRS).network
-    assert all(value.dtype == torch.float32 for value in network.parameters())
+        with refused(ModelError, fact):
+            zoo.model("Encoder", old)

@@ -1,1 +1,1 @@
-"""Requests to a server: what is sent, what comes back, and what is kept of it."""
+"""Requests to a server, replies, and the file of answers."""

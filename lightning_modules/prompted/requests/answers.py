@@ -57,19 +57,19 @@ class Answers:
 
     def get(self, keys: Iterable[str]) -> dict[str, Reply]:
         """The replies in the file, by key."""
-        keys, found = list(keys), []
+        keys, rows = list(keys), []
         with self._lock, self._explained():
             for start in range(0, len(keys), AT_ONCE):
-                some = keys[start : start + AT_ONCE]
-                marks = ",".join("?" * len(some))
-                found += self._file.execute(f"SELECT key, reply FROM answers WHERE key IN ({marks})", some).fetchall()
-        return {key: Reply(**json.loads(reply)) for key, reply in found}
+                batch = keys[start : start + AT_ONCE]
+                marks = ",".join("?" * len(batch))
+                rows += self._file.execute(f"SELECT key, reply FROM answers WHERE key IN ({marks})", batch).fetchall()
+        return {key: Reply(**json.loads(reply)) for key, reply in rows}
 
     def put(self, key: str, reply: Reply) -> Reply:
         """Keep a reply; returns the one in the file, which another command may have written before."""
-        kept = {name: value for name, value in asdict(reply).items() if name in ("text", "scores", "model")}
+        entry = {name: value for name, value in asdict(reply).items() if name in ("text", "scores", "model")}
         with self._lock, self._explained():
-            text = json.dumps(kept, ensure_ascii=False)
+            text = json.dumps(entry, ensure_ascii=False)
             self._file.execute("INSERT OR IGNORE INTO answers (key, reply) VALUES (?, ?)", (key, text))
         return self.get([key]).get(key, reply)
 

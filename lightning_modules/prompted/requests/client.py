@@ -151,10 +151,10 @@ class Server:
     def _reason(self, error: Any) -> str:
         """The server's own words about an error, in brackets."""
         try:
-            said = json.loads(error.response.text)
+            body = json.loads(error.response.text)
             for name in ("error", "message", "detail"):
-                said = said.get(name, said) if isinstance(said, Mapping) else said
-            text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
+                body = body.get(name, body) if isinstance(body, Mapping) else body
+            text = body if isinstance(body, str) else json.dumps(body, ensure_ascii=False)
         except ValueError:
             text = error.response.text
         text = " ".join(self.hide(text).split())[:LONGEST].rstrip(".")
@@ -211,21 +211,21 @@ class Client:
         self.found = self.found or any(key not in self._own for key in replies)
         replies |= {key: reply for key in wanted if (reply := self._own.get(key))}
         missing = [key for key in wanted if key not in replies]
-        left = len(missing) if self.most is None else max(0, self.most - self.sent)
-        some = [(key, wanted[key]) for key in missing[:left]]
+        allowed = len(missing) if self.most is None else max(0, self.most - self.sent)
+        new = [(key, wanted[key]) for key in missing[:allowed]]
         ask = partial(self._ask, parse, labels)
-        if some and not self.sent:  # what is wrong with the server is wrong with the first request, too
-            replies |= self._at_once(partial(ask, FIRST_RETRIES), [some.pop(0)])
-        replies |= self._at_once(partial(ask, RETRIES), some)
-        if len(missing) > left and not stopping.requested():
+        if new and not self.sent:  # what is wrong with the server is wrong with the first request, too
+            replies |= self._at_once(partial(ask, FIRST_RETRIES), [new.pop(0)])
+        replies |= self._at_once(partial(ask, RETRIES), new)
+        if len(missing) > allowed and not stopping.requested():
             raise ModelError(f"max_requests {self.most}: more requests are needed. Raise max_requests; {SAVED}.")
         return [replies.get(key) for key in keys]
 
-    def _at_once(self, ask: Callable[..., tuple[str, Reply]], some: list[tuple[str, Request]]) -> dict[str, Reply]:
+    def _at_once(self, ask: Callable[..., tuple[str, Reply]], requests: list[tuple[str, Request]]) -> dict[str, Reply]:
         """The replies to requests, sent by several threads, which end with the process whatever they wait for."""
         replies: dict[str, Reply] = {}
         is_over, arrived = Event(), SimpleQueue[tuple[str, Reply] | Exception]()
-        waiting = iter(some)
+        waiting = iter(requests)
 
         def work() -> None:
             while not is_over.is_set():
@@ -238,11 +238,11 @@ class Client:
                 except Exception as error:
                     arrived.put(error)
 
-        threads = [Thread(target=work, daemon=True) for _ in range(min(self.concurrency, len(some)))]
+        threads = [Thread(target=work, daemon=True) for _ in range(min(self.concurrency, len(requests)))]
         try:
             for thread in threads:
                 thread.start()
-            while len(replies) < len(some) and not stopping.requested():
+            while len(replies) < len(requests) and not stopping.requested():
                 self._beat()
                 with suppress(Empty):
                     arrival = arrived.get(timeout=TICK)

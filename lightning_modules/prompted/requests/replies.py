@@ -150,8 +150,8 @@ class Written(Way):
         pass
 
     def body(self, prompt: Prompt, question: str) -> dict[str, Any]:
-        asked = {"messages": prompt.messages(question)} if self.chat else {"prompt": prompt.text(question)}
-        return {**self.settings, **asked}
+        content = {"messages": prompt.messages(question)} if self.chat else {"prompt": prompt.text(question)}
+        return {**self.settings, **content}
 
     def reply(self, answer: Any, prompt: Prompt) -> Reply:
         choices = at(answer, "choices")
@@ -269,8 +269,9 @@ class SystemOne(Typed):
     path = "/systemone"
 
     def body(self, prompt: Prompt, question: str) -> dict[str, Any]:
-        asked = {"type": "choice", "instructions": self.instructions(prompt), "criteria": dict.fromkeys(prompt.answers)}
-        return {**self.settings, "state": question, "questions": {ASKED: asked}}
+        criteria = dict.fromkeys(prompt.answers)
+        choice = {"type": "choice", "instructions": self.instructions(prompt), "criteria": criteria}
+        return {**self.settings, "state": question, "questions": {ASKED: choice}}
 
     def reply(self, answer: Any, prompt: Prompt) -> Reply:
         return self.scored(answer, at(answer, "answers", ASKED, "probabilities"), prompt)
@@ -284,8 +285,8 @@ class Decisions(Typed):
 
     def body(self, prompt: Prompt, question: str) -> dict[str, Any]:
         choices = [{"value": text} for text in prompt.answers]
-        asked = {"type": "choice", "name": ASKED, "instructions": self.instructions(prompt), "choices": choices}
-        return {**self.settings, "input": question, "questions": [asked]}
+        choice = {"type": "choice", "name": ASKED, "instructions": self.instructions(prompt), "choices": choices}
+        return {**self.settings, "input": question, "questions": [choice]}
 
     def reply(self, answer: Any, prompt: Prompt) -> Reply:
         decision = at(answer, "answers", 0)
@@ -302,8 +303,8 @@ WAYS: dict[str, type[Way]] = {way.name: way for way in (Written, FirstToken, Sys
 
 def _most_probable(p: Sequence[float], labels: Sequence[str]) -> str:
     """The label with the highest probability; no label for a tie, since the order of labels is no answer."""
-    first, *others = sorted(p, reverse=True)
-    return NO_LABEL if others and first - others[0] < SAME else labels[p.index(first)]
+    first, *lower = sorted(p, reverse=True)
+    return NO_LABEL if lower and first - lower[0] < SAME else labels[p.index(first)]
 
 
 def _bare_token(text: str) -> str:

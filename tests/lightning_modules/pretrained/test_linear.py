@@ -19,8 +19,9 @@ def pair(bias=True):
 
 @works
 @pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("shape", [(7, 24), (3, 5, 24), (2, 3, 4, 24), (0, 24), (24,)])
+@pytest.mark.parametrize("shape", [(7, 24), (3, 5, 24), (0, 24), (24,)])
 def test_values_and_gradients_are_those_of_torch(shape, bias):
+    """Of contiguous inputs and others; frozen weights get no gradient."""
     values, gradients = [], []
     for layer in pair(bias):
         x = torch.randn(shape, generator=torch.Generator().manual_seed(1), requires_grad=True)
@@ -31,10 +32,6 @@ def test_values_and_gradients_are_those_of_torch(shape, bias):
     torch.testing.assert_close(values[1], values[0], rtol=1e-5, atol=1e-5)
     for mine, theirs in zip(gradients[1], gradients[0], strict=True):
         torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-4)
-
-
-@works
-def test_inputs_need_not_be_contiguous_and_frozen_weights_get_no_gradient():
     plain, fast = pair()
     fast.weight.requires_grad = False
     x = torch.randn(24, 6).t()
@@ -42,13 +39,8 @@ def test_inputs_need_not_be_contiguous_and_frozen_weights_get_no_gradient():
     fast(x).sum().backward()
     assert fast.weight.grad is None
     torch.testing.assert_close(fast.bias.grad, torch.full((40,), 6.0))
-
-
-@works
-def test_under_autocast_it_is_torchs_own():
-    _, fast = pair()
     with torch.autocast("cpu", torch.bfloat16):
-        assert fast(torch.randn(4, 24)).dtype == torch.bfloat16
+        assert fast(x).dtype == torch.bfloat16
 
 
 @pytest.mark.slow
@@ -62,28 +54,26 @@ def test_a_compiler_meets_the_layer_of_torch():
 
     _, fast = pair()
     x = torch.randn(4, 24)
-    compiled = torch.compile(fast, backend=backend)
-    torch.testing.assert_close(compiled(x), fast(x), rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(torch.compile(fast, backend=backend)(x), fast(x), rtol=1e-5, atol=1e-5)
     assert any("linear" in target for target in targets)
     assert not any("mkldnn" in target or "autograd" in target for target in targets)
 
 
 @pytest.mark.parametrize("prefers", [True, False])
 def test_only_linear_layers_change_and_only_where_it_pays(monkeypatch, prefers):
-    monkeypatch.setattr(linear, "prefers_onednn", lambda: prefers)
-    network = nn.Sequential(nn.Linear(4, 4), nn.LayerNorm(4), nn.Bilinear(4, 4, 2))
-    names = list(network.state_dict())
-    assert faster_on_cpu(network) is network
-    assert isinstance(network[0], OneDNNLinear) == prefers
-    assert [type(m) for m in network][1:] == [nn.LayerNorm, nn.Bilinear]
-    assert list(network.state_dict()) == names
-
-
-def test_a_torch_without_the_operator_is_left_alone(monkeypatch):
     def missing(*args):
         raise AttributeError
 
-    monkeypatch.setattr(linear, "_multiply", missing)
-    linear.prefers_onednn.cache_clear()
-    assert not linear.prefers_onednn()
-    linear.prefers_onednn.cache_clear()
+    network = nn.Sequential(nn.Linear(4, 4), nn.LayerNorm(4), nn.Bilinear(4, 4, 2))
+    names = list(network.state_dict())
+    if prefers:
+        monkeypatch.setattr(linear, "prefers_onednn", lambda: True)
+    else:  # a torch without the operator is left alone
+        monkeypatch.setattr(linear, "_multiply", missing)
+        linear.prefers_onednn.cache_clear()
+    assert faster_on_cpu(network) is network
+    if not prefers:
+        linear.prefers_onednn.cache_clear()
+    assert isinstance(network[0], OneDNNLinear) == prefers
+    assert [type(m) for m in network][1:] == [nn.LayerNorm, nn.Bilinear]
+    assert list(network.state_dict()) == names

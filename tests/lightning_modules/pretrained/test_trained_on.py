@@ -1,23 +1,19 @@
 """What a model was trained on: by content, in any order of the parts' names, and written whole."""
 
-from pathlib import Path
-
 import numpy as np
 import torch
 
-from heedful.lightning_modules.pretrained.trained_on import FILE, TrainedOn
-from heedful.records import Example, Examples, ModelError
-
-from refusals import refused
+from heedful.lightning_modules.pretrained.trained_on import TrainedOn
+from heedful.records import Example, Examples
 
 PARTS = ("premise", "hypothesis")
 
 
-def pool(pairs: list[tuple[str, str]], names: tuple[str, str] = PARTS) -> Examples:
+def pool(pairs, names=PARTS):
     return Examples.of(Example(f"d/{i}", dict(zip(names, pair, strict=True)), "yes") for i, pair in enumerate(pairs))
 
 
-def test_examples_are_found_again_by_their_content() -> None:
+def test_examples_are_found_again_by_their_content():
     known = TrainedOn.of(pool([("a", "b"), ("c", "d"), ("a", "b")]), PARTS)
     assert len(known.keys) == 2
     asked = pool([("a ", "b"), ("b", "a"), ("c", "d"), ("a", "d")])
@@ -27,7 +23,7 @@ def test_examples_are_found_again_by_their_content() -> None:
     assert known.seen(others, ("one", "two")).tolist() == [True, False]
 
 
-def test_what_was_learned_before_stays() -> None:
+def test_what_was_learned_before_stays():
     before = TrainedOn.of(pool([("a", "b")]), PARTS)
     after = TrainedOn.of(pool([("c", "d")], ("one", "two")), ("one", "two"), before)
     assert after.seen(pool([("a", "b"), ("c", "d"), ("e", "f")]), PARTS).tolist() == [True, True, False]
@@ -35,7 +31,7 @@ def test_what_was_learned_before_stays() -> None:
     assert before.joined(None) is before
 
 
-def test_it_is_kept_in_files_and_checkpoints(tmp_path: Path) -> None:
+def test_it_is_kept_in_files_and_checkpoints(tmp_path):
     known = TrainedOn.of(pool([("a", "b"), ("c", "d")]), PARTS)
     known.write(tmp_path)
     torch.save(known.state(), tmp_path / "state")
@@ -43,8 +39,3 @@ def test_it_is_kept_in_files_and_checkpoints(tmp_path: Path) -> None:
         assert again.parts == PARTS
         assert np.array_equal(again.keys, known.keys)
     assert TrainedOn.read(tmp_path / "elsewhere") is TrainedOn.of_state(None) is None
-    content = (tmp_path / FILE).read_bytes()
-    for damaged in (b"", content[:-40], b"PK" + content[4:]):
-        (tmp_path / FILE).write_bytes(damaged)
-        with refused(ModelError, tmp_path / FILE):
-            TrainedOn.read(tmp_path)

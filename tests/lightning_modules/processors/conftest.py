@@ -1,13 +1,10 @@
 """Tokenizers of the kinds that models have, trained on a few sentences, saved and loaded as models are."""
 
-from pathlib import Path
-
 import pytest
 from transformers import (
     AutoTokenizer,
     DebertaV2Tokenizer,
     ElectraTokenizer,
-    PreTrainedTokenizerBase,
     RobertaTokenizer,
     T5Tokenizer,
 )
@@ -18,7 +15,7 @@ from sentences import IN_TEMPLATES, SENTENCES
 
 
 @pytest.fixture(scope="session")
-def tokenizers(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, PreTrainedTokenizerBase]:
+def tokenizers(tiny_bert, tmp_path_factory):
     """Of encoders."""
     trained = {
         "roberta": RobertaTokenizer(),
@@ -34,7 +31,7 @@ def tokenizers(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> dic
 
 
 @pytest.fixture(scope="session")
-def writers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, PreTrainedTokenizerBase]:
+def writers(tmp_path_factory):
     """Of T5 (Unigram, words begin with a mark) and of BART (bytes, words begin with their space)."""
     made = {}
     for kind, blank in {"t5": T5Tokenizer(extra_ids=0), "bart": RobertaTokenizer()}.items():

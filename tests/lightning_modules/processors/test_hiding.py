@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from transformers import PreTrainedTokenizerBase
 
 from heedful.lightning_modules import TemplateProcessor, TextProcessor
 from heedful.lightning_modules.processors.hiding import HiddenWords, mask_id
@@ -24,11 +23,11 @@ SEEDS = st.integers(0, 1000)
 TEMPLATE = "mnli hypothesis: {hypothesis} premise: {premise}"
 
 
-def examples(rows: list[tuple[str, ...]]) -> list[Example]:
+def examples(rows):
     return [Example(f"e/{i}", dict(zip(PARTS, row, strict=False))) for i, row in enumerate(rows)]
 
 
-def inputs(words: HiddenWords, hidden: np.ndarray) -> tuple[list[list[int]], np.ndarray]:
+def inputs(words, hidden):
     """The tokens of each example with its own hidden words, without padding; and their lengths."""
     every = np.arange(len(words))
     (batch,) = words.inputs(every, hidden, [every])
@@ -36,14 +35,12 @@ def inputs(words: HiddenWords, hidden: np.ndarray) -> tuple[list[list[int]], np.
     return ids, words.lengths(every, hidden)
 
 
-def drawn(words: HiddenWords, seed: int) -> np.ndarray:
+def drawn(words, seed):
     """Random features to hide."""
     return np.random.default_rng(seed).random((len(words), words.features.max())) < 0.4
 
 
-def expected(
-    tokenizer: PreTrainedTokenizerBase, text: tuple[str, ...], where: list[str | None], hidden: list[list[bool]]
-) -> list[int]:
+def expected(tokenizer, text, where, hidden):
     """The tokens of an example, of which the hidden ones are masked: one after the other, by the characters of each.
 
     Args:
@@ -67,7 +64,7 @@ def expected(
     return ids
 
 
-def by_part(words: HiddenWords, row: int, hidden: np.ndarray) -> list[list[bool]]:
+def by_part(words, row, hidden):
     ends = np.cumsum([len(own) + 1 for own in words.words[row]])
     return [own.tolist() for own in np.split(hidden[row, : ends[-1]], ends[:-1])]
 
@@ -75,9 +72,7 @@ def by_part(words: HiddenWords, row: int, hidden: np.ndarray) -> list[list[bool]
 @settings(max_examples=20)
 @pytest.mark.parametrize("kind", ["word", "minilm", "roberta", "deberta", "deberta_v3", "electra"])
 @given(rows=ROWS, seed=SEEDS)
-def test_words_of_pairs(
-    tokenizers: dict[str, PreTrainedTokenizerBase], kind: str, rows: list[tuple[str, str]], seed: int
-) -> None:
+def test_words_of_pairs(tokenizers, kind, rows, seed):
     tokenizer = tokenizers[kind]
     words = HiddenWords(TextProcessor(tokenizer, PARTS, 256), examples(rows))
     hidden = drawn(words, seed)
@@ -101,9 +96,7 @@ def test_words_of_pairs(
 @settings(max_examples=20)
 @pytest.mark.parametrize("kind", ["t5", "bart"])
 @given(rows=ROWS, seed=SEEDS)
-def test_words_of_templates(
-    writers: dict[str, PreTrainedTokenizerBase], kind: str, rows: list[tuple[str, str]], seed: int
-) -> None:
+def test_words_of_templates(writers, kind, rows, seed):
     """Features stand in the order of the data, whatever the order in the template."""
     tokenizer = writers[kind]
     processor = TemplateProcessor(tokenizer, TEMPLATE, 256)
@@ -139,9 +132,7 @@ def test_words_of_templates(
 
 @pytest.mark.parametrize("kind", ["minilm", "roberta"])
 @given(rows=ROWS, seed=SEEDS, delete=st.booleans())
-def test_nothing_crosses_from_part_to_part(
-    tokenizers: dict[str, PreTrainedTokenizerBase], kind: str, rows: list[tuple[str, str]], seed: int, delete: bool
-) -> None:
+def test_nothing_crosses_from_part_to_part(tokenizers, kind, rows, seed, delete):
     """Whatever is hidden of one part, the tokens of the other are the same."""
     processor = TextProcessor(tokenizers[kind], PARTS, 256)
     words = HiddenWords(processor, examples(rows), delete=delete)
@@ -162,9 +153,7 @@ PLAIN = st.lists(st.sampled_from([w for s in SENTENCES[:5] for w in s.split()]),
 
 
 @given(rows=st.lists(st.tuples(PLAIN, PLAIN), min_size=1, max_size=2))
-def test_tokens_say_which_word_they_belong_to(
-    tokenizers: dict[str, PreTrainedTokenizerBase], rows: list[tuple[str, str]]
-) -> None:
+def test_tokens_say_which_word_they_belong_to(tokenizers, rows):
     """Hiding one feature masks the tokens that are said to be its own; here no token has several words."""
     words = HiddenWords(TextProcessor(tokenizers["minilm"], PARTS, 256), examples(rows))
     every = np.arange(len(rows))
@@ -178,7 +167,7 @@ def test_tokens_say_which_word_they_belong_to(
             assert masked.tolist() == np.flatnonzero(of[i] == feature).tolist()
 
 
-def test_what_is_too_long_is_cut_as_always(tokenizers: dict[str, PreTrainedTokenizerBase]) -> None:
+def test_what_is_too_long_is_cut_as_always(tokenizers):
     processor = TextProcessor(tokenizers["minilm"], PARTS, 12)
     rows = examples([("the dog walks and walks and walks and walks", "a cat sat on the mat"), ("a", "b")])
     words = HiddenWords(processor, rows)
@@ -188,11 +177,11 @@ def test_what_is_too_long_is_cut_as_always(tokenizers: dict[str, PreTrainedToken
     assert made[0] == encoded["input_ids"][0].tolist()
 
 
-def test_a_mask_needs_a_token(tokenizers: dict[str, PreTrainedTokenizerBase]) -> None:
+def test_a_mask_needs_a_token(tokenizers):
     class Without:
         mask_token_id = unk_token_id = None
 
-        def get_vocab(self) -> dict[str, int]:
+        def get_vocab(self):
             return {}
 
     with refused(ModelError, "Without"):

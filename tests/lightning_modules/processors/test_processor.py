@@ -5,11 +5,8 @@ import hashlib
 import io
 import json
 import pickle
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -21,7 +18,7 @@ from heedful.lightning_modules import TemplateProcessor, TextProcessor, WindowPr
 from heedful.lightning_modules.predictor import Statistics
 from heedful.lightning_modules.processors.hiding import HiddenWords
 from heedful.lightning_modules.processors.pictures import PictureProcessor, PictureStore, resized
-from heedful.lightning_modules.processors.processor import NUMBERS, NumberProcessor, Processor
+from heedful.lightning_modules.processors.processor import NUMBERS, Processor
 from heedful.lightning_modules.text.writer import AnswerProcessor
 from heedful.records import (
     CLASSIFICATION,
@@ -44,11 +41,11 @@ N = 24
 IMAGES = ViTImageProcessorPil(size={"height": 4, "width": 4}, resample=Image.Resampling.NEAREST)
 
 
-def text(rng: np.random.Generator, most: int) -> str:
+def text(rng, most):
     return " ".join(rng.choice(WORDS, rng.integers(1, most)))
 
 
-def pool_of(left: Callable[[int], Any], right: Callable[[int], Any]) -> Examples:
+def pool_of(left, right):
     """Examples with answers at known places, and some without."""
     rng = np.random.default_rng(0)
     golds = [json.dumps([str(rng.choice(WORDS))] if i % 3 else []) for i in range(N)]
@@ -58,22 +55,18 @@ def pool_of(left: Callable[[int], Any], right: Callable[[int], Any]) -> Examples
     )
 
 
-def texts() -> Examples:
+def texts():
     rng = np.random.default_rng(1)
     return pool_of(lambda i: text(rng, 60), lambda i: text(rng, 20))
 
 
-def tables() -> Examples:
-    rng = np.random.default_rng(2)
-    keys = ("dog", "park", "old trees", "water", "cat")
-
-    def table(i: int) -> Table:
-        return Table(f"the cat {'abcdefgh'[i % 8]}", tuple((key, (text(rng, 4),)) for key in keys))
-
+def tables():
+    rng, keys = np.random.default_rng(2), ("dog", "park", "old trees", "water", "cat")
+    table = lambda i: Table(f"the cat {'abcdefgh'[i % 8]}", tuple((key, (text(rng, 4),)) for key in keys))  # noqa: E731
     return pool_of(table, lambda i: text(rng, 6))
 
 
-def picture(folder: Path, i: int) -> Picture:
+def picture(folder, i):
     data = io.BytesIO()
     Image.fromarray(np.full((4, 4, 3), 10 * i, dtype=np.uint8)).save(data, "PNG")
     (folder / f"{i}.png").write_bytes(data.getvalue())
@@ -84,7 +77,7 @@ def picture(folder: Path, i: int) -> Picture:
 class Made:
     """A processor, anew for each use, and a pool that it reads."""
 
-    def __init__(self, make: Callable[[], NumberProcessor], pool: Examples) -> None:
+    def __init__(self, make, pool):
         self.make, self.pool = make, pool
 
 
@@ -92,22 +85,20 @@ KINDS = ("pair", "cut", "one", "template", "answers", "windows", "cells", "kept 
 
 
 @pytest.fixture(params=KINDS)
-def made(request: pytest.FixtureRequest, tiny_bert: Path, tiny_t5: Path, tmp_path: Path) -> Made:
+def made(request, tiny_bert, tiny_t5, tmp_path):
     bert, t5 = AutoTokenizer.from_pretrained(tiny_bert), AutoTokenizer.from_pretrained(tiny_t5)
-    parts, form = ("left", "right"), TableForm("structure", keep=2)
-    template = "ask: {right} of {left}"
+    parts, form, template = ("left", "right"), TableForm("structure", keep=2), "ask: {right} of {left}"
 
-    def answers() -> AnswerProcessor:
+    def answers():
         processor = AnswerProcessor(t5, template, 64)
         processor.no_answer, processor.start = "nothing", 0
         return processor
 
-    def pictures(*of: str) -> PictureProcessor:
+    def pictures(*of):
         task = Task(CLASSIFICATION, parts, ("a", "b"), pictures=of)
         return PictureProcessor(bert, task, 32, PictureStore(partial(resized, images=IMAGES), 1.0))
 
-    shown = [picture(tmp_path, i) for i in range(N + 1)]
-    rng = np.random.default_rng(3)
+    shown, rng = [picture(tmp_path, i) for i in range(N + 1)], np.random.default_rng(3)
     kinds = {
         "pair": (lambda: TextProcessor(bert, parts, 256), texts),
         "cut": (lambda: TextProcessor(bert, parts, 40), texts),
@@ -118,16 +109,13 @@ def made(request: pytest.FixtureRequest, tiny_bert: Path, tiny_t5: Path, tmp_pat
         "cells": (lambda: TextProcessor(bert, parts, 100, TableForm("cells")), tables),
         "kept rows": (lambda: TextProcessor(bert, parts, 100, form), tables),
         "pictures": (lambda: pictures("left"), lambda: pool_of(lambda i: shown[i], lambda i: text(rng, 20))),
-        "two pictures": (
-            lambda: pictures("left", "right"),
-            lambda: pool_of(lambda i: shown[i], lambda i: shown[i + 1]),
-        ),
+        "two pictures": (lambda: pictures(*parts), lambda: pool_of(lambda i: shown[i], lambda i: shown[i + 1])),
     }
     make, pool = kinds[request.param]
     return Made(make, pool())
 
 
-def compositions(pool: Examples) -> dict[str, Composed]:
+def compositions(pool):
     """Every way to compose examples of a pool."""
     rng = np.random.default_rng(4)
     some, lent = rng.integers(0, N, 40), rng.integers(0, N, 40)
@@ -147,7 +135,7 @@ def compositions(pool: Examples) -> dict[str, Composed]:
     }
 
 
-def assert_equal(found: Any, expected: Any) -> None:
+def assert_equal(found, expected):
     """Tensors and arrays must have the same shapes, types and bits."""
     assert type(found) is type(expected)
     if isinstance(expected, dict):
@@ -174,7 +162,7 @@ COMPOSED = list(compositions(texts()))
 @pytest.mark.parametrize(
     "name", first_tier(12, [*COMPOSED[::2], *(pytest.param(name, marks=pytest.mark.slow) for name in COMPOSED[1::2])])
 )
-def test_what_is_composed_is_read_as_its_examples(made: Made, name: str) -> None:
+def test_what_is_composed_is_read_as_its_examples(made, name):
     """In batches of any size and order, an example in several of them and one without any among them."""
     composed = compositions(made.pool)[name]
     processor, rng = made.make(), np.random.default_rng(5)
@@ -196,19 +184,17 @@ def test_what_is_composed_is_read_as_its_examples(made: Made, name: str) -> None
             assert_equal({n: v for n, v in again.items() if n != "pictures"}, expected)
 
 
-def assert_same_pictures(
-    processor: PictureProcessor, found: np.ndarray, alone: PictureProcessor, expected: np.ndarray
-) -> None:
+def assert_same_pictures(processor, found, alone, expected):
     assert (found.dtype, found.shape) == (np.int64, expected.shape)
     assert_equal(processor.store.pixels(found.ravel().tolist()), alone.store.pixels(expected.ravel().tolist()))
 
 
-def test_the_contents_of_a_pool_are_looked_up_once(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_contents_of_a_pool_are_looked_up_once(made, monkeypatch):
     """Those of what is composed of it never, where the text of a part does not depend on another one."""
     processor, seen = made.make(), []
     look_up = processor._numbers
 
-    def counting(examples: Sequence[Example]) -> np.ndarray:
+    def counting(examples):
         seen.append(examples)
         return look_up(examples)
 
@@ -229,44 +215,35 @@ def test_the_contents_of_a_pool_are_looked_up_once(made: Made, monkeypatch: pyte
     assert sum(isinstance(examples, Composed) for examples in seen) == (2 if depends else 0)
 
 
-def test_the_numbers_are_forgotten_with_what_they_are_of(made: Made) -> None:
-    processor = made.make()
-    composed = compositions(made.pool)["swap"]
-    processor.numbers(composed)
-    assert set(NUMBERS[processor]) == {made.pool, composed}
-    del composed
-    gc.collect()
-    assert set(NUMBERS[processor]) == {made.pool}
-
-
-def test_a_copy_knows_contents_but_no_pool(made: Made) -> None:
+def test_numbers_are_forgotten_with_their_examples_and_a_copy_knows_contents_but_no_pool(made):
     processor, composed = made.make(), compositions(made.pool)["swap"]
     numbers = processor.numbers(composed)
     copy = pickle.loads(pickle.dumps(processor))
     assert copy not in NUMBERS
     np.testing.assert_array_equal(copy.numbers(composed), numbers)
     assert_equal(list(copy.batches(composed, [np.arange(9)])), list(processor.batches(composed, [np.arange(9)])))
+    assert set(NUMBERS[processor]) == {made.pool, composed}
+    del composed
+    gc.collect()
+    assert set(NUMBERS[processor]) == {made.pool}
 
 
 class Letters(Processor):
     """A processor that says no more than it must."""
 
-    def lengths(self, examples: Sequence[Example]) -> np.ndarray:
+    def lengths(self, examples):
         return np.array([len(e.parts["left"]) for e in examples], dtype=np.int32)
 
-    def __call__(self, examples: Sequence[Example]) -> dict[str, Any]:
+    def __call__(self, examples):
         return {"texts": [e.parts["left"] for e in examples]}
 
 
-def test_words_are_hidden_from_models_of_texts_alone() -> None:
-    with refused(ModelError, "attributions"):
-        HiddenWords(Letters(), texts())
-
-
-def test_a_processor_reads_its_batches_one_by_one() -> None:
+def test_a_processor_reads_its_batches_one_by_one():
     pool = texts()
     composed = Composed(pool, np.array([4, 2, 9]), {"left": np.array([1, 2, 0])})
     found = list(Letters().batches(composed, [np.array([2, 0]), np.array([1])]))
     left = [example.parts["left"] for example in pool]
     assert found == [{"texts": [left[0], left[1]]}, {"texts": [left[2]]}]
     assert Letters().statistics(composed) == Statistics()
+    with refused(ModelError, "attributions"):  # words are hidden from models of texts alone
+        HiddenWords(Letters(), pool)

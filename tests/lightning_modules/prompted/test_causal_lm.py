@@ -1,7 +1,6 @@
 """Causal models in context: shared beginnings give what whole prompts give, and what transformers writes."""
 
 import shutil
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,12 +11,11 @@ from transformers import AutoModelForCausalLM, GenerationConfig, Lfm2Config, Lla
 
 from heedful.lightning_modules import CausalLM
 from heedful.lightning_modules.prompted.shared_prefix import UNLIMITED, Queries, most_columns, plain_scores
-from heedful.records import NO_LABEL, SOFT, SPAN, Example, HeedfulError, ModelError, SettingError, Task
+from heedful.records import SPAN, Example, Task
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import Wording
 
 from causal import CONFIGS, EXAMPLES, TASK, prompt, save
-from refusals import refused
 from tiers import first_tier
 
 
@@ -143,7 +141,6 @@ def test_a_model_without_positions_is_read_whole(tmp_path):
         scores, read = module._read(module.processor(EXAMPLES))
     assert read is None
     assert scores.numpy() == pytest.approx(np.array([by_hand(module, example) for example in EXAMPLES]), abs=2e-4)
-    assert module.answer(module.processor(EXAMPLES)).probs.isfinite().all()
 
 
 @pytest.mark.parametrize(
@@ -213,45 +210,38 @@ def test_penalties_that_a_model_brings_are_left_out(folders, tmp_path):
     assert own._written(own.processor(EXAMPLES), None) == penal._written(penal.processor(EXAMPLES), None)
 
 
-def test_writing_shares_nothing_where_it_is_asked_not_to(folders):
-    shared, plain = model(folders["llama"]), model(folders["llama"], share_prefix=False)
-    one, other = (module.answer(module.processor(EXAMPLES)) for module in (shared, plain))
-    assert one.answers.tolist() == other.answers.tolist()
-    assert one.probs.numpy() == pytest.approx(other.probs.numpy(), abs=1e-5)
-
-
-def test_the_most_likely_label_is_the_answer_of_likelihood(folders):
-    module = model(folders["llama"], decoding="likelihood")
-    outputs = module.answer(module.processor(EXAMPLES))
-    assert outputs.answers is None
-    assert outputs.probs.sum(dim=1).tolist() == pytest.approx([1] * 4)
-    assert not module.capabilities.writes
-
-
-def test_the_mean_is_over_the_tokens_of_an_answer(folders):
-    total, mean = (model(folders["llama"], score=score) for score in ("sum", "mean"))
-    lengths = torch.tensor([len(answer) for answer in total.processor.tokens.answers])
+def test_probabilities_by_setting(folders):
+    """By default, without sharing, by likelihood alone, of the mean over tokens, calibrated."""
+    own, plain, likely, mean, calibrated = (
+        model(folders["llama"], **settings)
+        for settings in (
+            {},
+            {"share_prefix": False},
+            {"decoding": "likelihood"},
+            {"score": "mean"},
+            {"calibrated": True},
+        )
+    )
+    first, second, third = (module.answer(module.processor(EXAMPLES)) for module in (own, plain, likely))
+    assert first.answers.tolist() == second.answers.tolist()
+    assert first.probs.numpy() == pytest.approx(second.probs.numpy(), abs=1e-5)
+    assert (third.answers, likely.capabilities.writes) == (None, False)
+    assert torch.equal(third.probs, first.probs)
+    lengths = torch.tensor([len(answer) for answer in own.processor.tokens.answers])
     assert len(set(lengths.tolist())) > 1
-    with torch.no_grad():
-        scores = total.logits(total.processor(EXAMPLES)) / lengths
-        assert mean.logits(mean.processor(EXAMPLES)).numpy() == pytest.approx(scores.numpy(), abs=1e-5)
-
-
-def test_calibrated_probabilities_are_even_for_contents_that_say_nothing(folders):
-    module, own = model(folders["llama"], calibrated=True), model(folders["llama"])
     nothing = [Example(f"n/{i}", dict.fromkeys(TASK.parts, text), None) for i, text in enumerate(("N/A", "", "[MASK]"))]
     with torch.no_grad():
+        scores, of_mean = (module.logits(module.processor(EXAMPLES)) for module in (own, mean))
         before = own.logits(own.processor(nothing)).softmax(dim=-1).mean(dim=0)
-        plain = own.logits(own.processor(EXAMPLES)).softmax(dim=-1)
-        after = module.logits(module.processor(EXAMPLES)).softmax(dim=-1)
-    expected = plain / before
+        after = calibrated.logits(calibrated.processor(EXAMPLES)).softmax(dim=-1)
+    assert of_mean.numpy() == pytest.approx((scores / lengths).numpy(), abs=1e-5)
+    expected = first.probs / before
     assert after.numpy() == pytest.approx((expected / expected.sum(dim=1, keepdim=True)).numpy(), abs=1e-4)
 
 
 def test_a_label_of_many_tokens_can_be_written_whole(folders):
     long = "an answer of very many words indeed, which goes on and on"
-    wording = Wording(prompt().wording.question, "", {"neutral": long})
-    module = model(folders["llama"], prompt(0, wording))
+    module = model(folders["llama"], prompt(0, Wording(prompt().wording.question, "", {"neutral": long})))
     assert module.longest == len(module.tokenizer(long)["input_ids"]) > 8
     assert model(folders["llama"], prompt(0)).longest >= 8
 
@@ -265,33 +255,26 @@ class Scripted(CausalLM):
         return list(self.texts)
 
 
-def test_a_text_that_is_not_a_label_is_no_label(folders):
-    module = Scripted(str(folders["llama"]))
-    module.prepare(TASK)
-    module.prompt_with(prompt())
+def scripted(folder, asked, texts, **settings):
+    module = Scripted(str(folder), **settings)
+    module.prepare(asked.task)
+    module.prompt_with(asked)
     module.configure_model()
-    module.texts = ("Entailment.", " neutral\n\nPremise", "", "Maybe")
+    module.texts = texts
+    return module
+
+
+def test_what_written_texts_mean_and_a_network_that_breaks_down(folders):
+    module = scripted(folders["llama"], prompt(), ("Entailment.", " neutral\n\nPremise", "", "Maybe"))
     assert module.answer(module.processor(EXAMPLES)).answers.tolist() == [0, 1, -1, -1]
-    assert module.prompt.read("Maybe") == NO_LABEL
-
-
-def test_a_network_that_breaks_down_is_said(folders):
-    module = model(folders["llama"])
     module.network.get_output_embeddings().weight.data.fill_(torch.nan)
     assert module.answer(module.processor(EXAMPLES)).answers.tolist() == [-2] * 4
-
-
-def test_questions_with_texts_as_answers(folders):
     task = Task(SPAN, ("context", "question"), (), "")
-    wording = Wording("Text: {context}\nQuestion: {question}\nAnswer:", "Read.")
-    module = Scripted(str(folders["llama"]), longest_answer=5)
-    module.prepare(task)
-    module.prompt_with(Prompt(wording, task))
-    module.configure_model()
+    asked = Prompt(Wording("Text: {context}\nQuestion: {question}\nAnswer:", "Read."), task)
+    module = scripted(folders["llama"], asked, ("red", "I don't know.", " blue\nmore"), longest_answer=5)
     examples = [Example(f"q/{i}", {"context": "It is red.", "question": "Color?"}, "[]") for i in range(3)]
-    module.texts = ("red", "I don't know.", " blue\nmore")
     assert module.answer(module.processor(examples)).answers == ["red", "", "blue"]
-    own = model(folders["llama"], Prompt(wording, task), longest_answer=5)
+    own = model(folders["llama"], asked, longest_answer=5)
     assert all(isinstance(text, str) for text in own.answer(own.processor(examples)).answers)
 
 
@@ -316,35 +299,6 @@ def test_several_prompts_one_after_the_other(folders):
         second = module.logits(module.processor(EXAMPLES))
         assert torch.equal(second, again.logits(again.processor(EXAMPLES)))
     assert not torch.allclose(first, second)
-
-
-@pytest.mark.parametrize(
-    ("settings", "error", "facts"),
-    [
-        ({"max_length": 4000}, SettingError, ["max_length 4000", "2048"]),
-        ({"gguf_file": "nothing.gguf"}, ModelError, ["nothing.gguf"]),
-    ],
-)
-def test_settings_that_do_not_fit_are_refused(folders, settings, error: type[HeedfulError], facts):
-    with refused(error, *facts):
-        model(folders["llama"], **settings)
-
-
-def test_data_that_it_does_not_answer_and_models_of_another_kind_are_refused(folders):
-    with refused(ModelError, "CausalLM", "soft"):
-        CausalLM(str(folders["llama"])).prepare(replace(TASK, kind=SOFT))
-    module = CausalLM(str(folders["llama"]))
-    module.prepare(TASK)
-    module.config.is_encoder_decoder = True
-    with refused(ModelError, str(folders["llama"]), "llama", "Seq2Seq"):
-        module.prepare(TASK)
-
-
-def test_a_tokenizer_without_a_chat_template(tmp_path):
-    folder = save(tmp_path / "plain", chat=False)
-    assert model(folder).processor.tokens.text("?").endswith("\n\n?")
-    with refused(SettingError, "chat", folder):
-        model(folder, chat=True)
 
 
 def test_scores_of_whole_texts_alone():

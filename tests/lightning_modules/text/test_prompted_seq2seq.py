@@ -1,8 +1,6 @@
 """Encoder-decoders that are asked by a prompt: one text with demonstrations, and what they write is understood."""
 
 import json
-from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +11,7 @@ from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 from heedful.datamodules import Planted
 from heedful.datamodules.base.collate import Collate
 from heedful.datamodules.prompting import Prompting
-from heedful.lightning_modules import NO_LABEL_NUMBER, Seq2Seq, Writer
+from heedful.lightning_modules import NO_LABEL_NUMBER
 from heedful.lightning_modules.processors.templates import in_one_text
 from heedful.records import NO_LABEL, SPAN, Example, ModelError, SettingError, Task
 from heedful.records.prompts.prompt import Prompt
@@ -28,33 +26,30 @@ QUESTION = "Premise: {premise}\nHypothesis: {hypothesis}\nAnswer:"
 WORDING = Wording(QUESTION, "Say how they relate.", {"entailment": "Yes", "neutral": "not so", "contradiction": "No"})
 
 
-def prepared(folder: Path, **settings: object) -> Seq2Seq:
-    model = Seq2Seq(str(folder), **{"max_length": 400} | settings)
-    model.prepare(DATA.task)
-    model.configure_model()
-    return model.eval()
+@pytest.fixture
+def model(zoo):
+    return zoo.model("Seq2Seq", task=DATA.task, max_length=400)
 
 
-def prompt(wording: Wording = WORDING, n: int = 2) -> Prompt:
+def prompt(wording=WORDING, n=2):
     shown = tuple(list(DATA.load("train"))[:n])
     return Prompt(wording, DATA.task, shown)
 
 
-def batch_of(model: Seq2Seq, examples: Sequence[Example] = POOL) -> dict:
+def batch_of(model, examples=POOL):
     return Collate(model.processor, model.task)((range(len(examples)), list(examples)))
 
 
-def read_by(model: Seq2Seq, example: Example) -> list[int]:
+def read_by(model, example):
     (ids,) = model.processor([example])["input_ids"].tolist()
     return ids
 
 
-def written_out(example: Example) -> str:
+def written_out(example):
     return f"Premise: {example.parts['premise']} Hypothesis: {example.parts['hypothesis']} Answer:"
 
 
-def test_instruction_demonstrations_and_example_are_one_text(tiny_t5: Path) -> None:
-    model = prepared(tiny_t5)
+def test_instruction_demonstrations_and_example_are_one_text(model):
     model.prompt_with(prompt())
     shown = [f"{written_out(e)} {WORDING.answers[e.label]}" for e in prompt().demonstrations]
     for example in POOL:
@@ -63,14 +58,13 @@ def test_instruction_demonstrations_and_example_are_one_text(tiny_t5: Path) -> N
         assert model.sent(example) == {"text": model.processor.tokenizer.decode(read_by(model, example))}
 
 
-def test_without_a_named_wording_demonstrations_stand_in_the_template_of_the_data(tiny_t5: Path) -> None:
-    model = prepared(tiny_t5)
+def test_without_a_named_wording_demonstrations_stand_in_the_template_of_the_data(model):
     (asked,) = Prompting(tuples=1).prompts(DATA, model.own_wording)
     model.prompt_with(asked)
     assert (asked.name, asked.answers) == ("template", DATA.task.targets)
     assert sorted(e.label for e in asked.demonstrations) == sorted(LABELS)
 
-    def filled(example: Example) -> str:
+    def filled(example):
         return f"planted hypothesis: {example.parts['hypothesis']} premise: {example.parts['premise']}"
 
     shown = [f"{filled(e)} {e.label}" for e in asked.demonstrations]
@@ -83,8 +77,7 @@ def test_without_a_named_wording_demonstrations_stand_in_the_template_of_the_dat
         Prompting(wordings=["template"]).prompts(DATA)
 
 
-def test_the_words_of_the_template_may_begin_with_a_part(tiny_t5: Path) -> None:
-    model = prepared(tiny_t5)
+def test_the_words_of_the_template_may_begin_with_a_part(model):
     model.prompt_with(prompt(Wording("{premise}\nis it that {hypothesis} ?", "Say yes or no.", WORDING.answers), 0))
     example = POOL[0]
     whole = f"Say yes or no. {example.parts['premise']} is it that {example.parts['hypothesis']} ?"
@@ -93,10 +86,12 @@ def test_the_words_of_the_template_may_begin_with_a_part(tiny_t5: Path) -> None:
 
 
 @pytest.mark.slow
-def test_scores_are_of_the_answers_of_the_prompt(tiny_t5: Path) -> None:
-    """By the loss of the network itself, one example and one label at a time."""
-    model = prepared(tiny_t5)
-    model.prompt_with(prompt())
+def test_scores_are_of_the_answers_of_the_prompt(model, tiny_t5):
+    """By the loss of the network itself, label by label; an earlier prompt leaves nothing behind."""
+    for asked in (prompt(Wording(QUESTION), 3), prompt()):
+        model.prompt_with(asked)
+        with torch.no_grad():
+            probs = model.predict(batch_of(model)).probs.numpy()
     network, tokenizer = AutoModelForSeq2SeqLM.from_pretrained(tiny_t5), AutoTokenizer.from_pretrained(tiny_t5)
     expected = np.zeros((len(POOL), len(LABELS)))
     for i, example in enumerate(POOL):
@@ -106,34 +101,20 @@ def test_scores_are_of_the_answers_of_the_prompt(tiny_t5: Path) -> None:
             with torch.no_grad():
                 loss = network(**tokenizer(text, return_tensors="pt"), labels=answer).loss.item()
             expected[i, k] = -loss * answer.shape[1]
-    with torch.no_grad():
-        probs = model.predict(batch_of(model)).probs.numpy()
     likelihoods = np.exp(expected - expected.max(axis=1, keepdims=True))
     assert np.allclose(probs, likelihoods / likelihoods.sum(axis=1, keepdims=True), atol=1e-5)
 
 
 @pytest.mark.slow
-def test_one_prompt_after_the_other_leaves_nothing_behind(tiny_t5: Path) -> None:
-    model, fresh = prepared(tiny_t5), prepared(tiny_t5)
-    model.prompt_with(prompt(n=3))
-    with torch.no_grad():
-        model.predict(batch_of(model))
-        for one in (model, fresh):
-            one.prompt_with(prompt(Wording(QUESTION), 1))
-        assert torch.equal(model.predict(batch_of(model)).probs, fresh.predict(batch_of(fresh)).probs)
-    assert model.processor.pad_to == fresh.processor.pad_to == 1
-
-
-@pytest.mark.slow
-def test_what_is_written_is_the_label_whose_text_begins_it(tiny_t5: Path, monkeypatch) -> None:
-    model = prepared(tiny_t5, decoding="greedy")
-    assert (model.capabilities.writes, prepared(tiny_t5).capabilities.writes) == (True, False)
+def test_what_is_written_is_the_label_whose_text_begins_it(zoo, monkeypatch):
+    model = zoo.model("Seq2Seq, greedy", task=DATA.task, max_length=400)
+    assert (model.capabilities.writes, zoo.unbuilt("Seq2Seq").capabilities.writes) == (True, False)
     model.prompt_with(prompt())
     said = ["yes , it is", "No.", "not so", "nothing", "", "Yesterday"]
     monkeypatch.setattr(model, "_text", lambda row: said[row[0]])
     asked = {}
 
-    def generate(**settings: object) -> torch.Tensor:
+    def generate(**settings):
         asked.update(settings)
         return F.pad(torch.arange(len(POOL))[:, None], (1, 0))
 
@@ -147,13 +128,12 @@ def test_what_is_written_is_the_label_whose_text_begins_it(tiny_t5: Path, monkey
 
 
 @pytest.mark.slow
-def test_a_prompt_that_leaves_no_room_is_refused_and_what_is_cut_is_counted(tiny_t5: Path) -> None:
-    model = prepared(tiny_t5)
+def test_a_prompt_that_leaves_no_room_is_refused_and_what_is_cut_is_counted(zoo, model):
     model.prompt_with(prompt())
     words = model.processor.frame.size
     with refused(ModelError, f"max_length {words + 1}", words, "tuples"):
-        prepared(tiny_t5, max_length=words + 1).prompt_with(prompt())
-    tight = prepared(tiny_t5, max_length=words + 4)
+        zoo.model("Seq2Seq", task=DATA.task, max_length=words + 1).prompt_with(prompt())
+    tight = zoo.model("Seq2Seq", task=DATA.task, max_length=words + 4)
     tight.prompt_with(prompt())
     assert (tight.processor.lengths(POOL) == words + 4).all()
     assert tight.encode(POOL).statistics.truncated == len(POOL)
@@ -163,19 +143,15 @@ def test_a_prompt_that_leaves_no_room_is_refused_and_what_is_cut_is_counted(tiny
 
 
 @pytest.mark.slow
-def test_two_texts_of_one_label_are_no_answer_of_a_demonstration(tiny_t5: Path, tmp_path: Path) -> None:
+def test_two_texts_of_one_label_are_no_answer_of_a_demonstration(zoo):
     """A model of three labels that answers data of two has no words of its own for demonstrations."""
-    prepared(tiny_t5).export(str(tmp_path), weights=True)
     two = Task(DATA.task.kind, DATA.task.parts, ("entailment", "not_entailment"))
-    model = Seq2Seq(str(tmp_path), max_length=400)
-    model.keeps_head = True
-    model.prepare(two)
+    model = zoo.model("Seq2Seq", zoo.exported("Seq2Seq"), two, trains=False, max_length=400)
     assert model.merges
     assert model.own_wording is None
     model.prompt_with(Prompt(Wording(QUESTION), two))
-    model.configure_model()
     assert not model.merges
-    assert model.eval().predict({"inputs": model.processor(POOL), "size": len(POOL)}).probs.shape == (len(POOL), 2)
+    assert model.predict({"inputs": model.processor(POOL), "size": len(POOL)}).probs.shape == (len(POOL), 2)
 
 
 # questions
@@ -187,15 +163,12 @@ ASKED = [
 ]
 
 
-def writer_of(folder: Path, **settings: object) -> Writer:
-    writer = Writer(str(folder), max_length=200, longest_answer=6, **settings)
-    writer.prepare(READING)
-    writer.configure_model()
-    return writer.eval()
+def writer_of(zoo, **settings):
+    return zoo.model("Writer", task=READING, max_length=200, longest_answer=6, **settings)
 
 
-def test_questions_with_demonstrations_in_the_template_or_in_other_words(tiny_t5: Path) -> None:
-    writer = writer_of(tiny_t5, no_answer="not in text")
+def test_questions_with_demonstrations_in_the_template_or_in_other_words(zoo):
+    writer = writer_of(zoo, no_answer="not in text")
     writer.prompt_with(Prompt(writer.own_wording, READING, tuple(ASKED)))
     template = "question: {question} context: {context}"
     shown = [f"{template.format(**e.parts)} {(json.loads(e.label) or ['not in text'])[0]}" for e in ASKED]
@@ -210,12 +183,12 @@ def test_questions_with_demonstrations_in_the_template_or_in_other_words(tiny_t5
     assert read_by(writer, ASKED[1]) == writer.processor.tokenizer(whole)["input_ids"]
 
 
-def test_no_answer_is_what_the_prompt_calls_it_and_silence_is_not(tiny_t5: Path, monkeypatch) -> None:
-    def meant(*texts: str) -> list[str]:
+def test_no_answer_is_what_the_prompt_calls_it_and_silence_is_not(zoo, monkeypatch):
+    def meant(*texts):
         monkeypatch.setattr(writer, "_written", lambda *args: list(texts))
         return writer.predict(batch_of(writer, ASKED)).answers
 
-    writer = writer_of(tiny_t5)
+    writer = writer_of(zoo)
     assert meant("unanswerable", "nobody .") == ["", "nobody ."]
     assert meant("", "...") == [NO_LABEL, NO_LABEL]
     writer.prompt_with(Prompt(Wording("{context} {question}", answers={"": "nobody"}), READING))

@@ -9,7 +9,6 @@ import sqlite3
 import sys
 import time
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
@@ -199,7 +198,7 @@ def test_two_commands_and_one_that_is_killed_lose_nothing_and_pay_once(tmp_path)
     assert read(path, "PRAGMA integrity_check") == [("ok",)]
 
 
-def read(path: Path, query: str):
+def read(path, query):
     with sqlite3.connect(path) as file:
         found = file.execute(query).fetchall()
     file.close()
@@ -215,18 +214,12 @@ def test_the_answer_that_another_command_wrote_first_is_that_of_both(tmp_path):
     assert first.get("k") == {}
 
 
-@pytest.mark.parametrize("content", [b"no database, but a text that is long enough " * 50, "CREATE TABLE answers (k)"])
-def test_a_file_of_something_else(tmp_path, content):
-    path = tmp_path / "a.sqlite"
-    if isinstance(content, bytes):
-        path.write_bytes(content)
-    else:
-        read(path, content)
-    with refused(RunError, "cache", path, "another file"):
-        Answers(path)
-    (tmp_path / "file").touch()
-    with refused(RunError, "cache", tmp_path / "file" / "a.sqlite"):
-        Answers(tmp_path / "file" / "a.sqlite")
+def test_a_file_of_something_else(tmp_path):
+    (tmp_path / "text").write_bytes(b"no database, but a text that is long enough " * 50)
+    read(tmp_path / "table", "CREATE TABLE answers (k)")
+    for name in ("text", "table", "text/a.sqlite"):
+        with refused(RunError, "cache", tmp_path / name, "another file"):
+            Answers(tmp_path / name)
 
 
 # failures
@@ -263,10 +256,10 @@ def test_what_stays_is_one_sentence(client_of, waited, fault, facts):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("headers", [{"Retry-After": "0"}, {}])
-def test_a_server_that_always_has_too_many_requests_is_refused_soon(client_of, headers):
+def test_a_server_that_always_has_too_many_requests_is_refused_soon(client_of):
     begin = time.monotonic()
-    with FakeServer(lambda body, n: Fault(429, "{}", headers=headers)) as fake, refused(ModelError, "HTTP 429"):
+    busy = Fault(429, "{}", headers={"Retry-After": "0"})
+    with FakeServer(lambda body, n: busy) as fake, refused(ModelError, "HTTP 429"):
         texts(client_of(fake, concurrency=16), map(str, range(50)))
     assert time.monotonic() - begin < 10
     assert len(fake.requests) == 5
@@ -283,34 +276,34 @@ def test_three_of_ten_requests_are_refused_at_first(client_of):
         assert texts(client_of(fake), names) == names
 
 
-def test_a_server_that_is_not_there(client_of, waited):
+def test_addresses_that_cannot_be_asked(client_of, waited, monkeypatch):
+    """None there, no URL, another machine without a key, and no package for it."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
     with refused(ModelError, url.removesuffix("/v1"), "(ConnectError)", "set another url"):
         texts(client_of(url), "a")
     assert len(waited) == 4
-
-
-@pytest.mark.parametrize("url", ["localhost:8000", "ftp://x/v1", "http://", "http://h:port/v1", "x"])
-def test_an_address_that_is_none(url):
-    with refused(ModelError, "OPENAI_BASE_URL", "http://localhost:8000"):
-        Server(Address(url, "k"), 1.0)
-
-
-def test_another_machine_needs_a_key():
+    for url in ("localhost:8000", "ftp://x/v1", "http://", "http://h:port/v1", "x"):
+        with refused(ModelError, "OPENAI_BASE_URL", "http://localhost:8000"):
+            Server(Address(url, "k"), 1.0)
     for names in (("url", "key"), ("OPENAI_BASE_URL", "OPENAI_API_KEY")):
         with refused(ModelError, f"{names[1]} is not set", "https://example.org ", f"another {names[0]}"):
             Server(Address("https://example.org/secret-path/v1/", "", names), 1.0)
     assert Server(Address("https://example.org/v1/", "k"), 1.0).origin == "https://example.org"
     for host in ("localhost", "127.0.0.1:80", "[::1]:8000"):
         assert Server(Address(f"http://{host}/v1", ""), 1.0).origin == f"http://{host}"
-
-
-def test_without_its_package_it_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "openai", None)
     with refused(RunError, "openai", "pip install 'openai>=3.54'"):
         Server(Address("http://127.0.0.1:9/v1", KEY), 1.0)
+
+
+def test_deployments_behind_one_address_have_their_own_answers(client_of, tmp_path):
+    with FakeServer(echo) as fake:
+        for name, sent in (("first-model", 2), ("second-model", 4), ("first-model", 4)):
+            assert texts(client_of(f"{fake.url}?deployment={name}"), "ab") == ["a", "b"]
+            assert len(fake.requests) == sent
+    assert not any(b"first-model" in file.read_bytes() for file in tmp_path.iterdir())
 
 
 # secrets
@@ -361,14 +354,11 @@ def test_secrets_that_a_server_repeats_are_written_nowhere(case, client_of, wait
     assert secret not in f"{caplog.text} {caught.value} {client.server!r} {Address(url, key)!r}"
 
 
-def test_placeholders_and_parts_of_labels_stay():
+def test_placeholders_and_parts_of_labels_stay_and_a_key_may_fit_no_header(client_of, waited):
     server = Server(Address("http://localhost/v1", "none"), 1.0)
     assert server.hide({"a": ["none of it"]}, ("none", "some")) == {"a": ["none of it"]}
     assert server.hide({"none": [1, "none of it"]}) == {"***": [1, "*** of it"]}
     assert Server(Address("http://localhost/v1", "x"), 1.0).hide("text x") == "text x"
-
-
-def test_a_key_that_no_header_takes(client_of, waited):
     with FakeServer(echo) as fake:
         for key in ("sk-pl\u00e4nted-0123", "sk-planted\n-0123"):
             with refused(HeedfulError, "key", "127.0.0.1") as caught:

@@ -1,0 +1,49 @@
+"""Pictures of noise with texts, and tasks about one picture or two."""
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from heedful.records import CLASSIFICATION, Example, Picture, Task
+
+ONE = Task(CLASSIFICATION, ("image", "question"), ("no", "yes"), "no", pictures=("image",))
+TWO = Task(CLASSIFICATION, ("left", "right", "sentence"), ("False", "True"), "False", pictures=("left", "right"))
+SHAPES = [("RGB", 32, 32), ("L", 8, 8), ("RGBA", 64, 40), ("RGB", 24, 61), ("P", 61, 24), ("RGB", 300, 200)]
+TEXTS = [
+    "is it red ?",
+    "what color is the circle in this left picture ?",
+    "no",
+    "",
+    "both are green .",
+    "is there a blue triangle ?",
+]
+
+
+def write(folder: Path) -> list[Picture]:
+    """Six pictures of several modes, heights and widths."""
+    rng, found = np.random.default_rng(0), []
+    for mode, height, width in SHAPES:
+        path = folder / f"{height}x{width}.png"
+        Image.fromarray(rng.integers(0, 256, (height, width, 3), dtype=np.uint8)).convert(mode).save(path)
+        data = path.read_bytes()
+        found.append(Picture(hashlib.sha256(data).hexdigest(), str(path), 0, len(data), path.name))
+    return found
+
+
+def opened(picture: Picture) -> Image.Image:
+    """A picture as Pillow opens it."""
+    return Image.open(picture.path).convert("RGB")
+
+
+def questions(pictures: list[Picture]) -> list[Example]:
+    """Each picture with a text of its own."""
+    pairs = zip(pictures, TEXTS, strict=True)
+    return [Example(f"q/{i}", {"image": p, "question": text}, ONE.labels[i % 2]) for i, (p, text) in enumerate(pairs)]
+
+
+def pairs(pictures: list[Picture]) -> list[Example]:
+    """Each picture beside the next one, with a text."""
+    rows = zip(pictures, [*pictures[1:], pictures[0]], TEXTS, strict=True)
+    return [Example(f"p/{i}", {"left": a, "right": b, "sentence": t}) for i, (a, b, t) in enumerate(rows)]

@@ -1,0 +1,9 @@
+"""Pictures that the tests of all families of pictures read."""
+
+import noise
+import pytest
+
+
+@pytest.fixture(scope="session")
+def pictures(tmp_path_factory):
+    return noise.write(tmp_path_factory.mktemp("noise"))
