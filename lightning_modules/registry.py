@@ -61,6 +61,7 @@ def stand_in(data: type, model: str) -> str:
     """The import path of the family that replaces ``model``, which a short form names, on data of this class."""
     data_class = class_path(data)
     for entry in TABLE:
-        if any((full_path("data", d), full_path("model", m)) == (data_class, model) for d, m in entry.stands_in.items()):
+        pairs = ((full_path("data", d), full_path("model", m)) for d, m in entry.stands_in.items())
+        if (data_class, model) in pairs:
             return full_path("model", entry.family)
     return model

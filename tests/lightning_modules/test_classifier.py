@@ -11,7 +11,6 @@ from heedful.callbacks import Accuracy
 from heedful.datamodules import Planted
 from heedful.records import CLASSIFICATION, ModelError, RunError
 
-from drawn_pictures import SQUARES
 from refusals import refused
 from tiers import first_tier
 

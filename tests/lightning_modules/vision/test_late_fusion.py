@@ -21,7 +21,6 @@ from heedful.lightning_modules.pretrained.packaged_vision import PACKAGED, packa
 from heedful.records import ModelError, RunError
 from heedful.records.rows import select
 
-from drawn_pictures import SQUARES, TWO
 from refusals import refused
 from tiers import first_tier
 
