@@ -97,6 +97,7 @@ class PretrainedClassifier(Classifier, ABC):
         compiled: bool = False,
         **kwargs: Any,
     ) -> None:
+        kwargs.pop("sha256", None)  # recorded by earlier versions
         backbone = fspath(backbone)
         super().__init__(**kwargs)
         self.backbone = backbone

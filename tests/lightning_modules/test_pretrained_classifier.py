@@ -7,7 +7,6 @@ import yaml
 from jsonargparse import ArgumentError, ArgumentParser
 
 from heedful import lightning_modules
-from heedful.lazy import import_all
 from heedful.lightning_modules import Classifier
 
 ALL = {"compiled": False, "warmup": 0.1, "max_unknown": 0.2}
@@ -31,7 +30,8 @@ OTHER |= {"hidden": 64, "decoding": "greedy", "score": "mean", "max_unknown": 0.
 
 
 def parser():
-    import_all(lightning_modules.__name__)
+    for name in lightning_modules.__all__:  # __subclasses__ lists imported classes
+        getattr(lightning_modules, name)
     made = ArgumentParser(exit_on_error=False)
     made.add_subclass_arguments(Classifier, "model")
     return made

@@ -270,7 +270,7 @@ def test_runs_are_compared_with_the_first_or_the_reason_is_named(folder, other, 
     assert "attentiveness, %" in page.text
     assert re.search(r"b less a .*?attentiveness premise \*? ?\S*0\.0 \[\S+, \S+\] \d", page.text)
     assert "other less a" not in page.text
-    assert re.search(r"other and a are not paired: .*2 are in one of them only", page.text)
+    assert re.search(r"other and a are not paired: .*2 are in one run only", page.text)
     assert page.text.count(abouts()["attentiveness"].limits[:50]) == 1
 
 
