@@ -97,7 +97,8 @@ class PretrainedClassifier(Classifier, ABC):
         compiled: bool = False,
         **kwargs: Any,
     ) -> None:
-        kwargs.pop("sha256", None)  # recorded by earlier versions
+        if "sha256" in kwargs:  # recorded by earlier versions; pop() would make it a setting
+            del kwargs["sha256"]
         backbone = fspath(backbone)
         super().__init__(**kwargs)
         self.backbone = backbone

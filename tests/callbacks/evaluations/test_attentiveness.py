@@ -68,7 +68,10 @@ def test_where_the_data_run_out_the_reached_half_width_is_said(caplog):
     ("settings", "message"),
     [
         ({"precision": 2}, "should be between 0 and 0.5, such as 0.02"),
-        ({"precision": 0.02, "draws": 2, "attentiveness": {"draws": 3}}, "draws, precision and attentiveness exclude each other"),
+        (
+            {"precision": 0.02, "draws": 2, "attentiveness": {"draws": 3}},
+            "draws, precision and attentiveness exclude each other",
+        ),
     ],
 )
 def test_a_setting_that_cannot_be_is_refused(settings, message):
