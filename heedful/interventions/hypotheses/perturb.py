@@ -34,8 +34,8 @@ VERSIONS = {  # 1 for all others
     ("negation", "flipped"): 5,
     ("numbers", "preserved"): 2,
     ("numbers", "flipped"): 5,
-    ("dates", "flipped"): 5,
-    ("dates", "preserved"): 3,
+    ("dates", "flipped"): 6,
+    ("dates", "preserved"): 4,
     ("quantifiers", "flipped"): 3,
 }
 DRAWN = 1  # key of the draws, independent of versions

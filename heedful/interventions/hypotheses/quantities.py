@@ -103,7 +103,7 @@ def dates(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
     """
     if claim.analysis.negations:
         return []
-    content = " ".join(v for _, values in claim.table.rows for v in values)
+    content = " | ".join(v for _, values in claim.table.rows for v in values)  # no span crosses two values
     changes: list[Edits] = []
     for date in claim.analysis.dates:
         if not claim.free(date.start, date.end):

@@ -145,6 +145,14 @@ def test_a_year_between_two_days_is_one_of_the_table(value):
         assert not made & {str(year) for year in range(1967, 1991)}
 
 
+def test_no_span_of_years_crosses_two_values_of_the_table():
+    table = Table("The tower", (("Used", ("1900 - present",)), ("Opened", ("in 1900",))))
+    changes = [dates(claim("It opened in 1930.", True, table), True, generator(i, "")) for i in range(300)]
+    years = {int(change[0][0].new) for change in changes if change}
+    assert years
+    assert max(years) < 1900
+
+
 def test_another_decade_holds_no_year_of_the_table():
     table = Table("The tower", (("Opened", ("4 May 1967",)), ("Closed", ("1981-95",))))
     made = {dates(claim("It opened in the 1960s.", True, table), True, generator(i, ""))[0][0].new for i in range(300)}
