@@ -17,7 +17,7 @@ Answer = str | np.ndarray  # a label, a text, or NO_LABEL; or probabilities, flo
 
 
 class Unreadable(Exception):
-    """A value is no answer; the text goes on after the value and the input that it answers."""
+    """A value is not an answer; the error message ends with this text, after the value and its input."""
 
 
 class AnswerReader:
@@ -25,10 +25,10 @@ class AnswerReader:
 
     Args:
         task: The task.
-        spellings: Text to the label that it means.
-        same: When two free texts are one answer; None where answers are labels.
-        is_ordered: Whether somebody says the order of the labels.
-        has_numbers: Whether a number that is no spelling is the place of a label in that order.
+        spellings: Maps spellings to labels.
+        same: Compares two free-text answers; None if answers are labels.
+        is_ordered: Whether the order of the labels was given.
+        has_numbers: Whether a number that is not a spelling is the index of a label in that order.
     """
 
     def __init__(
@@ -41,15 +41,15 @@ class AnswerReader:
 
     @property
     def known(self) -> Mapping[str, str]:
-        """Texts whose answers are known, which need no reading."""
+        """Texts with known answers, which need not be parsed."""
         return self.spellings if self.same is None else self.same.representatives
 
     def read(self, value: Any) -> Any:
-        """A label, a text or NO_LABEL; or numbers in the order of the labels, for :meth:`probabilities`.
+        """Return a label, a text or NO_LABEL; or numbers in label order, for :meth:`probabilities`.
 
         Raises:
-            Unreadable: It is none of these.
-            SettingError: There are probabilities, and nobody names their labels in their order.
+            Unreadable: The value is none of these.
+            SettingError: The value holds probabilities, and the order of the labels was not given.
         """
         value = plain_value(value)
         if isinstance(value, Mapping):
@@ -63,7 +63,7 @@ class AnswerReader:
         return NO_LABEL if value is None else self._label(value)
 
     def _label(self, value: Any) -> str:
-        """A text or a number as a label or a text."""
+        """Convert a text or a number to a label or a text."""
         if not isinstance(value, str | int | float) or value != value:
             raise Unreadable(", which is not a label or a text. Return None where there is no answer.")
         if isinstance(value, float) and value.is_integer():
@@ -85,7 +85,7 @@ class AnswerReader:
         return self.task.labels[value] if label is None else label
 
     def _in_order(self, value: Mapping[Any, Any]) -> list[Any]:
-        """The probabilities of a dictionary, in the order of the labels."""
+        """Sort the probabilities of a dictionary by the order of the labels."""
         self._require_labels(True)
         by_label: dict[str, Any] = {}
         for text, probability in value.items():
@@ -103,7 +103,7 @@ class AnswerReader:
             )
 
     def probabilities(self, values: Sequence[Any]) -> np.ndarray | int:
-        """The probabilities float32 [inputs, labels]; or the place of the first values that are no probabilities."""
+        """Return probabilities, float32 [inputs, labels], or the index of the first invalid row."""
         n = len(self.task.labels)
         arrays = [_floats(value, n) for value in values]
         if wrong := [place for place, array in enumerate(arrays) if array is None]:
@@ -118,7 +118,7 @@ class AnswerReader:
 
 
 def _floats(value: Any, n: int) -> np.ndarray | None:
-    """Numbers as float32 [n]; None where they are others."""
+    """Convert numbers to float32 [n]; None if a value is not a number."""
     try:
         array = np.asarray(value, dtype=np.float32)
     except (TypeError, ValueError):
@@ -127,7 +127,7 @@ def _floats(value: Any, n: int) -> np.ndarray | None:
 
 
 def plain_value(value: Any) -> Any:
-    """A tensor as an array; one number of torch or numpy, and a member of an enumeration, as a plain value."""
+    """Convert a tensor to an array, and a torch or numpy scalar or an enum member to a Python value."""
     if isinstance(value, torch.Tensor):
         value = value.detach().cpu()
         value = (value.float() if value.is_floating_point() else value).numpy()
@@ -137,7 +137,7 @@ def plain_value(value: Any) -> Any:
 
 
 def values_of(returned: Any) -> list[Any] | None:
-    """The values that a function returned, one an input; None where they are not one after the other."""
+    """List the values that a function returned, one per input; None if the result is not a sequence."""
     if isinstance(returned, torch.Tensor):
         returned = returned.detach().cpu()
     is_sequence = hasattr(returned, "__len__") and hasattr(returned, "__getitem__") and not hasattr(returned, "columns")

@@ -1,4 +1,4 @@
-"""Base of all models that a configuration may name: prompts, counts of answers, and what each may refuse."""
+"""Base class of all models that a config may name: prompts, counts of answers, and checks."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -37,28 +37,28 @@ MOST_UNKNOWN = 0.2  # a tokenizer that fits its texts knows nearly all of them
 
 
 class BasePredictor(RecordsArguments):
-    """Base of models, with or without a network; imports no Lightning.
+    """Base class of models, with or without a network; does not import Lightning.
 
-    A model overrides :meth:`prepare` and :meth:`answer`; one that is asked in context also :meth:`prompt_with` and
+    A model overrides :meth:`prepare` and :meth:`answer`; a prompted model also overrides :meth:`prompt_with` and
     :meth:`sent`.
 
     Args:
         max_unknown: Largest share of the tokens of the data that may be out of vocabulary.
 
     Attributes:
-        task: The task that the model is bound to; None before.
-        processor: Makes its inputs; after :meth:`bind`.
+        task: The task of the model; None before :meth:`bind`.
+        processor: Turns examples into inputs; set by :meth:`bind`.
         capabilities: Capabilities of the model.
         provenance: Training data of the model.
-        known_labels: Labels that the model answers with on any data; None for the labels of the data.
-        is_trainable: Whether it has a network that can be trained.
-        has_learned: Whether its weights were trained here, or come from a checkpoint.
-        is_object: Whether it is an object of the user's, which no setting names.
-        reads_prompts: Whether it can be asked in context, with demonstrations.
-        needs_prompt: Whether it can only be asked in context.
-        own_wording: Default wording of its prompts; None for the wording of the data.
-        given_wording: Wording that the user gave the model, which overrides all others; None for none.
-        prompt: The prompt that it is asked by; None for none.
+        known_labels: Fixed labels of the model; None to use the labels of the data.
+        is_trainable: Whether the model has a trainable network.
+        has_learned: Whether the weights were trained by Heedful, or come from a checkpoint.
+        is_object: Whether the model is a Python object from the user, rather than built from settings.
+        reads_prompts: Whether the model accepts a prompt with demonstrations.
+        needs_prompt: Whether the model requires a prompt.
+        own_wording: Default prompt wording; None for the wording of the data.
+        given_wording: Prompt wording set by the user, which overrides all others; None if not set.
+        prompt: The current prompt; None without a prompt.
         counted: See :class:`~heedful.lightning_modules.predictor.Predictor`.
     """
 
@@ -85,7 +85,7 @@ class BasePredictor(RecordsArguments):
 
     @property
     def description(self) -> str:
-        """Its public name, for messages and results."""
+        """Public name of the model, for messages and results."""
         return type(self).__name__
 
     def bind(self, task: Task, trains: bool = False) -> LabelMap:
@@ -95,14 +95,14 @@ class BasePredictor(RecordsArguments):
         return LabelMap.identity(task.labels)
 
     def prepare(self, task: Task) -> None:
-        """Make the processor for a task; the network follows in :meth:`configure_model`."""
+        """Make the processor for a task; :meth:`configure_model` builds the network later."""
         raise NotImplementedError
 
     def configure_model(self) -> None:
-        """Load the network, if there is one and it is not there yet."""
+        """Load the network unless it is loaded already or the model has none."""
 
     def in_learned_order(self, task: Task) -> Task:
-        """The task with its parts in the order in which the model learned to read them."""
+        """Reorder the parts of a task as in the training of the model."""
         learned = self.provenance.parts
         if learned is None or len(learned) != len(task.parts) or tuple(learned) == task.parts:
             return task
@@ -115,7 +115,7 @@ class BasePredictor(RecordsArguments):
         return ordered
 
     def encode(self, examples: Sequence[Example]) -> Encoded:
-        """Examples as the model reads them; after :meth:`bind`."""
+        """Encode examples as inputs of the model; call :meth:`bind` first."""
         return self.processor.encode(examples)
 
     def start(self, examples: Composed, processes: Processes) -> None:
@@ -130,21 +130,21 @@ class BasePredictor(RecordsArguments):
         return self.answer(batch["inputs"]) if batch["size"] else None
 
     def probabilities(self, batch: Batch) -> "Outputs | None":
-        """As :meth:`predict`, without writing an answer."""
+        """Like :meth:`predict`, but without generating an answer."""
         return self.predict(batch)
 
     def answer(self, inputs: dict[str, Any]) -> "Outputs":
-        """The predictions for the inputs of one example or more."""
+        """Predict the inputs of at least one example."""
         raise NotImplementedError
 
     # prompts and answers
 
     def prompt_with(self, prompt: Prompt) -> None:
-        """Be asked by this prompt from now on, where ``reads_prompts`` is true."""
+        """Set the prompt of later predictions; requires ``reads_prompts``."""
         raise NotImplementedError
 
     def sent(self, example: Example) -> dict[str, Any]:
-        """An example as the model is asked about it, word for word, for run.json.
+        """Return the exact input of the model for an example, for run.json.
 
         Returns:
             ``path`` and ``body`` of a request to a server. Otherwise ``text``, the token ids of the input, decoded with
@@ -153,7 +153,7 @@ class BasePredictor(RecordsArguments):
         raise NotImplementedError
 
     def understood(self, written: Sequence[str | None]) -> list[str | None]:
-        """Read written texts by the prompt; count texts without an answer and texts that name several labels."""
+        """Parse generated texts by the prompt; count texts without an answer and texts that name several labels."""
         answers = [None if text is None else self.prompt.read(text) for text in written]
         pairs = [(text, answer) for text, answer in zip(written, answers, strict=True) if text is not None]
         self.count("no_answers", (text for text, answer in pairs if answer == NO_LABEL))
@@ -167,7 +167,8 @@ class BasePredictor(RecordsArguments):
         self.counted.update((kind, printable(text.strip())[:QUOTED]) for text in texts)
 
     def counts_of(self, counted: Mapping[tuple[str, str], int]) -> dict[str, Any]:
-        """Counts of answers for results.json: the commonest texts without a label, and texts with several labels."""
+        """Counts of answers for results.json: the most frequent texts without a label, and texts with several
+        labels."""
         counts: dict[str, Any] = {}
         texts = [[text, n] for (kind, text), n in counted.items() if kind == "no_answers"]
         if texts:
@@ -187,7 +188,7 @@ class BasePredictor(RecordsArguments):
             )
 
     def require_known(self, statistics: Statistics, examples: str) -> None:
-        """Refuse examples with too many unknown tokens, or that the tokenizer truncates on the left.
+        """Refuse examples with too many unknown tokens, and tokenizers that truncate on the left.
 
         Raises:
             HeedfulError: More than ``max_unknown`` of the tokens are unknown, or ``truncation_side`` is "left".
@@ -210,19 +211,19 @@ class BasePredictor(RecordsArguments):
         """Refuse to measure a model that does not know the labels."""
 
     def require_weights(self) -> None:
-        """Refuse a model without weights, where no checkpoint has them."""
+        """Refuse a model without weights if no checkpoint will provide them."""
 
     def require_precision(self, precision: str) -> None:
         """Refuse a precision of the Trainer in which the numbers of the model overflow."""
 
     def require_learned_parts(self, of_data: Sequence[str]) -> None:
-        """Refuse to measure a model on other parts than it was trained on; parts of other data go by their order.
+        """Refuse to measure a model on other parts than it was trained on; parts of other data are matched by position.
 
         Args:
             of_data: All parts of the data, including parts that ``--partial`` leaves out.
 
         Raises:
-            HeedfulError: It was trained on more, on fewer, or on another part of the same data.
+            HeedfulError: The model was trained on more, on fewer, or on another part of the same data.
         """
         learned, parts = self.provenance.parts, self.task.parts
         if learned is None:

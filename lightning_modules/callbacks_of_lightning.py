@@ -1,4 +1,4 @@
-"""What callbacks of Lightning need: weights in ``setup``, checkpoints of other weights, new groups of parameters."""
+"""Support for Lightning's callbacks that need weights in ``setup`` or save averaged or pruned weights."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -22,9 +22,9 @@ NEED_WEIGHTS = (BaseFinetuning, ModelPruning, StochasticWeightAveraging, WeightA
 
 
 def build_early(trainer: Trainer, module: Any) -> None:
-    """Build the network of a model that knows its task, as Lightning would later: on the device, in the precision.
+    """Build the network early, on the device and in the precision that Lightning would use later.
 
-    A strategy that shards the model builds it later.
+    Sharding strategies still build the network later.
 
     Raises:
         SettingError: A callback needs the weights, and the model does not know its task yet.
@@ -43,17 +43,17 @@ def build_early(trainer: Trainer, module: Any) -> None:
 
 
 def model_to_save(trainer: Trainer) -> LightningModule:
-    """The model that is measured and saved: the averaged one where a callback averages weights."""
+    """The model to measure and save: the averaged model if a callback averages weights."""
     averaging = (callback for callback in trainer.callbacks if isinstance(callback, WeightAveraging))
     averaged = next((averaged_model(callback) for callback in averaging), None)
     return trainer.lightning_module if averaged is None else averaged
 
 
 def weights_to_save(trainer: Trainer) -> Mapping[str, Tensor]:
-    """The weights of :func:`model_to_save`, as the network has them that nothing is pruned of."""
+    """The weights of :func:`model_to_save` under the names of an unpruned network."""
     return without_masks(model_to_save(trainer).state_dict())
 
 
 def end_averaging(trainer: Trainer) -> None:
-    """Keep callbacks from exchanging the weights of a checkpoint, which are averages already, for other averages."""
+    """Keep callbacks from replacing loaded weights, which are averaged already, by other averages."""
     trainer.callbacks = [callback for callback in trainer.callbacks if not isinstance(callback, WeightAveraging)]

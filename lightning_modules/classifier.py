@@ -1,4 +1,4 @@
-"""Base of networks that can be trained: training, prediction, optimisation, checkpoints."""
+"""Base class of trainable networks: training, prediction, optimisation, checkpoints."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ from heedful.records import ModelError, RunError, SettingError, Task, generator,
 
 
 class Classifier(BasePredictor, pl.LightningModule):
-    """A network over paired inputs that can be trained.
+    """A trainable network over paired inputs.
 
     A family overrides :meth:`prepare`, ``configure_model``, :meth:`logits` and :meth:`export`.
 
@@ -30,12 +30,12 @@ class Classifier(BasePredictor, pl.LightningModule):
         learning_rate: Peak learning rate of AdamW.
         weight_decay: Decoupled weight decay; biases and normalisation weights have none.
         warmup: Share of all steps over which the learning rate rises linearly; it then falls linearly to 0.
-        max_unknown: Largest share of the tokens of the data that the tokenizer may not know.
+        max_unknown: Largest share of the tokens of the data that may be out of vocabulary.
 
     Attributes:
         label_map: Labels of the outputs of the head; None for a head without labels.
-        keeps_head: Whether a head that was trained before stays, though several of its outputs mean one label: where
-            nothing is trained.
+        keeps_head: Whether to keep a pretrained head with several outputs for one label: only if
+            the model is not trained.
     """
 
     is_trainable = True
@@ -63,14 +63,14 @@ class Classifier(BasePredictor, pl.LightningModule):
 
     @property
     def predictor(self) -> Self:
-        """The model that a Trainer validates, as of a PredictorModule."""
+        """The model that a Trainer validates, as in PredictorModule."""
         return self
 
     def bind(self, task: Task, trains: bool = False) -> LabelMap:
         """See :class:`~heedful.lightning_modules.predictor.Predictor`; a trained model in memory keeps its weights.
 
         Raises:
-            HeedfulError: Likewise, or the weights of an earlier call would be lost.
+            HeedfulError: As in ``Predictor.bind``, or the weights of an earlier call would be lost.
         """
         if self.task is not None and trains and next(self.parameters(), None) is not None:
             raise SettingError(
@@ -86,7 +86,7 @@ class Classifier(BasePredictor, pl.LightningModule):
         return self.label_map or LabelMap.identity(self.task.labels)
 
     def _as_learned(self, task: Task) -> Task:
-        """A task in the order of parts that a model in memory learned.
+        """Reorder the parts of a task as a trained model in memory reads them.
 
         Raises:
             ModelError: The model was trained on another kind of task, or on other parts or labels.
@@ -109,7 +109,8 @@ class Classifier(BasePredictor, pl.LightningModule):
         raise NotImplementedError
 
     def configure_callbacks(self) -> list[pl.Callback]:
-        """Build the network: no later hook comes before ``setup`` of callbacks, in which some look for weights."""
+        """Build the network: this is the last hook before ``setup`` of callbacks, in which some callbacks read
+        weights."""
         build_early(self.trainer, self)
         return []
 
@@ -156,7 +157,8 @@ class Classifier(BasePredictor, pl.LightningModule):
             )
 
     def _learn_order(self, parts: Sequence[str]) -> None:
-        """Read the parts in the order of a checkpoint; one that may read prompts has a template, which names them."""
+        """Adopt the order of parts of a checkpoint; a prompted model needs no order, since its template names the
+        parts."""
         self.provenance = replace(self.provenance, parts=tuple(parts))
         ordered = self.task if self.reads_prompts else self.in_learned_order(self.task)
         if ordered.parts != self.task.parts:
@@ -165,7 +167,7 @@ class Classifier(BasePredictor, pl.LightningModule):
             self.processor.pad_to = pad_to
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
-        """As in torch, which Lightning calls with the weights of a checkpoint.
+        """Load weights as in torch; Lightning calls it with the weights of a checkpoint.
 
         Raises:
             ModelError: The weights do not fit this network; the message names tensors.
@@ -185,7 +187,7 @@ class Classifier(BasePredictor, pl.LightningModule):
         self.provenance = replace(self.provenance, parts=self.task.parts)
 
     def on_validation_start(self) -> None:
-        """Refuse to measure what nobody trained, or trained on other parts, wherever it is called from."""
+        """Refuse to measure an untrained model, or a model that was trained on other parts."""
         if self.trainer.state.fn != "validate":
             return
         self.require_learned_parts(getattr(self.trainer.datamodule, "full_task", self.task).parts)
@@ -205,7 +207,7 @@ class Classifier(BasePredictor, pl.LightningModule):
         return loss
 
     def loss(self, batch: dict[str, Any]) -> Tensor:
-        """Cross-entropy; of soft labels the binary one, summed over labels, as ViLT was trained (Kim et al. 2021)."""
+        """Cross-entropy; for soft labels, binary cross-entropy summed over labels, as in ViLT (Kim et al. 2021)."""
         scores = self.logits(batch["inputs"]).float()
         labels = batch["labels"]
         if self.task.kind.exclusive:
@@ -216,15 +218,15 @@ class Classifier(BasePredictor, pl.LightningModule):
         return self.predict(batch)
 
     def predict(self, batch: dict[str, Any]) -> Outputs | None:
-        """Predict a batch, whose ``inputs`` come from the processor; None for a batch of no example."""
+        """Predict a batch, whose ``inputs`` come from the processor; None for an empty batch."""
         return self.answer(batch["inputs"]) if batch["size"] else None
 
     def probabilities(self, batch: dict[str, Any]) -> Outputs | None:
-        """As :meth:`predict`, without the answer: a model that would write it token by token writes nothing."""
+        """Like :meth:`predict`, but without an answer, so that no text is generated."""
         return Outputs(self.logits(batch["inputs"]).float().softmax(dim=-1)) if batch["size"] else None
 
     def answer(self, inputs: dict[str, Any]) -> Outputs:
-        """The predictions for the inputs of one example or more; nothing here waits for the device."""
+        """Predict the inputs of at least one example, without synchronising with the device."""
         scores = self.logits(inputs).float()
         if self.task.kind.exclusive:
             return Outputs(probs=scores.softmax(dim=-1))

@@ -1,4 +1,4 @@
-"""A function of the user's as a model: it is asked, and nothing is known of it but its answers."""
+"""A user's function as a black-box model."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -32,11 +32,11 @@ Predict = Callable[[list[dict[str, Any]]], Any]
 
 
 class Answered:
-    """The answers of a function so far, with which another call can go on.
+    """The answers of a function so far, from which another call can resume.
 
     Attributes:
-        source: Parts, labels and spellings with which the answers were read.
-        answers: Key of an input to the answer.
+        source: Parts, labels and spellings that were used to parse the answers.
+        answers: Maps the key of an input to its answer.
     """
 
     def __init__(self, source: tuple[Any, ...]) -> None:
@@ -48,18 +48,18 @@ class Answered:
 
 
 class Function(BasePredictor):
-    """A function that answers, asked on rank 0 alone.
+    """A model that calls a function, on rank 0 only.
 
     Args:
-        predict: Gets a list of dictionaries, part name to content, and returns as many answers in their order: labels,
+        predict: Takes a list of dictionaries, part name to content, and returns one answer per dictionary: labels,
             their numbers, texts, or None for no answer; or probabilities, as an array [inputs, labels] in the order of
-            the labels, or as a dictionary of label to probability for each input. Its ``quote``, if it has one, names
-            an input in a message.
-        labels: Label name to its further spellings among the answers.
-        same: When two texts are one answer, where answers are free texts.
-        is_ordered: Whether somebody says the order of the labels, so that an array of probabilities has a meaning.
-        answers: Answers of a call that was stopped, ``Function.answered`` there: they are not asked for again.
-        doubtful: Default label that nothing but the answers can confirm: refused if it is never an answer.
+            the labels, or as a dictionary of label to probability for each input. Its optional attribute ``quote``
+            names an input in a message.
+        labels: Maps label names to alternative spellings in the answers.
+        same: Compares two answers, if answers are free texts.
+        is_ordered: Whether the order of the labels was given; arrays of probabilities require it.
+        answers: ``Function.answered`` of an interrupted call; these inputs are not asked again.
+        doubtful: Default label that only the answers can confirm; refused if it is never an answer.
 
     Attributes:
         answered: The answers so far; None before :meth:`bind`, unless ``answers`` were given.
@@ -118,9 +118,9 @@ class Function(BasePredictor):
         return "The function" if "<" in name else name  # <lambda>
 
     def answer(self, inputs: dict[str, Any]) -> Outputs:
-        """Ask for the answers to some inputs; those that are kept are not asked for.
+        """Ask for the answers to some inputs, except for stored answers.
 
-        The first batch and the null control are asked again, whatever is kept.
+        The first batch and the null control are always asked again.
 
         Raises:
             HeedfulError: The function raises, returns the wrong number of answers or an invalid one, or contradicts its
@@ -178,7 +178,7 @@ class Function(BasePredictor):
         return self._read(values, inputs)
 
     def _read(self, values: list[Any], inputs: Inputs) -> list[Answer]:
-        """The values that a function returned as answers."""
+        """Parse the values that a function returned."""
         answer_of = self._reader.known
         answers: list[Any] = [answer_of.get(value) if type(value) is str else None for value in values]
         for place, answer in enumerate(answers) if None in answers else ():
@@ -201,7 +201,7 @@ class Function(BasePredictor):
         return list(probs)
 
     def _require_steady(self, inputs: Inputs, place: int, before: Answer, after: Answer) -> None:
-        """Refuse two answers to one input; where probabilities all but tie, rounding may turn them."""
+        """Refuse two different answers to one input, unless rounding of nearly tied probabilities explains them."""
         if isinstance(before, str) or isinstance(after, str):
             is_same = isinstance(before, str) and isinstance(after, str) and before == after
         else:
@@ -213,7 +213,7 @@ class Function(BasePredictor):
             raise self._wrong(self._label(before), inputs, place, problem)
 
     def _require_default(self, default_label: str) -> None:
-        """Refuse a default label that is never an answer: it is misspelt."""
+        """Refuse a default label that is never an answer, since it is probably misspelt."""
         assert self.answered is not None
         counts = Counter(map(self._label, self.answered.answers.values()))
         if default_label in counts:
@@ -235,12 +235,12 @@ class Function(BasePredictor):
 
 
 def quoted(row: Mapping[str, Any]) -> str:
-    """An input as a message quotes it: how each part begins, of the first two."""
+    """Quote an input in a message: the beginnings of its first two parts."""
     pairs = [f"{part!r}: {cut(repr(value))}" for part, value in list(row.items())[:MOST_QUOTED]]
     return f"{{{', '.join(pairs)}{', ...' if len(row) > MOST_QUOTED else ''}}}"
 
 
 def cut(text: str, most: int = QUOTED) -> str:
-    """How a text begins, fit to be printed."""
+    """Shorten a text and escape it for printing."""
     text = printable(text)
     return text if len(text) <= most else f"{text[:most]}..."

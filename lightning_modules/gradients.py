@@ -25,18 +25,18 @@ def integrated_gradients(
     at_once: int,
     scale: Scale = "probability",
 ) -> Tensor:
-    """What each token adds to the probability of a label, on the straight way from a baseline.
+    """Attribute the probability of a label to tokens along the straight path from a baseline.
 
-    The integral is taken by the Gauss-Legendre rule, whose ``steps`` points are passes forward and backward.
+    The integral uses the Gauss-Legendre rule with ``steps`` points, each a forward and a backward pass.
 
     Args:
         module: A model that reads texts, in eval mode.
-        inputs: As its processor makes them: ``input_ids`` int64 [inputs, tokens], and what goes with them.
-        baseline: The ids that the way begins at: int64 [inputs, tokens].
+        inputs: Output of its processor: ``input_ids`` int64 [inputs, tokens], masks and token types.
+        baseline: The ids at the start of the path: int64 [inputs, tokens].
         labels: Numbers of the labels whose probability is explained: int64 [inputs].
-        steps: Points of the way.
-        at_once: Most inputs of one pass.
-        scale: Whether the probability is explained, or its log-odds.
+        steps: Number of points of the path.
+        at_once: Largest number of inputs per pass.
+        scale: Whether to explain the probability or its log-odds.
 
     Returns:
         float64 [inputs, tokens], on the host; the sum over tokens approximates the difference between the probability
@@ -70,12 +70,12 @@ def integrated_gradients(
 
 
 def explained(scores: Tensor, labels: Tensor, scale: Scale) -> Tensor:
-    """The probability of a label, or its log-odds, from the scores of all: float32 [inputs].
+    """Compute the probability of a label, or its log-odds, from the scores of all labels: float32 [inputs].
 
     Args:
         scores: float [inputs, labels].
         labels: int64 [inputs].
-        scale: Which of both.
+        scale: Whether to return the probability or its log-odds.
     """
     log_probs = scores.float().log_softmax(dim=-1)
     log_p = log_probs.gather(1, labels[:, None])
@@ -98,7 +98,7 @@ def _scores(module: Explains, inputs: dict[str, Tensor]) -> Tensor:
 
 @contextmanager
 def _frozen(module: Explains) -> Iterator[None]:
-    """Compute no gradients of weights."""
+    """Disable gradients of weights."""
     trained = [parameter for parameter in module.parameters() if parameter.requires_grad]
     for parameter in trained:
         parameter.requires_grad_(False)

@@ -21,7 +21,7 @@ Decode = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 def teach(ids: Sequence[Sequence[int]], pad: int, start: int | None) -> tuple[Tensor, Tensor]:
-    """Targets and inputs of a decoder: int64 [texts, tokens] both.
+    """Make targets and inputs of a decoder for teacher forcing: int64 [texts, tokens] each.
 
     Args:
         ids: Tokens per text, with the end of the text.
@@ -36,7 +36,7 @@ def teach(ids: Sequence[Sequence[int]], pad: int, start: int | None) -> tuple[Te
 
 
 def writing_loss(logits: Tensor, written: Tensor, reduction: str = "mean") -> Tensor:
-    """Cross-entropy of a token on average, given those before it.
+    """Mean cross-entropy of each token given the tokens before it.
 
     Args:
         logits: [texts, tokens, vocabulary].
@@ -50,13 +50,13 @@ class LabelScorer(nn.Module):
     """Scores label texts, end included, by a decoder.
 
     ``decode`` makes scores [texts, tokens, vocabulary] of the encoder's states [texts, places, width], their mask and
-    the tokens that the decoder reads. The beginning that all texts share is read once where labels are ranked.
+    the tokens that the decoder reads. If labels are ranked, the common prefix of the texts is read once.
 
     Args:
         ids: Tokens per label text, with the end of the text.
         pad: As for :func:`teach`.
-        start: Likewise.
-        rank: Of more labels only those whose first tokens are the most probable are scored; of equal ones the first.
+        start: As for :func:`teach`.
+        rank: Number of labels to score, selected by the probability of their first token; ties go by label order.
         mean: Divide the score of a text by the number of its tokens.
     """
 
@@ -72,7 +72,7 @@ class LabelScorer(nn.Module):
             self.register_buffer(name, values, persistent=False)  # goes to the device, and into no checkpoint
 
     def forward(self, decode: Decode, states: Tensor, mask: Tensor) -> Tensor:
-        """Log-likelihood of each label's text: float32 [examples, labels]; -inf where it is not scored."""
+        """Log-likelihood of each label's text: float32 [examples, labels]; -inf for labels that are not scored."""
         n, count = len(states), len(self.lengths)
         if count <= self.rank:
             labels = torch.arange(count, device=states.device).expand(n, -1)
@@ -102,7 +102,7 @@ class LabelScorer(nn.Module):
         return -losses.view(written.shape).sum(dim=1)
 
     def loss(self, decode: Decode, states: Tensor, mask: Tensor, labels: Tensor) -> Tensor:
-        """Cross-entropy of the tokens of the gold label's text. For soft labels, each text is weighted by the worth of
+        """Cross-entropy of the tokens of the gold label's text. For soft labels, each text is weighted by the score of
         its label, as in the training of BLIP."""
         if labels.ndim == 1:
             return writing_loss(decode(states, mask, self.read[labels]), self.written[labels])
@@ -112,7 +112,7 @@ class LabelScorer(nn.Module):
 
 
 class ScoresLabels(PretrainedClassifier):
-    """A model with an encoder and a decoder, whose scores of labels are the likelihoods of their texts.
+    """An encoder-decoder that scores labels by the likelihoods of their texts.
 
     A family has ``_encoded``, which makes the encoder's states [examples, places, width] of ``inputs``, and overrides
     :meth:`_decoded`; its :meth:`prepare` calls :meth:`learned_words` and :meth:`score_texts`.
@@ -123,18 +123,18 @@ class ScoresLabels(PretrainedClassifier):
     _encoded: Callable[[dict[str, Any]], Tensor]
 
     def _decoded(self, states: Tensor, mask: Tensor, read: Tensor) -> Tensor:
-        """Scores of what comes after each token that the decoder reads: [texts, tokens, vocabulary]."""
+        """Scores of the next token after each decoder input: [texts, tokens, vocabulary]."""
         raise NotImplementedError
 
     @property
     def merging(self) -> bool:
-        """Only where nothing is trained: there is one text to learn for a label."""
+        """Whether labels may be merged: only without training, since training needs one text per label."""
         return self.keeps_head
 
     def learned_words(self, task: Task) -> tuple[str, tuple[str, ...]]:
-        """The template and the text per label with which the model was trained here, or else the ones of the data.
+        """The template and the label texts of the training of the model, or else of the data.
 
-        Parts go by their order, labels by their names. Where several of its texts mean one label, all are returned.
+        Parts are matched by position, labels by name. If several texts mean one label, all are returned.
         """
         template, texts = default = task.wording, task.targets
         learned = {"template": "", "parts": task.parts, "targets": ()} | getattr(self.config, LEARNED, {})

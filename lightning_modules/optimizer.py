@@ -15,7 +15,7 @@ from heedful.records import SettingError
 def adamw(
     network: nn.Module, learning_rate: float, weight_decay: float, warmup: float, steps: float
 ) -> tuple[torch.optim.Optimizer, LambdaLR]:
-    """The optimizer of the trainable parameters of a network, and its schedule.
+    """Make the optimizer of the trainable parameters of a network, and its schedule.
 
     Args:
         network: The network.
@@ -46,7 +46,7 @@ def adamw(
 
 
 def expected_steps(trainer: Trainer) -> float:
-    """The optimizer steps of a training, also where a callback changes how many batches one takes."""
+    """Expected number of optimizer steps, also if a callback changes gradient accumulation."""
     steps = trainer.estimated_stepping_batches
     scheduler = next((c for c in trainer.callbacks if isinstance(c, GradientAccumulationScheduler)), None)
     if scheduler is None or not math.isfinite(steps) or trainer.max_epochs in (None, -1):
@@ -57,13 +57,13 @@ def expected_steps(trainer: Trainer) -> float:
 
 
 class Schedule(LambdaLR):
-    """``LambdaLR`` that scales groups of parameters, too, that a callback adds to the optimizer later."""
+    """``LambdaLR`` that also scales parameter groups that a callback adds later."""
 
     def step(self, epoch: int | None = None) -> None:
-        """As in torch.
+        """Update the learning rates, as in torch.
 
         Raises:
-            SettingError: There is a new group, and several processes, which average gradients of the others alone.
+            SettingError: A group is new and there are several processes, which would not average its gradients.
         """
         for group in self.optimizer.param_groups[len(self.lr_lambdas) :]:
             if torch.distributed.is_initialized() and torch.distributed.get_world_size() > 1:

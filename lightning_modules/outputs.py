@@ -14,7 +14,7 @@ NOT_FINITE = -2  # in place of a label's number: the scores of the labels are no
 class Outputs(NamedTuple):
     """The predictions for the examples of a batch.
 
-    Tensors lie on the device of the model, and nothing has waited for it. Arrays of numpy may take their place.
+    Tensors are on the device of the model, which is not synchronised. Numpy arrays are allowed, too.
 
     Attributes:
         probs: float32 [examples, labels], in the order of ``Task.distribution``; None where that is empty.
@@ -28,23 +28,23 @@ class Outputs(NamedTuple):
 
 
 def most_probable(scores: Tensor) -> Tensor:
-    """The number of the label with the highest score, the first of equal ones: int64 [examples].
+    """Index of the label with the highest score; ties go to the first label: int64 [examples].
 
     Args:
-        scores: float [examples, labels]; a label that is ruled out has -inf.
+        scores: float [examples, labels]; -inf excludes a label.
 
     Returns:
-        The numbers, with :data:`NOT_FINITE` where the highest score is not a finite number. Where rows have no
-        probabilities, nothing else shows that a model broke down, and a check here would wait for the device.
+        The numbers, with :data:`NOT_FINITE` where the highest score is not a finite number. In rows without
+        probabilities, this value alone shows numerical failure; a check here would synchronise with the device.
     """
     return scores.argmax(dim=-1).masked_fill(~scores.amax(dim=-1).isfinite(), NOT_FINITE)
 
 
 def label_numbers(answers: Sequence[str | None], labels: Sequence[str]) -> Tensor:
-    """The numbers of labels by their names: int64 [answers].
+    """Convert label names to indices: int64 [answers].
 
     Args:
-        answers: Names of labels, or another text for none of them; None where the outputs are not finite.
+        answers: Names of labels; any other text means no label, and None means that outputs are not finite.
         labels: The labels, in order.
 
     Example:

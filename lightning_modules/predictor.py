@@ -25,8 +25,8 @@ class Capabilities:
     """The capabilities of a model, known before evaluations are planned.
 
     Attributes:
-        probabilities: Whether it gives probabilities of the labels.
-        writes: Whether it writes its answers, so that one may be another label than the most probable, or none.
+        probabilities: Whether the model returns probabilities of the labels.
+        writes: Whether the model generates its answers, which may differ from the most probable label or name no label.
         repeats: Number of base inputs that the null control repeats; None for all.
         ranks: Number of predicting ranks, from rank 0 on; None for all. Ranks above it idle.
     """
@@ -80,10 +80,10 @@ class Provenance:
     """The training data of a model.
 
     Attributes:
-        parts: Names of the parts that it read, in their order; None where unknown.
-        trained_on: The examples, also of the models that it began with; None where unknown.
-        revision: The commit on the hub of the model that it began with; None for a local folder.
-        steps: Number of training steps of the checkpoint that was loaded; None without one.
+        parts: Names of the parts in training, in order; None if unknown.
+        trained_on: The training examples, including those of its initial model; None if unknown.
+        revision: Hub commit of its initial model; None for a local folder.
+        steps: Number of training steps of the loaded checkpoint; None without a checkpoint.
     """
 
     parts: tuple[str, ...] | None = None
@@ -94,12 +94,12 @@ class Provenance:
 
 @dataclass(frozen=True)
 class Statistics:
-    """How much of some examples a model reads.
+    """Truncation and vocabulary statistics of examples under a model.
 
     Attributes:
-        truncated: Number of examples that are longer than the model reads.
-        unknown: Share of their tokens that are out of vocabulary.
-        tokens_kept: Part name to the number of tokens that the model reads, and of all; empty where none is truncated.
+        truncated: Number of truncated examples.
+        unknown: Share of tokens that are out of vocabulary.
+        tokens_kept: Maps part names to (tokens read, all tokens); empty without truncation.
     """
 
     truncated: int = 0
@@ -148,12 +148,12 @@ class Encoded:
 
     @cached_property
     def fingerprints(self) -> np.ndarray | None:
-        """Hash of the model's input for each example: uint64 [examples]; None where that input is not known."""
+        """Hash of the model's input for each example: uint64 [examples]; None if the input is unknown."""
         return self._encoder.fingerprints(self.examples)
 
     @cached_property
     def statistics(self) -> Statistics:
-        """How much of the examples the model reads."""
+        """Truncation and vocabulary statistics of the examples."""
         return self._encoder.statistics(self.examples)
 
     def batches(self, batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
@@ -166,7 +166,7 @@ class Encoded:
 
 
 class Processes(Protocol):
-    """The part of ``heedful.callbacks.engine.processes.Processes`` that a model may use.
+    """The interface of ``heedful.callbacks.engine.processes.Processes`` for models.
 
     Attributes:
         device: The device of the inputs.
@@ -179,18 +179,18 @@ class Processes(Protocol):
     def device(self) -> "torch.device": ...
 
     def busy(self) -> None:
-        """Heartbeat, to be called now and then while other processes wait for this one."""
+        """Heartbeat; call it regularly while other processes wait for this one."""
         ...
 
 
 class Predictor(Protocol):
-    """All that the engine needs of a model.
+    """Interface of a model for the engine.
 
     Attributes:
-        capabilities: Its capabilities.
-        provenance: Its training data.
-        prompt: The prompt that it is asked by; None for a model without prompts.
-        counted: (Kind, text) to number of answers of this evaluation on this process, such as those that are no label.
+        capabilities: Capabilities of the model.
+        provenance: Training data of the model.
+        prompt: The current prompt; None for a model without prompts.
+        counted: Maps (kind, text) to the number of such answers in this evaluation on this process.
     """
 
     capabilities: Capabilities
@@ -200,7 +200,7 @@ class Predictor(Protocol):
 
     @property
     def description(self) -> str:
-        """Its public name, for messages and results."""
+        """Public name of the model, for messages and results."""
         ...
 
     def bind(self, task: Task, trains: bool = False) -> LabelMap:
@@ -208,10 +208,10 @@ class Predictor(Protocol):
 
         Args:
             task: The task of the data.
-            trains: Whether the model is trained on the task, or measured on it.
+            trains: Whether to train the model on the task, or only to measure it.
 
         Raises:
-            HeedfulError: It cannot read the parts or name the labels of the task.
+            HeedfulError: The model cannot read the parts or name the labels of the task.
         """
         ...
 
@@ -220,7 +220,7 @@ class Predictor(Protocol):
         ...
 
     def require_known(self, statistics: Statistics, examples: str) -> None:
-        """Refuse examples that the model reads too little of; ``examples`` names them in the message."""
+        """Refuse examples with too many unread or unknown tokens; the message names ``examples``."""
         ...
 
     def start(self, examples: Composed, processes: Processes) -> None:
@@ -233,11 +233,11 @@ class Predictor(Protocol):
         ...
 
     def predict(self, batch: Batch) -> "Outputs | None":
-        """The answers to a batch; None for an empty one."""
+        """Predict a batch; None for an empty batch."""
         ...
 
     def probabilities(self, batch: Batch) -> "Outputs | None":
-        """As :meth:`predict`, without writing an answer."""
+        """Like :meth:`predict`, but without generating an answer."""
         ...
 
     def counts_of(self, counted: Mapping[tuple[str, str], int]) -> dict[str, Any]:
@@ -253,7 +253,7 @@ class Explains(Protocol):
     """A predictor that attributions can explain.
 
     Attributes:
-        processor: Its ``hiding`` makes inputs in which words are hidden.
+        processor: Processor whose ``hiding`` makes inputs with hidden words.
     """
 
     processor: Any

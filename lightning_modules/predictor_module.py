@@ -1,4 +1,4 @@
-"""A LightningModule around a model that is none, so that a Trainer launches processes for it and moves its network."""
+"""A LightningModule that wraps another model, so that a Trainer launches processes and moves its network."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from heedful.records import Example, ModelError
 
 
 class PredictorModule(pl.LightningModule):
-    """Lets a Trainer validate a model that is no LightningModule, such as a function, a server or a causal model.
+    """Lets a Trainer validate a function, a server, a causal model or another model without a LightningModule.
 
     Args:
         predictor: The model. Its ``network``, if it has one, becomes a submodule of that name.
@@ -45,7 +45,7 @@ class PredictorModule(pl.LightningModule):
         return self.predictor.encode(examples)
 
     def require_known(self, statistics: Statistics, examples: str) -> None:
-        """Refuse examples that the model does not know, if it refuses any."""
+        """Call ``require_known`` of the model, if the model defines it."""
         if hasattr(self.predictor, "require_known"):
             self.predictor.require_known(statistics, examples)
 
@@ -57,10 +57,10 @@ class PredictorModule(pl.LightningModule):
 
 
 def module_of(predictor: Predictor) -> pl.LightningModule:
-    """A LightningModule for a Trainer: the model itself, or one around it."""
+    """A LightningModule for a Trainer: the model itself, or a wrapper."""
     return predictor if isinstance(predictor, pl.LightningModule) else PredictorModule(predictor)
 
 
 def predictor_of(module: pl.LightningModule) -> Predictor:
-    """The model that a Trainer validates: the attribute ``predictor`` of its module, if it has one."""
+    """The model that a Trainer validates: the ``predictor`` of its module, or the module itself."""
     return getattr(module, "predictor", module)

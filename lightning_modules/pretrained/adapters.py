@@ -14,8 +14,8 @@ def with_adapter(network: nn.Module, folder: str) -> nn.Module:
     """Add the weights of an adapter to a network.
 
     Args:
-        network: The network that it was trained for.
-        folder: A folder as peft saves it, or a hub id; of a folder safetensors alone are read.
+        network: The network that the adapter was trained for.
+        folder: A folder in the format of peft, or a hub id; from a folder, only safetensors are read.
 
     Raises:
         HeedfulError: peft is not installed, or the adapter does not fit.

@@ -1,4 +1,4 @@
-"""The config.json of a backbone, and how many positions it has."""
+"""The config.json of a backbone, and its number of positions."""
 
 from transformers import AutoConfig, PretrainedConfig
 
@@ -18,7 +18,7 @@ def open_config(folder: str, **kwargs: str) -> PretrainedConfig:
 
     Args:
         folder: A folder or a hub id.
-        **kwargs: For the loader, as ``gguf_file``.
+        **kwargs: Passed to the loader, such as ``gguf_file``.
 
     Raises:
         HeedfulError: It cannot be loaded.
@@ -29,7 +29,7 @@ def open_config(folder: str, **kwargs: str) -> PretrainedConfig:
 
 
 def positions_of(config: PretrainedConfig) -> int | None:
-    """How many tokens a model has positions for; None without a limit."""
+    """Largest number of tokens that fit a model's positions; None without a limit."""
     positions = getattr(config, "max_position_embeddings", None)
     if positions in (None, UNLIMITED):
         return None
@@ -39,10 +39,10 @@ def positions_of(config: PretrainedConfig) -> int | None:
 
 
 def require_positions(config: PretrainedConfig, max_length: int) -> None:
-    """A model must have a position for every token that it is to read.
+    """Require a position for each token of the longest input.
 
     Raises:
-        HeedfulError: It has fewer.
+        HeedfulError: The model has fewer positions.
     """
     positions = positions_of(config)
     if positions is not None and max_length > positions:

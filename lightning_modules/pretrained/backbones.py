@@ -1,4 +1,4 @@
-"""Where pretrained weights come from: an installed package, a folder, or the hub; and whether they fit."""
+"""Find pretrained weights in a package, a folder or the hub, load them, and check that they fit."""
 
 import contextlib
 import importlib.util
@@ -30,7 +30,7 @@ def resolve(backbone: str, file: str = "model.safetensors") -> str:
 
     Args:
         backbone: A folder, a hub id, or ``package:MODULE/FOLDER`` for weights inside an installed Python package.
-        file: Of a package, the file with the weights.
+        file: The file with the weights in a package.
 
     Raises:
         HeedfulError: The package is neither one that Heedful knows nor one that the user allows, or it is not
@@ -58,7 +58,7 @@ def is_hub_id(name: str) -> bool:
 
 
 def package_folder(module: str) -> Path | None:
-    """The folder of a package, or of one inside it; None if it is not installed. Nothing is imported for it."""
+    """The folder of a package or subpackage; None if it is not installed. The package is not imported."""
     top, *inner = module.split(".")
     spec = importlib.util.find_spec(top)  # of a name without dots, which imports nothing
     places = (spec and spec.submodule_search_locations) or []
@@ -66,13 +66,14 @@ def package_folder(module: str) -> Path | None:
 
 
 def has_weights(folder: str) -> bool:
-    """Whether weights can be read from a backbone: a folder with only a config has none; a hub id is taken to."""
+    """Whether weights can be read from a backbone: not from a folder with only a config; a hub id is assumed to have
+    weights."""
     path = Path(folder)
     return not path.is_dir() or any(True for pattern in WEIGHTS for _ in path.glob(pattern))
 
 
 def revision_of(folder: str) -> str | None:
-    """The commit of the files that the cache holds of a model on the hub; None for a folder."""
+    """The commit of a hub model in the local cache; None for a folder."""
     file = None if Path(folder).is_dir() else try_to_load_from_cache(folder, "config.json")
     return Path(file).parent.name if isinstance(file, str) else None
 
@@ -93,15 +94,15 @@ def quiet() -> Iterator[None]:
 
 
 def load(loader: Callable[..., Any], name: str, setting: str = "model.backbone", **kwargs: Any) -> Any:
-    """Call a ``from_pretrained`` and turn its failure into one sentence.
+    """Call a ``from_pretrained`` and reduce its error to one sentence.
 
-    Code that comes with a model is never run, and of a ``.bin`` file transformers loads tensors alone.
+    Code that comes with a model is never run, and only tensors are loaded from a ``.bin`` file.
 
     Args:
         loader: A ``from_pretrained``.
         name: A folder or a hub id.
-        setting: The setting that names it, for the message.
-        **kwargs: For the loader.
+        setting: The setting that names the model, for the message.
+        **kwargs: Passed to the loader.
 
     Raises:
         HeedfulError: The loader failed.
@@ -119,12 +120,12 @@ def load(loader: Callable[..., Any], name: str, setting: str = "model.backbone",
 def load_weights(
     loader: Callable[..., nn.Module], backbone: str, head: Head, head_name: str | None = None, **kwargs: Any
 ) -> nn.Module:
-    """Load a network in float32 with a ``from_pretrained``, and refuse weights that do not fill it.
+    """Load a network in float32 with a ``from_pretrained``, and refuse incomplete weights.
 
     Args:
         loader: A ``from_pretrained``.
         backbone: A folder or a hub id, as :func:`resolve` returns it.
-        head: Whether the head of the backbone is kept, replaced, or was never there.
+        head: Whether the head of the backbone is kept, replaced or missing.
         head_name: As for :func:`require_fit`.
         **kwargs: For the loader.
 
@@ -153,19 +154,19 @@ def require_fit(
     shapes: Shapes,
     head_name: str | None = None,
 ) -> None:
-    """Refuse a file of weights that would leave tensors of a network random, or that holds another network.
+    """Refuse weights that belong to another network or leave tensors randomly initialised.
 
-    A head that is new may lack its tensors, and the pooler that belongs to it; one that is replaced may have another
-    shape. Heads of other tasks may be left over then. Buffers and a pooler that the network does not use always may.
+    A new head and its pooler may be missing, and a replaced head may have another shape; unused heads of other tasks
+    are then allowed. Unused buffers and poolers are always allowed.
 
     Args:
         network: The network.
         backbone: Where the weights come from, for the message.
-        head: Whether the head of the backbone is kept, replaced, or was never there.
+        head: Whether the head of the backbone is kept, replaced or missing.
         missing: Names of tensors of the network that the file lacks.
         extra: Names of tensors of the file that the network lacks.
         shapes: Name of a tensor to its shape in the file and its shape in the network.
-        head_name: How names of the head begin; by default, all that is not of the ``base_model`` is the head.
+        head_name: Prefix of the head's tensors; by default, all tensors outside the ``base_model`` are the head.
 
     Raises:
         HeedfulError: The weights do not fit the network; the message names tensors.

@@ -1,4 +1,4 @@
-"""Which output of a classification head means which label of a task: matched by name, never by position."""
+"""Match the outputs of a classification head with the labels of a task, by name and never by position."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -11,12 +11,12 @@ NLI = ("entailment", "neutral", "contradiction")
 
 
 def is_named(labels: Sequence[str]) -> bool:
-    """Whether a head's labels say anything: ``LABEL_0`` and the like do not."""
+    """Whether a head has meaningful labels, unlike ``LABEL_0``."""
     return bool(labels) and not all(re.fullmatch(r"label_?\d+", label, re.IGNORECASE) for label in labels)
 
 
 def names_of_outputs(config: Mapping[str, Any]) -> list[str]:
-    """The names of the outputs in the config of a model, in their order; empty where they are only numbered."""
+    """Names of the outputs in the config of a model, in order; empty if outputs are only numbered."""
     label_of = {int(number): str(label) for number, label in (config.get("id2label") or {}).items()}
     outputs = [label_of[number] for number in sorted(label_of)]
     return outputs if is_named(outputs) else []
@@ -25,8 +25,8 @@ def names_of_outputs(config: Mapping[str, Any]) -> list[str]:
 def match_labels(head: Sequence[str], task: Sequence[str]) -> list[int] | None:
     """For each label of the task, the index of the output with that name; None where the sets of names differ.
 
-    Names are compared as they are, and else without case, spaces, hyphens and underscores; of thousands of answers some
-    differ in nothing else ("hot dog", "hotdog").
+    Exact names are compared first, then names without case, spaces, hyphens and underscores: among thousands of
+    answers, some differ only in these ("hot dog", "hotdog").
 
     Example:
         >>> match_labels(["CONTRADICTION", "NEUTRAL", "ENTAILMENT"], ["entailment", "neutral", "contradiction"])
@@ -41,10 +41,10 @@ def match_labels(head: Sequence[str], task: Sequence[str]) -> list[int] | None:
 
 
 def meanings(head: Sequence[str], task: Sequence[str], merging: bool = True) -> tuple[int, ...] | None:
-    """For each output the number of the label that it means; None where the head does not know the labels.
+    """Index of the label that each output means; None if the head does not know the labels.
 
-    Each output means the label of its name. Where the task has two labels, entailment and its absence, outputs for
-    neutral and contradiction mean its absence.
+    Each output means the label with its name. If the task has the labels entailment and not entailment, outputs for
+    neutral and contradiction mean not entailment.
 
     Args:
         head: Names of the outputs.
@@ -68,7 +68,7 @@ def meanings(head: Sequence[str], task: Sequence[str], merging: bool = True) -> 
 
 
 def is_two_class(task: Sequence[str]) -> bool:
-    """Whether the labels of a task are entailment and its absence."""
+    """Whether the labels of a task are entailment and not entailment."""
     return len(task) == 2 and any(map(is_entailment, task)) and any(map(is_non_entailment, task))
 
 
@@ -85,7 +85,7 @@ def require_head_for(
     Args:
         head: Names of the outputs.
         task: Names of the labels.
-        backbone: The model, for the message.
+        backbone: Name of the model, for the message.
         merging: Whether several outputs may mean one label.
         renaming: Whether the user may name the outputs.
         setting: Name of the setting for the names of the outputs.
@@ -108,10 +108,10 @@ def require_head_for(
 
 
 def require_one_of_several(config: Any, backbone: str) -> None:
-    """Refuse a head for another problem than the choice of one label; ``config`` is the config of the model.
+    """Refuse a head that does not choose one label; ``config`` is the config of the model.
 
     Raises:
-        HeedfulError: Its ``problem_type`` is not single_label_classification.
+        HeedfulError: The ``problem_type`` is not single_label_classification.
     """
     problem = getattr(config, "problem_type", None)
     if problem not in (None, "single_label_classification"):
@@ -122,7 +122,7 @@ def require_one_of_several(config: Any, backbone: str) -> None:
 
 
 def inform_merged(label_map: LabelMap, backbone: str) -> None:
-    """Say which outputs mean a label of another name."""
+    """Log which outputs mean a label with another name."""
     for number, label in enumerate(label_map.labels):
         merged = [name for name, n in zip(label_map.outputs, label_map.column, strict=True) if n == number]
         if len(merged) > 1:

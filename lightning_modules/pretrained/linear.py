@@ -1,7 +1,8 @@
-"""Linear layers that multiply with oneDNN on a CPU where torch's own choice is slow.
+"""Linear layers that use oneDNN on CPUs where torch's default is slow.
 
-For float32, torch on x86 multiplies matrices with MKL, which reaches less than half of what oneDNN does on processors
-of another maker than Intel. torch ships both libraries; its compiler takes oneDNN through the operator used here.
+For float32, torch on x86 multiplies matrices with MKL, which reaches less than half the speed of oneDNN on processors
+that are not made by Intel. torch ships both libraries; torch.compile calls oneDNN through the same operator as this
+module.
 """
 
 from functools import cache
@@ -52,7 +53,7 @@ class _Linear(torch.autograd.Function):
 
 
 class OneDNNLinear(nn.Linear):
-    """``torch.nn.Linear`` that takes oneDNN for float32 on a CPU, and is itself otherwise."""
+    """``torch.nn.Linear`` that uses oneDNN for float32 on a CPU."""
 
     def forward(self, x: Tensor) -> Tensor:
         plain = x.device.type != "cpu" or x.dtype != torch.float32 or torch.is_autocast_enabled("cpu")
