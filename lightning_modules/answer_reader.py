@@ -118,7 +118,7 @@ class AnswerReader:
 
 
 def _floats(value: Any, n: int) -> np.ndarray | None:
-    """Convert numbers to float32 [n]; None if a value is not a number."""
+    """Convert a list of numbers to float32 [n]; None for any other value."""
     try:
         array = np.asarray(value, dtype=np.float32)
     except (TypeError, ValueError):

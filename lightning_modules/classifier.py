@@ -157,8 +157,8 @@ class Classifier(BasePredictor, pl.LightningModule):
             )
 
     def _learn_order(self, parts: Sequence[str]) -> None:
-        """Adopt the order of parts of a checkpoint; a prompted model needs no order, since its template names the
-        parts."""
+        """Adopt the order of parts of a checkpoint; a model that reads prompts needs no order, since its template names
+        the parts."""
         self.provenance = replace(self.provenance, parts=tuple(parts))
         ordered = self.task if self.reads_prompts else self.in_learned_order(self.task)
         if ordered.parts != self.task.parts:

@@ -201,7 +201,7 @@ class Function(BasePredictor):
         return list(probs)
 
     def _require_steady(self, inputs: Inputs, place: int, before: Answer, after: Answer) -> None:
-        """Refuse two different answers to one input, unless rounding of nearly tied probabilities explains them."""
+        """Refuse two different answers to one input, unless their probabilities are nearly the same."""
         if isinstance(before, str) or isinstance(after, str):
             is_same = isinstance(before, str) and isinstance(after, str) and before == after
         else:

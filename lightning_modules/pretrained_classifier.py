@@ -1,4 +1,4 @@
-"""The base of all families: a network, a tokenizer and weights that come from a model of transformers."""
+"""Base class of all families with network, tokenizer and weights from transformers."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -53,10 +53,10 @@ PAD_TO = 16  # tokens; a compiled network meets few widths, and such as suit a G
 
 
 class PretrainedClassifier(Classifier, ABC):
-    """A classifier that begins as a published model.
+    """A classifier that is initialised from a published model.
 
-    A family names what makes its network, and overrides :meth:`prepare`, which calls :meth:`open_backbone`, makes the
-    processor and, for a head whose outputs mean labels, calls :meth:`match_head`; and :meth:`scores`.
+    A family sets ``auto`` and overrides :meth:`scores` and :meth:`prepare`. The latter calls :meth:`open_backbone`,
+    makes the processor and, for a head with one output per label, calls :meth:`match_head`.
 
     Args:
         backbone: Hub id, folder, or ``package:MODULE/FOLDER``.
@@ -70,14 +70,14 @@ class PretrainedClassifier(Classifier, ABC):
         **kwargs: As for :class:`Classifier`.
 
     Attributes:
-        kinds: The kinds of task that it is for.
-        auto: Makes the network.
-        head_name: How names of the head's weights begin; by default, all that is not of the ``base_model`` is the head.
-        config: The config of the backbone, which becomes the config of the network.
+        kinds: Supported kinds of tasks.
+        auto: Class of transformers that builds the network.
+        head_name: Prefix of the head's weights; by default, all weights outside the ``base_model`` are the head.
+        config: Config of the backbone and of the network.
         trained: Whether the backbone has a head of the right kind.
         outputs: Names of the outputs of the backbone.
-        head: Whether the head of the backbone is kept, since its outputs mean the labels of the task, or replaced, or
-            new, since the backbone has none.
+        head: "kept" if the outputs of the backbone mean the labels of the task, "replaced" if not, or "new" if the
+            backbone has no head.
     """
 
     kinds: tuple[TaskKind, ...] = (CLASSIFICATION, SOFT)
@@ -114,16 +114,16 @@ class PretrainedClassifier(Classifier, ABC):
 
     @abstractmethod
     def prepare(self, task: Task) -> None:
-        """Open the backbone and make the processor for a task."""
+        """Open the backbone, and make the processor for a task."""
 
     def require_architecture(self) -> None:
         """Refuse a backbone of another family."""
 
     def open_backbone(self, task: Task) -> PreTrainedTokenizerBase:
-        """Read the config, keep the task with its parts in the order that the model learned, and return the tokenizer.
+        """Read the config, reorder the parts of the task as in training, and return the tokenizer.
 
         Raises:
-            HeedfulError: Task and model do not go together, or the model reads less than ``max_length``.
+            HeedfulError: The model does not support the task, or reads fewer than ``max_length`` tokens.
         """
         if task.kind not in self.kinds:
             kinds = " or ".join(map(str, self.kinds))
@@ -149,7 +149,7 @@ class PretrainedClassifier(Classifier, ABC):
         return tokenizer
 
     def _read_provenance(self) -> Provenance:
-        """Training data of the backbone; entries of a checkpoint have precedence."""
+        """Read the training data of the backbone; entries of a checkpoint take precedence."""
         parts, trained_on = self.provenance.parts, self.provenance.trained_on
         if parts is None and (learned := getattr(self.config, LEARNED, {}).get("parts")) is not None:
             parts = tuple(learned)
@@ -157,7 +157,7 @@ class PretrainedClassifier(Classifier, ABC):
         return Provenance(parts, trained_on or TrainedOn.read(self.folder), revision)
 
     def match_head(self, task: Task) -> None:
-        """Find out whether the backbone has a head for the labels of the task, and what its outputs mean."""
+        """Decide whether the backbone's head fits the labels of the task, and match its outputs with the labels."""
         outputs = self.outputs
         count = len(self.config.id2label)
         if self.trained and len(outputs) != count:
@@ -177,7 +177,7 @@ class PretrainedClassifier(Classifier, ABC):
         self.keep_label_map(label_map)
 
     def _say_renamed(self) -> None:
-        """Say which outputs the user calls otherwise than the config."""
+        """Log the outputs that the user renamed."""
         pairs = zip(self.labels or (), self.config.id2label.values(), strict=False)
         renamed = [(new, old) for new, old in pairs if is_named([old]) and same_name(new) != same_name(old)]
         if self.trained and renamed:
@@ -185,7 +185,7 @@ class PretrainedClassifier(Classifier, ABC):
             inform(f"{self.backbone}: model.labels overrides the names of outputs in config.json: {changes}.")
 
     def keep_label_map(self, label_map: LabelMap) -> None:
-        """Keep the map, also as tensors on the device: ``apart`` is -inf where an output means another label."""
+        """Store the label map, also as tensors on the device: ``apart`` is -inf where an output means another label."""
         self.label_map = label_map
         label_of_output = torch.tensor(label_map.column)
         means = label_of_output[:, None] == torch.arange(len(label_map.labels) if label_map.merges else 0)
@@ -203,23 +203,23 @@ class PretrainedClassifier(Classifier, ABC):
 
     @property
     def merges(self) -> bool:
-        """Whether several outputs do mean one label."""
+        """Whether several outputs mean one label."""
         return self.label_map is not None and self.label_map.merges
 
     def name_outputs(self, labels: Sequence[str]) -> None:
-        """Let the config of the network say what its outputs mean."""
+        """Write the labels of the outputs to the config of the network."""
         self.config.id2label = dict(enumerate(labels))
         self.config.label2id = {label: i for i, label in enumerate(labels)}
 
     def scores(self, inputs: dict[str, Any]) -> Tensor:
-        """Scores of the outputs [examples, outputs], for a head whose outputs mean labels."""
+        """Scores of the outputs of the head: [examples, outputs]."""
         raise NotImplementedError
 
     def logits(self, inputs: dict[str, Any]) -> Tensor:
         return self.of_labels(self.scores(inputs))
 
     def of_labels(self, scores: Tensor) -> Tensor:
-        """Scores of outputs as scores of labels: float [examples, labels].
+        """Convert scores of outputs to scores of labels: float [examples, labels].
 
         The score of a label with several outputs is their logsumexp, so that probabilities add up.
         """
@@ -236,7 +236,7 @@ class PretrainedClassifier(Classifier, ABC):
         return Outputs(probs, self.label_of_output[best].where(best >= 0, best))
 
     def require_head(self) -> None:
-        """For a model that is not trained here.
+        """Require a head for the labels of the task, for a model that will not be trained.
 
         Raises:
             HeedfulError: The backbone has no head for the labels of the task.
@@ -256,7 +256,7 @@ class PretrainedClassifier(Classifier, ABC):
         require_head_for(self.outputs, self.task.labels, self.backbone, self.merging)
 
     def require_weights(self) -> None:
-        """For a model that no checkpoint will fill.
+        """Require weights, for a model that no checkpoint will fill.
 
         Raises:
             HeedfulError: The backbone is a folder without weights.
@@ -278,24 +278,24 @@ class PretrainedClassifier(Classifier, ABC):
 
     @property
     def embeddings(self) -> nn.Module:
-        """The module that maps token ids to the vectors that a text model begins with."""
+        """The embedding layer of token ids."""
         reader = self.network.get_encoder() if self.config.is_encoder_decoder else self.network
         return reader.get_input_embeddings()
 
     def modules_to_compile(self) -> Sequence[nn.Module]:
-        """The modules that a batch passes through, if they are to be compiled; ``configure_model`` has made them."""
+        """The modules for torch.compile; call it after ``configure_model``."""
         return (self.network,)
 
     def build(self) -> nn.Module:
-        """Make the network, with the weights of the backbone if it has any; otherwise a checkpoint fills it."""
+        """Build the network, with the weights of the backbone if it has any; otherwise a checkpoint provides them."""
         return self.load_network() if has_weights(self.folder) else self.empty_network()
 
     def empty_network(self) -> nn.Module:
-        """The network with weights that mean nothing."""
+        """Build the network with placeholder weights."""
         return self.auto.from_config(self.config, dtype=torch.float32, trust_remote_code=False)
 
     def load_network(self) -> nn.Module:
-        """The network with the weights of the backbone."""
+        """Build the network with the weights of the backbone."""
         network = load_weights(self.auto.from_pretrained, self.folder, self.head, self.head_name, config=self.config)
         if self.head != "kept":
             self.reset_head(network)
@@ -306,7 +306,7 @@ class PretrainedClassifier(Classifier, ABC):
         return network
 
     def reset_head(self, network: nn.Module) -> None:
-        """Outputs that mean something else are no start for labels that happen to stand at their positions."""
+        """Reinitialise a replaced head: its outputs mean other labels."""
         body = set(network.base_model.modules())
         for module in network.modules():
             if module not in body and isinstance(module, nn.Linear):
@@ -315,7 +315,7 @@ class PretrainedClassifier(Classifier, ABC):
                     nn.init.zeros_(module.bias)
 
     def name_parts(self, *configs: PretrainedConfig) -> None:
-        """Let configs say which parts the network was trained on."""
+        """Write the parts of the training data to the configs."""
         for config in configs:
             setattr(config, LEARNED, getattr(config, LEARNED, {}) | {"parts": list(self.task.parts)})
 
@@ -331,9 +331,9 @@ class PretrainedClassifier(Classifier, ABC):
 
 
 def drop(settings: dict[str, Any], *names: str) -> None:
-    """Leave out settings that a family fixes for its base class: old and new checkpoints name them as well.
+    """Drop settings that a family fixes for its base class, but that checkpoints contain.
 
-    Lightning hands a constructor with ``**kwargs`` all settings in a checkpoint, and not those alone that it documents.
+    Lightning passes all settings of a checkpoint to a constructor with ``**kwargs``.
     """
     for name in names:
         settings.pop(name, None)

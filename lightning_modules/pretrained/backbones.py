@@ -125,7 +125,7 @@ def load_weights(
     Args:
         loader: A ``from_pretrained``.
         backbone: A folder or a hub id, as :func:`resolve` returns it.
-        head: Whether the head of the backbone is kept, replaced or missing.
+        head: Whether the head of the backbone is kept or replaced, or new because the backbone has none.
         head_name: As for :func:`require_fit`.
         **kwargs: For the loader.
 
@@ -162,7 +162,7 @@ def require_fit(
     Args:
         network: The network.
         backbone: Where the weights come from, for the message.
-        head: Whether the head of the backbone is kept, replaced or missing.
+        head: Whether the head of the backbone is kept or replaced, or new because the backbone has none.
         missing: Names of tensors of the network that the file lacks.
         extra: Names of tensors of the file that the network lacks.
         shapes: Name of a tensor to its shape in the file and its shape in the network.

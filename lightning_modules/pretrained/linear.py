@@ -63,7 +63,7 @@ class OneDNNLinear(nn.Linear):
 
 
 def faster_on_cpu(network: nn.Module) -> nn.Module:
-    """Let the linear layers of a network multiply with the faster library; names and weights stay as they are."""
+    """Make the linear layers of a network use the faster library; names and weights do not change."""
     if prefers_onednn():
         for module in network.modules():
             if type(module) is nn.Linear:

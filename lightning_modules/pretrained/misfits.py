@@ -1,4 +1,4 @@
-"""How weights do not fit a network, and why a file cannot be loaded, in words."""
+"""Error messages about weights that do not fit a network, and about files that cannot be loaded."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -11,16 +11,16 @@ Shapes = Mapping[str, tuple[Shape, Shape]]  # name of a tensor to its shape in a
 
 
 def difference(wanted: Mapping[str, Tensor], weights: Mapping[str, Tensor]) -> tuple[set[str], set[str], Shapes]:
-    """Names of wanted tensors that are missing, names of weights that are left over, and shapes that differ."""
+    """Compare weights with a network: names of missing tensors, names of surplus tensors, and different shapes."""
     shapes = {n: (tuple(weights[n].shape), tuple(wanted[n].shape)) for n in wanted.keys() & weights.keys()}
     differing = {name: pair for name, pair in shapes.items() if pair[0] != pair[1]}
     return wanted.keys() - weights.keys(), weights.keys() - wanted.keys(), differing
 
 
 def misfits(missing: Collection[str], extra: Collection[str], shapes: Shapes) -> str:
-    """Say how weights do not fit a network, in words that follow "they"; nothing where they do.
+    """Describe how weights do not fit a network, as a phrase that follows "they"; empty if the weights fit.
 
-    Missing weights are named, or else weights that are left over, or else weights of another shape.
+    The phrase names missing weights, or else surplus weights, or else weights of another shape.
 
     Example:
         >>> misfits({"head.weight", "head.bias"}, {"pooler.weight"}, {})
@@ -36,14 +36,14 @@ def misfits(missing: Collection[str], extra: Collection[str], shapes: Shapes) ->
 
 
 def first_names(names: Collection[str], most: int = 1) -> str:
-    """The number of weights, and the names of the first ones."""
+    """Describe weights by their number and the first names."""
     first = sorted(names, key=lambda name: [int(p) if p.isdigit() else p for p in re.split(r"(\d+)", name)])[:most]
     count = f"{len(names)} weights" if len(names) > 1 else "1 weight"
     return f"{count} ({', '.join(first)}{', ...' if len(names) > most else ''})"
 
 
 def is_of_memory(error: Exception) -> bool:
-    """Whether a device or its memory failed; torch has exception types for some of these failures only."""
+    """Whether an exception is a failure of a device or its memory; torch has types for some of these only."""
     marks = ("DefaultCPUAllocator", "CUBLAS_STATUS", "CUDNN_STATUS")
     by_type = isinstance(error, torch.OutOfMemoryError | torch.AcceleratorError)
     return by_type or any(mark in str(error) for mark in marks)

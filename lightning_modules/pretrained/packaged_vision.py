@@ -1,4 +1,4 @@
-"""Vision backbones whose weights come from a Python package: they need no hub."""
+"""Vision backbones with weights from a Python package, which need no hub."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from heedful.records import ModelError, RunError
 
 
 class Packaged(NamedTuple):
-    """Where the weights of a timm architecture lie."""
+    """Location of the weights of a timm architecture."""
 
     architecture: str
     module: str
@@ -29,9 +29,9 @@ PACKAGED = {
 
 
 def packaged_weights(name: str, network: nn.Module) -> dict[str, Tensor]:
-    """The weights of a network without its classifier, by its own names.
+    """Load the weights of a network without its classifier, under the tensor names of the network.
 
-    The file has the tensors of the network in its order, under other names.
+    The file holds the tensors in the order of the network, but under other names.
 
     Raises:
         HeedfulError: The package is not installed, or timm has another network of that name.

@@ -1,4 +1,4 @@
-"""Hashes of a model's training examples, with which an evaluation finds examples that the model has seen."""
+"""Hashes of a model's training examples, so that an evaluation can find examples that the model was trained on."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class TrainedOn:
     """Hashes of the contents of examples, which do not depend on file, order or label.
 
     Attributes:
-        parts: The parts that make up a content, in their order.
+        parts: The hashed parts, in order.
         keys: 64-bit hashes (:meth:`~heedful.records.Examples.content_keys`): uint64, ascending, each once.
     """
 
@@ -27,27 +27,27 @@ class TrainedOn:
 
     @classmethod
     def of(cls, examples: Examples, parts: Sequence[str], before: "TrainedOn | None" = None) -> "TrainedOn":
-        """Add examples to the ones that were trained on before.
+        """Add the hashes of new training examples to earlier hashes.
 
         Args:
-            examples: They have the content of all parts.
+            examples: The new training examples, with all parts.
             parts: All parts of the data, in their order.
-            before: Of the model that training begins with.
+            before: Hashes of the initial model.
         """
         if before is None:
             return cls(tuple(parts), np.unique(examples.content_keys(parts)))
         return cls(before.parts, np.union1d(before.keys, before.keys_of(examples, parts)))
 
     def joined(self, more: "TrainedOn | None") -> "TrainedOn":
-        """The contents of both."""
+        """The union of both sets of hashes."""
         return self if more is None else TrainedOn(self.parts, np.union1d(self.keys, more.keys))
 
     def seen(self, examples: Examples, parts: Sequence[str]) -> np.ndarray:
-        """Which examples were trained on, by the content of all parts of their data: bool [examples]."""
+        """Find examples that were trained on, by the content of all parts: bool [examples]."""
         return np.isin(self.keys_of(examples, parts), self.keys)
 
     def keys_of(self, examples: Examples, parts: Sequence[str]) -> np.ndarray:
-        """Parts with the same names go by these, others by their order."""
+        """Hash examples; parts are matched by name if all names are equal, and otherwise by position."""
         return examples.content_keys(self.parts if set(self.parts) == set(parts) else parts)
 
     def state(self) -> dict[str, Any]:

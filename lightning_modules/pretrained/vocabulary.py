@@ -1,4 +1,4 @@
-"""Tokenizers: whether their vocabulary is the one that a model was trained with, and which token is padding."""
+"""Open a tokenizer, check that its vocabulary belongs to the model, and find its padding token."""
 
 from transformers import AutoTokenizer, PretrainedConfig, PreTrainedTokenizerBase
 
@@ -11,12 +11,12 @@ def open_tokenizer(folder: str, config: PretrainedConfig, **kwargs: str) -> PreT
 
     Args:
         folder: A folder or a hub id.
-        config: Its config, which says how many tokens have an embedding.
-        **kwargs: For the loader, as ``gguf_file``.
+        config: Config of the backbone, which holds the number of token embeddings.
+        **kwargs: Passed to the loader, such as ``gguf_file``.
 
     Raises:
-        HeedfulError: It cannot be loaded, or it has more tokens than the model, or far fewer: transformers makes an
-            empty one where its files are missing.
+        HeedfulError: The tokenizer cannot be loaded, or has more tokens than the model, or far fewer: transformers
+            makes an empty tokenizer if files are missing.
     """
     tokenizer = load(AutoTokenizer.from_pretrained, folder, **kwargs)
     if not tokenizer.is_fast:
@@ -35,7 +35,7 @@ def open_tokenizer(folder: str, config: PretrainedConfig, **kwargs: str) -> PreT
 
 
 def padding_of(config: PretrainedConfig, tokenizer: PreTrainedTokenizerBase) -> int | None:
-    """The token id of padding in the config, or else in the tokenizer; None where neither names a token.
+    """The padding id of the config, or else of the tokenizer; None if neither has one.
 
     A decoder-only classifier reads the last token that is not the padding of its config.
     """

@@ -1,4 +1,4 @@
-"""Hash of weights, computed on their device, and a comparison with the weights of a file."""
+"""Hash weights on their device, and compare them with the weights of a file."""
 
 import hashlib
 import json
@@ -12,9 +12,9 @@ ODD = -7046029254386353131, -4658895280553007687  # int64 multipliers; torch wra
 
 
 def weights_hash(weights: Mapping[str, Tensor]) -> str | None:
-    """Hash of names, dtypes, shapes and bytes of tensors, in the order of their names; None for no tensor.
+    """Hash of names, dtypes, shapes and bytes of tensors, in the order of their names; None without tensors.
 
-    The hash does not depend on device or strides. Each tensor is reduced to 64 bits where it lies, so that no weights
+    The hash does not depend on device or strides. Each tensor is reduced to 64 bits on its device, so that no weights
     are copied to the host. Pruned tensors are hashed as the network uses them.
     """
     if not weights:
@@ -57,7 +57,7 @@ def without_masks(weights: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
 
 
 def different(weights: Mapping[str, Tensor], saved: Mapping[str, Tensor]) -> set[str]:
-    """Names of tensors that are not, bit for bit, the saved tensors cast to the same dtype and moved to the device."""
+    """Names of tensors that differ in any bit from the saved tensors, after these are cast and moved to the device."""
     return {
         name
         for name in weights.keys() | saved.keys()

@@ -12,12 +12,12 @@ TOGETHER = 8192  # inputs whose contents are fetched at once
 
 
 class Inputs:
-    """The inputs of a batch, which Lightning does not look through for tensors.
+    """The inputs of a batch; a class that Lightning does not search for tensors.
 
     Attributes:
-        parts: Part name to the contents of all.
-        keys: A 64-bit hash of the content of each: uint64 [inputs].
-        again: Which of them the null control asks again: bool [inputs].
+        parts: Maps part names to the contents of all inputs.
+        keys: 64-bit hash of the content of each input: uint64 [inputs].
+        again: Inputs that the null control repeats: bool [inputs].
     """
 
     def __init__(self, parts: dict[str, list[Any]], keys: np.ndarray, again: np.ndarray) -> None:
@@ -30,7 +30,7 @@ class Inputs:
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """A new dictionary per input, part name to content; a function may change its argument."""
+        """A new dictionary per input, part name to content, since a function may modify its argument."""
         (first, contents), *further = self.parts.items()
         rows = [{first: content} for content in contents]
         for part, contents in further:
@@ -39,7 +39,7 @@ class Inputs:
         return rows
 
     def take(self, places: np.ndarray) -> "Inputs":
-        """Some of them, by ascending place."""
+        """Select inputs by ascending indices."""
         if len(places) == len(self):
             return self
         parts = {part: [contents[i] for i in places.tolist()] for part, contents in self.parts.items()}
@@ -47,7 +47,7 @@ class Inputs:
 
 
 class FunctionProcessor(NumberProcessor):
-    """Makes the dictionaries that a function gets; which entries the function reads is not known.
+    """Makes the dictionaries for a function; it is unknown which entries the function reads.
 
     Args:
         parts: Names of the parts.
@@ -97,7 +97,7 @@ class FunctionProcessor(NumberProcessor):
         return {"function": Inputs(self._contents(examples), self.hashed(examples), again)}
 
     def _contents(self, examples: Sequence[Example]) -> dict[str, list[Any]]:
-        """Part name to the contents of all examples."""
+        """Map part names to the contents of all examples."""
         return {part: self._values(examples, part) for part in self.parts}
 
     def _values(self, examples: Sequence[Example], part: str) -> list[Any]:

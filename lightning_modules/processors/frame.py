@@ -1,4 +1,4 @@
-"""Where the tokens of an input stand: truncated parts between the special tokens and words around them."""
+"""Layout of the tokens of an input: truncated parts between special tokens and template words."""
 
 from collections.abc import Iterable
 
@@ -6,13 +6,13 @@ import numpy as np
 
 
 def share_budget(lengths: np.ndarray, budget: int) -> np.ndarray:
-    """How much of each part to keep so that the sum fits: the longest parts are cut first.
+    """Compute how many tokens of each part to keep within a budget: the longest parts are cut first.
 
     For two parts this is the "longest_first" truncation of Hugging Face tokenizers.
 
     Args:
         lengths: int64 [parts, examples].
-        budget: Most tokens of the parts of an example together.
+        budget: Largest total number of tokens of the parts of an example.
 
     Returns:
         int64 [parts, examples].
@@ -31,7 +31,7 @@ def share_budget(lengths: np.ndarray, budget: int) -> np.ndarray:
 
 
 def ranges(starts: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """The numbers start, start + 1, ... of each range, one range after the other: int64.
+    """Concatenate ranges of consecutive integers: int64.
 
     Example:
         >>> ranges(np.array([5, 0]), np.array([2, 3])).tolist()
@@ -41,17 +41,17 @@ def ranges(starts: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 
 class Frame:
-    """The slots of an input: one for each token around the parts, and one for each part.
+    """The slots of an input: one for each part, and one for each frame token (a token outside the parts).
 
     Args:
-        slots: Token id, token type and part per slot; the part is None for a token around the parts.
+        slots: Token id, token type and part per slot; the part is None for a frame token.
 
     Attributes:
-        ids: int64 [slots]; the id of a part has no meaning.
+        ids: int64 [slots], the token ids; undefined for parts.
         types: int64 [slots], the token types.
-        parts: int64 [slots], the part that stands there; -1 for a token around the parts.
-        behind: int64 [slots], the last part up to there; -1 before the first.
-        size: The number of tokens around the parts.
+        parts: int64 [slots], the part in the slot; -1 for a frame token.
+        behind: int64 [slots], the last part up to the slot; -1 before the first part.
+        size: Number of frame tokens.
     """
 
     def __init__(self, slots: Iterable[tuple[int, int, int | None]]) -> None:
@@ -61,14 +61,14 @@ class Frame:
         self.size = int((self.parts < 0).sum())
 
     def layout(self, starts: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Where to find the tokens of inputs, one input after the other.
+        """Locate the tokens of inputs, one input after the other.
 
         Args:
-            starts: int64 [parts, inputs], the position of a part in a store whose first ids are ``ids``.
-            counts: int64 [parts, inputs], how many tokens of it.
+            starts: int64 [parts, inputs], the position of each part in a token store that begins with ``ids``.
+            counts: int64 [parts, inputs], the number of tokens of each part.
 
         Returns:
-            The position in the store and the slot per token, int64 [tokens of all inputs] both, and the number of
+            Per token, its position in the store and its slot, int64 [tokens of all inputs] each; and the number of
             tokens per input, int64 [inputs].
         """
         slots = np.tile(np.arange(len(self.ids)), (starts.shape[1], 1))
@@ -80,7 +80,7 @@ class Frame:
 
 
 def padded(is_token: np.ndarray, values: np.ndarray, padding: int) -> np.ndarray:
-    """The values of tokens, row by row, with padding elsewhere: int64 of the shape of ``is_token``."""
+    """Write the values of tokens row by row, with padding elsewhere: int64, same shape as ``is_token``."""
     rows = np.full(is_token.shape, padding, dtype=np.int64)
     rows[is_token] = values
     return rows

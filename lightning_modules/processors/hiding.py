@@ -1,4 +1,4 @@
-"""Inputs in which words are hidden: masks in token ids, part by part, so that nothing crosses from one to the next."""
+"""Inputs with hidden words: words are masked in token ids, separately for each part."""
 
 from collections.abc import Iterator, Sequence
 
@@ -16,30 +16,30 @@ SENTINEL = "<extra_id_0>"  # what a T5 was trained to read in place of hidden wo
 
 
 class HiddenWords:
-    """Some examples, their features, and the inputs in which some of these are hidden.
+    """Makes inputs of examples in which some features are hidden.
 
-    The features of an example are, part by part, the words of the part and the separator that follows: special tokens,
-    or words of a template. A hidden feature is hidden in all of its tokens. A token of several words, such as a
-    byte pair of two signs, is hidden with any of them. Tokens that the model does not read, since the example is too
-    long, are never there; their words are features without effect.
+    The features of an example are, for each part, the words of the part and the separator after it: special tokens or
+    template words. Hiding a feature hides all of its tokens. A token that belongs to several words, such as a byte pair
+    of two punctuation marks, is hidden with any of them. Tokens lost by truncation never occur; their words are
+    features without effect.
 
     Args:
-        processor: Of the model.
+        processor: Processor of the model.
         examples: The examples, whose parts are texts or tables.
-        parts: In which order their features stand; by default the one in which the model reads them.
+        parts: Order of the parts among the features; by default, the reading order of the model.
         delete: Whether hidden words are left out of the input; otherwise the mask token replaces each of
             their tokens. A hidden separator is always masked.
 
     Raises:
-        HeedfulError: The model reads something else than texts, or its tokenizer has no token to hide them by.
+        HeedfulError: The model does not read texts, or its tokenizer has no mask token.
 
     Attributes:
         parts: Names of the parts, in the order of the features.
-        words: Per example the words per part.
-        separators: Text of the separator per part.
-        truncated: Which examples are longer than the model reads: bool [examples].
-        features: The number of features per example: int64 [examples].
-        segments: The number of features per part, with its separator, and example: int64 [parts, examples].
+        words: Words per part, for each example.
+        separators: Text of the separator after each part.
+        truncated: Whether examples are truncated: bool [examples].
+        features: Number of features per example: int64 [examples].
+        segments: Number of features per part, including its separator: int64 [parts, examples].
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class HiddenWords:
         return len(self.words)
 
     def _hidden(self, examples: np.ndarray, hidden: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The tokens of inputs as ``TextProcessor.padded`` takes them; the arguments are as for :meth:`inputs`."""
+        """Tokens of inputs in the format of ``TextProcessor.padded``; arguments as for :meth:`inputs`."""
         lengths = self._lengths[examples]
         at = ranges(self._starts[examples], lengths)
         rows = np.repeat(np.arange(len(examples)), lengths)
@@ -108,7 +108,7 @@ class HiddenWords:
         return ids[stays], self._slots[at[stays]], np.bincount(rows[stays], minlength=len(examples))
 
     def lengths(self, examples: np.ndarray, hidden: np.ndarray) -> np.ndarray:
-        """Cost of each input, in tokens: int32 [inputs]; the arguments are as for :meth:`inputs`."""
+        """Cost of each input, in tokens: int32 [inputs]; arguments as for :meth:`inputs`."""
         return (self._hidden(examples, hidden)[2] if self.delete else self._lengths[examples]).astype(np.int32)
 
     def inputs(
@@ -117,16 +117,16 @@ class HiddenWords:
         """Input of the model for each batch.
 
         Args:
-            examples: int64 [inputs], which example each input is made of.
-            hidden: bool [inputs, features], which of its features are hidden; further columns are ignored.
+            examples: int64 [inputs], the example of each input.
+            hidden: bool [inputs, features], True for hidden features; columns beyond an example's features are ignored.
             batches: int64 [inputs of the batch] each, positions into ``examples``.
         """
         return (self.processor.padded(*self._hidden(examples[batch], hidden[batch])) for batch in batches)
 
     def features_of_tokens(self, examples: np.ndarray, batches: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
-        """The feature that each token of an input belongs to, nothing hidden: int64 [inputs, tokens] for each batch.
+        """Feature of each token, for inputs without hidden features: int64 [inputs, tokens] for each batch.
 
-        A token of several words belongs to the first; -1 for tokens in front and for padding.
+        A token of several words belongs to the first word; tokens before the first part and padding are -1.
         """
         for batch in batches:
             lengths = self._lengths[examples[batch]]
@@ -135,14 +135,14 @@ class HiddenWords:
 
 
 def _words_of_tokens(characters: np.ndarray, spans: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The first and the last word in a token: int64 [tokens] both.
+    """The first and the last word of each token: int64 [tokens] each.
 
-    A token of no word, such as a space of its own, goes with the next one, or else with the last. A text without words
-    has the following separator for its tokens.
+    A token without a word, such as a separate space, belongs to the next word, or else to the last word. In a text
+    without words, tokens belong to the separator after it.
 
     Args:
         characters: int32 [tokens, 2], start and end of a token.
-        spans: int32 [words, 2], likewise for words.
+        spans: int32 [words, 2], start and end of a word.
     """
     most = max(len(spans) - 1, 0)
     first = np.minimum(np.searchsorted(spans[:, 1], characters[:, 0], side="right"), most)
@@ -153,7 +153,7 @@ def _words_of_tokens(characters: np.ndarray, spans: np.ndarray) -> tuple[np.ndar
 def mask_id(tokenizer: PreTrainedTokenizerBase) -> int:
     """The id of the token that replaces hidden tokens.
 
-    It is the mask token, or the first sentinel of a T5, or the token for unknown words.
+    The mask token, or else the first sentinel token of T5, or else the unknown token.
 
     Raises:
         HeedfulError: The tokenizer has none of them.

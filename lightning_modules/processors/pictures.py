@@ -1,4 +1,4 @@
-"""Pictures as a model's input: each is decoded and resized once, and kept in a mapped file."""
+"""Pictures as inputs of a model: each picture is decoded and resized once, and stored in a memory-mapped file."""
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -24,7 +24,7 @@ GREY = (128, 128, 128)
 
 
 def resized(picture: Image.Image, images: BaseImageProcessor) -> np.ndarray:
-    """An RGB picture as an image processor of transformers (its PIL backend) resizes it: uint8 [height, width, 3]."""
+    """Resize an RGB picture with the PIL backend of an image processor: uint8 [height, width, 3]."""
     channels_first = np.moveaxis(np.asarray(picture), -1, 0)
     return np.moveaxis(images.resize(channels_first, images.size, images.resample), 0, -1)
 
@@ -32,14 +32,14 @@ def resized(picture: Image.Image, images: BaseImageProcessor) -> np.ndarray:
 class PictureStore:
     """Resized pictures by number, in memory-mapped files: each content is decoded once.
 
-    Number 0 is a picture that shows nothing, which is grey.
+    Number 0 is an empty (grey) picture.
 
     Args:
-        resize: Makes of a picture (RGB) the one that the model reads; deterministic and picklable.
-        cache: GiB of resized pictures that are kept; the others are decoded anew whenever they are needed.
+        resize: Resizes an RGB picture for the model; deterministic and picklable.
+        cache: Size of the store in GiB; further pictures are decoded each time that they are needed.
 
     Attributes:
-        decoded: How many pictures were decoded so far.
+        decoded: Number of pictures decoded so far.
     """
 
     def __init__(self, resize: Callable[[Image.Image], np.ndarray], cache: float) -> None:
@@ -59,14 +59,14 @@ class PictureStore:
         return len(self._pictures)
 
     def content(self, number: int) -> str:
-        """The sha256 of the bytes of the picture with a number."""
+        """SHA-256 of the bytes of a picture, given its number."""
         return self._pictures[number].key
 
     def numbers(self, pictures: Sequence[Picture]) -> np.ndarray:
-        """The number of each picture, by its content: int64 [pictures]; those that are new are decoded and kept.
+        """Number pictures by content: int64 [pictures]; new pictures are decoded and stored.
 
         Raises:
-            HeedfulError: One cannot be decoded; the message names its row.
+            HeedfulError: A picture cannot be decoded; the message names its row.
         """
         count = len(self._pictures)
         for picture in pictures:
@@ -92,7 +92,7 @@ class PictureStore:
         return [decoded[n] if n in decoded else self._stored[n] for n in numbers]
 
     def hashes(self, numbers: np.ndarray) -> np.ndarray:
-        """A hash of the size and the pixels of each picture: uint64 of the shape of the numbers; made once for each."""
+        """Hash of the size and pixels of each picture, computed once: uint64, same shape as ``numbers``."""
         new = iter(set(numbers.ravel().tolist()) - self._hashes.keys())
         while block := list(islice(new, BLOCK)):
             contents = (str(picture.shape).encode() + picture.tobytes() for picture in self.pixels(block))
@@ -106,14 +106,14 @@ class PictureStore:
 
 
 def sent(values: Tensor, device: torch.device | str) -> Tensor:
-    """Values of the host on a device; to a GPU they are copied while it computes, and nothing waits for it."""
+    """Copy values from the host to a device; copies to a GPU are asynchronous."""
     return (
         values.pin_memory().to(device, non_blocking=True) if torch.device(device).type == "cuda" else values.to(device)
     )
 
 
 def normalised(pixels: Sequence[np.ndarray], mean: Sequence[float], std: Sequence[float], weight: Tensor) -> Tensor:
-    """Pictures of one size as a layer with that weight reads them, of its dtype: [pictures, 3, height, width]."""
+    """Normalise pictures of equal size, on the device and in the dtype of a weight: [pictures, 3, height, width]."""
     stacked = sent(torch.from_numpy(np.stack(pixels)), weight.device).permute(0, 3, 1, 2).float() / 255
     mean, std = sent(torch.tensor([mean, std], dtype=torch.float32), weight.device).view(2, 1, 3, 1, 1)
     return ((stacked - mean) / std).to(weight.dtype)
@@ -122,12 +122,12 @@ def normalised(pixels: Sequence[np.ndarray], mean: Sequence[float], std: Sequenc
 class PictureProcessor(TextProcessor):
     """A text as token ids, and pictures as numbers; the network looks up pixels in ``store`` by number.
 
-    A task without a text (``--partial image``) reads the empty text, one without a picture a picture that shows
-    nothing. The numbers are an array and not a tensor, so that they stay on the host, where they are needed.
+    A task without a text (``--partial image``) gets the empty text, and a task without a picture gets an empty picture.
+    The numbers are a numpy array rather than a tensor, so that they stay on the host.
 
     Args:
         tokenizer: A fast Hugging Face tokenizer.
-        task: Which parts there are, and which of them are pictures.
+        task: The task, which defines the parts and which of them are pictures.
         max_length: Most tokens of the text.
         store: The pictures.
     """
@@ -147,7 +147,7 @@ class PictureProcessor(TextProcessor):
         return np.concatenate([texts, pictures or np.zeros((1, len(examples)))]).astype(np.int32)
 
     def picture_numbers(self, examples: Sequence[Example]) -> np.ndarray:
-        """The number of each example's pictures: int64 [examples, pictures], one column at least."""
+        """Picture numbers of each example: int64 [examples, pictures], with at least one column."""
         return self.numbers(examples)[len(self.text_parts) :].T.astype(np.int64)
 
     def fingerprints(self, examples: Sequence[Example]) -> np.ndarray:

@@ -20,8 +20,8 @@ class Processor(ABC):
     (:class:`~heedful.records.Composed`).
 
     Attributes:
-        pad_to: The width of a batch is a multiple of this, unless that is more than the model reads.
-        no_hiding: Why words cannot be hidden in its inputs; None where they can be.
+        pad_to: Batches are padded to a multiple of this width, up to the longest input of the model.
+        no_hiding: Why words cannot be hidden in inputs; None if they can.
     """
 
     pad_to: int = 1
@@ -31,7 +31,7 @@ class Processor(ABC):
     )
 
     def encode(self, examples: Sequence[Example]) -> Encoded:
-        """The examples as the model reads them; nothing is computed yet."""
+        """Encode examples lazily."""
         return Encoded(self, examples)
 
     @abstractmethod
@@ -43,20 +43,20 @@ class Processor(ABC):
         return lengths
 
     def statistics(self, examples: Sequence[Example]) -> Statistics:
-        """How much of the examples the model reads; by default, everything."""
+        """Truncation and vocabulary statistics of examples; by default, no token is truncated or unknown."""
         return Statistics()
 
     def fingerprints(self, examples: Sequence[Example]) -> np.ndarray | None:
         """Hash the input of the model per example: equal inputs have equal hashes.
 
         Returns:
-            uint64 [examples], the same in every process; None where the input is not known.
+            uint64 [examples], the same in every process; None if the input is unknown.
         """
         return None
 
     @abstractmethod
     def __call__(self, examples: Sequence[Example]) -> dict[str, Any]:
-        """Input of the model for these examples; tensors of examples have them as their first dimension."""
+        """Make the input of the model for a batch; the first dimension of tensors is the example."""
 
     def batches(self, examples: Composed, batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
         """Input of the model for each batch.
@@ -73,18 +73,18 @@ NUMBERS: WeakKeyDictionary["NumberProcessor", WeakKeyDictionary[Sequence[Example
 
 
 class NumberProcessor(Processor):
-    """A processor that knows each content by a number, which it looks up once for a pool.
+    """A processor that numbers contents, once per pool.
 
-    The numbers of examples that are composed of a pool are a gather: no content is touched again.
+    Numbers of composed examples are gathered from the numbers of their pool, without reading contents again.
 
     Attributes:
-        parts: The part that each row of the numbers is about.
+        parts: The part of each row of the numbers.
     """
 
     parts: tuple[str, ...]
 
     def numbers(self, examples: Sequence[Example]) -> np.ndarray:
-        """The number of each part's content: int32 [parts, examples]; for one pool or composition, made once."""
+        """Number of each part's content: int32 [parts, examples]; cached for a pool or composition."""
         if not isinstance(examples, Examples | Composed):
             return self._numbers(examples)
         numbers = NUMBERS.setdefault(self, WeakKeyDictionary())
@@ -112,7 +112,7 @@ class NumberProcessor(Processor):
 
     @abstractmethod
     def _numbers(self, examples: Sequence[Example]) -> np.ndarray:
-        """The numbers of the contents themselves: int32 [parts, examples]; contents that are new are added."""
+        """Number contents: int32 [parts, examples]; new contents are added."""
 
     @abstractmethod
     def batches(self, examples: Sequence[Example], batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
@@ -123,7 +123,7 @@ class NumberProcessor(Processor):
 
 
 def combined(hashes: np.ndarray) -> np.ndarray:
-    """One hash for each example, of the hashes of its parts in their order.
+    """Combine the hashes of the parts of each example, in order.
 
     Args:
         hashes: uint64 [parts, examples].
@@ -138,7 +138,7 @@ def combined(hashes: np.ndarray) -> np.ndarray:
 
 
 def kept_of(parts: Sequence[str], counts: np.ndarray, lengths: np.ndarray) -> dict[str, list[int]]:
-    """``Statistics.tokens_kept`` from the numbers of tokens that are read, and of all: int64 [parts, examples] both.
+    """``Statistics.tokens_kept`` from the numbers of tokens read and of all tokens: int64 [parts, examples] each.
 
     Example:
         >>> kept_of(["premise", "hypothesis"], np.array([[5, 3], [2, 2]]), np.array([[9, 3], [2, 2]]))

@@ -1,4 +1,4 @@
-"""The processor of models that read one text: the parts in their places in a template."""
+"""Processor of models that read one text: a template filled with the parts."""
 
 import re
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from heedful.records.prompts.prompt import Prompt
 class TemplateProcessor(TextProcessor):
     """Parts in a template, for models that read one text.
 
-    Each text is tokenised once, and an input is put together from the ids of the template's words and of the parts. The
+    Each text is tokenised once, and an input is the concatenation of the ids of template words and parts. The
     ids equal the ids of the whole text, since words of a tokenizer end at spaces. Truncation shortens the longest part
     and keeps the words of the template.
 
@@ -23,12 +23,12 @@ class TemplateProcessor(TextProcessor):
         tokenizer: A fast Hugging Face tokenizer.
         template: A text with the names of the parts in braces, between spaces.
         max_length: Most tokens of an input, including the template and special tokens.
-        form: How tables are put into words.
-        prefix: What stands before the template in every input, a space between them: an instruction, demonstrations.
+        form: Format of tables as text.
+        prefix: Text before the template in every input, separated by a space: an instruction or demonstrations.
 
     Raises:
-        HeedfulError: A part is glued to a word of the template, a ``max_length`` leaves no room for a token of each
-            part, or the tokenizer encodes a text differently from its parts.
+        HeedfulError: No space separates a part from a word of the template, ``max_length`` leaves no room for a token
+            of each part, or the tokenizer encodes a text differently from its parts.
     """
 
     def __init__(
@@ -63,22 +63,21 @@ class TemplateProcessor(TextProcessor):
         return Frame(slots)
 
     def texts(self, parts: Sequence[Part]) -> Sequence[str]:
-        """The parts of an example as text, with the space before a part, which some tokenizers encode."""
+        """The parts of an example as text, with the space before each part, which some tokenizers encode."""
         return [
             f" {text}" if words[-1:].isspace() else text
             for words, text in zip(self._words, super().texts(parts), strict=False)
         ]
 
     def _whole(self, texts: Sequence[str]) -> Sequence[str]:
-        """The whole text of an example with these parts: the template, filled in."""
+        """Fill the template with the parts of an example."""
         return ["".join(piece for pair in zip(self._words, [*texts, ""], strict=True) for piece in pair)]
 
 
 def in_one_text(prompt: Prompt) -> tuple[str, str]:
-    """What stands before the example in a prompt, and the template of the example.
+    """Split a prompt into the text before the example and the template of the example.
 
-    Blank lines and new lines become single spaces: vocabularies of T5 have none of them, and a part stands between
-    spaces in a template.
+    Line breaks become single spaces: the vocabulary of T5 has no line breaks, and a template has spaces around parts.
 
     Example:
         >>> from heedful.records import CLASSIFICATION, Task

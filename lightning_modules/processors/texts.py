@@ -1,4 +1,4 @@
-"""The processor of models that read one or two texts."""
+"""Processor of models that read one or two texts."""
 
 from collections.abc import Iterator, Sequence
 from itertools import chain, groupby, islice
@@ -22,21 +22,20 @@ TOGETHER = 2048  # inputs that are put together at once, of as many batches
 class TextProcessor(NumberProcessor):
     """Text parts for encoders that read one or two sequences.
 
-    Each text is tokenised once; a pair is put together from the ids of its parts and the special tokens of the
-    tokenizer's own template, so that a swapped part costs no second tokenisation. Batches are padded to their longest
-    example.
+    Each text is tokenised once; a pair is the concatenation of the ids of its parts and the tokenizer's special tokens,
+    so that a swapped part is not tokenised again. Batches are padded to their longest example.
 
     Args:
         tokenizer: A fast Hugging Face tokenizer.
         parts: Names of the parts, in reading order.
         max_length: Most tokens of an input, special tokens included; the longest part is cut first.
-        form: How tables are put into words.
-        pad_id: The token id of padding; by default the tokenizer's.
+        form: Format of tables as text.
+        pad_id: Id of the padding token; by default from the tokenizer.
         pads_left: Whether padding is on the left.
 
     Raises:
-        HeedfulError: More than two parts, a ``max_length`` without room for a token of each part, or a tokenizer whose
-            pairs are not its parts side by side.
+        HeedfulError: There are more than two parts, ``max_length`` leaves no room for a token of each part, or the
+            tokenizer does not encode a pair as the concatenation of its parts.
     """
 
     PROBES = ("The dog's 2nd walk (today)!", " a", "È vero — 100 %")
@@ -75,7 +74,7 @@ class TextProcessor(NumberProcessor):
             )
 
     def new_store(self, offsets: bool) -> TokenStore:
-        """A store without texts, which begins with the tokens of the frame."""
+        """Make an empty store, which begins with the tokens of the frame."""
         return TokenStore(plain(self.tokenizer, offsets), self.tokenizer.unk_token_id, self.frame.ids, offsets)
 
     def _read_frame(self) -> Frame:
@@ -91,7 +90,7 @@ class TextProcessor(NumberProcessor):
         return Frame(chain.from_iterable(group if part is None else group[:1] for part, group in groups))
 
     def _is_right(self, texts: Sequence[str]) -> bool:
-        """Whether the tokenizer encodes a whole with these parts to the same ids and token types."""
+        """Whether the tokenizer encodes an example with these parts to the same ids and token types."""
         encoded = self.tokenizer(*self._whole(texts), return_token_type_ids=True)
         numbers = self.token_store.numbers(self.texts(texts))[:, None]
         if self.frame.behind.max(initial=-1) + 1 != len(numbers):  # of an empty vocabulary
@@ -101,7 +100,7 @@ class TextProcessor(NumberProcessor):
         return (ids, self.frame.types[slots].tolist()) == (encoded["input_ids"], encoded["token_type_ids"])
 
     def _whole(self, texts: Sequence[str]) -> Sequence[str]:
-        """The arguments of the tokenizer itself for an example with these parts."""
+        """Arguments of the tokenizer for an example with these parts."""
         return texts
 
     def _gathered(self, examples: Composed) -> np.ndarray:
@@ -121,18 +120,18 @@ class TextProcessor(NumberProcessor):
         return np.concatenate(blocks, axis=1)
 
     def texts(self, parts: Sequence[Part]) -> Sequence[str]:
-        """The parts of an example as text, as they are tokenised."""
+        """The parts of an example as the text to tokenise."""
         texts = [part for part in parts if isinstance(part, str)]
         if len(texts) == len(parts):
             return parts
         return [part if isinstance(part, str) else self.form.text(part, texts) for part in parts]
 
     def text_numbers(self, examples: Sequence[Example]) -> np.ndarray:
-        """The numbers of the texts: int32 [texts, examples]."""
+        """Number the texts: int32 [texts, examples]."""
         return self.numbers(examples)[: len(self.text_parts)]
 
     def truncate(self, lengths: np.ndarray) -> np.ndarray:
-        """How many tokens of texts with these lengths the model reads: int64 [texts, examples] both."""
+        """Truncate lengths of texts to the lengths that the model reads: int64 [texts, examples] each."""
         return share_budget(lengths, self.budget)
 
     def lengths(self, examples: Sequence[Example]) -> np.ndarray:
@@ -167,9 +166,9 @@ class TextProcessor(NumberProcessor):
                 yield self.padded(*batch)
 
     def is_token(self, lengths: np.ndarray) -> np.ndarray:
-        """The places of tokens in a batch of inputs with these lengths; at the others is padding: bool [inputs, width].
+        """Mask of tokens for inputs of given lengths, False for padding: bool [inputs, width].
 
-        The width is a multiple of ``pad_to``, unless the model reads less.
+        The width is a multiple of ``pad_to``, up to the longest input of the model.
         """
         longest = int(lengths.max(initial=0))
         width = max(longest, min(-(-longest // self.pad_to) * self.pad_to, self.max_length))
@@ -177,7 +176,7 @@ class TextProcessor(NumberProcessor):
         return place >= width - lengths[:, None] if self.pads_left else place < lengths[:, None]
 
     def padded(self, ids: np.ndarray, slots: np.ndarray, lengths: np.ndarray) -> dict[str, Tensor]:
-        """The input of the model for some inputs: int64 [inputs, width] each.
+        """Pad token ids to the input tensors of the model: int64 [inputs, width] each.
 
         Args:
             ids: int [tokens of all inputs], one input after the other.

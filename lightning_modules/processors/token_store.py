@@ -14,7 +14,7 @@ PIECE = 512  # texts that are tokenised at once; of more, Python collects garbag
 
 
 def plain(tokenizer: PreTrainedTokenizerBase, offsets: bool = False) -> Callable[[list[str]], Mapping[str, Any]]:
-    """The tokenizer for texts without special tokens around them; it reads "</s>" in a text as any other characters."""
+    """Configure a tokenizer to add no special tokens, and to read "</s>" in a text as ordinary characters."""
     settings = {"add_special_tokens": False, "split_special_tokens": True, "return_offsets_mapping": offsets}
     return partial(tokenizer, **settings, return_attention_mask=False, return_token_type_ids=False, verbose=False)
 
@@ -24,9 +24,9 @@ class TokenStore:
 
     Args:
         encode: Maps texts to ``input_ids`` and, with ``offsets``, ``offset_mapping``.
-        unknown_id: The token of unknown words, if there is one.
-        first: Ids in front of the ids of all texts.
-        offsets: Whether the characters of a token are kept, too.
+        unknown_id: Id of the unknown token; None without one.
+        first: Ids at the start of the store, before the ids of texts.
+        offsets: Whether to store the characters of each token as well.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class TokenStore:
         self._rows[:, 0] = first
 
     def numbers(self, texts: Sequence[str]) -> np.ndarray:
-        """The numbers of texts: int32 [texts]; new texts are tokenised."""
+        """Number texts: int32 [texts]; new texts are tokenised."""
         wanted = keys(texts)
         is_new = self._keys[np.searchsorted(self._keys, wanted)] != wanted
         if is_new.any():
@@ -88,24 +88,24 @@ class TokenStore:
         return lengths, rows
 
     def lengths(self, numbers: np.ndarray) -> np.ndarray:
-        """The number of tokens per text: int64 of the shape of the numbers."""
+        """Number of tokens per text: int64, same shape as ``numbers``."""
         return self._starts[numbers + 1] - self._starts[numbers]
 
     def starts(self, numbers: np.ndarray) -> np.ndarray:
-        """The place of each text's first token in :attr:`tokens`: int64 of the shape of the numbers."""
+        """Index of each text's first token in :attr:`tokens`: int64, same shape as ``numbers``."""
         return self._starts[numbers]
 
     def unknown(self, numbers: np.ndarray) -> float:
-        """The share of unknown tokens in texts; one that is encoded to nothing counts as one of them."""
+        """Share of unknown tokens in texts; a text without tokens counts as one unknown token."""
         unknown = self._unknown[numbers]
         return float(unknown.sum() / max(1, np.maximum(self.lengths(numbers), unknown).sum()))
 
     def hashes(self, numbers: np.ndarray, counts: np.ndarray) -> np.ndarray:
-        """A hash of the first tokens of texts, the same in every process: uint64 of the shape of the numbers.
+        """Hash the first tokens of texts, equal in all processes: uint64, same shape as ``numbers``.
 
         Args:
             numbers: int [any shape].
-            counts: How many tokens per text: int64 of that shape.
+            counts: Number of tokens to hash per text: int64, same shape.
         """
         hashes = self._hashes[numbers]
         cut = counts < self.lengths(numbers)
@@ -118,10 +118,10 @@ class TokenStore:
 
     @property
     def tokens(self) -> np.ndarray:
-        """The ids of all texts, one after the other: int32 [tokens, and some that are not used yet]."""
+        """The ids of all texts, one after the other: int32 [capacity]."""
         return self._rows[:, 0]
 
     @property
     def characters(self) -> np.ndarray:
-        """The first character of :attr:`tokens`, and the character after the last one: int32 [tokens, 2]."""
+        """First character of each of :attr:`tokens`, and the character after its last: int32 [tokens, 2]."""
         return self._rows[:, 1:]

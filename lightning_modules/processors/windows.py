@@ -1,4 +1,4 @@
-"""Texts with questions about them, read in windows where they are long."""
+"""Texts with questions; long texts are read in overlapping windows."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -15,10 +15,10 @@ from heedful.records import SPAN, Example, ModelError, SettingError, column, key
 
 
 class WindowProcessor(TextProcessor):
-    """A text and a question, for models that cut the answer out of the text.
+    """Text and question for extractive models.
 
-    The question comes first. A long text is read in overlapping windows: every piece of ``overlap`` + 1 tokens is whole
-    in one of them. A text is never truncated; a question may have half of the tokens that the overlap leaves.
+    The question comes first. A long text is read in overlapping windows: each span of up to ``overlap`` + 1 tokens lies
+    within one window. A text is never truncated; a question is limited to half of the tokens that the overlap leaves.
 
     Args:
         tokenizer: A fast Hugging Face tokenizer.
@@ -27,8 +27,8 @@ class WindowProcessor(TextProcessor):
         overlap: Tokens that two windows share.
 
     Raises:
-        HeedfulError: As for :class:`TextProcessor`; the overlap leaves no room; or the tokenizer puts no special token
-            in front, which a model points at for no answer.
+        HeedfulError: As for :class:`TextProcessor`; or the overlap leaves no room; or the tokenizer adds no initial
+            special token, which models select for no answer.
     """
 
     offsets = True
@@ -63,7 +63,7 @@ class WindowProcessor(TextProcessor):
         return (windows * (question + self.frame.size) + text + (windows - 1) * self.overlap).astype(np.int32)
 
     def fingerprints(self, examples: Sequence[Example]) -> np.ndarray:
-        """Of the question count the tokens that are read, and the text as it is written: an answer is a piece of it."""
+        """Hash the tokens of the truncated question, and the exact text, since an answer is a span of the text."""
         numbers = self.numbers(examples)[0]
         question = self.token_store.hashes(numbers, self._plan(self.numbers(examples))[0])
         return combined(np.stack([question, keys(column(examples, f"parts.{self.parts[1]}"))]))
@@ -72,11 +72,11 @@ class WindowProcessor(TextProcessor):
         """Input of the model for each batch.
 
         Returns:
-            ``encoder``, tensors [windows, tokens]; ``windows``, int64 [windows, 4]: the example, the position in the
-            text of the window's first token of text, the position of that token in the window, and the number of
-            tokens of text; ``texts``; ``characters``, start and end of the tokens per text, int32 [tokens, 2];
-            and ``targets``, int64 [windows, 2], the first and the last token of the answer, 0 and 0 where the
-            window has none, if all examples have answers at known places.
+            ``encoder``, tensors [windows, tokens]; ``windows``, int64 [windows, 4]: the example, the position of the
+            window's first text token in the text and in the window, and the number of text tokens; ``texts``;
+            ``characters``, start and end of the tokens per text, int32 [tokens, 2]; and ``targets``, int64 [windows,
+            2], the first and the last token of the answer, 0 and 0 where the window has none, if all examples have
+            answers at known places.
         """
         numbers = self.numbers(examples)
         return (self._batch([examples[i] for i in batch.tolist()], numbers[:, batch]) for batch in batches)
@@ -106,11 +106,11 @@ class WindowProcessor(TextProcessor):
 
 
 def _answer(label: str | None, places: str) -> tuple[int, int] | None:
-    """Start and end of the answer to learn, in characters; (0, 0) for no answer; None if unknown.
+    """Character span of the target answer; (0, 0) for no answer; None if unknown.
 
     Args:
         label: The gold answers.
-        places: JSON list of the first character of each, null where it is not known.
+        places: JSON list of the first character of each answer, null if unknown.
     """
     golds = None if label is None else SPAN.parse_gold(label)
     if golds == []:
@@ -121,7 +121,8 @@ def _answer(label: str | None, places: str) -> tuple[int, int] | None:
 
 
 def _target(characters: np.ndarray, answer: tuple[int, int], first: int, begin: int, count: int) -> tuple[int, int]:
-    """The first and the last token of an answer in a window; 0 and 0 if the window does not have all of its tokens."""
+    """The first and the last token of an answer in a window; 0 and 0 if the window does not contain all of its
+    tokens."""
     start = int(np.searchsorted(characters[:, 1], answer[0], side="right"))
     stop = int(np.searchsorted(characters[:, 0], answer[1], side="left")) - 1
     return (begin + start - first, begin + stop - first) if first <= start <= stop < first + count else (0, 0)
