@@ -1,4 +1,4 @@
-"""One table: which family opens a model by its config.json, and which one replaces another on data of a kind."""
+"""Registry: the family that opens a model, by its config.json, and the family that replaces another on some data."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ from heedful.records.storage.schema import full_path
 
 
 class Entry(NamedTuple):
-    """A line of the table; Heedful's own classes go by their names, others by their import paths."""
+    """An entry of the registry; Heedful's classes are named by class name, others by import path."""
 
     family: str
     architectures: str | None = None  # a regular expression of the architectures in config.json
@@ -36,19 +36,20 @@ def register(
     model_types: Sequence[str] = (),
     stands_in: Mapping[str, str] | None = None,
 ) -> None:
-    """Add a family to the table, before those that are there.
+    """Add a family to the registry, with precedence over earlier entries.
 
     Args:
         family: A subclass of :class:`~heedful.lightning_modules.BasePredictor`.
-        architectures: A regular expression of the architectures that it opens, as config.json names them.
-        model_types: The types of models that it opens where no family has their architecture.
-        stands_in: Data module to the family that it replaces there, by import path, or by name if it is Heedful's own.
+        architectures: Regular expression of the supported ``architectures`` in config.json.
+        model_types: Supported ``model_type`` values, for models whose architecture no family supports.
+        stands_in: Maps data modules to the family that it replaces on them: import paths, or names of Heedful's
+            classes.
     """
     TABLE.insert(0, Entry(class_path(family), architectures, model_types, stands_in or {}))
 
 
 def family_of(config: Mapping[str, Any]) -> str:
-    """The import path of the family that opens a model: by its architectures, else by its type, else the encoder."""
+    """The import path of the family that opens a model: by architecture, or else by model type, or else the encoder."""
     for architecture in map(str, config.get("architectures") or []):
         for entry in TABLE:
             if entry.architectures is not None and re.fullmatch(entry.architectures, architecture):
@@ -58,7 +59,7 @@ def family_of(config: Mapping[str, Any]) -> str:
 
 
 def stand_in(data: type, model: str) -> str:
-    """The import path of the family that replaces ``model``, which a short form names, on data of this class."""
+    """The import path of the family that replaces ``model``, given by a short form, on data of this class."""
     data_class = class_path(data)
     for entry in TABLE:
         pairs = ((full_path("data", d), full_path("model", m)) for d, m in entry.stands_in.items())

@@ -1,4 +1,4 @@
-"""A model of transformers in memory and its tokenizer: measured themselves, without Lightning and without a copy."""
+"""A transformers model in memory and its tokenizer, measured without Lightning and without a copy."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -50,7 +50,7 @@ INPUTS = ("input_ids", "token_type_ids")  # what a model reads; the rest of an e
 
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
-    """Put a model into evaluation mode; its modules get their modes back at the end."""
+    """Put a model into evaluation mode; its modules return to their former modes at the end."""
     modes = [(module, module.training) for module in model.modules()]
     try:
         model.eval()
@@ -62,7 +62,7 @@ def evaluating(model: nn.Module) -> Iterator[None]:
 
 @contextmanager
 def _explained(name: str) -> Iterator[None]:
-    """Turn an exception of a user's model or tokenizer into one sentence, unless a device failed."""
+    """Reduce an exception of a user's model or tokenizer to one sentence, unless a device failed."""
     try:
         yield
     except HeedfulError:
@@ -77,13 +77,13 @@ def _explained(name: str) -> Iterator[None]:
 
 
 class PairProcessor(FunctionProcessor):
-    """Reads one part or two by the call of a tokenizer, as its user would.
+    """Calls a tokenizer on one or two parts, as its user would.
 
     Args:
         tokenizer: The tokenizer.
         parts: Names of the parts, in reading order.
-        form: How tables are put into words.
-        positions: Most tokens that the model has positions for; None without a limit.
+        form: Format of tables as text.
+        positions: Number of positions of the model; None without a limit.
     """
 
     no_hiding = (
@@ -101,7 +101,7 @@ class PairProcessor(FunctionProcessor):
         self._encodings: WeakKeyDictionary[Sequence[Example], np.ndarray] = WeakKeyDictionary()
 
     def tokens(self, texts: Sequence[list[str]], **settings: Any) -> Mapping[str, Any]:
-        """The encoding of examples, whose texts are given part by part: cut at the length that the model reads."""
+        """Encode examples, given as texts per part, and truncate them to the length that the model reads."""
         with _explained(type(self._tokenizer).__name__):
             return self._tokenizer(*texts, truncation=True, **self._limit, **settings)
 
@@ -116,7 +116,7 @@ class PairProcessor(FunctionProcessor):
         return Statistics(int(read["is_cut"].sum()), int(read["unknown"].sum()) / max(1, int(read["words"].sum())))
 
     def encodings(self, examples: Sequence[Example]) -> np.ndarray:
-        """Examples as the tokenizer encodes them; each distinct pair of texts is tokenised once."""
+        """Encode examples; each distinct pair of texts is tokenised once."""
         if not isinstance(examples, Examples | Composed):
             return self.encodings(Examples.of(examples))
         if isinstance(examples, Composed) and not (examples.lenders or len(examples.extra)):
@@ -162,14 +162,14 @@ class PairProcessor(FunctionProcessor):
 
 
 class TransformersPair(BasePredictor):
-    """A model of transformers in memory with its tokenizer: called as its user would call them.
+    """A transformers model in memory with its tokenizer, both called as their user would call them.
 
-    The model is neither copied nor moved, and computes in its own dtype. Hooks, a patched ``forward`` and settings of
-    the tokenizer count. :func:`evaluating` belongs around a measurement.
+    The model is neither copied nor moved, and keeps its dtype. Hooks, a patched ``forward`` and settings of the
+    tokenizer take effect. Call it within :func:`evaluating`.
 
     Args:
-        model: The model, which returns ``logits`` with one score for each label. Of one that
-            ``torch.nn.DataParallel`` wraps, the model inside is called.
+        model: The model, which returns ``logits`` with one score for each label. For ``torch.nn.DataParallel``, the
+            wrapped model is called.
         tokenizer: Called with the texts of an example.
         labels: Names of the outputs in their order, where the config of the model has none.
 
@@ -178,7 +178,7 @@ class TransformersPair(BasePredictor):
 
     Attributes:
         network: The model itself.
-        outputs: Names of its outputs.
+        outputs: Names of the outputs.
     """
 
     is_object = True
@@ -245,14 +245,14 @@ class TransformersPair(BasePredictor):
 
     @property
     def device(self) -> torch.device:
-        """The device of the first weights that are on one."""
+        """The first device of the weights, apart from "meta"."""
         return next((tensor.device for tensor in self._tensors() if not tensor.is_meta), torch.device("cpu"))
 
     def answer(self, inputs: dict[str, Any]) -> Outputs:
-        """The predictions for some inputs.
+        """Predict some inputs.
 
         Raises:
-            HeedfulError: Tokenizer or model raises, or there is not one score for each output.
+            HeedfulError: The tokenizer or the model raises, or the number of scores differs from the number of outputs.
         """
         texts = [inputs["function"].parts[part] for part in self.processor.parts]
         encoded = self.processor.tokens(texts, padding=True, return_tensors="pt")

@@ -1,1 +1,1 @@
-"""Models that are asked in context: by an instruction, demonstrations, and the example itself."""
+"""Prompted models: a prompt has an instruction, demonstrations and the example."""

@@ -1,4 +1,4 @@
-"""An endpoint that reads the answers of a batch and sends nothing."""
+"""An endpoint that reads answers from a batch file instead of sending requests."""
 
 from collections.abc import Sequence
 from hashlib import sha256
@@ -12,10 +12,10 @@ READ = "written", "first_token"  # the ways to read an answer that a batch can b
 
 
 class BatchEndpoint(Endpoint):
-    """A model behind a server that was asked by a batch.
+    """A model whose answers come from the batch API of a server.
 
     Args:
-        responses: Function of a request that returns the body of its response, and the place of it for messages.
+        responses: Function that maps a request to the body of its response and its location for messages.
         **settings: As for :class:`Endpoint`.
     """
 
@@ -33,7 +33,7 @@ class BatchEndpoint(Endpoint):
             raise DataError(f"{where}: {reason}. Have the model answer this request again.") from None
 
     def require_weights(self) -> None:
-        """There is no server to look for."""
+        """Require nothing: there is no server."""
 
     @property
     def server(self) -> str:
@@ -44,10 +44,10 @@ class BatchEndpoint(Endpoint):
 
 
 def require_batch(endpoint: Endpoint) -> None:
-    """Refuse a way to read answers that batches do not have.
+    """Refuse a way to read answers that batches do not support.
 
     Raises:
-        SettingError: It is a typed decision.
+        SettingError: The answer is a typed decision.
     """
     if endpoint.read not in READ:
         raise SettingError(

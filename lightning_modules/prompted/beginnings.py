@@ -1,4 +1,4 @@
-"""Beginnings that several prompts of a batch share."""
+"""Prefixes that several prompts of a batch share."""
 
 from collections.abc import Sequence
 from os.path import commonprefix
@@ -10,7 +10,7 @@ WORTH = 0.9  # share of the tokens that may be left where a batch is cut
 
 
 def _groups(rows: Sequence[np.ndarray]) -> np.ndarray:
-    """The number of each prompt's first tokens: int64 [prompts]."""
+    """Number prompts by their first tokens: int64 [prompts]."""
     first = np.full((len(rows), LEAST), -1, np.int64)
     for i, row in enumerate(rows):
         first[i, : len(row)] = row[:LEAST]
@@ -18,12 +18,12 @@ def _groups(rows: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def nearness(rows: Sequence[np.ndarray]) -> np.ndarray:
-    """A sort key per prompt, in descending order: prompts with the same beginning are neighbours.
+    """A sort key per prompt, for descending order, that puts prompts with the same prefix next to each other.
 
-    Those with the longest prompt stand first, as where prompts are sorted by length.
+    The group with the longest prompt comes first, as in a sort by length.
 
     Args:
-        rows: int [tokens] each, one token or more.
+        rows: int [tokens] each, at least one token.
 
     Returns:
         int64 [prompts].
@@ -35,16 +35,16 @@ def nearness(rows: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def cut(rows: Sequence[np.ndarray]) -> tuple[list[np.ndarray], np.ndarray]:
-    """Find the beginnings of prompts, so that the fewest tokens are read, counting padding.
+    """Split prompts into shared prefixes and suffixes, so that the fewest tokens are read, including padding.
 
-    One that is not shared is cut so that its rest is no longer than the others. Where all that saves little, the only
-    beginning is empty.
+    A prompt with an unshared prefix is split so that its suffix is no longer than the others. If splitting saves
+    little, the only prefix is empty.
 
     Args:
         rows: As for :func:`nearness`.
 
     Returns:
-        The beginnings, and the index of the beginning per prompt, int64 [prompts]. A prompt's rest is never empty.
+        The prefixes, and the index of the prefix per prompt, int64 [prompts]. Suffixes are never empty.
 
     Example:
         >>> beginnings, of = cut([np.arange(12), np.r_[0:10, 5], np.arange(20, 24)])

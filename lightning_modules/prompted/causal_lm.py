@@ -1,4 +1,4 @@
-"""Causal language models that are asked in context: whatever AutoModelForCausalLM knows."""
+"""Prompted causal language models: all that AutoModelForCausalLM loads."""
 
 from dataclasses import replace
 from itertools import takewhile
@@ -35,9 +35,9 @@ UNLIMITED = 4096  # tokens of a prompt, for a model that does not say how many i
 
 
 class CausalLM(BasePredictor):
-    """A causal language model that reads a prompt and writes the answer, or says how likely each answer is.
+    """A causal language model that generates an answer to a prompt, or scores each answer.
 
-    Instruction and demonstrations are read once, and their states shared by all examples. Nothing is trained here.
+    Instruction and demonstrations are read once, and all examples share their states. The model is not trained.
 
     Args:
         backbone: Hub id, folder, or ``package:MODULE/FOLDER``.
@@ -124,7 +124,7 @@ class CausalLM(BasePredictor):
             raise SettingError(f"model.chat: the tokenizer of {self.backbone} has no chat template. Leave it out.")
 
     def prompt_with(self, prompt: Prompt) -> None:
-        """Ask by this prompt from now on.
+        """Set the prompt of later predictions.
 
         Raises:
             HeedfulError: The prompt is longer than the model reads, or the tokenizer cannot tell its answers apart.
@@ -161,7 +161,7 @@ class CausalLM(BasePredictor):
         self.network = faster_on_cpu(network).eval().requires_grad_(False)
 
     def start(self, examples: Composed, processes: Processes) -> None:
-        """Load the network where no Trainer has done it."""
+        """Load the network unless a Trainer has loaded it."""
         super().start(examples, processes)
         self.configure_model()
 
@@ -187,7 +187,8 @@ class CausalLM(BasePredictor):
         return Outputs(probs, label_numbers(answers, self.task.labels).to(probs.device))
 
     def _read(self, inputs: dict[str, Tensor]) -> tuple[Tensor, Written | None]:
-        """Log-likelihoods of the answers, float32 [examples, answers], and what :meth:`_written` needs, if shared."""
+        """Log-likelihoods of the answers, float32 [examples, answers]; and, with a shared prefix, the states for
+        :meth:`_written`."""
         queries = Queries(**inputs)
         tokens = self.processor.tokens
         if self._answers is None:
@@ -205,13 +206,13 @@ class CausalLM(BasePredictor):
         return scores, (read[0], written)
 
     def _scored(self, scores: Tensor) -> Tensor:
-        """Log-likelihoods as scores of labels."""
+        """Convert log-likelihoods of answers to scores of labels."""
         if self.score == "mean":
             scores = scores / self._lengths
         return scores - self._of_nothing() if self.calibrated else scores
 
     def _of_nothing(self) -> Tensor:
-        """The logarithm of the mean probability of each label for contents that say nothing: float32 [labels]."""
+        """Log of the mean probability of each label for content-free inputs: float32 [labels]."""
         if self._prior is None:
             questions = [self.prompt.question([content] * len(self.task.parts)) for content in EMPTY]
             tokens = self.processor.tokens
@@ -221,7 +222,7 @@ class CausalLM(BasePredictor):
         return self._prior
 
     def _written(self, inputs: dict[str, Tensor], read: Written | None) -> list[str]:
-        """The texts that the model writes."""
+        """Generate the texts of the answers."""
         queries = Queries(**inputs)
         prefix = self.processor.tokens.prefix
         if read is None:  # padding stands before whole prompts, since models read them that have a window

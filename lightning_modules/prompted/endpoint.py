@@ -1,4 +1,4 @@
-"""Models behind a server that speaks the OpenAI protocol: they are asked, and never trained."""
+"""Models behind a server with the OpenAI protocol; they cannot be trained."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -44,10 +44,10 @@ Read = Literal["written", "first_token", "systemone", "decisions"]
 
 
 class QuestionProcessor(Processor):
-    """Makes the questions about examples.
+    """Makes the prompts of examples as text.
 
     Args:
-        prompt: Says how a question is put.
+        prompt: The prompt.
     """
 
     def __init__(self, prompt: Prompt) -> None:
@@ -63,7 +63,7 @@ class QuestionProcessor(Processor):
         return np.array([self._around + len(text) for text in self._questions(examples)], dtype=np.int32)
 
     def fingerprints(self, examples: Sequence[Example]) -> np.ndarray:
-        """Hashes of the texts that are sent; the input of the model on the server is not known."""
+        """Hashes of the texts that are sent; the tokens that the server's model reads are unknown."""
         return keys(self._questions(examples))
 
     def __call__(self, examples: Sequence[Example]) -> dict[str, Any]:
@@ -154,7 +154,7 @@ class Endpoint(BasePredictor):
         self._models: set[str] = set()
 
     def at(self, address: Address) -> Self:
-        """Ask the server there from now on."""
+        """Set the address of the server."""
         self.address = address
         self._server = self._client = None
         return self
@@ -164,7 +164,7 @@ class Endpoint(BasePredictor):
 
     @property
     def given_wording(self) -> Wording | None:
-        """The words of ``prompt``, once the labels are known."""
+        """The wording of ``prompt``, after the labels are known."""
         return Wording.asking(self.wording, self.task.labels) if isinstance(self.wording, str) else self.wording
 
     def prepare(self, task: Task) -> None:
@@ -188,7 +188,7 @@ class Endpoint(BasePredictor):
         self.processor = QuestionProcessor(prompt)
 
     def require_weights(self) -> None:
-        """The server must be known, and a key for it."""
+        """Require the address of a server and its key."""
         self._server = self._server or Server(self.address, self.timeout)
 
     @property
@@ -202,12 +202,12 @@ class Endpoint(BasePredictor):
         return sha256(self._server.origin.encode()).hexdigest()[:12]
 
     def hidden(self, text: str) -> str:
-        """A text without the key and other secrets of the address."""
+        """Remove the key and other secrets of the address from a text."""
         return self._server.hide(text)
 
     @property
     def most_written(self) -> int | None:
-        """Most tokens of an answer, 0 of a typed one; None where the requests set no limit."""
+        """Largest number of tokens of an answer, 0 for typed decisions; None if the requests set no limit."""
         sent = {**self.way.settings, **self.extra}
         limits = [sent[name] for name in ("max_tokens", "max_completion_tokens") if isinstance(sent.get(name), int)]
         return min(limits, default=None) if self.way.writes else 0
@@ -218,7 +218,7 @@ class Endpoint(BasePredictor):
         return Request(self.way.path, {k: v for k, v in body.items() if k not in removed}, repeat)
 
     def requests(self, examples: Sequence[Example]) -> list[Request]:
-        """The requests about some examples."""
+        """Make the requests for some examples."""
         return [self._request(question) for question in self.processor(examples)["questions"]]
 
     def sent(self, example: Example) -> dict[str, Any]:
@@ -226,7 +226,7 @@ class Endpoint(BasePredictor):
         return {"path": request.path, "body": dict(request.body)}
 
     def start(self, examples: Composed, processes: Processes) -> None:
-        """Choose the first questions by the hash of uids, so that a server that fails is found out by few of them."""
+        """Choose the first questions by the hash of uids, so that few questions reveal a failing server."""
         super().start(examples, processes)
         self._processes = processes
         positions = examples.positions
@@ -234,7 +234,7 @@ class Endpoint(BasePredictor):
         self._first = self.processor(examples.pool.take(np.sort(first)))["questions"]
 
     def _replies(self, requests: Sequence[Request]) -> list[Reply | None]:
-        """The replies to requests; None where SIGTERM came before.
+        """The replies to requests; None if SIGTERM arrived before the reply.
 
         Raises:
             HeedfulError: The server fails, or the command may send no more requests.
@@ -247,7 +247,7 @@ class Endpoint(BasePredictor):
         )
 
     def _require_answers(self, replies: Sequence[Reply]) -> None:
-        """Refuse a server that has nearly no answer to the first questions."""
+        """Refuse a server with valid answers to almost none of the first questions."""
         without = [reply for reply in replies if self.way.read(reply, self.prompt)[0] == NO_LABEL]
         if not replies or len(without) < MOST_INVALID * len(replies) or self.allow_invalid:
             return
@@ -259,10 +259,10 @@ class Endpoint(BasePredictor):
         )
 
     def answer(self, inputs: dict[str, Any]) -> Outputs:
-        """Ask for the answers to some questions; an answer that did not come before SIGTERM is not finite.
+        """Ask for the answers to some questions; answers that are missing because of SIGTERM are marked not finite.
 
         Raises:
-            HeedfulError: The server fails, has no answers, or is two models.
+            HeedfulError: The server fails, gives no valid answers, or answers with two models.
         """
         if first := self._first:
             self._first = ()
@@ -301,7 +301,7 @@ class Endpoint(BasePredictor):
             )
 
     def counts_of(self, counted: Mapping[tuple[str, str], int]) -> dict[str, Any]:
-        """As of every model, and the number of answers by model."""
+        """Counts of answers as for every model, and the number of answers per model name."""
         models = {text: n for (kind, text), n in sorted(counted.items()) if kind == "models"}
         return super().counts_of(counted) | ({"models": models} if models else {})
 
@@ -321,7 +321,7 @@ def _require_at_least(least: int, **settings: float | None) -> None:
 
 
 def _require_entries(extra: Any, names: Sequence[str] = BODY) -> None:
-    """Refuse further entries that other settings make, and keys, since settings are written into files."""
+    """Refuse extra entries that other settings control, and keys, since settings are written to files."""
     for name, value in extra.items() if isinstance(extra, Mapping) else ():
         if name in names:
             raise SettingError(f"extra has the entry {name}, which other settings make. Leave it out.")

@@ -1,4 +1,4 @@
-"""The processor of causal models in context."""
+"""Processor of prompted causal models."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -22,14 +22,15 @@ ROOM = 4  # tokens that a part keeps at least
 
 
 class PromptProcessor(NumberProcessor):
-    """Makes the rest of the prompt for each example: its ids behind those that all examples share.
+    """Makes the token ids of each example's prompt after the prefix that all examples share.
 
     Args:
         tokenizer: A fast Hugging Face tokenizer.
         prompt: The prompt.
-        chat: Whether it is a chat.
-        max_length: Most tokens of a prompt with its answer; of a longer one the longest part loses its end.
-        longest_answer: Tokens that are kept free for an answer.
+        chat: Whether the prompt is a chat.
+        max_length: Most tokens of a prompt with its answer; the longest part of a longer prompt is truncated on the
+            right.
+        longest_answer: Number of tokens reserved for an answer.
 
     Raises:
         HeedfulError: Instruction and demonstrations leave no room for an example.
@@ -54,7 +55,7 @@ class PromptProcessor(NumberProcessor):
             )
 
     def _numbered(self, several: Sequence[list[str]]) -> np.ndarray:
-        """The numbers of prompts, from the words of their parts: int32 [prompts]."""
+        """Number prompts by the texts of their parts: int32 [prompts]."""
         return self.store.numbers([self.tokens.text(self.prompt.question(words)) for words in several])
 
     def _gathered(self, examples: Composed) -> np.ndarray:
@@ -80,7 +81,7 @@ class PromptProcessor(NumberProcessor):
         return [part if isinstance(part, str) else self.prompt.task.form.text(part, texts) for part in parts]
 
     def _shortened(self, words: Sequence[str]) -> list[str]:
-        """The parts in words; where the prompt is too long, the longest has lost its end."""
+        """The parts as texts; in a prompt that is too long, the longest part is truncated on the right."""
         words = list(words)
         while (over := int(self.store.lengths(self._numbered([words]))[0]) - self.budget) > 0:
             ends = self.tokenizer(words, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
@@ -90,7 +91,7 @@ class PromptProcessor(NumberProcessor):
         return words
 
     def sent(self, example: Example) -> dict[str, Any]:
-        """An example as the model reads it: ``text``, and of a chat ``messages``."""
+        """The prompt of an example: ``text``, and ``messages`` for a chat."""
         (row,) = self._rows(self.numbers([example])[0])
         ids = [*self.tokens.prefix, *row.tolist()]
         question = self.prompt.question(self._shortened(self._words(example)))
@@ -101,7 +102,7 @@ class PromptProcessor(NumberProcessor):
         return self.store.lengths(self.numbers(examples)[0]).astype(np.int32)
 
     def statistics(self, examples: Sequence[Example]) -> Statistics:
-        """Kept tokens are counted per part."""
+        """Count the tokens of each part that remain after truncation."""
         numbers, full = self.numbers(examples)
         is_cut = numbers != full
         tokens_kept = self._tokens_kept(examples, is_cut) if is_cut.any() else {}
@@ -121,17 +122,17 @@ class PromptProcessor(NumberProcessor):
         return self.store.hashes(numbers, self.store.lengths(numbers))
 
     def order(self, examples: Sequence[Example], lengths: np.ndarray) -> np.ndarray:
-        """Examples that share a beginning follow one another."""
+        """Sort key that puts examples with a shared prefix next to each other."""
         numbers, place = np.unique(self.numbers(examples)[0], return_inverse=True)
         return nearness(self._rows(numbers))[place]
 
     def _rows(self, numbers: np.ndarray) -> list[np.ndarray]:
-        """The ids per prompt after the shared prefix."""
+        """Token ids of each prompt after the shared prefix."""
         bounds = zip(self.store.starts(numbers), self.store.starts(numbers + 1), strict=True)
         return [self.store.tokens[start:stop] for start, stop in bounds]
 
     def batches(self, examples: Sequence[Example], batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
-        """Inputs of the model for each batch: distinct beginnings of prompts, and the rest per prompt.
+        """Inputs of the model for each batch: the distinct prefixes of prompts, and the suffix of each prompt.
 
         Returns:
             ``beginnings`` and ``input_ids``, int64 [beginnings or examples, tokens], padded on the left, with their
@@ -152,7 +153,7 @@ class PromptProcessor(NumberProcessor):
             }
 
     def padded(self, rows: Sequence[Sequence[int] | np.ndarray]) -> tuple[torch.Tensor, torch.Tensor]:
-        """Rows of token ids, padded on the left to one width, and their mask: int64 [rows, tokens] each."""
+        """Pad token ids on the left, and return them with their mask: int64 [rows, tokens] each."""
         lengths = np.array([len(row) for row in rows], dtype=np.int64)
         width = lengths.max(initial=0)
         is_token = np.arange(width) >= width - lengths[:, None]

@@ -1,4 +1,4 @@
-"""A prompt in the tokens of a model: the prefix that all examples share, the rest per example, and the answers."""
+"""Token ids of a prompt: the prefix shared by all examples, the suffix of each example, and the answers."""
 
 from collections.abc import Mapping, Sequence
 from itertools import permutations
@@ -16,23 +16,22 @@ BEGINNINGS = ("a", "The", "0", "?", '"', "È", "人", "(")  # of questions, to s
 class PromptTokens:
     """The token ids of a prompt.
 
-    Texts are tokenised whole, so that ids are those which the tokenizer gives the whole text, with the special tokens
-    that it puts before a text; what all of them begin with is then cut off. The ids of an answer are those that it adds
-    to the whole text.
+    Each text is tokenised as a whole, with the special tokens that the tokenizer puts before a text; then the prefix
+    common to all texts is removed. The ids of an answer are the ids that the answer adds to the tokenised text.
 
     Args:
         tokenizer: A fast Hugging Face tokenizer.
         prompt: The prompt.
-        chat: Whether the prompt is a chat, in the tokenizer's own template.
+        chat: Whether to apply the chat template of the tokenizer.
 
     Attributes:
         chat: Whether the prompt is a chat.
-        prefix: The ids that every text begins with.
-        answers: The ids per text of ``prompt.answers``, after the prompt.
+        prefix: The common prefix of the ids of all texts.
+        answers: The ids of each text of ``prompt.answers``, after the prompt.
 
     Raises:
-        HeedfulError: The tokenizer joins an answer to the words before it, the ids of one answer begin with another's,
-            or a demonstration contains a special token.
+        HeedfulError: The tokenizer merges an answer with the text before it, the ids of one answer are a prefix of
+            another answer's ids, or a demonstration contains a special token.
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, prompt: Prompt, chat: bool) -> None:
@@ -62,11 +61,11 @@ class PromptTokens:
                 )
 
     def text(self, question: str) -> str:
-        """The whole text of a prompt with a question, up to where the answer begins."""
+        """The text of a prompt with a question, up to the answer."""
         return f"{self.before}{question}{self.after}"
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
-        """The ids of whole texts, without the special tokens that the tokenizer puts behind a text."""
+        """Tokenise texts, without the special tokens that the tokenizer appends."""
         encoded = self.tokenizer(list(texts), add_special_tokens=not self.chat, verbose=False)["input_ids"]
         return [row[: len(row) - self._behind] for row in encoded]
 
@@ -82,15 +81,15 @@ class PromptTokens:
         return list(tokens)
 
     def require_no_special(self, question: str, uid: str) -> None:
-        """Refuse a text that holds a special token, such as the end of a turn: a prompt of another form."""
+        """Refuse a text with a special token, such as the end of a turn, which would change the form of the prompt."""
         if special := next((token for token in self._special if token in question), None):
             raise ModelError(f"{uid} holds {special!r}, which the model reads as a mark of its own. Change the text.")
 
     def rests(self, texts: Sequence[str]) -> Mapping[str, list[list[int]]]:
-        """The ids of whole texts behind those that all share, as ``input_ids``.
+        """The ids of texts after the shared prefix, as ``input_ids``.
 
         Raises:
-            HeedfulError: A text does not begin with them.
+            HeedfulError: A text does not begin with the prefix.
         """
         ids = self.ids(texts)
         if any(row[: len(self.prefix)] != self.prefix for row in ids):

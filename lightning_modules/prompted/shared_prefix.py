@@ -1,6 +1,6 @@
-"""Log-likelihoods of answers after prompts with a shared prefix, which is read once, into a cache.
+"""Log-likelihoods of answers after prompts with a shared prefix, which is read into a cache once.
 
-All is padded on the left, so that prompts end in one column, and answers follow there.
+Padding is on the left, so that all prompts end in the same column, and answers follow.
 """
 
 from collections.abc import Sequence
@@ -17,13 +17,13 @@ UNLIMITED = 2**31  # tokens
 
 
 class Queries(NamedTuple):
-    """The prompts of a batch without their shared prefix, each cut in two; padded on the left.
+    """The prompts of a batch without the prefix shared by all, each split in two and padded on the left.
 
     Attributes:
-        beginnings: int64 [beginnings, tokens], which one or more prompts begin with; of no token if none is shared.
+        beginnings: int64 [beginnings, tokens], prefixes of one or more prompts; 0 tokens without shared prefixes.
         beginnings_mask: int64 [beginnings, tokens], 0 for padding.
-        beginning_of: int64 [examples], the beginning of each prompt.
-        input_ids: int64 [examples, tokens], the rest of each, of one token or more.
+        beginning_of: int64 [examples], index of the prefix of each prompt.
+        input_ids: int64 [examples, tokens], the suffix of each prompt, at least one token.
         attention_mask: int64 [examples, tokens], 0 for padding.
     """
 
@@ -34,7 +34,7 @@ class Queries(NamedTuple):
     attention_mask: Tensor
 
     def join(self, prefix: Sequence[int]) -> tuple[Tensor, Tensor]:
-        """The ids of prompts with their padding, and the mask: int64 [examples, tokens] both."""
+        """Join prefixes and suffixes: ids with padding, and the mask, int64 [examples, tokens] each."""
         first = self.input_ids.new_tensor(prefix).expand(len(self.input_ids), -1)
         ids = torch.cat([first, self.beginnings[self.beginning_of], self.input_ids], dim=1)
         begun = self.beginnings_mask[self.beginning_of]
@@ -47,10 +47,10 @@ class Queries(NamedTuple):
 
 
 def most_columns(network: nn.Module) -> int:
-    """Most tokens of a row, including padding, with which prompts can share a cache; 0 if they cannot.
+    """Largest row length, including padding, for which prompts can share a cache; 0 if they cannot.
 
-    Padding stands between the prefix and the rest of a prompt. It is harmless where positions can be given and
-    attention sees all columns: up to the window of a model that has one, and not in states that are not attention's.
+    There is padding between the prefix and the suffix of a prompt. It is harmless if the model accepts position ids and
+    attention sees all columns: within the sliding window, if any, and not in models with recurrent states.
     """
     layers = DynamicCache(config=network.config).layers
     takes_positions = "position_ids" in signature(network.forward).parameters
@@ -60,14 +60,14 @@ def most_columns(network: nn.Module) -> int:
 
 
 def _forward(network: nn.Module, cache: Cache, ids: Tensor, mask: Tensor, keep: int = 1) -> Tensor:
-    """Read ids after a cache, which grows. Returns the logits of the last ones, [rows, keep, vocabulary].
+    """Read ids after a cache, which is extended. Returns the logits of the last tokens, [rows, keep, vocabulary].
 
     Args:
         network: A causal language model.
-        cache: The states of the tokens before.
+        cache: The states of the tokens read before.
         ids: int64 [rows, tokens].
         mask: int64 [rows, tokens in the cache and ids], 0 for padding.
-        keep: How many.
+        keep: Number of last tokens with logits.
     """
     positions = (mask.cumsum(dim=1) - 1).clamp(min=0)[:, -ids.shape[1] :]
     inputs = {"input_ids": ids, "attention_mask": mask, "position_ids": positions}
@@ -75,7 +75,7 @@ def _forward(network: nn.Module, cache: Cache, ids: Tensor, mask: Tensor, keep: 
 
 
 def read_prefix(network: nn.Module, prefix: Sequence[int]) -> Cache:
-    """Read what all prompts begin with: a cache of one row."""
+    """Read the prefix of all prompts into a cache with one row."""
     cache = DynamicCache(config=network.config)
     if prefix:
         ids = torch.tensor([list(prefix)], device=network.device)
@@ -84,17 +84,17 @@ def read_prefix(network: nn.Module, prefix: Sequence[int]) -> Cache:
 
 
 def _repeat(network: nn.Module, prefix: Cache, rows: int) -> Cache:
-    """A copy of a cache of one row, with many."""
+    """Copy a cache with one row to a cache with several rows."""
     states = [[state.expand(rows, -1, -1, -1) for state in layer[:2]] for layer in prefix if layer[0] is not None]
     return DynamicCache(states, config=network.config)
 
 
 def read_queries(network: nn.Module, prefix: Cache, queries: Queries) -> tuple[Cache, Tensor, Tensor]:
-    """Read prompts behind their prefix.
+    """Read prompts after their shared prefix.
 
     Returns:
-        The cache, with a row for each; its mask, int64 [examples, tokens]; and the logits behind each, [examples, 1,
-        vocabulary].
+        The cache, with a row per prompt; its mask, int64 [examples, tokens]; and the logits after each prompt,
+        [examples, 1, vocabulary].
     """
     beginning_of = queries.beginning_of
     begun = queries.beginnings_mask
@@ -110,17 +110,17 @@ def read_queries(network: nn.Module, prefix: Cache, queries: Queries) -> tuple[C
 def read_answers(
     network: nn.Module, read: tuple[Cache, Tensor, Tensor], answers: Sequence[Tensor], ends: Tensor | None
 ) -> tuple[Tensor, Tensor]:
-    """Read each answer behind prompts; the cache is the same afterwards.
+    """Read each answer after the prompts; the cache is unchanged afterwards.
 
     Args:
         network: The model that has read the prompts.
-        read: As :func:`read_queries` returns it.
+        read: Result of :func:`read_queries`.
         answers: int64 [tokens] each.
-        ends: int64 [ends], the tokens that end a written answer; None if answers are only scored.
+        ends: int64 [ends], the tokens that end a generated answer; None to score answers only.
 
     Returns:
-        The log-likelihood of each answer, float32 [examples, answers]; and whether it is what the model writes, up to a
-        token that ends it, bool [examples, answers].
+        The log-likelihood of each answer, float32 [examples, answers]; and whether greedy decoding generates it,
+        followed by an end token, bool [examples, answers].
     """
     cache, mask, behind = read
     behind = behind.float()
@@ -142,7 +142,7 @@ def read_answers(
 
 
 def plain_scores(network: nn.Module, texts: Sequence[Sequence[int]], answers: Sequence[Sequence[int]]) -> Tensor:
-    """Log-likelihood of each answer by a pass over each whole text with each answer: float32 [texts, answers].
+    """Log-likelihood of each answer, from one forward pass per text and answer: float32 [texts, answers].
 
     Args:
         network: A causal language model.

@@ -1,4 +1,4 @@
-"""Encoders with a classification head: BERT, RoBERTa, DeBERTa, ELECTRA and whatever AutoModel knows."""
+"""Encoders with a classification head: BERT, RoBERTa, DeBERTa, ELECTRA and all others that AutoModel loads."""
 
 from torch import Tensor
 from transformers import AutoModelForSequenceClassification

@@ -1,4 +1,4 @@
-"""Extractive readers: BERT, RoBERTa, DeBERTa, ELECTRA and whatever AutoModel knows, with a head that marks answers."""
+"""Extractive readers: BERT, RoBERTa, DeBERTa, ELECTRA and all others that AutoModel loads, with a span head."""
 
 from typing import Any
 
@@ -18,9 +18,9 @@ WINDOWS = 64  # that the network reads at a time when it predicts
 
 
 class Reader(PretrainedClassifier):
-    """Any ``AutoModelForQuestionAnswering`` over a text and a question; the answer is a piece of the text, or "".
+    """Any ``AutoModelForQuestionAnswering`` over a text and a question; the answer is a span of the text, or "".
 
-    The prediction is the piece with the highest sum of its start and end scores in any window, unless the score of no
+    The prediction is the span with the highest sum of its start and end scores in any window, unless the score of no
     answer (start and end at the first token; the lowest over the windows) is higher by more than ``threshold``: the
     rule of Devlin et al. (2019) for SQuAD 2.0.
 
@@ -72,7 +72,7 @@ class Reader(PretrainedClassifier):
             )
 
     def logits(self, inputs: dict[str, Any]) -> Tensor:
-        """Scores of starts and of ends, [2, windows, tokens]; the network reads some windows at a time."""
+        """Scores of starts and of ends, [2, windows, tokens]; the network reads a few windows at a time."""
         rows = inputs["encoder"]
         outputs = [
             self.network(**{name: values[k : k + WINDOWS] for name, values in rows.items()})
@@ -87,7 +87,7 @@ class Reader(PretrainedClassifier):
         return (F.cross_entropy(start, targets[:, 0]) + F.cross_entropy(end, targets[:, 1])) / 2
 
     def answer(self, inputs: dict[str, Any]) -> Outputs:
-        """The texts of the answers; None where a window of the text has scores that are not finite."""
+        """The texts of the answers; None if scores of a window are not finite."""
         scores = self.logits(inputs).float().cpu().numpy()
         is_finite = np.isfinite(scores)
         answers = self.answers_of(np.where(is_finite, scores, 0), inputs)
@@ -115,16 +115,16 @@ class Reader(PretrainedClassifier):
 def best_spans(
     start: np.ndarray, end: np.ndarray, windows: np.ndarray, longest: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The best piece of the text in each window; of equally good ones the shortest, and then the first.
+    """The best span of the text in each window; ties go to the shortest span, then to the first.
 
     Args:
-        start: float32 [windows, tokens], how good a start each token is.
-        end: Likewise for ends.
-        windows: int64 [windows, 4], as :class:`WindowProcessor` makes them.
-        longest: Most tokens of a piece.
+        start: float32 [windows, tokens], start scores.
+        end: float32 [windows, tokens], end scores.
+        windows: int64 [windows, 4], from :class:`WindowProcessor`.
+        longest: Largest number of tokens of a span.
 
     Returns:
-        Its score, its first and its last token: [windows] each; the score is -inf where a window has no token of text.
+        Score, first token and last token of the span: [windows] each; the score is -inf for windows without text.
     """
     tokens = start.shape[1]
     longest = min(longest, tokens)

@@ -1,4 +1,4 @@
-"""Encoder-decoders that write the label: T5, T5-v1.1, Flan-T5 and whatever AutoModelForSeq2SeqLM knows."""
+"""Encoder-decoders that generate the label: T5, T5-v1.1, Flan-T5 and all others that AutoModelForSeq2SeqLM loads."""
 
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -23,11 +23,11 @@ LONGEST = 8  # tokens that it writes in answer to a prompt, if no label is longe
 
 
 class Seq2Seq(ScoresLabels):
-    """Any ``AutoModelForSeq2SeqLM`` as a classifier: it reads the parts in a template, and writes the label.
+    """Any ``AutoModelForSeq2SeqLM`` as a classifier: it reads the parts in a template, and generates the label.
 
-    The template and the texts of the labels belong to the data. A model that was trained here keeps its own on other
-    data with the same labels. A prompt stands before the example in the same text, for an encoder reads both
-    ways; each demonstration is a filled template with its answer.
+    The data define the template and the texts of the labels. A trained model keeps those from its training on other
+    data with the same labels. A prompt precedes the example in the same text, since an encoder is bidirectional; each
+    demonstration is a filled template with its answer.
 
     Args:
         max_length: Most tokens of an input; the longest part is cut first, and the words of the template stay.
@@ -91,7 +91,7 @@ class Seq2Seq(ScoresLabels):
         """Make the processor for a prompt.
 
         Raises:
-            HeedfulError: It leaves no room for the example.
+            HeedfulError: The prompt leaves no room for the example.
         """
         before = self.processor
         prefix, template = in_one_text(prompt)
@@ -99,7 +99,7 @@ class Seq2Seq(ScoresLabels):
         self.processor.pad_to = before.pad_to
 
     def _encode_targets(self, targets: Sequence[str]) -> None:
-        """Score these texts from now on, and know them where they are written."""
+        """Set the label texts to score, and to recognise in generated texts."""
         ids = [self.processor.tokenizer(text_target=text)["input_ids"] for text in targets]
         self.score_texts(targets, ids, self.config.decoder_start_token_id, mean=self.score == "mean")
         self.longest = max(self.scorer.lengths)
@@ -150,7 +150,7 @@ class Seq2Seq(ScoresLabels):
         return Outputs(probs, label_numbers(answers, self.task.labels).to(probs.device))
 
     def _answers(self, texts: Sequence[str | None]) -> list[str | None]:
-        """Read written texts, by the prompt if there is one; count texts without an answer."""
+        """Parse generated texts, by the prompt if there is one; count texts without an answer."""
         if self.prompt is not None:
             return self.understood(texts)
         answers = [text if text is None else self._meant(text) for text in texts]
@@ -161,7 +161,7 @@ class Seq2Seq(ScoresLabels):
         return self._label_of.get(text, NO_LABEL)
 
     def _written(self, states: Tensor, mask: Tensor) -> list[str | None]:
-        """Texts of at most ``longest`` tokens that the model writes; None where scores of a token are not finite."""
+        """Generate texts of at most ``longest`` tokens; None if the scores of a token are not finite."""
         is_broken = [torch.tensor(False)]  # then [texts]; one value of the host is not copied
 
         def watch(ids: Tensor, scores: Tensor) -> Tensor:
@@ -182,7 +182,7 @@ class Seq2Seq(ScoresLabels):
         return [None if broken else self._text(row) for row, broken in written]
 
     def _text(self, ids: list[int]) -> str:
-        """The text of tokens, up to its end."""
+        """Decode tokens up to the end token."""
         tokenizer = self.processor.tokenizer
         if tokenizer.eos_token_id in ids:
             ids = ids[: ids.index(tokenizer.eos_token_id)]

@@ -1,4 +1,4 @@
-"""Encoder-decoders that answer questions in words of their own: T5 and whatever AutoModelForSeq2SeqLM knows."""
+"""Encoder-decoders that generate answers to questions: T5 and all others that AutoModelForSeq2SeqLM loads."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -19,10 +19,10 @@ from heedful.records.prompts.wording import Wording
 
 
 class AnswerProcessor(TemplateProcessor):
-    """Makes what :class:`TemplateProcessor` does, and the tokens of the answers that are to be written.
+    """Adds the tokens of target answers to the output of :class:`TemplateProcessor`.
 
-    The target is the first gold answer, or the text of no answer. ``written`` and ``read`` are int64
-    [examples, tokens], as :func:`~heedful.lightning_modules.label_scorer.teach` makes them.
+    The target is the first gold answer, or the text of no answer. ``written`` and ``read`` are int64 [examples,
+    tokens], from :func:`~heedful.lightning_modules.label_scorer.teach`.
     """
 
     no_answer: str
@@ -41,9 +41,9 @@ class AnswerProcessor(TemplateProcessor):
 
 
 class Writer(Seq2Seq):
-    """Any ``AutoModelForSeq2SeqLM`` over a text and a question: it writes the answer, or that there is none.
+    """Any ``AutoModelForSeq2SeqLM`` over a text and a question: it generates the answer, or the text of no answer.
 
-    What stands around the parts is the data's ``template``. A text that is too long loses its end.
+    The data's ``template`` defines the text around the parts. Long texts are truncated on the right.
 
     Args:
         max_length: Most tokens of an input.
@@ -95,13 +95,13 @@ class Writer(Seq2Seq):
         return super()._encoded({name: rows for name, rows in inputs.items() if name not in ("written", "read")})
 
     def loss(self, batch: dict[str, Any]) -> Tensor:
-        """The usual loss: cross-entropy of the tokens of the answer, given those before."""
+        """Cross-entropy of the tokens of the answer, given the tokens before them."""
         inputs = batch["inputs"]
         logits = self._decoded(self._encoded(inputs), inputs["attention_mask"], inputs["read"])
         return writing_loss(logits, inputs["written"])
 
     def answer(self, inputs: dict[str, Any]) -> Outputs:
-        """The texts of the answers; None where the scores of a token were not finite."""
+        """The texts of the answers; None if the scores of a token are not finite."""
         return Outputs(answers=self._answers(self._written(self._encoded(inputs), inputs["attention_mask"])))
 
     def _meant(self, text: str) -> str:

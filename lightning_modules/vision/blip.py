@@ -1,4 +1,4 @@
-"""BLIP: its text encoder, which looks at a picture or at two, with a head for the labels."""
+"""BLIP: the image-grounded text encoder over one or two pictures, with a classification head."""
 
 import copy
 from collections.abc import Sequence
@@ -31,14 +31,14 @@ TEXT = {  # where a released model without a text encoder keeps what can be one
 
 
 class TwinCrossAttention(nn.Module):
-    """Cross-attention to two pictures, which begins as twice the same (BLIP, section 5.4).
+    """Cross-attention to two pictures, initialised as two copies of one layer (BLIP, section 5.4).
 
     The outputs for both pictures are averaged, or joined by a linear layer, before the residual connection.
 
     Args:
-        attention: Cross-attention to one picture; its layers are taken.
-        joined: Whether a linear layer joins, instead of the average.
-        std: Standard deviation of that layer's first weights.
+        attention: Cross-attention to one picture, which provides the layers.
+        joined: Whether to join the outputs by a linear layer rather than by averaging.
+        std: Standard deviation of the initial weights of the linear layer.
     """
 
     def __init__(self, attention: BlipTextAttention, joined: bool, std: float) -> None:
@@ -54,10 +54,10 @@ class TwinCrossAttention(nn.Module):
             nn.init.zeros_(self.join.bias)
 
     def forward(self, hidden_states: Tensor, encoder_hidden_states: Tensor, **kwargs: Any) -> tuple[Tensor, None]:
-        """The states of the tokens after they have looked: [examples, tokens, width].
+        """The states of the tokens after cross-attention: [examples, tokens, width].
 
         Args:
-            hidden_states: The tokens before: [examples, tokens, width].
+            hidden_states: The states of the tokens before cross-attention: [examples, tokens, width].
             encoder_hidden_states: The states of both pictures, one after the other: [examples, 2 x patches, width].
         """
         pictures = encoder_hidden_states.chunk(2, dim=1)
@@ -72,8 +72,8 @@ class TwinCrossAttention(nn.Module):
 class BlipClassifier(BlipPreTrainedModel):
     """BLIP's vision encoder, its image-grounded text encoder, and a head over the first token.
 
-    Modules are called as in the models of transformers, so that released weights fit. A config whose entry ``heedful``
-    says so makes one that looks at two pictures.
+    Modules have the same names as in transformers, so that released weights fit. The entry ``heedful`` of the config
+    selects one or two pictures.
     """
 
     def __init__(self, config: BlipConfig) -> None:
@@ -93,7 +93,7 @@ class BlipClassifier(BlipPreTrainedModel):
             nn.init.zeros_(layer.bias)
 
     def look_at_two(self) -> None:
-        """Give each block of the text encoder a second cross-attention that begins as the first (BLIP, section 5.4)."""
+        """Add a second cross-attention, a copy of the first, to each block of the text encoder (BLIP, section 5.4)."""
         layers = self.text_encoder.encoder.layer
         for i, layer in enumerate(layers):
             joined = i >= len(layers) // 2
@@ -105,8 +105,8 @@ class BlipClassifier(BlipPreTrainedModel):
 class Blip(PictureClassifier):
     """BLIP's image-grounded text encoder with a head, over a text and one picture or two.
 
-    Any released BLIP will do, whatever it was made for; a captioner lends the text encoder its decoder. The text begins
-    with [ENC], as it does in the paper and in the code that the weights come from (transformers has [CLS] there).
+    All released BLIP models are supported; for a captioning model, its decoder initialises the text encoder. The text
+    begins with [ENC], as in the paper and in the original code (transformers uses [CLS]).
 
     Args:
         backbone: Hub id or folder of a BLIP.
@@ -150,7 +150,7 @@ class Blip(PictureClassifier):
         return network
 
     def _fitted(self, config: BlipConfig) -> nn.Module:
-        """The network of a config with the weights of the backbone."""
+        """Build the network of a config with the weights of the backbone."""
         architecture = (config.architectures or [""])[0]
         if architecture in TEXT:
             inform(f"{self.backbone} is a {architecture}: its text model becomes the text encoder.")
@@ -167,9 +167,9 @@ class Blip(PictureClassifier):
         return self.network.vision_model, self.network.text_encoder
 
     def _looked(self, numbers: np.ndarray) -> Tensor:
-        """The states of pictures by their numbers: [examples, pictures x patches, width].
+        """The encoder states of pictures, given their numbers: [examples, pictures x patches, width].
 
-        Where nothing is trained, a picture that stands several times in a batch is encoded once.
+        In evaluation, a picture that occurs several times in a batch is encoded once.
         """
         flat = numbers.ravel()
         place = None
@@ -181,7 +181,7 @@ class Blip(PictureClassifier):
         return states.view(len(numbers), -1, states.shape[-1])
 
     def _encoded(self, inputs: dict[str, Any]) -> Tensor:
-        """The states of the tokens of a text that has seen its pictures: [examples, tokens, width]."""
+        """The states of text tokens after cross-attention to the pictures: [examples, tokens, width]."""
         ids = inputs["input_ids"].clone()
         ids[:, 0] = self.encode_token
         return self.network.text_encoder(
@@ -198,8 +198,8 @@ class Blip(PictureClassifier):
 def encode_token(tokenizer: PreTrainedTokenizerBase, config: BlipConfig) -> int:
     """The id of [ENC].
 
-    The tokenizers of released models do not know [ENC], but it has an embedding: the id after [DEC], which is the
-    bos_token_id of the config. Texts of a model without it begin with the tokenizer's [CLS].
+    The tokenizers of released models lack [ENC], but the models have an embedding for it: the id after [DEC], which is
+    the bos_token_id of the config. In models without this embedding, texts begin with [CLS].
     """
     own_token = tokenizer.get_vocab().get(ENCODE)
     behind = (config.text_config.bos_token_id or 0) + 1

@@ -1,4 +1,4 @@
-"""BLIP for questions about pictures: the labels are answers, ranked by how probable their texts are."""
+"""BLIP for visual question answering: the labels are answers, ranked by the probability of their texts."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from heedful.records import ModelError, SettingError, Task
 def heed_mask(attention: nn.Module, args: tuple[Tensor, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """Pass the mask of the question to cross-attention as ``encoder_attention_mask``.
 
-    transformers passes it as ``attention_mask``, and answers would depend on the padding of the question.
+    transformers passes it as ``attention_mask``, so that answers would depend on the padding of the question.
     """
     return args, kwargs | {"encoder_attention_mask": kwargs["attention_mask"]}
 
@@ -24,12 +24,12 @@ class BlipAnswers(ScoresLabels, Blip):
     """``BlipForQuestionAnswering`` over a question and a picture: its answer is the label with the most probable text.
 
     The picture and the question are encoded once. Where there are many labels, those with the most probable first
-    tokens are scored and the others have the probability 0, as in the paper (section 5.3); labels that begin with the
-    same token go by their order.
+    tokens are scored and the others have the probability 0, as in the paper (section 5.3); ties between labels with the
+    same first token go by label order.
 
     Args:
         backbone: Hub id or folder of a BLIP for question answering.
-        rank: How many labels are scored.
+        rank: Number of labels to score.
         **kwargs: As for :class:`Blip`.
     """
 

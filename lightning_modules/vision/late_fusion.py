@@ -1,4 +1,4 @@
-"""Late fusion of any timm backbone and any text encoder: the baseline that a laptop can train."""
+"""Late fusion of any timm backbone and any text encoder: a baseline that can be trained on a laptop."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -26,15 +26,15 @@ BATCH = 32  # pictures that are encoded together
 
 
 class Fusion(nn.Module):
-    """Text and pictures, each encoded alone; a hidden layer over both and their product.
+    """Encodes text and pictures separately, followed by a hidden layer over both and their product.
 
     Args:
-        text: Gives the states of tokens.
-        vision: Gives the features of a picture.
-        width: Their number.
-        pictures: Of an example.
+        text: Module that returns the states of tokens.
+        vision: Module that returns the features of a picture.
+        width: Number of features of a picture.
+        pictures: Number of pictures per example.
         labels: Number of outputs.
-        hidden: Width of the layers that join them.
+        hidden: Width of the fusion layers.
     """
 
     def __init__(self, text: nn.Module, vision: nn.Module, width: int, pictures: int, labels: int, hidden: int) -> None:
@@ -60,18 +60,19 @@ class Fusion(nn.Module):
 
 
 class LateFusion(PictureClassifier):
-    """Any timm backbone and any text encoder of transformers, joined in the last layers.
+    """Any timm backbone and any text encoder of transformers, fused in the last layers.
 
-    Each process encodes the pictures that it needs, each once: for the whole run while the backbone is frozen, and once
-    in each evaluation otherwise. Their features stay on the device: 1 GB for 200,000 pictures of 1,280 features.
+    Each process encodes each of its pictures once per run if the backbone is frozen, and else once per evaluation. The
+    features stay on the device: 1 GB for 200,000 pictures of 1,280 features.
 
     Args:
-        backbone: Of the text: hub id, folder, or ``package:MODULE/FOLDER``.
+        backbone: Backbone of the text: hub id, folder, or ``package:MODULE/FOLDER``.
         vision: "effnet-lite0" (from a Python package), or any of timm's model names, with weights from the hub; by
             default the one that the backbone was trained with, or effnet-lite0.
-        freeze_vision: Whether the weights of the picture's backbone stay as they are.
-        image_size: Height and width to which pictures are resized, whatever their shape; by default the backbone's own.
-        hidden: Width of the layers that join text and pictures; by default the backbone's own, or 512.
+        freeze_vision: Whether to freeze the weights of the vision backbone.
+        image_size: Height and width to which pictures are resized, regardless of aspect ratio; by default the input
+            size of the backbone.
+        hidden: Width of the fusion layers; by default the width of a loaded model, or 512.
         **kwargs: As for :class:`PictureClassifier`.
     """
 
@@ -182,8 +183,8 @@ class LateFusion(PictureClassifier):
     @torch.inference_mode(False)  # else training could not change the table
     @torch.no_grad()
     def _encoded(self, numbers: np.ndarray) -> Tensor:
-        """Features of pictures [pictures, features]; those that are not known yet are encoded in their blocks, so that
-        they do not depend on the batch or the process that needs them first. A picture without a block is one."""
+        """Features of pictures, [pictures, features]. Pictures are encoded in fixed blocks, so that their features do
+        not depend on batches or processes. A picture without a block is its own block."""
         self._features = self._features.to(self.device)
         if more := len(self.processor.store) - len(self._has_features):
             self._features = F.pad(self._features.view(-1, self.network.vision.num_features), (0, 0, 0, more))
@@ -202,14 +203,14 @@ class LateFusion(PictureClassifier):
         vision.train(was_training)
 
     def _make_blocks(self, numbers: Iterable[int]) -> None:
-        """Encode pictures together that follow each other in the order of contents; those that have a block keep it."""
+        """Assign new pictures to blocks of pictures that are encoded together, sorted by content."""
         new = sorted(set(numbers) - self._block.keys(), key=self.processor.store.content)
         for start in range(0, len(new), BATCH):
             block = new[start : start + BATCH]
             self._block |= dict.fromkeys(block, block)
 
     def _make_blocks_of_pool(self) -> None:
-        """Have evaluated pictures in blocks of their own: in evaluate.py the same ones as in training."""
+        """Assign evaluated pictures to separate blocks, which are the same in evaluate.py as in training."""
         self._make_blocks(np.unique(self.processor.picture_numbers(self.trainer.datamodule.pool)).tolist())
 
     def on_train_start(self) -> None:

@@ -1,4 +1,4 @@
-"""Base class of the families that read pictures and a text."""
+"""Base class of families that read pictures and a text."""
 
 import math
 from abc import abstractmethod
@@ -16,21 +16,20 @@ from heedful.records import ModelError, Task
 
 
 class PictureClassifier(PretrainedClassifier):
-    """A classifier of pictures with one text; a task without pictures is one with a picture that shows nothing.
+    """A classifier of pictures with one text; a task without pictures gets one empty picture.
 
-    Pictures are resized on the host, each once, by the image processor of the backbone, and normalised on the device.
+    Each picture is resized once on the host by the image processor of the backbone, and normalised on the device.
 
     Args:
         max_length: Most tokens of a text.
-        cache: GiB of resized pictures that each process keeps on disk (TMPDIR); others are decoded again and again.
+        cache: GiB of resized pictures that each process keeps on disk (TMPDIR); others are decoded each time.
         **kwargs: As for :class:`PretrainedClassifier`.
 
     Attributes:
-        image_processor: Opens the image processor of the backbone; its PIL backend, since torchvision gives other
-            pixels.
-        most_pictures: How many pictures it can read.
-        backbone_type: The only ``model_type`` that the backbone may have; any by default.
-        pictures: How many the network reads.
+        image_processor: Class of the image processor; the PIL backend, since torchvision returns different pixels.
+        most_pictures: Largest supported number of pictures.
+        backbone_type: Required ``model_type`` of the backbone; any by default.
+        pictures: Number of pictures that the network reads.
         images: The image processor.
     """
 
@@ -79,10 +78,10 @@ class PictureClassifier(PretrainedClassifier):
         return load(self.image_processor.from_pretrained, self.folder)
 
     def require_as_many(self, learned: int) -> None:
-        """Refuse data with other pictures than a trained network reads.
+        """Refuse data with another number of pictures than a trained network reads.
 
         Raises:
-            HeedfulError: It reads more or fewer.
+            HeedfulError: The numbers of pictures differ.
         """
         if learned != self.pictures:
             raise ModelError(
@@ -95,11 +94,12 @@ class PictureClassifier(PretrainedClassifier):
         """Scores of the outputs: float [examples, outputs].
 
         Args:
-            inputs: Token ids and masks, and ``pictures``: their numbers [examples, pictures], an array on the host.
+            inputs: Token ids and masks, and ``pictures``: numbers of pictures [examples, pictures], an array on the
+                host.
         """
 
     def pixel_values(self, numbers: np.ndarray, network: nn.Module) -> Tensor:
-        """Pictures of one size by their numbers as a network reads them: [pictures, 3, height, width]."""
+        """Normalised pictures of equal size, given their numbers: [pictures, 3, height, width]."""
         pixels = self.processor.store.pixels(numbers.tolist())
         return normalised(pixels, self.images.image_mean, self.images.image_std, next(network.parameters()))
 
@@ -112,5 +112,5 @@ class PictureClassifier(PretrainedClassifier):
 
 
 def counted(pictures: float) -> str:
-    """A number of pictures in words."""
+    """Format a number of pictures."""
     return "one picture" if pictures == 1 else f"{pictures} pictures"

@@ -23,9 +23,8 @@ from heedful.records import Task
 class Vilt(PictureClassifier):
     """ViLT: ``ViltForQuestionAnswering`` for one picture, ``ViltForImagesAndTextClassification`` for several.
 
-    The patches of a picture are read in their order, so that nothing is drawn: transformers itself draws from the
-    global generator, in evaluation as well. A task without pictures (``--partial sentence``) is one with one grey
-    picture.
+    Patches are selected in a fixed order, whereas transformers samples them from the global generator, even in
+    evaluation. A task without pictures (``--partial sentence``) gets one grey picture.
 
     Args:
         backbone: Hub id or folder of a ViLT.
@@ -90,21 +89,21 @@ class Vilt(PictureClassifier):
 def embedded(
     embeddings: nn.Module, pictures: Sequence[np.ndarray], mean: Sequence[float], std: Sequence[float], longest: int
 ) -> tuple[Tensor, Tensor]:
-    """Pictures as inputs of ViLT's transformer: a class token, then the patches, row by row.
+    """Embed pictures for ViLT's transformer: a class token, then the patches, row by row.
 
-    Nothing is random, and nothing depends on the other pictures: of one with more than ``longest`` patches, those are
-    read that lie evenly spaced in this order.
+    The result is deterministic and independent of other pictures: from more than ``longest`` patches, evenly spaced
+    patches are selected.
 
     Args:
         embeddings: ``ViltEmbeddings`` of transformers; its positions are interpolated to the shapes of the pictures.
         pictures: uint8 [height, width, 3] each, both multiples of the patch size.
-        mean: Mean per channel, between 0 and 1.
+        mean: Mean per channel, in [0, 1].
         std: Standard deviation per channel.
-        longest: Most patches of a picture; without limit if it is not positive.
+        longest: Largest number of patches of a picture; no limit if not positive.
 
     Returns:
-        float [pictures, 1 + most patches, hidden], padded with zeros; int64 [pictures, 1 + most patches], 0 where it is
-        padded.
+        float [pictures, 1 + most patches, hidden], padded with zeros; and a mask, int64 [pictures, 1 + most patches], 0
+        for padding.
     """
     projection = embeddings.patch_embeddings.projection
     height, width = projection.kernel_size
@@ -132,7 +131,7 @@ def _patches(picture: np.ndarray, height: int, width: int) -> np.ndarray:
 
 
 def _places(embeddings: nn.Module, grid: tuple[int, int]) -> Tensor:
-    """Position embeddings of the patches of a picture, from its numbers of rows and columns: [patches, hidden]."""
+    """Position embeddings of the patches of a picture, given its numbers of rows and columns: [patches, hidden]."""
     sizes = zip(embeddings.patch_embeddings.image_size, embeddings.patch_embeddings.patch_size, strict=True)
     own_grid = [edge // patch for edge, patch in sizes]
     table = embeddings.position_embeddings[:, 1:].transpose(1, 2).unflatten(2, own_grid)

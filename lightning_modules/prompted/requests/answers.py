@@ -23,13 +23,14 @@ CREATE TABLE IF NOT EXISTS answers (
 
 
 class Answers:
-    """Replies by the key of their request. Each is on the disk when :meth:`put` returns; the first one stays.
+    """Replies by the key of their request. A reply is on disk when :meth:`put` returns; later replies with the same key
+    are ignored.
 
     Args:
-        path: The file, which is created where it does not exist.
+        path: The file, which is created if it does not exist.
 
     Raises:
-        RunError: The file is damaged, is no file of answers, or cannot be written.
+        RunError: The file is damaged, is not a file of answers, or cannot be written.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -46,7 +47,7 @@ class Answers:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Name the file where SQLite fails."""
+        """Add the name of the file to errors of SQLite."""
         try:
             yield
         except (sqlite3.Error, OSError) as error:
@@ -66,7 +67,7 @@ class Answers:
         return {key: Reply(**json.loads(reply)) for key, reply in rows}
 
     def put(self, key: str, reply: Reply) -> Reply:
-        """Keep a reply; returns the one in the file, which another command may have written before."""
+        """Store a reply; returns the stored reply, which another command may have written first."""
         entry = {name: value for name, value in asdict(reply).items() if name in ("text", "scores", "model")}
         with self._lock, self._explained():
             text = json.dumps(entry, ensure_ascii=False)
@@ -74,6 +75,6 @@ class Answers:
         return self.get([key]).get(key, reply)
 
     def remove(self, keys: Iterable[str]) -> None:
-        """Remove replies, which are asked for again."""
+        """Remove replies, so that they are requested again."""
         with self._lock, self._explained():
             self._file.executemany("DELETE FROM answers WHERE key = ?", [(key,) for key in keys])

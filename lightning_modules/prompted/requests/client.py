@@ -1,4 +1,4 @@
-"""Asks a server that speaks the OpenAI protocol: many requests at once, and none that has an answer already."""
+"""Client of a server with the OpenAI protocol: concurrent requests, except for requests with a stored answer."""
 
 import ipaddress
 import json
@@ -32,12 +32,12 @@ SAVED = "the answers so far are kept"
 
 @dataclass(frozen=True)
 class Address:
-    """The address of a server and its key. They are no settings, and no file, log or ``repr`` has them.
+    """The address of a server and its key. They are not settings, and are never written to files, logs or ``repr``.
 
     Attributes:
-        url: Base URL; None for the one in OPENAI_BASE_URL, or else OpenAI's.
-        key: The key; None for the one in OPENAI_API_KEY, and "" for none.
-        names: Names of both in messages.
+        url: Base URL; None for the value of OPENAI_BASE_URL, or else the URL of OpenAI.
+        key: The key; None for the value of OPENAI_API_KEY, and "" for no key.
+        names: Names of the URL and the key in messages.
     """
 
     url: str | None = field(default=None, repr=False)
@@ -46,18 +46,18 @@ class Address:
 
 
 class Server:
-    """A server; its methods may be called in several threads.
+    """A server; its methods are thread-safe.
 
     Args:
         address: Address and key.
         timeout: Seconds without a byte before the client sends a request again.
 
     Attributes:
-        url: The whole base URL without user and password, for hashes alone.
+        url: The base URL without user and password, used only in hashes.
         origin: Scheme, host and port.
 
     Raises:
-        HeedfulError: The URL is none, there is no key for another machine, or openai is not installed.
+        HeedfulError: The URL is invalid, there is no key for a remote server, or openai is not installed.
     """
 
     def __init__(self, address: Address, timeout: float) -> None:
@@ -107,7 +107,7 @@ class Server:
         """Send a request; returns the JSON of the response without secrets.
 
         Raises:
-            Unusable: The server refuses this request, or responds with something else than JSON.
+            Unusable: The server refuses this request, or the response is not JSON.
             ModelError: The server cannot be reached, fails, or refuses the key or the model.
         """
         import httpx2
@@ -149,7 +149,7 @@ class Server:
         return f"{self.origin} {what}: {reason}. {advice}; {SAVED}."
 
     def _reason(self, error: Any) -> str:
-        """The server's own words about an error, in brackets."""
+        """The error message of the server, in brackets."""
         try:
             body = json.loads(error.response.text)
             for name in ("error", "message", "detail"):
@@ -162,7 +162,7 @@ class Server:
 
 
 class Client:
-    """Takes replies from the file, and asks a server for the others.
+    """Takes replies from the file of answers, and requests the others from a server.
 
     Args:
         server: The server.
@@ -174,8 +174,8 @@ class Client:
     Attributes:
         sent: Number of requests.
         read: Number of tokens that the server read.
-        wrote: Number of tokens that it wrote.
-        found: Whether some replies came from the file.
+        wrote: Number of tokens that the server generated.
+        found: Whether any replies came from the file.
     """
 
     def __init__(
@@ -193,12 +193,12 @@ class Client:
     def replies(
         self, requests: Sequence[Request], parse: Callable[[Any], Reply], labels: Sequence[str]
     ) -> list[Reply | None]:
-        """The replies to some requests; None where SIGTERM came before.
+        """The replies to some requests; None if SIGTERM arrived before the reply.
 
         Args:
             requests: The requests; equal ones are sent once.
             parse: Returns the reply in the JSON of a response, or raises Unusable.
-            labels: Texts of labels, in which nothing is replaced.
+            labels: Texts of labels, in which secrets are not replaced.
 
         Raises:
             ModelError: The server fails, or more than ``most`` requests are needed.
@@ -222,7 +222,7 @@ class Client:
         return [replies.get(key) for key in keys]
 
     def _at_once(self, ask: Callable[..., tuple[str, Reply]], requests: list[tuple[str, Request]]) -> dict[str, Reply]:
-        """The replies to requests, sent by several threads, which end with the process whatever they wait for."""
+        """Send requests from several daemon threads, and return the replies."""
         replies: dict[str, Reply] = {}
         is_over, arrived = Event(), SimpleQueue[tuple[str, Reply] | Exception]()
         waiting = iter(requests)
@@ -264,7 +264,7 @@ class Client:
         key: str,
         request: Request,
     ) -> tuple[str, Reply]:
-        """Send a request, unless another command has its answer by now, and keep the reply."""
+        """Send a request, unless another command has stored its answer meanwhile, and store the reply."""
         if reply := self._answers.get([key]).get(key):
             return key, reply
         with self._lock:
@@ -288,7 +288,7 @@ class Client:
             self._last = time.monotonic()
 
     def forget_repeats(self) -> None:
-        """Remove the repeats of the null control: the next evaluation asks for its own."""
+        """Remove the replies to repeated requests of the null control; each evaluation repeats its own requests."""
         self._answers.remove(self._repeats)
         self._repeats.clear()
 
@@ -297,7 +297,7 @@ class Client:
 
 
 def cost(read: float, wrote: float, prices: Sequence[float]) -> float:
-    """US dollars for some tokens.
+    """Cost of some tokens in US dollars.
 
     Example:
         >>> cost(2_000_000, 500_000, [0.5, 2.0])

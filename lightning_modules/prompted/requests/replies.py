@@ -1,4 +1,5 @@
-"""Ways to read an answer of a server: the request for a question, and the answer with its scores in what comes back."""
+"""Ways to read an answer of a server: how to request it, and how to parse the answer and its scores from the
+response."""
 
 import json
 import math
@@ -31,7 +32,7 @@ class Request:
 
     Attributes:
         path: The path below the base URL.
-        body: The content.
+        body: The content of the request.
         repeat: 1 for the second request of the null control.
     """
 
@@ -72,12 +73,12 @@ class Reply:
 
     @property
     def shown(self) -> str:
-        """The answer for people, or why there is none."""
+        """The answer in a readable form, or the reason why there is none."""
         return self.failure or self.text or ", ".join(f"{text} {p:.2g}" for text, p in self.scores or ())
 
 
 def at(answer: Any, *path: str | int) -> Any:
-    """A value in JSON; None where there is none."""
+    """A value in nested JSON; None if it is missing."""
     for step in path:
         try:
             answer = answer[step] if isinstance(answer, dict | list) else None
@@ -128,7 +129,7 @@ class Way(ABC):
         """The answer in the JSON of a response.
 
         Raises:
-            Unusable: There is none.
+            Unusable: The response holds no answer.
         """
 
     @abstractmethod
@@ -236,7 +237,7 @@ class FirstToken(Written):
 
 
 class Typed(Way):
-    """A typed decision: the server chooses among the labels' texts, and gives each a probability."""
+    """A typed decision: the server chooses among the labels' texts, and returns a probability for each."""
 
     writes = False
 
@@ -308,12 +309,13 @@ def _most_probable(p: Sequence[float], labels: Sequence[str]) -> str:
 
 
 def _bare_token(text: str) -> str:
-    """A text or a token to compare; some servers write the space before a token as a character of its own."""
+    """Normalise a text or a token for comparison; some servers encode the space before a token as a special
+    character."""
     return bare(text.replace("\u2581", " ").replace("\u0120", " "))
 
 
 def _fitting(token: str, texts: Sequence[str]) -> list[int]:
-    """The texts that a token begins; else the longest text that begins the token."""
+    """The texts that start with a token; or else the longest text that the token starts with."""
     if not token:
         return []
     longer = [i for i, text in enumerate(texts) if token.startswith(text) and not token[len(text) :][:1].isalnum()]
