@@ -1,4 +1,4 @@
-"""Accuracy over base rows, and the noise floor over the rows of the null control."""
+"""Accuracy over base rows, and the noise floor over the null-control rows."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -29,8 +29,8 @@ class NullControl(Settings):
     """Settings of the null control.
 
     Attributes:
-        asked: Whether a server answers, whose batches are unknown.
-        alone: Number of padded examples with another prediction when predicted alone.
+        asked: Whether the model is behind a server, so that its batches are unknown.
+        alone: Number of padded examples whose prediction changes without padding (batch size 1).
     """
 
     asked: bool = False
@@ -38,7 +38,7 @@ class NullControl(Settings):
 
 
 def accuracy(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """Share of base predictions that are gold, and the share of the best single answer; of soft labels, the mean score
+    """Share of correct base predictions, and the majority baseline; for soft labels, the mean score
     (Goyal et al. 2017, VQA 2.0).
 
     A missing answer is wrong. Clusters of intervals are the groups of examples (``group``), or else the examples.
@@ -58,7 +58,7 @@ def accuracy(rows: pa.Table, context: Context) -> Iterator[Number]:
 
 
 def _of_all(scores: Scores, context: Context) -> Iterator[Number]:
-    """Accuracy and the share of the best single answer."""
+    """Accuracy and the majority baseline."""
     name = MetricName("accuracy", context.data)
     if not len(scores.each):
         yield Number(name, Measurement(None, 0, reason=NOBODY))
@@ -68,7 +68,7 @@ def _of_all(scores: Scores, context: Context) -> Iterator[Number]:
 
 
 def accuracy_by_slice(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """Accuracy in each slice, the same as if the slice were evaluated alone; splits are slices, too.
+    """Accuracy in each slice, equal to an evaluation of the slice alone; splits are slices, too.
 
     Yields:
         ``accuracy/<data>/<column>=<value>`` for each slice (:func:`~heedful.metrics.slices.slices_of`), and, where one
@@ -123,7 +123,7 @@ def loss(rows: pa.Table, context: Context) -> Iterator[Number]:
 
 
 def without_answer(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """The share of base predictions that are missing, which are wrong: ``no_answer/<data>``, if there are any."""
+    """Share of missing base predictions, which count as wrong: ``no_answer/<data>``, if there are any."""
     base = select(rows, intervention=BASE)
     without = where(base, y=NO_LABEL)
     if without.any():
@@ -168,7 +168,7 @@ def with_constant(number: Number, rows: pa.Table) -> Number:
 
 
 def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """Accuracy, or the mean score of soft labels, and the noise floor; the noise floor alone without gold labels."""
+    """Accuracy (for soft labels, the mean score) and the noise floor; without gold labels, only the noise floor."""
     if not context.unlabelled:
         is_exclusive = context.kind.exclusive
         first, *further = accuracy(rows, context)

@@ -1,4 +1,4 @@
-"""Scores of base predictions, besides the scores of the best single answer."""
+"""Scores of base predictions, and scores of the majority baseline (the best single answer)."""
 
 from typing import NamedTuple
 
@@ -15,9 +15,9 @@ class Scores(NamedTuple):
     """Scores of the base predictions of examples with a gold label.
 
     Attributes:
-        golds: The gold labels as text: object [examples]; of two classes, bool [examples].
+        golds: The gold labels as text: object [examples]; for two classes, bool [examples].
         each: Score per prediction, between 0 and 1: float64 [examples].
-        best: The score of the best single answer, the majority, on each example: float64 [examples].
+        best: Score of the majority baseline on each example: float64 [examples].
         cluster: Cluster per example: int [examples].
     """
 
@@ -28,7 +28,7 @@ class Scores(NamedTuple):
 
     @classmethod
     def of_rows(cls, rows: pa.Table, kind: TaskKind) -> "Scores":
-        """Score the base rows among these."""
+        """Score the base rows."""
         base = where(rows, intervention=BASE) & rows["gold"].is_valid().to_numpy()
         answered = rows.select(["y", "gold"]).filter(pa.array(base))
         golds = strings(answered, "gold")
@@ -41,7 +41,7 @@ class Scores(NamedTuple):
         """Score predictions in two classes, of at least one example.
 
         Args:
-            gold: Whether an example is of the first class, which is the majority of two equal ones: bool [examples].
+            gold: Whether an example belongs to the first class, which is the majority class in a tie: bool [examples].
             is_right: bool [examples].
             cluster: Cluster per example, int [examples].
         """
@@ -49,7 +49,7 @@ class Scores(NamedTuple):
         return cls(gold, is_right.astype(np.float64), best.astype(np.float64), cluster)
 
     def flags(self, *key: str | int) -> tuple[str, ...]:
-        """The flag of scores that are not above the scores of the best single answer (p < 0.05), or nothing.
+        """The flag of scores that are not above the majority baseline (p < 0.05), or no flag.
 
         Args:
             *key: The seed and the purpose; keys the random numbers of the test.
@@ -61,7 +61,7 @@ class Scores(NamedTuple):
         return share(self.each, self.cluster, self.flags(*key))
 
     def majority(self) -> Measurement:
-        """The mean of the best single answer, on at least one example; it has no interval."""
+        """The mean score of the majority baseline, on at least one example; it has no interval."""
         return sure(self.best, self.cluster)
 
 

@@ -1,6 +1,6 @@
 """Attentiveness (CAT, §3.3): how often the prediction changes when a part is replaced by another example's part.
 
-Where an answer is a text or nothing (CAT, §4): how often an answer disappears.
+For extractive question answering (CAT, §4): how often an answer becomes "no answer".
 """
 
 from collections.abc import Iterator
@@ -35,27 +35,27 @@ def attentiveness(
     """Attentiveness to one part.
 
     The share of predictions that change when ``part`` comes from another example, over the examples that are not
-    predicted as the default label; where an answer is a text or nothing, the share of answers that disappear. There is
-    one share for each draw, and then their mean and sample standard deviation. The clusters of intervals are the groups
-    of examples (``group``), or else the examples. Without eligible examples the number is undefined. A swap counts if
-    both predictions are answers, except for ``with_invalid``.
+    predicted as the default label; if answers are texts or "no answer", the share of answers that disappear. The value
+    is the mean over draws, with the sample standard deviation. The clusters of intervals are the groups of examples
+    (``group``), or else the examples. Without eligible examples the number is undefined. A swap counts if both
+    predictions are answers, except for ``with_invalid``.
 
-    Of a part that must not matter (a distractor), the share of answers that stay, over all examples, also those without
-    an answer in the text: another distractor must not bring about an answer either. There is no ``name`` then.
+    For a distractor (a part that must not matter), the share of unchanged answers over all examples, including examples
+    without an answer in the text: a new distractor must not lead to an answer. Then there is no ``name``.
 
     Args:
         rows: Base rows and the rows of the intervention "swap", in their canonical order.
         part: The part that was swapped.
         context: Context of the rows.
         flags: Flags of all numbers; by default, that accuracy is not above the majority share, which is unknown without
-            gold labels. One text that many changed inputs get is flagged besides.
+            gold labels. The same text for many changed inputs is flagged, too.
 
     Yields:
-        With ``name`` = ``attentiveness/<data>/<part>``: ``name``, or of a distractor ``name/kept``;
-        ``name/<column>=<value>``, the same in each slice; ``name/eligible``, the share of eligible examples, except of
-        distractors. Where answers are texts, ``name/changed``, the share of answers that change, after normalisation,
-        or disappear. Else ``name/to_default``, the share that changes to the default label; ``name/with_invalid``,
-        where some predictions are no answers: the number with these as one more label, as in the paper;
+        With ``name`` = ``attentiveness/<data>/<part>``: ``name``, or ``name/kept`` for a distractor;
+        ``name/<column>=<value>``, the same in each slice; ``name/eligible``, the share of eligible examples, except for
+        distractors. If answers are texts, ``name/changed``, the share of answers that change, after normalisation, or
+        disappear. Otherwise, ``name/to_default``, the share that changes to the default label; ``name/with_invalid``,
+        if some predictions are missing: the number with missing answers as one more label, as in the paper;
         ``name/from_<label>``, the share that changes among the examples predicted as that label, for at most
         :data:`~heedful.records.MANY` labels.
     """
@@ -114,13 +114,13 @@ def attentiveness(
 
 
 def _labels(context: Context) -> list[str]:
-    """The labels with a number each: all but the default label, if they are not many."""
+    """The labels with a separate number: all but the default label, unless there are too many labels."""
     few = context.labels if len(context.labels) <= MANY else ()
     return [label for label in few if label != context.default_label]
 
 
 def _with_few_undefined(of_labels: list[Number]) -> Iterator[Number]:
-    """Numbers by predicted label; more than a few labels that are never predicted share one line."""
+    """Numbers by predicted label; if many labels are never predicted, they share one line."""
     never = [number for number in of_labels if number.measured is not None and number.measured.value is None]
     if len(never) <= FEW:
         yield from of_labels
@@ -132,7 +132,7 @@ def _with_few_undefined(of_labels: list[Number]) -> Iterator[Number]:
 
 
 def _why_none(rows: pa.Table, context: Context) -> str:
-    """Why no base prediction counts."""
+    """Reason why no base prediction counts."""
     if context.kind is SPAN:
         return NO_ANSWERS_BEFORE
     base = where(rows, intervention=BASE)
@@ -152,13 +152,13 @@ def parts_of(context: Context) -> list[str]:
 
 
 def headline_of(part: str, context: Context) -> MetricName:
-    """The name of attentiveness to a part, or of the share of answers that stay if it must not matter."""
+    """The metric name of attentiveness to a part, or of the share of unchanged answers for a distractor."""
     statistic = KEPT if is_distractor(part, context) else ""
     return MetricName("attentiveness", context.data, part, statistic)
 
 
 def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """Attentiveness per swapped part, and the share of answers that stay per part that must not matter."""
+    """Attentiveness to each swapped part, and the share of unchanged answers for each distractor."""
     for part in parts_of(context):
         yield from attentiveness(rows, part, context)
 

@@ -1,7 +1,7 @@
-"""Attentiveness where a model predicts the default label, which the paper leaves open (CAT, §8).
+"""Attentiveness on examples that are predicted as the default label, an open question of the paper (CAT, §8).
 
-A swap is not expected to change such a prediction. The numbers show whether it stays, the change of its probabilities,
-and whether it changes when the example becomes a sibling with another label.
+A swap is not expected to change such a prediction. The numbers show how often the prediction stays, how much its
+probabilities change, and how often it changes when the example becomes a sibling with another label.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -25,7 +25,7 @@ Values = Callable[[pa.Table, Context], dict[str, np.ndarray]]  # statistic to a 
 
 
 def distances(changed: pa.Table, context: Context) -> dict[str, np.ndarray]:
-    """Distances between the probabilities of changed examples and of their base examples; nothing without any.
+    """Distances between the probabilities of changed examples and of their base examples; empty without probabilities.
 
     Args:
         changed: Rows of changed examples.
@@ -47,7 +47,7 @@ class DefaultLabelSettings(Settings):
 
     Attributes:
         swap: Parts that are swapped.
-        siblings: Part to the parts that are replaced where an example becomes a sibling, which keeps the part.
+        siblings: Maps each kept part to the parts that are replaced to turn an example into a sibling.
     """
 
     swap: tuple[str, ...]
@@ -55,7 +55,7 @@ class DefaultLabelSettings(Settings):
 
 
 def default_label(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """The examples that are predicted as the default label, when they are changed.
+    """Effects of changes on examples that are predicted as the default label.
 
     Args:
         rows: Base rows, and rows of the swaps, of the sibling swaps and of the null control, in their canonical order.
@@ -65,10 +65,10 @@ def default_label(rows: pa.Table, context: Context) -> Iterator[Number]:
         With ``name`` = ``default_label/<data>/<part>``: ``name``, the share of predictions that stay the default label
         when the part comes from another example; ``name/total_variation`` and ``name/default_probability``
         (:func:`distances`), their means; ``name/siblings``, the share of predictions that change when the example
-        becomes a sibling, and ``name/siblings_gold``, the mean score of the new predictions, given the sibling's gold
-        label. Without a part ``null_total_variation`` and ``null_default_probability``, the same distances in the null
-        control of these examples, the noise floor of such changes; and ``eligible``, the share of examples that are
-        predicted as the default label.
+        becomes a sibling, and ``name/siblings_gold``, the mean score of the new predictions against the sibling's gold
+        label. Without a part: ``null_total_variation`` and ``null_default_probability``, the same distances in the null
+        control of these examples (the noise floor); and ``eligible``, the share of examples that are predicted as the
+        default label.
     """
     of_data = MetricName(FAMILY, context.data)
     settings = DefaultLabelSettings.from_context(context)

@@ -1,4 +1,4 @@
-"""Definition of the changes of a part that count, and of hits (CAT, §3.3 and §4)."""
+"""Which swaps of a part count, and which of them are hits (CAT, §3.3 and §4)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class SwapSettings(Settings):
 
     Attributes:
         swap: Parts that are swapped.
-        distractors: Parts that are swapped and must not matter.
+        distractors: Swapped parts that must not matter.
     """
 
     swap: tuple[str, ...]
@@ -29,11 +29,11 @@ class Hits(NamedTuple):
     """The swaps of a part: bool [rows] each.
 
     Attributes:
-        swapped: The base prediction is not the default answer; it may be missing.
-        base_answered: And it is an answer: the swap counts if the swapped input got an answer, too.
+        swapped: The base prediction is not the default answer; it may be a missing answer.
+        base_answered: As ``swapped``, and the base prediction is not missing.
         counted: Both predictions are answers: the swap counts.
-        hit: The swap is a hit: the answer changes, or where answers are texts, disappears; of a part that must not
-            matter, the answer stays.
+        hit: The swap is a hit: the answer changes or, if answers are texts, disappears; for a distractor, the answer
+            stays.
     """
 
     swapped: np.ndarray
@@ -48,14 +48,14 @@ def is_answer(rows: pa.Table, name: str = "y") -> np.ndarray:
 
 
 def is_distractor(part: str, context: Context) -> bool:
-    """Whether a part must not matter."""
+    """Whether a part is a distractor, which must not matter."""
     return part in SwapSettings.from_context(context).distractors
 
 
 def eligible(rows: pa.Table, part: str, context: Context) -> np.ndarray:
     """The rows whose base prediction is an answer, and not the default answer: bool [rows].
 
-    Of a part that must not matter, every answer counts.
+    For a distractor, every answer counts.
     """
     return is_answer(rows) & _is_other(rows, part, context)
 

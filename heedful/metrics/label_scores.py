@@ -1,4 +1,4 @@
-"""F1 and the Matthews correlation of base predictions, which skewed labels need besides accuracy."""
+"""F1 and Matthews correlation of base predictions, to complement accuracy for imbalanced labels."""
 
 from collections.abc import Iterator
 
@@ -50,7 +50,8 @@ def label_scores(rows: pa.Table, context: Context) -> Iterator[Number]:
 
 
 def _measured_matthews(gold: np.ndarray, y: np.ndarray, cluster: np.ndarray) -> Measurement:
-    """The correlation, from indicators [examples, labels], with an interval as of a share, from -1 to 1."""
+    """The Matthews correlation from indicators [examples, labels]; its interval is computed as for a share, within [-1,
+    1]."""
     columns = np.column_stack([gold * y, gold, y, np.ones(len(gold))])
     total = columns.sum(axis=0)
     value = float(matthews(total))

@@ -31,8 +31,8 @@ UNITS: dict[str, Unit | None] = {  # of the statistics beside a headline; None f
 
 
 def beside(name: MetricName, statistic: str) -> MetricName:
-    """The name of a statistic below a headline: "unread", the share of its changes that the model never reads, or
-    "read", the headline over the others.
+    """The name of a statistic below a headline: "unread" (share of changes outside the tokens that the model reads) or
+    "read" (the headline over all other changes).
 
     Example:
         >>> str(beside(MetricName("natural_logic", "nlixy", "context", "tce"), "read"))
@@ -47,11 +47,11 @@ class Metric:
 
     Attributes:
         name: Name of the metric; an evaluation has the name of its metric.
-        numbers: Makes the numbers from the rows and the context, in the order of tables; pure. Of an empty table of
-            rows it makes at least the numbers that have curves.
-        statistics: Statistics besides those with curves that may be monitored; None if any may.
-        whole_examples: Whether an example counts with all of its changes, and is left out where one of them is unread.
-        rows: The evaluation whose rows it reads, ``rows/<rows>.parquet``; by default its own name.
+        numbers: Computes the numbers from the rows and the context, in the order of tables; a pure function. For empty
+            rows it returns at least the numbers that have curves.
+        statistics: Statistics without curves that may be monitored; None if any may be.
+        whole_examples: Whether to omit an example entirely if one of its changes is unread.
+        rows: The evaluation that provides the rows, ``rows/<rows>.parquet``; by default ``name``.
     """
 
     name: str
@@ -62,15 +62,15 @@ class Metric:
 
     @property
     def evaluation(self) -> str:
-        """The evaluation whose rows it reads."""
+        """The evaluation that provides the rows."""
         return self.rows or self.name
 
     def charts(self, context: Context) -> tuple[Chart, ...]:
-        """The curves over epochs, before anything is measured."""
+        """The curves over epochs, known before any measurement."""
         return charts(self.numbers(schema(len(context.labels)).empty_table(), context))
 
     def may_have(self, metric: str, context: Context) -> bool:
-        """Whether a number may have this name: the name of a curve, or one about the same data and part."""
+        """Whether a number may have this name: the name of a curve, or a name with the same data and part."""
         curves = [name for chart in self.charts(context) for name in chart.curves.values()]
         without_ends = {str(name._replace(statistic="", slice="") if name.part else name) for name in curves}
         if metric in without_ends | set(map(str, curves)):
@@ -87,7 +87,7 @@ class Metric:
         return measured(self.evaluate(rows, context))
 
     def evaluate(self, rows: pa.Table, context: Context) -> list[Number]:
-        """Make the numbers of rows; below each headline the share of its changes that the model never reads, and the
+        """Compute the numbers of rows; below each headline, the share of changes that the model never reads, and the
         shares of base and of changed inputs without an answer.
 
         Raises:
@@ -132,8 +132,8 @@ class Metric:
 def _with_unread(
     number: Number, rows: pa.Table, changed: np.ndarray, is_unread: np.ndarray, of_read: Callable[[], Numbers]
 ) -> tuple[Number, dict[str, Measurement]]:
-    """A headline, flagged if much is unread, and the statistics below it: the share unread, and the number without
-    these changes if there are any.
+    """A headline, flagged if many changes are unread, and the statistics below it: the share of unread changes and, if
+    there are any, the number without these changes.
 
     There are no statistics if it is unknown which inputs the model reads, or if too few inputs got an answer.
     """
@@ -155,7 +155,7 @@ def _with_unread(
 
 
 def _below(number: Number, statistic: str, m: Measurement) -> Number:
-    """A statistic below a headline; there is no line where everything is read."""
+    """A statistic below a headline; it has no line if the model reads all changes."""
     has_line = number.label != "" and (statistic != UNREAD or bool(m.value))
     return replace(
         number,
@@ -185,7 +185,7 @@ def shares_without(rows: pa.Table, changed: np.ndarray) -> dict[str, Measurement
 
 
 def has_too_few_answers(rows: pa.Table, changed: np.ndarray) -> bool:
-    """Whether so few base inputs, or so few of these changed inputs, got an answer that there is no number."""
+    """Whether too few base inputs, or too few of these changed inputs, got an answer to report a number."""
     return any((m.value or 0.0) > TOO_MANY_WITHOUT for m in shares_without(rows, changed).values())
 
 

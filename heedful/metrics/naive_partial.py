@@ -20,18 +20,18 @@ class NaivePartialSettings(Settings):
     """Settings of naive partial inputs.
 
     Attributes:
-        sides: The parts, or several joined by "+", that are kept alone.
+        sides: The parts that are kept; several are joined by "+".
     """
 
     sides: tuple[str, ...]
 
 
 def naive_partial(rows: pa.Table, part: str, context: Context) -> Iterator[Number]:
-    """Agreement of the predictions on one part with predictions on the whole input, and accuracy on the part.
+    """Agreement of predictions on one part with predictions on the full input, and accuracy on the part alone.
 
     A model may agree because it ignores the other parts, or because of its behaviour on inputs unlike those in
-    training: the paper takes agreement for no measure of attentiveness. Agreement is over the examples with two
-    answers. Clusters of intervals are the groups of examples (``group``), or else the examples.
+    training: so the paper does not use agreement as a measure of attentiveness. Agreement is over the examples with
+        both answers. Clusters of intervals are the groups of examples (``group``), or else the examples.
 
     Args:
         rows: Rows of the intervention "keep", with ``part`` as their variant.
@@ -40,8 +40,8 @@ def naive_partial(rows: pa.Table, part: str, context: Context) -> Iterator[Numbe
 
     Yields:
         ``naive_partial/<data>/<part>``, the share of examples whose prediction stays; ``.../from_<label>``, the same
-        of those predicted as a label, for at most :data:`~heedful.records.MANY` labels; ``.../accuracy``, the share of
-        predictions on the part that are gold, or their mean score.
+        for examples that are predicted as the label, for at most :data:`~heedful.records.MANY` labels;
+        ``.../accuracy``, the share of correct predictions on the part, or their mean score.
     """
     is_kept = where(rows, intervention="keep", variant=part)
     cluster = cluster_of(rows)[is_kept]

@@ -15,9 +15,9 @@ class Alignments(NamedTuple):
     """All longest common subsequences of two lists of words; different pairs of positions are different subsequences.
 
     Attributes:
-        number: Number of subsequences; 1 without a common word.
+        number: Number of subsequences; 1 if there is no common word.
         through_first: Number of subsequences that pair a word, for the words of the first list.
-        through_second: The same of the second.
+        through_second: As ``through_first``, for the words of the second list.
     """
 
     number: int
@@ -28,8 +28,8 @@ class Alignments(NamedTuple):
 def aligned(first: Sequence[str], second: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     """The share of longest common subsequences that pair a word, for both lists: float64 [words] in [0, 1].
 
-    The shares depend neither on the choice among equally long subsequences nor on the direction of reading. In either
-    list they sum to the length of these subsequences. Case does not count.
+    The shares depend neither on the choice among equally long subsequences nor on the direction of reading. In each
+    list they sum to the length of the subsequences. Case is ignored.
 
     Example:
         >>> first, second = aligned(["The", "cat", "saw", "it"], ["it", "saw", "the", "cat"])
@@ -79,7 +79,8 @@ def _suffixes(a: Sequence[str], b: Sequence[str]) -> tuple[list[list[int]], list
 
 
 def shared(first: Sequence[str], second: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """1 for each word that occurs in the other list too, in any order, and else 0: float64 [words], of both lists.
+    """1 for each word that also occurs in the other list, in any order, and 0 otherwise: float64 [words], for both
+    lists.
 
     Example:
         >>> [of_words.tolist() for of_words in shared(["The", "cat"], ["a", "cat", "the", "the"])]
@@ -90,13 +91,13 @@ def shared(first: Sequence[str], second: Sequence[str]) -> tuple[np.ndarray, np.
 
 
 def swapped(first: Sequence[str], second: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Positions of the words that both lists have, and that move: int64 in the first list, and in the second.
+    """Positions of common words that move: int64, in the first list and in the second list.
 
-    A word moves if some longest common subsequence leaves it out. So if two phrases of equal length change places, both
-    move, in either direction of reading; of phrases of different length the shorter one moves. A word that moves in one
-    list alone, such as a repeated word, is not swapped.
+    A word moves if some longest common subsequence omits it. So if two phrases of equal length are exchanged, both
+    move, in either direction of reading; if their lengths differ, only the shorter phrase moves. A word that moves in
+    one list alone, such as a repeated word, is not swapped.
 
-    Only content words count, if there are any: words with a letter or a digit that are not in ``alignment.yaml``.
+    If there are content words, only these count: words with a letter or a digit that are not in ``alignment.yaml``.
 
     Example:
         >>> a, b = "a good dog became a bad cat".split(), "a bad dog became a good cat".split()

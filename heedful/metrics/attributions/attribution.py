@@ -1,4 +1,4 @@
-"""Attributions as rows, a row for each word, and as values, one for each example.
+"""Attributions as rows (one per word) and as objects (one per example).
 
 The key is the same as for other rows: ``intervention`` is the method, ``part`` the segment (a part, or "" for a
 separator between parts), ``variant`` is "" for the example itself, ``draw`` the number of the word within its segment;
@@ -31,14 +31,15 @@ class Attribution:
     Attributes:
         uid: uid of the example.
         method: "lime", "shap", "owen" or "gradients".
-        variant: "" for the example itself, else how it was changed: "swap premise".
+        variant: "" for the example itself, otherwise the change, such as "swap premise".
         y: The label whose probability is explained: by default the prediction.
         gold: The gold label.
-        words: Part to its words, in the order of the parts.
-        phi: Part to the contributions of its words to the probability: float64 [words].
-        errors: Part to the standard error of phi over random masks: float64 [words]; nan without random masks.
+        words: Maps each part to its words, in the order of the parts.
+        phi: Maps each part to the contributions of its words to the probability: float64 [words].
+        errors: Maps each part to the standard errors of phi over random masks: float64 [words]; nan without random
+            masks.
         separators: Text of the separator after each part.
-        separator_phi: The same as for words: float64 [parts].
+        separator_phi: Contribution of each separator: float64 [parts].
         full: The probability, f(x).
         nothing: The probability with all words masked.
         delta: ``full - nothing`` minus the sum of all phi: the error of the method.
@@ -64,7 +65,7 @@ class Attribution:
 def normalised(attribution: Attribution) -> Attribution:
     """The attribution with phi divided by the sum of absolute values, separators included.
 
-    Rows hold phi before that; normalised factors give more weight to examples whose probability hardly changes.
+    Rows hold unnormalised phi; normalised factors give more weight to examples whose probability hardly changes.
     """
     total = sum(float(np.abs(phi).sum()) for phi in (*attribution.phi.values(), attribution.separator_phi))
     if not total:
@@ -75,11 +76,11 @@ def normalised(attribution: Attribution) -> Attribution:
 
 
 def attributions(rows: pa.Table, context: Context) -> Iterator[Attribution]:
-    """The attributions in rows in their canonical order: by uid, then by method, then by variant.
+    """Convert rows to attributions, sorted by uid, method and variant.
 
     Args:
         rows: Rows of :data:`SCHEMA`.
-        context: Names the parts in their order.
+        context: Context of the rows, which names the parts in order.
     """
     columns = {name: strings(rows, name) for name in ("uid", "intervention", "part", "variant", "word", "gold", "y")}
     numbers = {name: rows[name].to_numpy() for name in ("phi", "error", "full", "nothing", "delta")}

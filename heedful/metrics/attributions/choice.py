@@ -1,4 +1,4 @@
-"""Factors by name: factors of the paper, and users' functions as ``module:function``."""
+"""Look up factors by name: factors of the paper, and user functions as ``module:function``."""
 
 import importlib
 import math
@@ -16,12 +16,12 @@ from heedful.records.errors import guess, nearest
 def factors_named(names: Sequence[str]) -> dict[str, Factor]:
     """Factors by their names.
 
-    A factor of one's own is ``module:function``, importable from the working directory: a function of one
+    A user's factor is ``module:function``, importable from the working directory: a function of one
     :class:`~heedful.metrics.attributions.attribution.Attribution` that returns a number, higher for a model that will
     do worse, or None if undefined. Its name is ``module:function``.
 
     Args:
-        names: Keys of ``FACTORS`` or ``VARIANTS``, or ``module:function``; a name counts once.
+        names: Keys of ``FACTORS`` or ``VARIANTS``, or ``module:function``; duplicates are ignored.
 
     Raises:
         HeedfulError: A name is unknown, or a module or its function cannot be found or imported.
@@ -60,7 +60,7 @@ def value_of(name: str, factor: Factor, attribution: Attribution) -> float | Non
     """The value of a factor for one example; None if undefined.
 
     Raises:
-        HeedfulError: It raises, or returns neither a finite number nor None.
+        HeedfulError: The factor raises, or returns neither a finite number nor None.
     """
     try:
         value = factor(attribution)

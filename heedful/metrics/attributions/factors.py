@@ -1,7 +1,7 @@
-"""Factors: a number of one example's attribution; the higher its mean, the worse a model is predicted to do elsewhere.
+"""Factors: functions of an attribution; a higher mean predicts a lower out-of-distribution accuracy.
 
 Source: "Assessing Out-of-Domain Language Model Performance from Few Examples" (Singhal et al. 2023), sections 5 and
-6.1; docstrings name what the paper leaves open. ``a`` and ``b`` are the first two parts. An undefined factor is None.
+6.1; docstrings say where the paper is ambiguous. ``a`` and ``b`` are the first two parts. An undefined factor is None.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +21,8 @@ Factor = Callable[[Attribution], float | None]
 
 
 def of_two_parts(function: Callable[..., float | None]) -> Callable[..., float | None]:
-    """A factor from a function of the words and phi, float64 [words], of a and of b; None unless both have words."""
+    """Make a factor from a function of the words of a and b and their phi, float64 [words]; None unless both have
+    words."""
 
     @wraps(function)
     def factor(attribution: Attribution, **settings: bool) -> float | None:
@@ -63,9 +64,9 @@ def index_diff(
 ) -> float | None:
     """INDEX-DIFF: the sum of phi_a - phi_b over the words of the longest common subsequence of a and b.
 
-    With several longest subsequences it is the mean over all of them: the paper does not choose, and any choice depends
-    on the direction of reading. ``mean`` takes means of phi over these words instead of sums, and is None without any;
-    ``bag`` takes the words that occur in both, in any order.
+    If there are several longest subsequences, it is the mean over all of them: the paper does not specify one, and any
+    choice would depend on the direction of reading. ``mean`` averages phi over these words instead of summing, and is
+    None if there are none; ``bag`` uses all common words, in any order.
 
     Example:
         >>> from heedful.metrics.attributions.sample import example
@@ -95,7 +96,7 @@ def first_tok(attribution: Attribution) -> float | None:
 
 
 def control_words(premise: Sequence[str], subcase: str) -> np.ndarray | None:
-    """The positions of the control words of a premise in a subcase of HANS, int64 [words]; None without any.
+    """The positions of the control words of a premise in a subcase of HANS, int64 [words]; None if there are none.
 
     All words of the longest expression count: "whether or not", "without a doubt", a verb with its "that".
 
@@ -136,14 +137,14 @@ def const(attribution: Attribution) -> float | None:
 
 
 def has_swapped_words(attribution: Attribution) -> bool | None:
-    """Whether words of a and b change places; else the SWAP factors are 0. None unless there are two parts."""
+    """Whether any words of a and b are swapped; if not, the SWAP factors are 0. None unless there are two parts."""
     words = of_two_parts(lambda a, phi_a, b, phi_b: len(swapped(a, b)[0]))(attribution)
     return None if words is None else words > 0
 
 
 @of_two_parts
 def swap_avg(a: Sequence[str], phi_a: np.ndarray, b: Sequence[str], phi_b: np.ndarray) -> float:
-    """SWAP-AVG: the mean phi of the words that change places (:func:`swapped`), in both segments; 0 without any.
+    """SWAP-AVG: the mean phi of swapped words (:func:`swapped`), in both segments; 0 if there are none.
 
     Example:
         >>> from heedful.metrics.attributions.sample import example
@@ -158,9 +159,9 @@ def swap_avg(a: Sequence[str], phi_a: np.ndarray, b: Sequence[str], phi_b: np.nd
 @of_two_parts
 def swap_max_diff(a: Sequence[str], phi_a: np.ndarray, b: Sequence[str], phi_b: np.ndarray) -> float:
     """SWAP-MAX-DIFF: the phi with the largest absolute value among swapped words of a, minus that among swapped words
-    of b; 0 without any.
+    of b; 0 if there are none.
 
-    Two opposite phi of the same size count 0, so that their order makes no difference.
+    Two phi of equal size and opposite sign count as 0, so that the result does not depend on their order.
 
     Example:
         >>> from heedful.metrics.attributions.sample import example
@@ -173,7 +174,7 @@ def swap_max_diff(a: Sequence[str], phi_a: np.ndarray, b: Sequence[str], phi_b: 
 
 
 def _largest(phi: np.ndarray) -> float:
-    """The phi with the largest absolute value; 0 for two opposite ones."""
+    """The phi with the largest absolute value; 0 if two have opposite signs."""
     low = float(phi.min())
     high = float(phi.max())
     return 0.0 if low == -high else max(low, high, key=abs)
@@ -183,7 +184,7 @@ def around_target(attribution: Attribution, feature: str) -> float | None:
     """IRREG, ADJ and VERB: minus the sum of phi over the target and two words on either side of it.
 
     The target is the irregular form, the adjective or the main verb; the meta column "target" is its number among the
-    words of the first part. In a task of MSGS that is named after another feature the factor is None.
+    words of the first part. None in MSGS tasks about another feature.
 
     Args:
         attribution: The attribution.

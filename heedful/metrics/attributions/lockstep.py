@@ -1,4 +1,5 @@
-"""Methods that mask words, for many examples at once: their rounds run together, so that batches are full."""
+"""Run masking methods on many examples in lockstep: the rounds of all examples are evaluated together, in full
+batches."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,14 +14,14 @@ from heedful.records import generator
 
 @dataclass(frozen=True)
 class Game:
-    """An example as a cooperative game of its words: the value of a subset is the probability of a label.
+    """An example as a cooperative game in which words are players: the value of a subset is the probability of a label.
 
     Attributes:
         uid: uid of the example, which keys its random numbers.
         variant: The change of the example, or "".
         segments: Number of features per part: its words and its separator.
         full: The value with all features.
-        nothing: The value with none.
+        nothing: The value without features.
     """
 
     uid: str
@@ -35,8 +36,8 @@ class Solution(NamedTuple):
 
     Attributes:
         phi: Contribution per feature: float64 [features].
-        error: Standard error of phi over random masks: float64 [features]; nan where none is drawn.
-        masks: Number of masks that the method has asked for.
+        error: Standard error of phi over random masks: float64 [features]; nan without random masks.
+        masks: Number of masks that the method requested.
     """
 
     phi: np.ndarray
@@ -48,7 +49,7 @@ Value = Callable[[np.ndarray, np.ndarray], np.ndarray]  # game int64 [inputs], h
 
 
 class _Running(NamedTuple):
-    """A method that waits for the values of the masks of a round."""
+    """A method that is waiting for the values of the masks of its current round."""
 
     method: str
     game: int
@@ -68,10 +69,10 @@ def solve(
         games: The examples.
         samples: Largest number of masks per game and method.
         seed: The run's seed.
-        value: The values of inputs with hidden features: float64 [inputs].
+        value: Function that returns the values of inputs with hidden features: float64 [inputs].
 
     Returns:
-        Method to a solution for each game.
+        Maps each method to a solution per game.
     """
     values_by_game: list[dict[bytes, float]] = []
     for game in games:
@@ -108,7 +109,7 @@ def solve(
 
 
 def _evaluate(runs: Sequence[_Running], values_by_game: Sequence[dict[bytes, float]], width: int, value: Value) -> None:
-    """Evaluate masks without a value, together."""
+    """Evaluate all masks without a value in one call."""
     new: dict[tuple[int, bytes], np.ndarray] = {}
     for run in runs:
         for key, mask in zip(run.keys, run.masks, strict=True):

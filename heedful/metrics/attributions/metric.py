@@ -40,12 +40,12 @@ def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
         context: Context of the rows.
 
     Yields:
-        With ``name`` = ``attributions/<data>/<method>``: ``name/<factor>`` for each factor that is defined for an
-        example or more, with ``n`` the number of these; ``name/delta``, the mean of abs(delta); ``name/error``, the
-        mean over examples of the mean standard error of their words, where masks are drawn at random; and where the
-        SWAP factors are defined ``name/without_swapped_words``, the share of examples that count 0 there.
-        Clusters of intervals are the groups of examples (``group``), or else the examples. A heading for each method
-        has the number of examples, and the number of those with too few masks.
+        With ``name`` = ``attributions/<data>/<method>``: ``name/<factor>`` for each factor that is defined for at least
+        one example, with ``n`` the number of such examples; ``name/delta``, the mean of abs(delta); ``name/error``, the
+        mean over examples of the mean standard error of their words, if masks are random; and if the SWAP factors are
+        defined, ``name/without_swapped_words``, the share of examples for which they are 0. Clusters of intervals are
+        the groups of examples (``group``), or else the examples. A heading for each method has the number of examples,
+        and the number of those with too few masks.
     """
     if not rows.num_rows:
         return
@@ -73,8 +73,8 @@ def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
 
 
 def columns_of(examples: Sequence[Attribution]) -> dict[str, np.ndarray]:
-    """Statistic to its value per example: float64 [examples], nan if undefined; statistics that are undefined for all
-    examples are left out."""
+    """Map each statistic to its values per example: float64 [examples], nan if undefined; statistics that are undefined
+    for all examples are omitted."""
     rows = []
     for example in examples:
         errors = np.concatenate([*example.errors.values()])

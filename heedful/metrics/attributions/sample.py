@@ -1,4 +1,4 @@
-"""An attribution made of plain lists, to try a factor of one's own on."""
+"""Build an attribution from lists, to test a user's factor."""
 
 from collections.abc import Sequence
 
@@ -15,12 +15,12 @@ def example(
     separators: Sequence[float] = (),
     **meta: str,
 ) -> Attribution:
-    """An attribution of one or two sentences, called "a" and "b", split into words at blanks.
+    """An attribution of one or two sentences, called "a" and "b", which are split into words at spaces.
 
     Args:
         first: The words of a.
         phi: Their phi.
-        second: The words of b; None for an example of one part.
+        second: The words of b; None for an example with one part.
         phi_of_second: Their phi.
         separators: The phi of the separator after each part; 0 by default.
         **meta: Meta columns.

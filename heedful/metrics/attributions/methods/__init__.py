@@ -1,4 +1,4 @@
-"""Methods that see a model through masks alone."""
+"""Attribution methods that only evaluate the model on masked inputs."""
 
 from heedful.metrics.attributions.methods import lime, owen, shap
 from heedful.metrics.attributions.methods.method import Method

@@ -15,9 +15,9 @@ WIDTH, ALPHA = 25.0, 1.0  # of the kernel, and of the ridge
 def explain(
     n: int, full: float, nothing: float, budget: int, rng: np.random.Generator, segments: Sequence[int]
 ) -> Rounds:
-    """Explain one example by ``budget`` instances, the unmasked one among them: see :class:`~.method.Method`.
+    """Explain one example by ``budget`` instances, including the unmasked example: see :class:`~.method.Method`.
 
-    One round. The phi do not sum to ``full - nothing``.
+    It takes one round. The phi do not sum to ``full - nothing``.
     """
     present = np.concatenate([np.ones((1, n), dtype=bool), neighbours(n, budget - 1, rng)])
     values = np.full(budget, nothing)
@@ -64,7 +64,7 @@ def coefficients(present: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, n
 
 
 def kernel(present: np.ndarray) -> np.ndarray:
-    """How close masks are to the unmasked example: float64 [masks], 1 for the example itself.
+    """Similarity of masks to the unmasked example: float64 [masks], 1 for the example itself.
 
     Example:
         >>> kernel(np.array([[True, True], [True, False], [False, False]])).round(4).tolist()

@@ -1,4 +1,4 @@
-"""The interface of attribution methods that see a model through masks alone."""
+"""The interface of attribution methods that only evaluate the model on masked inputs."""
 
 from collections.abc import Generator, Sequence
 from typing import Protocol
@@ -9,11 +9,11 @@ Rounds = Generator[np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray]]
 
 
 class Method(Protocol):
-    """An attribution method: a module with these names.
+    """An attribution method: a module that defines these names.
 
     Attributes:
         NAME: Its name in the rows.
-        VERSION: Raised whenever the same generator would give other masks, or the same values other attributions.
+        VERSION: Increased with each change of the masks for a given generator, or of the attributions for given values.
     """
 
     NAME: str
@@ -39,11 +39,11 @@ class Method(Protocol):
             segments: Number of features per part, its separator included; they sum to ``n``.
 
         Yields:
-            Masks, bool [masks, n], True where a feature stays; receives f per mask, float64 [masks]. It never asks for
-            all features, nor for none, and for nothing at all where ``full`` and ``nothing`` say enough.
+            Masks, bool [masks, n], True where a feature stays; receives f per mask, float64 [masks]. The masks with all
+            features and with none are never requested, and no mask is requested if ``full`` and ``nothing`` suffice.
 
         Returns:
-            phi, float64 [n], and their standard errors over random masks, float64 [n]: 0 where none
-            had to be drawn, nan where it cannot be known.
+            phi, float64 [n], and their standard errors over random masks, float64 [n]: 0 if no mask had to be drawn,
+            nan if unknown.
         """
         ...

@@ -1,4 +1,4 @@
-"""Owen values over a balanced binary tree of words, split where the most is at stake."""
+"""Owen values over a balanced binary tree of words; the node with the largest stake is split first."""
 
 from collections.abc import Sequence
 from heapq import heappop, heappush
@@ -13,7 +13,7 @@ NAME, VERSION = "owen", 1
 
 
 class Stake(NamedTuple):
-    """A node in one context, ordered by its stake: the smallest is split first; ties go by position.
+    """A node in one context. The smallest is split first: the order is by stake, then by position.
 
     Attributes:
         order: Minus ``abs(high - low) * weight``.
@@ -23,7 +23,7 @@ class Stake(NamedTuple):
         node: The node.
         low: f of the context.
         high: f of the context and the node.
-        weight: The share of all orders, which the tree allows, that have this context.
+        weight: The share of the orders allowed by the tree that have this context.
     """
 
     order: float
@@ -42,7 +42,7 @@ Answers = dict[tuple[int, int, int], tuple[float, float]]  # start, stop, contex
 def explain(
     n: int, full: float, nothing: float, budget: int, rng: np.random.Generator, segments: Sequence[int]
 ) -> Rounds:
-    """Explain one example: see :class:`~.method.Method`. Draws nothing, and its errors are nan.
+    """Explain one example: see :class:`~.method.Method`. Not random; errors are nan.
 
     Recursive Owen values over :func:`~heedful.interventions.masks.partitions.partition`: the mean contribution of a
     word over all orders that keep the words of every node together. A split of a node asks for two masks, and turns
@@ -51,7 +51,7 @@ def explain(
     ``2 * partition(segments).splits`` masks: about ``2 / 3 * n**2``, that is 106 masks for 12 words and 618 for 30.
 
     A round asks for all nodes that are certain to be split within the budget, for any values of the unknown masks;
-    so the result is the same as of splitting one node after the other.
+    so the result is the same as for splitting one node at a time.
     """
     phi = np.zeros(n)
     root = partition(segments)
@@ -97,7 +97,7 @@ def _parts(stake: Stake, with_left: float, with_right: float) -> list[Stake]:
 
 
 def _sure_to_be_split(queue: list[Stake], answers: Answers, splits_left: int) -> list[Stake]:
-    """The nodes without an answer that are split within the next ``splits_left`` splits for any answers.
+    """The unevaluated nodes that are certain to be split within the next ``splits_left`` splits.
 
     In the worst case, all descendants of such a node are split before the next node of the queue.
     """

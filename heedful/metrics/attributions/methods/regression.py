@@ -1,6 +1,6 @@
-"""Weighted regression on masks, and the standard error that comes of drawing them.
+"""Weighted regression on masks, and the standard error due to random masks.
 
-No BLAS or LAPACK: from some 90 features on, the last bits of their results depend on the number of threads.
+BLAS and LAPACK are avoided: from about 90 features, the last bits of their results depend on the number of threads.
 """
 
 import numpy as np
@@ -28,8 +28,8 @@ def inverse(matrix: np.ndarray) -> tuple[np.ndarray, float]:
     """Invert a symmetric positive definite matrix by Gauss-Jordan elimination, which needs no pivoting there.
 
     Returns:
-        float64 [n, n]; and the smallest pivot, as a share of the largest number on the diagonal. Where that is 0 but
-        for rounding, or below, the matrix has no inverse, and the first result is not one.
+        float64 [n, n]; and the smallest pivot, as a share of the largest number on the diagonal. If it is 0 up to
+        rounding, or negative, the matrix is singular and the first result is not its inverse.
     """
     largest = matrix.diagonal().max()
     smallest = np.inf
@@ -60,7 +60,7 @@ def drawn_error(influence: np.ndarray, draws: np.ndarray) -> np.ndarray:
 
     Args:
         influence: Contribution of a draw to the coefficients, float64 [distinct draws, n].
-        draws: How often each was drawn, int64 [distinct draws].
+        draws: Multiplicity of each draw, int64 [distinct draws].
 
     Returns:
         nan for fewer than two draws.

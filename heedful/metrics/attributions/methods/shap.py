@@ -19,8 +19,8 @@ def explain(
 ) -> Rounds:
     """Explain one example: see :class:`~.method.Method`. One round.
 
-    Exact where the budget is ``2**n - 2`` or more. From ``2 * n`` on, each word stands alone and is left out alone,
-    once each, so that an additive f is explained exactly; :func:`shapley` describes smaller budgets.
+    Exact where the budget is ``2**n - 2`` or more. From ``2 * n``, the coalitions include each single word and its
+    complement, so that an additive f is explained exactly; :func:`shapley` describes smaller budgets.
     """
     if n == 1:
         return np.array([full - nothing]), np.zeros(1)
@@ -46,13 +46,13 @@ def is_scarce(n: np.ndarray, budget: int) -> np.ndarray:
 def shapley(subsets: Coalitions, values: np.ndarray, full: float, nothing: float) -> tuple[np.ndarray, np.ndarray]:
     """Weighted least squares with ``sum(phi) = full - nothing`` (Lundberg and Lee 2017, theorem 2).
 
-    Of a coalition and its complement only the difference counts: with z = 1 for a feature that stays and -1 for one
-    that is masked, ``z @ phi`` should equal ``f(S) - f(complement of S)``. The fit is of the distance of phi from an
-    equal share of the sum.
+    Only the difference between a coalition and its complement matters: with z = 1 for a feature that stays and -1 for
+    one that is masked, ``z @ phi`` should equal ``f(S) - f(complement of S)``. The regression fits the deviation of phi
+    from an equal share of the sum.
 
-    Fewer pairs than features (a budget below ``2 * n``) do not determine phi, or so badly that errors explode. A ridge
-    then draws each phi towards the equal share: the sum still holds, the largest phi come out too small, an additive f
-    is not explained exactly any more, and the errors are nan.
+    With fewer pairs than features (a budget below ``2 * n``), phi is undetermined or ill-conditioned. A ridge penalty
+    then shrinks each phi towards the equal share: the sum still holds, but the largest phi are too small, an additive f
+    is not explained exactly, and the errors are nan.
 
     Args:
         subsets: The coalitions.
@@ -62,8 +62,8 @@ def shapley(subsets: Coalitions, values: np.ndarray, full: float, nothing: float
 
     Returns:
         phi, and the sandwich estimate of its standard error (HC3) over the pairs that were drawn, float64 [n] each.
-        The error is 0 where all coalitions are there; nan where the pairs that were drawn are fewer than a quarter of
-        the features, or than two.
+        The error is 0 if all coalitions are present, and nan for fewer than two random pairs, or fewer than a quarter
+        of the number of features.
     """
     n = subsets.half.shape[1]
     weights = subsets.weights / subsets.weights.sum()
