@@ -1,4 +1,4 @@
-"""A number, with everything that results.json, tables and curves show of it; and its settings."""
+"""A number of an evaluation, with its presentation in results.json, tables and curves; and base class of settings."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -34,9 +34,9 @@ class Curve:
     """The curve of a number over the epochs of a run.
 
     Attributes:
-        chart: Title of the chart; curves of one title share it.
+        chart: Title of the chart; curves with the same title share a chart.
         label: Label of the curve.
-        figure: File name of the figure that shows the chart, too; "" for TensorBoard alone. Numbers in a figure
+        figure: File name of a figure of the chart; "" for TensorBoard only. Numbers in a figure
             are also shown by the progress bar and among the hyperparameters.
     """
 
@@ -51,16 +51,16 @@ class Number:
 
     Attributes:
         name: Name of the metric in results.json.
-        measured: Its value and interval; None for a curve, or a line of ``text``, without a number in these rows.
-        label: Label of its line in tables; None for the words of its name, "" for no line.
-        level: Indentation of its line: 0 for a headline, 1 for a line below; None to follow from the name.
+        measured: Its value and interval; None for a curve or a line of ``text`` that has no value in these rows.
+        label: Label of its line in tables; None to derive it from the name, "" for no line.
+        level: Indentation of its line: 0 for a headline, 1 for a line below; None to derive it from the name.
         unit: "percent", or "ratio" for a plain number.
-        headline: Whether tables of runs side by side show it; None to follow from the name.
-        changed: bool [rows], the changed rows that it counts where they got an answer. The shares of these that the
-            model never reads, and that got no answer, are shown below the number.
-        curve: Its curve over epochs, which is declared for an empty table of rows.
-        section: Heading of its line in tables, and on which examples the lines below it rest.
-        aside: For a number without a line, a name of such numbers: tables say that results.json has them.
+        headline: Whether tables that compare runs show it; None to derive it from the name.
+        changed: bool [rows], the changed rows that count if they got an answer. The shares of these rows that are
+            unread or unanswered are shown below the number.
+        curve: Its curve over epochs, which must be returned for empty rows as well.
+        section: Heading of its line in tables, which describes the examples of the lines below.
+        aside: For numbers without a line, their description in the note that refers to results.json.
         text: Shown in place of a number.
     """
 
@@ -77,10 +77,10 @@ class Number:
     text: str = ""
 
     def line(self, is_below: bool) -> Line:
-        """Its line in tables.
+        """The line of the number in tables.
 
         Args:
-            is_below: Whether a line of the same data and part, without statistic and slice, stands above.
+            is_below: Whether a line with the same data and part, but without statistic and slice, precedes it.
         """
         name = self.name
         last = [text for text in (name.statistic, name.slice) if text]
@@ -97,7 +97,7 @@ class Number:
 
 
 def measured(numbers: Iterable[Number]) -> Numbers:
-    """Measurements by name; numbers without one are left out."""
+    """Measurements by name; numbers without a measurement are omitted."""
     return {number.name: number.measured for number in numbers if number.measured is not None}
 
 

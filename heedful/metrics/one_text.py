@@ -1,4 +1,4 @@
-"""One text that is the answer to many changed inputs, as the text of a failure is."""
+"""Detect one text, such as an error message, as the answer to many changed inputs."""
 
 from collections import Counter
 from typing import NamedTuple
@@ -15,11 +15,11 @@ ONE_TEXT = "one_text"  # flags these numbers
 
 
 class OneText(NamedTuple):
-    """A text that is the answer to many changed inputs and to no base input, such as an error message.
+    """A text, such as an error message, that is the answer to many changed inputs and to no base input.
 
     Attributes:
         text: The text.
-        n: Number of changed inputs that get it.
+        n: Number of changed inputs with this answer.
         total: Number of changed inputs.
     """
 
@@ -29,9 +29,9 @@ class OneText(NamedTuple):
 
     @classmethod
     def of_rows(cls, rows: pa.Table, part: str, context: Context) -> "OneText | None":
-        """The most frequent such text after swaps of a part; None without one, or if answers are labels.
+        """The most frequent such text after swaps of a part; None if there is no such text or answers are labels.
 
-        For questions about passages, the answer that there is none is expected, and does not count.
+        In reading comprehension, "no answer" is an expected answer and is ignored.
         """
         if context.kind.has_labels:
             return None
@@ -46,5 +46,5 @@ class OneText(NamedTuple):
 
     @property
     def is_withheld(self) -> bool:
-        """Whether at least half of the answers are this text, so that there is no number."""
+        """Whether at least half of the answers are this text, so that no number is reported."""
         return self.n >= TOO_MANY_ALIKE * self.total

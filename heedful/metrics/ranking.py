@@ -1,8 +1,8 @@
-"""Rankings of models by a few examples, compared with the order of their accuracies on all examples.
+"""Rank models by a few examples, and compare the ranking with their accuracies on all examples.
 
 Source: "Assessing Out-of-Domain Language Model Performance from Few Examples" (Singhal et al. 2023), sections 3 and
-4.3, and appendix B. Samples of n examples are drawn with replacement from a population, the same for all models; the
-mean of a number over a sample is the score of a model.
+4.3, and appendix B. Samples of n examples are drawn with replacement from a population, the same for all models; a
+model's score is the mean of a number over a sample.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -21,19 +21,20 @@ FEWEST = 4  # different accuracies for Heedful's test: with 3 it had up to 7 % f
 
 
 def uniforms(n: int, samples: int, seed: int) -> np.ndarray:
-    """Random numbers that choose the examples per sample, the same for all models: float64 [samples, n] in [0, 1)."""
+    """Random numbers that select the examples of each sample, the same for all models: float64 [samples, n] in [0,
+    1)."""
     return generator("few-shot samples", seed, n).random((samples, n))
 
 
 def drawn(choices: np.ndarray, population: int) -> np.ndarray:
-    """The examples of a population that uniform numbers [samples, n] choose, with replacement: int64 [samples, n]."""
+    """Draw examples of a population with replacement by uniform numbers [samples, n]: int64 [samples, n]."""
     return (choices * population).astype(np.int64)
 
 
 def sample_means(values: np.ndarray, samples: np.ndarray) -> np.ndarray:
     """The mean of values, float64 [..., population], over samples, int64 [samples, n]: float64 [..., samples].
 
-    Undefined values are nan, and so are means without a value. Equal values give bit-identical means, which are ties.
+    Undefined values and means without a value are nan. Equal values give bit-identical means, which are ties.
     """
     columns = np.ascontiguousarray(values.reshape(-1, values.shape[-1]).T)  # a row for each example: fast to gather
     sums = _sums(np.nan_to_num(columns), samples)
@@ -53,7 +54,7 @@ def _sums(columns: np.ndarray, samples: np.ndarray) -> np.ndarray:
 
 
 def ordered_pairs(truth: Sequence[float] | np.ndarray) -> np.ndarray:
-    """Pairs of models with different truth, the better model first: int64 [pairs, 2]."""
+    """Pairs of models with different true accuracies, the better model first: int64 [pairs, 2]."""
     pairs = [
         (i, j) if truth[i] > truth[j] else (j, i) for i, j in combinations(range(len(truth)), 2) if truth[i] != truth[j]
     ]
@@ -61,7 +62,7 @@ def ordered_pairs(truth: Sequence[float] | np.ndarray) -> np.ndarray:
 
 
 def successes(scores: np.ndarray, pairs: np.ndarray) -> np.ndarray:
-    """Whether scores put the better model of a pair first: 1, 0, or one half for a tie; float64 [..., pairs, samples].
+    """Whether scores rank the better model of a pair first: 1, 0, or 0.5 for a tie; float64 [..., pairs, samples].
 
     Args:
         scores: float64 [..., models, samples], higher for a better model; nan ties with all scores.
@@ -161,13 +162,13 @@ def random_scores(models: int, samples: int, seed: int) -> np.ndarray:
 
 
 def guess(suites: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """GUESS: a candidate is taken for the best model of every suite, and other pairs are guessed.
+    """GUESS: one candidate is assumed to be the best model of every suite, and other pairs are guessed at random.
 
     Args:
-        suites: Model to its truth, per suite.
+        suites: True accuracy by model, for each suite.
 
     Returns:
-        Candidate to its few-shot accuracy, the mean over suites; the paper's 72.0 is that of the best candidate.
+        Candidate to its few-shot accuracy, the mean over suites; 72.0 in the paper is the value of the best candidate.
     """
     names = dict.fromkeys(name for suite in suites for name in suite)
     return {name: float(np.mean([_guessed(name, suite) for suite in suites])) for name in names}
@@ -193,7 +194,7 @@ def gap(correct: np.ndarray, baseline: np.ndarray, clusters: np.ndarray) -> tupl
 
 
 def holm(p: Sequence[float]) -> list[float]:
-    """Adjusted p values (Holm 1979) of all factors that are tried on a set, with one method and one size.
+    """Adjust the p values (Holm 1979) of all factors that are tested on a set with one method and one sample size.
 
     Example:
         >>> [round(x, 2) for x in holm([0.04, 0.01, 0.03])]
@@ -206,7 +207,7 @@ def holm(p: Sequence[float]) -> list[float]:
 
 
 def two_sided(resampled: np.ndarray) -> float:
-    """Two-sided p value of a difference from its resamples: twice the smaller share on either side of 0.
+    """Two-sided p value of a difference from its resamples: twice the smaller of the shares on both sides of 0.
 
     The difference itself is counted on both sides.
     """
@@ -219,7 +220,7 @@ def two_sided(resampled: np.ndarray) -> float:
 def over_samples(success: np.ndarray, baseline: np.ndarray, key: Key) -> tuple[Measurement, float]:
     """The paper's paired bootstrap: the difference of few-shot accuracies of two rankers, over samples.
 
-    It takes the samples as data, which they are not: with more samples any difference becomes significant.
+    It treats the samples as data, so that with enough samples any difference becomes significant.
 
     Args:
         success: float64 [pairs, samples], of the first ranker.
@@ -245,15 +246,17 @@ def over_examples_and_models(
 ) -> dict[str, np.ndarray]:
     """Few-shot accuracy of resampled examples and models, for Heedful's own test.
 
-    A resample draws clusters of examples and models with replacement, as many as there are. The population are its
-    drawn examples, and the truth is the accuracy on all drawn examples. A pair of models that are drawn v_i and v_j
-    times has the weight v_i v_j; pairs of equal truth do not count. All rankers see the same draws.
+    A resample draws clusters of examples and models with replacement, as many as there are. The population of a
+    resample consists of the drawn examples of the population, and the true accuracy is the accuracy on all drawn
+    examples. A pair of models that are drawn v_i and v_j times has the weight v_i v_j; pairs of equal truth do not
+    count. All rankers see the same draws.
 
     The test is conservative. It preferred one of two equally good rankers, at p < 0.05, in 0 to 5 % of 200 simulations
-    of 4, 6 and 10 models and 100 of 1,000 examples; with a fixed truth, in 3 to 9 %. The variance of an example and a
-    model together counts about three times (Owen 2007, "The pigeonhole bootstrap", section 3). The test is not valid
-    for fewer models (:data:`FEWEST`), nor if nearly all examples are explained: then ACC sees the errors that make the
-    truth. If models are close, the number may lie at an end of its interval, or outside.
+    of 4, 6 and 10 models and 100 of 1,000 examples; with fixed true accuracies, in 3 to 9 %. The variance of an example
+    and a model together counts about three times (Owen 2007, "The pigeonhole bootstrap", section 3). The test is not
+    valid for fewer models (:data:`FEWEST`), nor if nearly all examples are explained: then ACC is computed from nearly
+    the same predictions as the true accuracy. If models are close, the number may lie at an end of its interval, or
+    outside.
 
     Args:
         values: Ranker to its values, float64 [models, population]; higher is better.
@@ -292,9 +295,9 @@ class Test(NamedTuple):
     Attributes:
         by_samples: The difference, with the interval of the paper's bootstrap, which takes samples as data.
         p_samples: p value of the paper's bootstrap.
-        own: The difference, with the interval of Heedful's own test, which resamples examples and models.
-        p: p value of Heedful's own test; None if fewer than :data:`FEWEST` accuracies differ.
-        p_holm: The same, adjusted for the number of factors (:func:`holm`).
+        own: The difference, with the interval of Heedful's test, which resamples examples and models.
+        p: p value of Heedful's test; None if fewer than :data:`FEWEST` accuracies differ.
+        p_holm: ``p``, adjusted for the number of factors (:func:`holm`).
     """
 
     by_samples: Measurement

@@ -1,4 +1,4 @@
-"""Reading comprehension: exact match and F1 as SQuAD 2.0 defines them, and how often there is no answer.
+"""Reading comprehension: exact match and F1 as defined by SQuAD 2.0, and the share of "no answer".
 
 Source: Rajpurkar, Jia and Liang (2018), evaluate-v2.0.py.
 """
@@ -23,7 +23,7 @@ ABSTENTION = "abstention"
 
 
 def abstains(answer: str, golds: Sequence[str]) -> float:
-    """1 for the answer that there is none in the text."""
+    """1 for the answer that the text holds no answer."""
     return float(answer == NO_ANSWER)
 
 
@@ -61,7 +61,7 @@ def reading_scores(rows: pa.Table, context: Context) -> Iterator[Number]:
 
 
 def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """Exact match, F1, abstention, missing answers, and the noise floor; the last two alone without gold labels."""
+    """Exact match, F1, abstention, missing answers, and the noise floor; without gold labels, only the last two."""
     if not context.unlabelled:
         curves = {MetricName("exact_match", context.data): "exact match", MetricName("f1", context.data): "F1"}
         for number in reading_scores(rows, context):

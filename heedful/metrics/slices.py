@@ -1,4 +1,4 @@
-"""Slices: the examples that have one label, or one value in a meta column that somebody asked for."""
+"""Slices: examples with the same label, or with the same value in a selected meta column."""
 
 from collections.abc import Iterator, Sequence
 
@@ -11,7 +11,7 @@ STATISTICS = ("majority", "f1", "macro_f1", "matthews")  # statistics that label
 
 
 def slice_of_label(label: str) -> str:
-    """The slice of a label: its name, in quotes where that could also be a statistic or the slice of a column.
+    """The slice of a label: its name, in quotes if a statistic or a slice of a column could have the same name.
 
     Example:
         >>> [slice_of_label(label) for label in ("neutral", "f1", "majority/split=a", "kind=b", '"f1"')]

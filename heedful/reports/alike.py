@@ -1,4 +1,4 @@
-"""Whether the numbers of runs can be compared: all reports ask :func:`differences`."""
+"""Check that the numbers of runs can be compared; all reports use :func:`differences`."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import combinations
@@ -136,7 +136,7 @@ def _models(first: Run, second: Run) -> Found:
 
 
 def _identities(first: Run, second: Run, names: str) -> Found:
-    """Compare two identities in all entries that neither a seed nor a fold changes."""
+    """Compare two identities in all entries that do not depend on a seed or fold."""
     identities = [_flat(run.identity) for run in (first, second)]
     for name in sorted(identities[0].keys() | identities[1].keys()):
         values = [identity.get(name) for identity in identities]
@@ -151,7 +151,8 @@ def _identities(first: Run, second: Run, names: str) -> Found:
 
 
 def _flat(identity: Mapping[str, Any]) -> dict[str, Any]:
-    """An identity without entries that a seed or a fold changes; a setting of the model is "settings.NAME"."""
+    """Flatten an identity, without entries that depend on a seed or fold; settings of the model become
+    "settings.NAME"."""
     simple = {k: v for k, v in identity.items() if k not in CHANGED_BY_SEED and not isinstance(v, Mapping)}
     for name, value in identity.items():
         inner = value.items() if isinstance(value, Mapping) else ()

@@ -28,7 +28,7 @@ HEEDFUL = (
 
 @cache
 def _entries() -> dict[str, str]:
-    """Key to entry."""
+    """BibTeX entries by key."""
     text = Path(__file__).with_name("papers.bib").read_text(encoding="utf-8")
     return {re.search(r"{(.*),", entry)[1]: f"{entry.strip()}\n" for entry in text.split("\n\n")}  # type: ignore[index]
 

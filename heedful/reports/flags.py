@@ -1,4 +1,4 @@
-"""The table of flags, ``flags.yaml``: the footnote of a table and the warning of a page for each flag of a number."""
+"""Texts of flags, from ``flags.yaml``: for each flag, a footnote for tables and a warning for pages."""
 
 import re
 from collections.abc import Iterable

@@ -56,7 +56,7 @@ class Test(NamedTuple):
         return f"{self.source or self.evaluation}{split}, {self.family}, label {self.kind}"
 
     def select(self, rows: pa.Table) -> pa.Table:
-        """Its rows among the rows of its evaluation."""
+        """Select the rows of the test from the rows of its evaluation."""
         if self.source:
             return rows.filter(pc.starts_with(rows["uid"], f"{self.source}/"))
         return _in_split(rows, self.split)
@@ -130,7 +130,7 @@ def compare(before: Path, after: Path) -> dict[Test, Numbers]:
 
 
 def _cells(test: Test, numbers: Numbers) -> Cells:
-    """The table of a challenge test: each part before, after, and its change; flipped labels also by way."""
+    """The table of a challenge test: each part before, after, and its change; for flipped labels also by direction."""
     rows = []
     for part, label in PARTS.items():
         ways = WAYS if (part, test.kind) == ("challenge", FLIPPED) else {}

@@ -1,7 +1,7 @@
 """Models by data sets: ``heedful matrix RUN [RUN ...]`` (CAT, tables 4, 5, 12, 13 and 15), in percent.
 
-Attentiveness to each part, scores of models of all parts and of models that were trained on one part, and scores of
-models of all parts on one part.
+The tables show attentiveness to each part, scores of full-input models and of models that were trained on one part, and
+scores of full-input models on one part.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,12 +40,12 @@ def attentiveness(runs: Sequence[Run]) -> Matrix:
 
 
 def whole_input(runs: Sequence[Run]) -> Matrix:
-    """Scores of the models of all parts, and of the best single answer."""
+    """Scores of full-input models, and of the majority baseline."""
     return _scores([run for run in runs if run.partial is None], columns(runs))
 
 
 def partial_input(runs: Sequence[Run]) -> Matrix:
-    """Scores of the models that were trained on one part, and of the best single answer."""
+    """Scores of the models that were trained on one part, and of the majority baseline."""
     return _scores([run for run in runs if run.partial is not None], columns(runs))
 
 
@@ -61,7 +61,7 @@ def _scores(runs: Sequence[Run], names: Mapping[tuple[str, str], str]) -> Matrix
 
 
 def one_part(runs: Sequence[Run]) -> Matrix:
-    """Scores of the models of all parts on one part, and the agreement with their predictions on all parts."""
+    """Scores of full-input models on one part, and the agreement with their predictions on the full input."""
     names = columns(runs)
     cells = {}
     for run in runs:

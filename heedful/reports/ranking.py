@@ -1,4 +1,4 @@
-"""Which model will hold on other data? ``heedful rank [RUN ...] [--set NAME=RUN,RUN,...]``.
+"""Which model will perform best on other data? ``heedful rank [RUN ...] [--set NAME=RUN,RUN,...]``.
 
 Ranks the models of a suite by their attributions on a few out-of-distribution examples, and compares the ranking with
 their accuracy on all examples ("Assessing Out-of-Domain Language Model Performance from Few Examples", tables 1 to 9,
@@ -68,8 +68,8 @@ class Population:
     Attributes:
         values: Values by ranker, higher for a better model: float64 [models, population]. Factors have their sign
             reversed; nan where a factor is undefined.
-        undefined: Factor among the rankers to the number of examples on which it is undefined in some model.
-        left_out: Factor that is no ranker to the reason; left out, it does not count in Holm's correction.
+        undefined: For each factor among the rankers, the number of examples on which it is undefined for any model.
+        left_out: Reasons by omitted factor; omitted factors do not count in Holm's correction.
         without_swap: Number of examples without swapped words, whose SWAP factors are 0.
         places: Indices among all examples: int64 [population].
     """
@@ -127,7 +127,7 @@ class Ranking(NamedTuple):
 
 
 def sets_of(folders: Sequence[str], assignments: Sequence[str] = ()) -> dict[str, list[str]]:
-    """Name of an out-of-distribution set to the folders of results on it, one for each model.
+    """Map each out-of-distribution set to its folders of results, one per model.
 
     Args:
         folders: Folders of results, or folders that hold them.
@@ -270,11 +270,11 @@ def _baselines(base: pa.Table, labels: Sequence[str]) -> dict[str, np.ndarray]:
 
 
 def build(suites: Sequence[Suite], sizes: Sequence[int], rankings: Sequence[Ranking], samples: int) -> Iterator[Cells]:
-    """The tables in the order of reading: sizes, accuracies, few-shot accuracy, tests, and single pairs.
+    """Build the tables: sample sizes, accuracies, few-shot accuracy, significance tests, and pairs of models.
 
     Args:
         suites: The suites.
-        sizes: Sizes of samples.
+        sizes: Numbers of examples per sample.
         rankings: A ranking for each suite, method and size.
         samples: Number of samples.
     """
@@ -434,7 +434,7 @@ def notes(suites: Sequence[Suite], rankings: Sequence[Ranking]) -> Iterator[str]
 
 
 def draw(rankings: Sequence[Ranking], folder: Path) -> Iterator[Path]:
-    """Write figure 4, and figures 5 and 6 if a factor ranks, for each method; yields the files."""
+    """For each method, write figure 4 and, if a factor is among the rankers, figures 5 and 6; yields the files."""
     for method in dict.fromkeys(ranking.method for ranking in rankings):
         results = {ranking.suite.name: ranking.result for ranking in rankings if ranking.method == method}
         shares = {
@@ -454,7 +454,7 @@ def draw(rankings: Sequence[Ranking], folder: Path) -> Iterator[Path]:
 
 
 def of_normalised(factor: Factor, attribution: Attribution) -> float | None:
-    """A factor of an example whose phi are divided by the sum of their absolute values."""
+    """A factor of an example after normalising its phi by the sum of their absolute values."""
     return factor(normalised(attribution))
 
 

@@ -132,7 +132,7 @@ class Run:
 
     @property
     def majority(self) -> Mapping[str, Any] | None:
-        """Score of the best single answer."""
+        """Score of the majority baseline."""
         return self._quality("majority")
 
     def _quality(self, statistic: str) -> Mapping[str, Any] | None:
@@ -165,7 +165,7 @@ class Run:
 
 
 def is_above_majority(m: Mapping[str, Any]) -> bool:
-    """Whether the accuracy of the model of a measurement is above the majority share; true if that is not known."""
+    """Whether the accuracy of the model of a measurement is above the majority share; true if unknown."""
     return NOT_ABOVE_MAJORITY not in m["flags"]
 
 
@@ -203,7 +203,7 @@ def read_runs(folders: Sequence[str]) -> list[Run]:
 
 
 def distinguished(names: Sequence[str], settings: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Names of models; equal names are followed by the settings in which their models differ.
+    """Make names of models unique: equal names get the settings in which the models differ as a suffix.
 
     Example:
         >>> distinguished(["bert", "gpt", "gpt"], [{}, {"seed": 0, "chat": True}, {"seed": 1, "chat": True}])

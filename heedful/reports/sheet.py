@@ -1,4 +1,4 @@
-"""Does a swap make the predicted label wrong? Sheets for people: ``heedful sheet RUN [--n 50]``.
+"""Does a swap make the predicted label wrong? Sheets for human annotation: ``heedful sheet RUN [--n 50]``.
 
 The attentiveness test assumes that a label other than the default label is wrong once a part comes from another example
 (CAT, section 4.2 and table 2). A sheet is a CSV file of swapped inputs with the first prediction, and asks whether it
@@ -133,7 +133,7 @@ def read_sheet(path: str | Path) -> list[Case]:
     """The lines of a sheet with the answers "yes", "no" or "".
 
     Raises:
-        DataError: The file is no sheet, or has another answer.
+        DataError: The file is not a sheet, or has an invalid answer.
     """
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:

@@ -26,8 +26,8 @@ class Cells(NamedTuple):
     Attributes:
         heading: Above the table.
         header: Above each column.
-        rows: As long as the header. In a terminal, a row that begins with ``Text`` keeps its style.
-        notes: Caption: sentences that a reader needs to understand the table.
+        rows: Rows, each as long as the header. In a terminal, a row that begins with ``Text`` keeps its style.
+        notes: Sentences of the caption, which explain the table.
     """
 
     heading: str
@@ -88,7 +88,8 @@ def precise(m: Mapping[str, Any], unit: str) -> tuple[str, str]:
 
     Args:
         m: The measurement, an entry of results.json.
-        unit: "percent", or "ratio" for a number that is no share. Tiny numbers, as the noise floor, are powers of ten.
+        unit: "percent", or "ratio" for a number that is not a share. Tiny numbers, as the noise floor, are powers of
+            ten.
 
     Example:
         >>> precise({"value": 0.5, "std": 0.01, "ci95": [0.4, 0.6]}, "percent")

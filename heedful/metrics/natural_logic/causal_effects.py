@@ -1,8 +1,8 @@
 """Causal effects of natural-logic features: how often the answer changes with the context, and with the word pair.
 
 Rozanova, Valentino and Freitas (2024), "Estimating the Causal Effects of Natural Logic Features in Transformer-Based
-NLI Models". Of pairs (n, n') that differ in one feature, the total causal effect (TCE) is the share whose prediction
-changes where the gold label does; the direct causal effect (DCE) the share where it does not.
+NLI Models". Pairs (n, n') differ in one feature. The total causal effect (TCE) is the share of changed predictions
+among pairs whose gold label changes; the direct causal effect (DCE) is the share among pairs whose gold label stays.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -41,14 +41,14 @@ class NaturalLogicSettings(Settings):
     """Settings of natural logic.
 
     Attributes:
-        data: Name of the data set that the evaluation brings.
+        data: Name of the data set of the evaluation.
     """
 
     data: str
 
 
 def _values(rows: pa.Table, labels: Sequence[str]) -> dict[str, np.ndarray]:
-    """The values that each of ``MEANS`` averages: float64 [pairs]."""
+    """The values of each of ``MEANS``: float64 [pairs]."""
     gold = gold_entailed(rows)
     entail = entailment_at(labels)
     after = entailed(rows, labels, "y2")
@@ -66,7 +66,7 @@ def _values(rows: pa.Table, labels: Sequence[str]) -> dict[str, np.ndarray]:
 
 
 def _numbers(column: pa.ChunkedArray) -> np.ndarray:
-    """Texts as numbers in ascending order of the texts: int32 [rows]."""
+    """Number texts in ascending order: int32 [rows]."""
     names = pc.unique(column)
     return pc.index_in(column, value_set=names.take(pc.sort_indices(names))).to_numpy()
 
@@ -89,12 +89,13 @@ def _groups(rows: pa.Table) -> dict[str, np.ndarray]:
 
 
 class _Pairs:
-    """Pairs of base examples and changed ones; pairs share the unchanged feature, and the new value of the changed one.
+    """Pairs of a base example and a changed example, clustered by the unchanged feature and by the new value of the
+    changed feature.
 
     Attributes:
-        values: Each of ``MEANS`` to its values: float64 [pairs]; the first is whether the prediction changes.
+        values: Maps each of ``MEANS`` to its values: float64 [pairs]; the first is whether the prediction changes.
         groups: "name=value" to the pairs whose base example has that value: bool [pairs].
-        ways: Clusters by the unchanged feature, and by the new value: two int [pairs].
+        ways: Clusters by the unchanged feature and by the new value: int [pairs] each.
     """
 
     def __init__(self, rows: pa.Table, labels: Sequence[str]) -> None:
@@ -122,7 +123,7 @@ class _Pairs:
         return replace(measured, value=float(values.mean()))  # bit-identical to earlier results
 
     def per_base(self, mask: np.ndarray) -> Measurement:
-        """The mean over base examples of the share of their own pairs that changes."""
+        """The mean over base examples of the share of changed predictions among the pairs of each."""
         _, base, count = np.unique(self.base[mask], return_inverse=True, return_counts=True)
         hit = self.values[""][mask]
         unchanged, new = (way[mask] for way in self.ways)
@@ -130,7 +131,7 @@ class _Pairs:
         return replace(measured, value=float(np.mean(np.bincount(base, hit) / count)))  # as above
 
     def compared(self, is_tce: np.ndarray) -> tuple[Measurement, Measurement]:
-        """Difference and ratio of both effects; the pairs of the TCE have a mask, bool [pairs]."""
+        """Difference and ratio of both effects; a mask, bool [pairs], selects the pairs of the TCE."""
         n = self.count(np.ones(len(is_tce), dtype=bool))
         empty = [effect for effect, mask in (("TCE", is_tce), ("DCE", ~is_tce)) if not mask.any()]
         if empty:
@@ -150,7 +151,7 @@ class _Pairs:
 
 
 def _changes(rows: pa.Table, context: Context, data: str, kind: str) -> Iterator[Number]:
-    """All numbers of one kind of change, which is the part of the name, over pairs of answers."""
+    """All numbers of one kind of change, over pairs with two answers; the kind is the ``part`` of the metric names."""
     prefix = MetricName(NATURAL_LOGIC, data, kind)
     is_pair = where(rows, part=kind) & is_answer(rows)
     answered = rows.filter(pa.array(is_pair & is_answer(rows, "y2")))
@@ -224,7 +225,7 @@ def causal_effects(rows: pa.Table, context: Context) -> Iterator[Number]:
     Yields:
         With ``name`` = ``natural_logic/<data>/<context or insertion>/<tce or dce>``: ``name``, the share of pairs whose
         prediction changes; ``name/naive``, the same with an interval for independent pairs; ``name/per_seed``, the mean
-        over base examples of their own share; ``name/towards_gold``, the share that changes to the gold label of n';
+        over base examples of the share for each; ``name/towards_gold``, the share that changes to the gold label of n';
         ``name/argmax``, the share by that rule; of the change of probability ``name/signed`` (of entailment; positive
         towards the gold label of n'), ``name/absolute`` (of entailment, without its sign), ``name/total_variation``
         (half the sum over all labels); ``name/<monotonicity, relation or operator>=<value>``, the share among pairs
@@ -249,7 +250,7 @@ def causal_effects(rows: pa.Table, context: Context) -> Iterator[Number]:
 
 
 def _section(counts: Mapping[str, Any]) -> Section:
-    """The split, and the number of pairs and of seeds with a match, that the effects rest on."""
+    """Heading with the split, and the numbers of pairs and of matched seeds."""
     sets = {name: counts[name] for names in SETS.values() for name in names.values() if name in counts}
     if not sets:
         return Section()

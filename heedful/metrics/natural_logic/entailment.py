@@ -1,4 +1,4 @@
-"""Predictions and gold labels in two classes, entailment or not, for any labels of the model."""
+"""Convert predictions and gold labels to two classes, entailment and non-entailment."""
 
 from collections.abc import Sequence
 
@@ -12,10 +12,10 @@ from heedful.records.rows import BASE, probabilities, select, where
 
 
 def entailment_at(labels: Sequence[str]) -> int:
-    """The position of the one label that is "entailment".
+    """Index of the label "entailment".
 
     Raises:
-        HeedfulError: There is none, or more than one.
+        HeedfulError: No label, or more than one, is "entailment".
     """
     positions = [i for i, label in enumerate(labels) if is_entailment(label)]
     if len(positions) != 1:
@@ -30,7 +30,7 @@ def probabilities_of(rows: pa.Table, labels: Sequence[str], name: str) -> np.nda
     """A probability column as float64 [rows, labels].
 
     Raises:
-        HeedfulError: The rows are about another number of labels.
+        HeedfulError: The rows have another number of labels.
     """
     width = rows.schema.field(name).type.list_size
     if width != len(labels):
@@ -42,11 +42,11 @@ def probabilities_of(rows: pa.Table, labels: Sequence[str], name: str) -> np.nda
 
 
 def entailed(rows: pa.Table, labels: Sequence[str], which: str = "y", rule: str = "sum") -> np.ndarray:
-    """Which rows are predicted as entailment, once all other labels are one class, non-entailment.
+    """Whether rows are predicted as entailment, if all other labels form the class non-entailment.
 
     The rule "sum" is the paper's formula: the probabilities of the other labels are added up, and entailment must be
     more probable than their sum; a tie is non-entailment. The rule "argmax" is the paper's prose: the predicted label
-    is entailment. They differ where entailment is the most probable label with no more than half.
+    is entailment. The rules differ if entailment is the most probable label with a probability of at most 0.5.
 
     Args:
         rows: Rows.
@@ -70,7 +70,7 @@ def entailed(rows: pa.Table, labels: Sequence[str], which: str = "y", rule: str 
 
 
 def right(rows: pa.Table, labels: Sequence[str], rule: str = "sum") -> np.ndarray:
-    """Whether base predictions are right as to entailment, bool [rows]; a missing answer is wrong."""
+    """Whether base predictions are correct in two classes: bool [rows]; a missing answer is wrong."""
     return (entailed(rows, labels, rule=rule) == gold_entailed(rows)) & is_answer(rows)
 
 
@@ -82,6 +82,6 @@ def disagreements(rows: pa.Table, labels: Sequence[str]) -> int:
 
 
 def gold_entailed(rows: pa.Table) -> np.ndarray:
-    """Which rows have the gold label entailment: bool [rows]."""
+    """Whether the gold label is entailment: bool [rows]."""
     names = [name for name in pc.unique(rows["gold"]).to_pylist() if is_entailment(name)]
     return pc.is_in(rows["gold"], pa.array(names, pa.string())).to_numpy()

@@ -1,4 +1,4 @@
-"""Accuracy in two classes, entailment or not, by data set (natural logic, table 5)."""
+"""Accuracy in two classes, entailment and non-entailment, by data set (natural logic, table 5)."""
 
 from collections.abc import Iterator
 
@@ -15,7 +15,7 @@ from heedful.records.rows import BASE, cluster_of, select, strings, where
 
 
 def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """Share of base predictions that are right as to entailment, for each data set among the rows.
+    """Two-class accuracy of base predictions for each data set among the rows.
 
     Args:
         rows: Base rows of one data set or more; a uid begins with the name of its data set.
@@ -25,8 +25,8 @@ def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
         For each data set ``two_class/<data>``, by the rule "sum" of
         :func:`~heedful.metrics.natural_logic.entailment.entailed`; ``two_class/<data>/argmax``, by the other rule;
         ``two_class/<data>/majority``, the share of the larger class; ``two_class/<data>/no_answer``, the share of
-        missing answers, if there are any, which are wrong. An accuracy that is not above the larger class is flagged.
-        Clusters of intervals are the groups of examples (``group``), or else the examples.
+        missing answers, if there are any, which count as wrong. An accuracy that is not above the larger class is
+        flagged. Clusters of intervals are the groups of examples (``group``), or else the examples.
     """
     base = select(rows, intervention=BASE)
     gold = gold_entailed(base)

@@ -13,10 +13,10 @@ Key = tuple[str | int, ...]
 
 
 def resample(sums: np.ndarray, key: Key, resamples: int = RESAMPLES) -> np.ndarray:
-    """Column sums over clusters that are drawn with replacement, as many as there are.
+    """Column sums over a bootstrap sample of clusters.
 
     Clusters with equal sums are interchangeable, so a resample is one multinomial draw over distinct sums: the same
-    distribution as of clusters drawn one by one, at a cost that does not grow with their number.
+    distribution as drawing clusters one by one, at a cost that does not grow with their number.
 
     Args:
         sums: float64 [clusters, columns].
@@ -40,7 +40,7 @@ def interval(resampled: np.ndarray) -> tuple[float, float]:
 
 
 def few_of(clusters: np.ndarray) -> tuple[str, ...]:
-    """The flag of an interval over fewer than 30 clusters that share entries, which is too narrow; or nothing.
+    """The flag of an interval that is too narrow, since it has fewer than 30 clusters; or no flag.
 
     Args:
         clusters: Cluster per entry, int [entries].

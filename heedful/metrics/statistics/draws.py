@@ -1,4 +1,4 @@
-"""The mean over draws of counterfactuals, which all have the same base examples."""
+"""The mean over draws of counterfactuals for the same base examples."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -42,7 +42,7 @@ class Drawn(NamedTuple):
 
 
 def few_examples(n: float) -> tuple[str, ...]:
-    """The flag of attentiveness over so few examples that tables show their number instead; else nothing."""
+    """The flag of attentiveness over too few examples, for which tables show n instead; or no flag."""
     return (FEW_EXAMPLES,) if 0 < n < LEAST else ()
 
 

@@ -1,13 +1,13 @@
 """Closed-form intervals of shares, of their differences and of their ratios, over clusters of entries.
 
-The interval of a share is that of Clopper and Pearson (1934) for as many independent entries as would have the variance
-between clusters (Korn and Graubard 1998, "Confidence intervals for proportions with small expected number of positive
-counts estimated from survey data", Survey Methodology 24). Theirs is too narrow if a few clusters of unequal size hold
-all hits, since these also decide the variance. So each end counts one more cluster of a usual size, all hits for the
-upper end or all misses for the lower end, as Clopper and Pearson count one more hit, and Fay and Feuer (1997,
-"Confidence intervals for directly standardized rates", Statistics in Medicine 16) one more event. If all entries are
-hits, or none, these are the ends for as many entries as there are clusters; if each entry is a cluster, the interval is
-that of Clopper and Pearson.
+The interval of a share is the Clopper-Pearson interval (1934) for the effective number of independent entries, which
+would have the same variance as the clusters (Korn and Graubard 1998, "Confidence intervals for proportions with small
+expected number of positive counts estimated from survey data", Survey Methodology 24). That interval is too narrow if a
+few clusters of unequal size hold all hits, since the same clusters determine the variance. So each end adds one more
+cluster of typical size, with hits only for the upper end and misses only for the lower end, as Clopper and Pearson add
+one hit, and Fay and Feuer (1997, "Confidence intervals for directly standardized rates", Statistics in Medicine 16) one
+event. If all entries are hits, or none is, the number of entries in the interval is the number of clusters; if each
+entry is a cluster, the result is the Clopper-Pearson interval.
 
 A swap is a pair of an example and a lender. Both are samples, and an example may appear in either role; so its
 influences in both roles are summed before squaring, and the squared influence of every pair, which is then counted
@@ -38,7 +38,7 @@ class Share:
 
     Attributes:
         value: Between 0 and 1.
-        influence: Influence of clusters on the value, per way of clustering: float64 [clusters], sum 0.
+        influence: Influence of each cluster on the value, per way of clustering: float64 [clusters], sum 0.
         clusters: For each way, the number of clusters with entries.
         down: The decrease of the value by one more cluster of misses.
         up: The increase of the value by one more cluster of hits.
@@ -73,7 +73,7 @@ class Share:
 
     @property
     def more(self) -> float:
-        """Weight of one more cluster: 1, or less if more than twenty clusters determine the variance."""
+        """Weight of the added cluster: 1, or less if more than twenty clusters determine the variance."""
         squares = [z**2 for z in self.influence]
         effective = [z.sum() ** 2 / (z @ z) if z.any() else 0.0 for z in squares]  # clusters of equal influence
         return min(1.0, ENOUGH / max(min(effective), ENOUGH))
@@ -131,13 +131,13 @@ def gains_and_losses(
 ) -> tuple[Share, Share]:
     """The share of gains and the share of losses; their difference is the mean over cells of changes per entry.
 
-    With one way of clustering, the changes of a cluster are summed first. One more cluster of losses is then lost in
-    part, if many clusters are gained in part, and vice versa. With several ways, each row is a change by itself; of
-    pairs in several cells, such as seeds, each pair.
+    With one way of clustering, the changes of a cluster are summed first. The added cluster of losses is then scaled by
+    the typical size of losses within a cluster, and likewise for gains. With several ways, each row is a separate
+    change; for pairs in several cells, such as seeds, each pair is.
 
     Args:
         changes: float64 [rows], between ``-counts`` and ``counts``.
-        counts: As in :func:`shares`, and so are the other arguments.
+        counts: As in :func:`shares`, like the other arguments.
     """
     size = np.bincount(cells, counts) * (cells.max() + 1)
     changes = changes / size[cells]
@@ -238,11 +238,11 @@ def between(
 ) -> Bounds:
     """The interval of the difference of two shares.
 
-    For the same entries, it is the interval of gains less losses (:func:`gains_and_losses`), which is more exact than
-    the interval from two shares with similar values.
+    For the same entries, it is the interval of gains minus losses (:func:`gains_and_losses`), which is more accurate
+    than combining two similar shares.
 
     Args:
-        first: Hits and counts of the first share, as in :func:`shares`; and so are ``cells``, ``ways``, ``are_pairs``.
+        first: Hits and counts of the first share; as in :func:`shares`, like ``cells``, ``ways`` and ``are_pairs``.
         second: Hits and counts of the second share.
         level: Coverage of the interval.
     """
@@ -272,7 +272,7 @@ def _distances(first: Share, second: Share, level: float) -> list[tuple[float, f
     """For each end of a difference, low and high: the distance of the end of the first share, the distance of the
     opposite end of the second share, and the product of both and their correlation.
 
-    The correlation counts one more cluster for each share, and not the same cluster.
+    In the correlation, the added clusters of the two shares are independent.
     """
     (low, high), (least, most) = (interval(share, level) for share in (first, second))
     distances = []

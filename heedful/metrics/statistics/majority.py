@@ -1,4 +1,4 @@
-"""Tests of an accuracy against the accuracy of the best single answer."""
+"""Tests of an accuracy against the majority baseline (the accuracy of the best single answer)."""
 
 from collections.abc import Sequence
 
@@ -24,14 +24,14 @@ def above_majority(correct: int, n: int, majority_share: float) -> float:
 
 
 def majority_flag(scores: np.ndarray, best: np.ndarray, clusters: np.ndarray, key: Key) -> tuple[str, ...]:
-    """The flag of an accuracy that is not above the accuracy of the best single answer (p < 0.05), or nothing.
+    """The flag of an accuracy that is not above the majority baseline (p < 0.05), or no flag.
 
-    If answers are right or wrong, the share of the best single answer is taken as known. The test is
+    If answers are right or wrong, the majority share is treated as known. The test is
     :func:`above_majority` if each example is a cluster; else the one-sided 95 % interval over clusters must lie above
     that share, which is the same test with clusters. Soft scores are tested by :func:`above_zero`.
 
     Args:
-        scores: Score per prediction, [examples]: 0 or 1, or between.
+        scores: Score per prediction, [examples], between 0 and 1.
         best: Score of the best single answer on each example, [examples].
         clusters: Cluster per example, int [examples].
         key: Keys the random numbers.

@@ -42,7 +42,7 @@ class OverSeeds:
 
 
 def crossed(bounds: Bounds, numbers: Sequence[float], least: float, level: float = LEVEL) -> Bounds:
-    """The interval of a mean over seeds, over examples (and lenders) and over seeds at once.
+    """The interval of a mean over seeds, which covers both the examples (and lenders) and the seeds.
 
     The distance of an end from the mean of S seeds is the root of the sum of two squares: the distance of the end of
     ``bounds``, and
@@ -50,8 +50,9 @@ def crossed(bounds: Bounds, numbers: Sequence[float], least: float, level: float
         t std / sqrt(S)
 
     std is the sample standard deviation over seeds, and t the quantile of Student's distribution with S - 1 degrees of
-    freedom: other S seeds could have given another mean. Draws of counterfactuals do not count apart: each example has
-    its own draws, which vary with its cluster. With one seed the interval is ``bounds``, as in any evaluation, and
+    freedom: other S seeds could have given another mean. Draws of counterfactuals need no separate term: each example
+        has its own draws, which vary with its cluster. With one seed the interval is ``bounds``, as in any evaluation,
+        and
     does not cover other demonstrations. Two seeds give wide intervals, as they should.
 
     Args:
@@ -89,7 +90,7 @@ def over_seeds(
     Args:
         measured: The number per seed, made within :func:`.paired.recording` if it has an interval.
         reason: Reason why the number is undefined for all seeds. Seeds with an undefined number do not count.
-        has_interval: Whether it has an interval. With one seed it is the interval of that number.
+        has_interval: Whether to compute an interval. With one seed it is the interval of that number.
     """
     defined = [m for m in measured if m.value is not None]
     stds = [m.std for m in defined if m.std is not None]

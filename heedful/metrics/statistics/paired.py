@@ -79,7 +79,7 @@ def recorded(
 
 
 def change(first: Measurement, second: Measurement) -> Measurement | None:
-    """The second number minus the first; None if one of them is undefined, not a share, or has other cells.
+    """The second number minus the first; None if either is undefined or not a share, or if their cells differ.
 
     Args:
         first: A number of a run, made within :func:`recording`.
@@ -99,7 +99,7 @@ def change(first: Measurement, second: Measurement) -> Measurement | None:
 
 
 def aligned(first: Entries, second: Entries) -> tuple[Any, ...]:
-    """Entries of both as rows with the same clusters and cells: the arguments of :func:`~.intervals.between`."""
+    """Align the entries of both by cluster and cell, as arguments of :func:`~.intervals.between`."""
     n = len(first.counts)
     columns = ("hits", "counts", "cells")
     hits, counts, cells = (np.concatenate([getattr(first, name), getattr(second, name)]) for name in columns)

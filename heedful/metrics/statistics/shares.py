@@ -24,7 +24,8 @@ def numbered(clusters: np.ndarray) -> np.ndarray:
 
 
 def ways_of(entries: int, *clusters: Clusters) -> list[np.ndarray]:
-    """Number of the cluster per entry, for each way of clustering but None; by default each entry is its own."""
+    """Number of the cluster per entry, for each way of clustering that is not None; by default each entry is a
+    cluster."""
     ways = [numbered(np.asarray(names)) for names in clusters if names is not None]
     return ways or [np.arange(entries)]
 
@@ -61,14 +62,14 @@ def share(
 
     Args:
         hits: [entries], between 0 and ``counts``.
-        clusters: Cluster per entry; None if each entry is its own.
+        clusters: Cluster per entry; None if each entry is a cluster.
         flags: Flags of the number.
         reason: Reason why the number is undefined, if it is.
         counts: [entries], weight per entry; by default 1.
         cells: int [entries]. With several, the number is the unweighted mean of their shares.
-        also: The clusters of a second way in which entries share their error.
-        lenders: The cluster of the example that lent a part to each entry, by the names of ``clusters``.
-        n: Number of examples; by default of entries.
+        also: Clusters of a second way of clustering.
+        lenders: Cluster of the example that lent a part to each entry, with the same names as ``clusters``.
+        n: Number of examples; by default the number of entries.
     """
     column, weights = _columns(hits, counts)
     cell = _cells(len(column), cells)
@@ -89,7 +90,7 @@ def share(
 
 
 def sure(values: np.ndarray, clusters: np.ndarray) -> Measurement:
-    """The mean of values that are known, float64 [entries], at least one; it has no interval."""
+    """The mean of at least one value without sampling error, float64 [entries]; it has no interval."""
     measured = Measurement(float(values.mean()), len(values))
     return recorded(measured, values, np.ones_like(values), clusters)
 
@@ -112,7 +113,7 @@ def difference(
     Args:
         first: [entries], hits of the first share, or scores, between 0 and ``counts``.
         second: [entries], hits of the second share, between 0 and ``other_counts``.
-        clusters: As in :func:`share`, and so are flags, reason, cells, also and n.
+        clusters: As in :func:`share`, like flags, reason, cells, also and n.
         counts: [entries], weight per entry in the first share; by default 1.
         other_counts: [entries], the same in the second share; by default ``counts``.
     """
@@ -134,7 +135,7 @@ def mean(values: ArrayLike, clusters: Clusters = None, flags: tuple[str, ...] = 
 
     Args:
         values: float64 [entries], at least one.
-        clusters: As in :func:`share`, and so are the flags.
+        clusters: As in :func:`share`, like the flags.
     """
     column, _ = _columns(values, None)
     value = float(column.mean())

@@ -1,8 +1,8 @@
-"""Challenge examples (Gupta et al. 2022, "Is My Model Using the Right Evidence?", tables 4, 7 and 8): accuracy where a
-change of hypothesis or table preserves the label, and where it flips it.
+"""Challenge examples (Gupta et al. 2022, "Is My Model Using the Right Evidence?", tables 4, 7 and 8): accuracy on
+changes of hypothesis or table that preserve the label, and on changes that flip the label.
 
-A changed example carries its own gold label; if that is the label of the original, the change preserves it. Pairs whose
-original or changed label is neutral are left out. The models still have three classes: chance is not 50 %.
+A changed example has its own gold label; if it equals the label of the original, the change preserves the label. Pairs
+whose original or changed label is neutral are left out. The models still have three classes: chance is not 50 %.
 """
 
 from collections import Counter, defaultdict
@@ -43,7 +43,7 @@ class ChallengeSettings(Settings):
 
     Attributes:
         kinds: Kinds of changes of hypotheses.
-        title: Whether tables get other titles.
+        title: Whether to change the titles of tables.
     """
 
     kinds: tuple[str, ...]
@@ -51,7 +51,7 @@ class ChallengeSettings(Settings):
 
 
 class Values(NamedTuple):
-    """A value per pair: ``plus``, minus ``minus`` if given, float64 [pairs]; each between 0 and ``scale``."""
+    """A value per pair: ``plus``, or ``plus - minus`` if given, float64 [pairs]; each between 0 and ``scale``."""
 
     plus: np.ndarray
     minus: np.ndarray | None = None
@@ -60,7 +60,7 @@ class Values(NamedTuple):
 
 @dataclass(frozen=True)
 class Pair:
-    """An original example with its changed examples of one kind; one of them is scored.
+    """An original example with its changed examples of one kind, of which one is scored.
 
     Attributes:
         uid: uid of the original.
@@ -70,7 +70,7 @@ class Pair:
         changed: Whether the predictions on the changed examples are gold.
         scored: Position of the scored example.
         which: Key of the scored example.
-        answered: Whether the original and the scored example got an answer. A missing answer is wrong.
+        answered: Whether both the original and the scored example got an answer. A missing answer is wrong.
     """
 
     uid: str
@@ -91,8 +91,8 @@ class Pair:
 def challenge_pairs(rows: pa.Table, interventions: Sequence[str], seed: int = 0) -> dict[str, list[Pair]]:
     """Originals with their changed examples, by kind ("preserved" or "flipped") and in ascending order of uids.
 
-    As in the paper, one changed example is sampled for each original and kind. The choice depends on the seed, the uid
-    and the kind alone, so that it is the same for all models.
+    As in the paper, one changed example is sampled for each original and kind. The choice depends only on the seed, the
+    uid and the kind, so that it is the same for all models.
 
     Args:
         rows: Base rows, and rows of the interventions, whose ``gold`` is the label of the changed example.
@@ -193,7 +193,7 @@ def challenge(
         ``<...>/drop``, accuracy on the originals of this kind minus accuracy on the changed examples, if both got an
         answer; ``flipped/from_entailment`` and ``flipped/from_contradiction``, for originals with this label, and
         ``flipped/both_ways``, their unweighted mean, which is at most a half for a constant answer and undefined
-        without one of them. Flips that all end in one label, which a constant answer gets right, are flagged.
+        without one of them. A flag marks flips that all have the same new label, which a constant answer gets right.
 
     Raises:
         HeedfulError: As :func:`challenge_pairs`.
@@ -254,10 +254,10 @@ def mean_of(
 
 
 def by_way(prefix: MetricName, values: Values, pairs: Sequence[Pair]) -> Iterator[Number]:
-    """The mean of values for pairs that flip from either label, and the unweighted mean of both ways.
+    """The mean of values for pairs that flip from each label, and the unweighted mean of both directions.
 
     Args:
-        prefix: Name of the number of all pairs; ``/<way>`` is appended to its statistic.
+        prefix: Metric name for all pairs; ``/<direction>`` is appended to its statistic.
         values: Values of the pairs.
         pairs: The pairs.
     """
@@ -317,7 +317,7 @@ def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
 
 
 def _sliced(numbers: Iterable[Number], slice_: str) -> Iterator[Number]:
-    """The numbers of a slice, with lines below the lines of all examples; kinds of changes show no originals."""
+    """The numbers of a slice, on lines below those for all examples; slices by kind of change omit the originals."""
     column, _, value = slice_.partition("=")
     for number in numbers:
         label = value.replace("_", " ") if number.headline else number.label

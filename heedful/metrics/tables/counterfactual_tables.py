@@ -1,5 +1,5 @@
 """Counterfactual tables that people have made (Gupta et al. 2022, "Is My Model Using the Right Evidence?", tables 7 and
-8): accuracy on them and on their originals, and the cases in which a hypothesis-only model is right, too.
+8): accuracy on them and on their originals, and how often a hypothesis-only model is right as well.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,7 +36,7 @@ class CounterfactualTablesSettings(Settings):
 
 
 def set_data(name: str) -> str:
-    """The beginning of the uids of a set, and the data of its metrics."""
+    """The prefix of the uids of a set, and the data name in its metrics."""
     return f"counterfactuals-{name}"
 
 
@@ -63,10 +63,12 @@ def eight_cells(
     kind: Literal["preserved", "flipped"] = "flipped",
     seed: int = 0,
 ) -> Iterator[Number]:
-    """Pairs by who is right where (table 8; the paper prints the four cells in which the full model is right once).
+    """Count pairs by which model is right on which example (table 8; the paper prints the four cells in which the full
+    model is right exactly once).
 
-    The full model right on the original, wrong on the changed example, while a hypothesis-only model is wrong on the
-    original: the paper attributes these errors to prior knowledge of the language model (its second row).
+    The second row of the paper has pairs in which the full model is right on the original and wrong on the changed
+    example, while a hypothesis-only model is wrong on the original: the paper attributes these errors to prior
+    knowledge of the language model.
 
     Args:
         rows: Rows of the full model, as for :func:`~heedful.metrics.tables.challenge.challenge`.
@@ -79,7 +81,7 @@ def eight_cells(
     Yields:
         ``<kind>/cells/<a>_<b>_<c>``, each "right" or "wrong": a is the full model on the original, b the full model on
         the changed example, c the hypothesis-only model on the original. All eight shares of pairs, which sum to 1;
-        pairs count in which the full model answers twice.
+        a pair counts if the full model answers both examples.
         Tables are the clusters of intervals.
 
     Raises:

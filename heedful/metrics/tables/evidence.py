@@ -1,8 +1,8 @@
 """Evidence (Gupta et al. 2022, "Is My Model Using the Right Evidence?", section 5.3): does a model use the rows of a
 table that people find relevant?
 
-A row is relevant to a model if its single deletion flips the prediction, to whatever label. The pairs that count have a
-gold label other than neutral, and at least one row that people marked (footnote 9).
+A row is relevant to a model if the prediction changes when only this row is deleted. A pair counts if its gold label is
+not neutral and people marked at least one row (footnote 9).
 """
 
 from collections import defaultdict
@@ -51,7 +51,7 @@ class EvidenceSettings(Settings):
 
 @dataclass(frozen=True)
 class _Pairs:
-    """The pairs that count.
+    """The counted pairs.
 
     Attributes:
         table: Table per pair.
@@ -59,7 +59,7 @@ class _Pairs:
         extra: float64 [pairs], the rows that are relevant to the model only.
         missed: float64 [pairs], the rows that are relevant to people only.
         correct: bool [pairs], whether the base prediction is gold.
-        left_out: Reason why base examples do not count, to their number.
+        left_out: Number of uncounted base examples by reason.
     """
 
     table: list[str]
@@ -108,7 +108,7 @@ def _pairs(rows: pa.Table, part: str, relevant: Mapping[str, Set[str]]) -> _Pair
 
 
 def evidence_counts(rows: pa.Table, part: str, relevant: Mapping[str, Set[str]]) -> dict[str, int]:
-    """Counts of pairs and tables that count in :func:`evidence`, and of base examples that do not, by reason.
+    """Numbers of counted pairs and tables in :func:`evidence`, and of uncounted base examples by reason.
 
     Returns:
         "pairs" and "tables" that count; then "neutral" (gold), "without_evidence" (no row is marked),
@@ -125,7 +125,7 @@ def evidence_counts(rows: pa.Table, part: str, relevant: Mapping[str, Set[str]])
 def evidence(rows: pa.Table, data: str, part: str, relevant: Mapping[str, Set[str]]) -> Iterator[Number]:
     """Rows that are relevant to the model, compared with rows that are relevant to people; tables are clusters.
 
-    A pair counts if it gets an answer, also with any of its rows deleted.
+    A pair counts if the model answers it and all of its deletions.
 
     Per pair, hit is the number of rows that are relevant to both, extra to the model only, missed to people only.
     Precision is hit / (hit + extra), recall hit / (hit + missed). The paper says "average", without a definition, and

@@ -2,7 +2,7 @@
 "Inoculation by Fine-Tuning").
 
 Outcome 1: the gap between the original and the challenge test closes. 2: the challenge stays hard. 3: the original test
-suffers. Both papers read the outcome off accuracies; the rule of :func:`inoculation_outcome` is Heedful's own.
+suffers. Both papers judge the outcome by accuracies; the rule of :func:`inoculation_outcome` was introduced by Heedful.
 """
 
 from collections.abc import Mapping, Sequence
@@ -77,7 +77,7 @@ def inoculation(
 ) -> Numbers:
     """Accuracy on the original and on the challenge test, before and after inoculation (tables 9 to 12).
 
-    All numbers are about the same examples before and after. A challenge test covers only those original examples that
+    All numbers use the same examples before and after. A challenge test covers only those original examples that
     can be changed: never neutral ones, and perhaps easier ones. So the gap is between the challenge examples and their
     own originals. Tables are the clusters of intervals.
 
@@ -136,9 +136,9 @@ def _points(m: Measurement) -> str:
 
 
 def inoculation_outcome(numbers: Mapping[MetricName, Measurement], data: str, margin: float = MARGIN) -> Outcome:
-    """Which of the three outcomes the intervals of :func:`inoculation` show; the rule is Heedful's own.
+    """Determine which of the three outcomes the intervals of :func:`inoculation` show, by a rule of Heedful.
 
-    With 95 % intervals, since a change smaller than a margin can be shown, but not that there is none:
+    The rule uses 95 % intervals and a margin, since no test can show that a change is exactly 0:
 
     - outcome 3 if the change on the original test lies below -margin, for any change on the challenge test (the paper's
       definition requires an improvement, which the reason names);
@@ -150,7 +150,7 @@ def inoculation_outcome(numbers: Mapping[MetricName, Measurement], data: str, ma
     Args:
         numbers: The measurements of :func:`inoculation`.
         data: Name of the data set in these.
-        margin: The largest change of accuracy that counts as none.
+        margin: The largest change of accuracy that counts as no change.
     """
     original, gap, challenge, closing = (
         numbers[MetricName(INOCULATION, data, *name)]

@@ -1,4 +1,4 @@
-"""Transitions between predictions when a table is edited, and the share that is not allowed.
+"""Transitions between predictions when a table is edited, and the share of forbidden transitions.
 
 Source: "Is My Model Using the Right Evidence?" (Gupta et al. 2022), §5 and appendix; figure 3, tables 5, 6, 13 to 17.
 """
@@ -177,7 +177,7 @@ def invalid_transitions(
 
     A share is over the edited examples (one per edited row) whose original prediction is a label; ``n`` is their
     number. The average is over the three labels, unweighted; without any of them it is undefined. Over several splits,
-    each number is the unweighted mean over the splits, and undefined where it is undefined in a split. Tables, with all
+    each number is the unweighted mean over the splits, and undefined if it is undefined in any split. Tables, with all
     the hypotheses about them, in any split, are the clusters of intervals.
 
     Args:
@@ -189,9 +189,9 @@ def invalid_transitions(
     Yields:
         With ``name`` = ``transitions/<data>/<operation>``: ``name/invalid``, the average share of forbidden
         transitions; ``name/invalid/from_<label>``; ``name/from_<label>/to_<label>``, the share of every transition.
-        ``name/invalid_composed`` where the relational composition of several operations allows something else than the
-        union. These do not depend on the relevance of rows; where it is known of some, ``<operation>_relevant`` and
-        ``<operation>_irrelevant`` have them, with the transitions that relevance allows. With several splits, each of
+        ``name/invalid_composed`` if the relational composition of several operations allows other transitions than
+        their union. These numbers ignore the relevance of rows; if it is known for some rows, ``<operation>_relevant``
+        and ``<operation>_irrelevant`` use the transitions that are allowed for such rows. With several splits, each of
         these is repeated for every split, under its name with ``/split=<split>``, the same as if that split were
         evaluated alone.
     """

@@ -1,4 +1,4 @@
-"""Which table an example is about: the hypotheses of one table share their error, so that it is their cluster."""
+"""Find the table of each example, which is the cluster of its hypotheses."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ def tables_of(rows: pa.Table, uids: Sequence[str]) -> list[str]:
     """The table per example: from a slice "table=<id>" of one of its rows, or else a cluster "table <id>".
 
     Args:
-        rows: Rows; base rows have no cluster but their uid, so that rows of changed examples may speak for them.
+        rows: Rows; base rows have only their uid as cluster, so that the table may come from rows of changed examples.
         uids: The examples in question.
 
     Raises:

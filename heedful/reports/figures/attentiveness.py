@@ -22,8 +22,8 @@ def bars_of(
 
     Args:
         parts: Attentiveness by part, as entries of results.json with a value.
-        alone: Accuracy on the other parts alone by part, drawn hollow below the attentiveness.
-        majority: Share of the best single answer, drawn as a line.
+        alone: Accuracy by swapped part on the other parts alone, drawn as hollow points below the attentiveness.
+        majority: Majority share, drawn as a line.
     """
     from matplotlib.figure import Figure
 

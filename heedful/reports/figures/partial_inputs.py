@@ -2,7 +2,7 @@
 
 A model of all parts is matched with the run of the same model that was trained on the parts that are not swapped
 (--partial). Rank correlations include the models whose accuracy is above the majority share: over all of them, and
-within data sets, since clusters of data sets can cause the former.
+within data sets, since differences between data sets alone can cause an overall correlation.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -46,7 +46,7 @@ def spearman(points: Sequence[Point]) -> float | None:
 
 
 def spearman_within(points: Sequence[Point]) -> float | None:
-    """Rank correlation within data sets, by ranks less their mean in each data set; None as for :func:`spearman`."""
+    """Rank correlation within data sets: ranks are centred in each data set; None as for :func:`spearman`."""
     return _correlation([[p for p in points if p.data == data] for data in dict.fromkeys(p.data for p in points)])
 
 
@@ -75,13 +75,13 @@ def partial_of(run: Run, part: str, runs: Sequence[Run]) -> Run | None:
 
 
 def less(score: Mapping[str, Any], majority: float) -> Measurement:
-    """A score less the majority share, which is known exactly for the evaluated examples."""
+    """A score minus the majority share, which has no sampling error for the evaluated examples."""
     ci95 = tuple(bound - majority for bound in score["ci95"]) if score["ci95"] else None
     return Measurement(score["value"] - majority, score["n"], ci95=ci95)
 
 
 def points_of(runs: Sequence[Run]) -> tuple[list[Point], list[str]]:
-    """A point for each model of all parts and swapped part; sentences on numbers without a point."""
+    """A point for each full-input model and swapped part; and notes about numbers without a point."""
     points = []
     without = []
     names = columns(runs)
@@ -185,7 +185,8 @@ def scatter(points: Sequence[Point], texts: Mapping[str, str]) -> "Figure":
 
 
 def _name(axes: "Axes", point: Point, points: Sequence[Point]) -> None:
-    """Write the name of a model next to its point; below it, if another point is close above or level and before."""
+    """Write the name of a model next to its point, or below the point if an earlier point is close at the same height
+    or above."""
     x, y = 100 * point.gain.value, 100 * point.attentiveness.value
     place = points.index(point)
     distances = [(100 * p.attentiveness.value - y, k < place) for k, p in enumerate(points) if k != place]

@@ -54,7 +54,7 @@ def against(pairwise: Panels, acc: Mapping[str, Sequence[float]], title: str) ->
 def _panels(pairwise: Panels, title: str, height: float, label: str) -> tuple["Figure", list, list[str]]:
     """A figure, its panels, and the names of the sets.
 
-    The lowest panels have the label, since a label of the figure would lie under the legend.
+    The axis label is on the lowest panels, since a label of the whole figure would overlap the legend.
     """
     from matplotlib.figure import Figure
 

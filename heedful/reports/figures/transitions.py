@@ -1,7 +1,7 @@
 """Transitions when tables are edited, as a graph (figure 3 of the paper on InfoTabS).
 
-Each edge has a number for each run, or for each split of one run: 5.8 / 7.3 / 5.0. For several runs, a number is
-the mean over the splits of a run.
+An edge is labelled with a number for each run, or for each split of one run: 5.8 / 7.3 / 5.0. For several runs, a
+number is the mean over the splits of a run.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -73,7 +73,7 @@ def draw(runs: Sequence[Run]) -> Iterator[Drawn]:
 
 
 def style(operation: str, before: str, after: str) -> str:
-    """The kind of a transition; if the relevance of a deleted row is unknown, the rows for which it is allowed.
+    """The kind of a transition; if the relevance of a deleted row is unknown, the kind of rows for which it is allowed.
 
     Example:
         >>> style("delete", "entailment", "entailment"), style("insert", "entailment", "entailment")

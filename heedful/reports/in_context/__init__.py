@@ -1,1 +1,1 @@
-"""What ``heedful matrix --prompts`` reads, computes and prints."""
+"""Implementation of ``heedful matrix --prompts``."""

@@ -1,4 +1,4 @@
-"""Results of models asked in context: numbers by prompt, and their means over seeds of demonstrations."""
+"""Results of prompted models: numbers by prompt, and their means over seeds of demonstrations."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -226,7 +226,7 @@ def _most_probable(rows: pa.Table, column: str, written: str, labels: tuple[str,
 
 
 def _over_seeds(prompts: Sequence[Prompt]) -> dict[Name, OverSeeds]:
-    """Means of numbers over seeds, flagged if answers are not better than the best single answer."""
+    """Means of numbers over seeds, flagged if answers are not better than the majority baseline."""
     names = [name for name in prompts[0].numbers if all(name in prompt.numbers for prompt in prompts)]
     by_name = {name: [prompt.numbers[name] for prompt in prompts] for name in names}
     at_chance = {n[0]: _is_at_chance(by_name[n], by_name[*n[:2], MAJORITY]) for n in names if n[2] == WORTH}
@@ -247,7 +247,7 @@ def _over_seeds(prompts: Sequence[Prompt]) -> dict[Name, OverSeeds]:
 
 
 def _is_at_chance(worth: Sequence[Measurement], majority: Sequence[Measurement]) -> bool:
-    """Whether answers are not better than the best single answer (p < 0.05).
+    """Whether answers are not better than the majority baseline (p < 0.05).
 
     With one seed it is the test of :mod:`heedful.metrics.statistics.majority`. With several seeds the interval of the
     mean, over examples and seeds, must be above the majority.

@@ -1,4 +1,4 @@
-"""The report of models in context: ``heedful matrix --prompts RUN [RUN ...]`` (form of tables 6, 7, 9 and 11 of CAT).
+"""The report of prompted models: ``heedful matrix --prompts RUN [RUN ...]`` (form of tables 6, 7, 9 and 11 of CAT).
 
 Prompts that differ only in the seed of their demonstrations are averaged. Intervals cross examples and seeds.
 """
@@ -60,7 +60,7 @@ def _attentive(m: OverSeeds | None, with_all: bool) -> list[str]:
 
 
 def headline(group: Group, part: str, answer: str = WRITTEN) -> OverSeeds | None:
-    """The main number of a part: attentiveness, or the share of answers that stay if the part must not matter."""
+    """The main number of a part: attentiveness, or the share of unchanged answers for a distractor."""
     return next(iter(group.swaps(part, answer).values()), None)
 
 
@@ -71,7 +71,8 @@ def _wording(group: Group, groups: Sequence[Group]) -> str:
 
 
 def label(group: Group, groups: Sequence[Group]) -> str:
-    """Name of a prompt among prompts of the same model and data: "k=2 augmented", with the wording if several."""
+    """Name of a prompt among prompts of the same model and data: "k=2 augmented", with the wording if there are several
+    wordings."""
     kind = f" {KINDS.get(group.key.kind, group.key.kind)}" if group.key.kind != PLAIN else ""
     return f"k={group.key.tuples}{kind}{_wording(group, groups)}"
 
@@ -141,8 +142,8 @@ def _majority(group: Group) -> str:
 def attentiveness(groups: Sequence[Group], part: str, with_all: bool) -> Cells:
     """Attentiveness of one model on one data set to a part, with both standard deviations; a row for each answer.
 
-    "scored" rows rest on the most probable labels, which are the answers of a model that writes nothing. If a part must
-    not matter, the number is the share of answers that stay.
+    "scored" rows use the most probable labels, which are the answers of models that do not generate text. For a
+    distractor, the number is the share of unchanged answers.
     """
     is_span = groups[0].is_span
     rows = []
@@ -163,8 +164,8 @@ def attentiveness(groups: Sequence[Group], part: str, with_all: bool) -> Cells:
 def augmentation(groups: Sequence[Group], part: str, with_all: bool) -> Iterator[Cells]:
     """Table 7: counterfactual demonstrations, plain demonstrations and both controls, and their differences.
 
-    "Half default" is the paper's control: plain demonstrations, and real demonstrations of the default label until half
-    have it. "Matched" is the exact control: real examples with the labels of the augmented demonstrations.
+    "Half default" is the paper's control: plain demonstrations, plus real demonstrations of the default label until
+    these are half. "Matched" is the exact control: real examples with the same labels as the augmented demonstrations.
     """
     for key in dict.fromkeys((group.key.wording, group.key.tuples) for group in groups):
         same = [group for group in groups if (group.key.wording, group.key.tuples) == key]
@@ -186,7 +187,8 @@ def augmentation(groups: Sequence[Group], part: str, with_all: bool) -> Iterator
 
 
 def _less(first: Group, second: Group, part: str, with_all: bool) -> list[str]:
-    """The first group minus the second, over common examples and seeds; attentiveness hidden in one is hidden here."""
+    """The first group minus the second, over common examples and seeds; attentiveness that is hidden in either group is
+    hidden."""
     worth = less(first, second, ANSWERS)
     attentive = ["", ""]
     if first.swaps(part) and second.swaps(part):

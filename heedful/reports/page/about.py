@@ -1,4 +1,4 @@
-"""Each evaluation in plain words, and the evaluations of a run in the order of the page."""
+"""Plain-language texts about evaluations, and the order of evaluations on a page."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,13 +14,13 @@ from heedful.reports.runs import Run
 
 @dataclass(frozen=True)
 class About:
-    """An evaluation in plain words.
+    """A plain-language description of an evaluation.
 
     Attributes:
-        title: Its title.
+        title: Title of the evaluation.
         families: Families of its numbers.
         question: The question that it answers, a sentence.
-        says: Statistic to a sentence about it, with the places {value}, {part} and {data}.
+        says: Maps statistics to sentences with the placeholders {value}, {part} and {data}.
         reading: How to read its numbers.
         limits: Conclusions that its numbers do not allow.
         paper: The paper that defines it, or "".
@@ -59,9 +59,9 @@ def _about(entry: Mapping[str, Any], paper: str) -> About:
 
 
 def about_of(run: Run, evaluation: str) -> About:
-    """The texts of an evaluation of a run; little is known of an evaluation that a plugin registers.
+    """The texts of an evaluation of a run, with defaults for evaluations of plugins.
 
-    Without gold labels, only the null control is left of the accuracy.
+    Without gold labels, the accuracy evaluation consists of the null control only.
     """
     families = {name.family for name in run.numbers if evaluation_of(run, name) == evaluation}
     if run.unlabelled and families == {"null"}:
@@ -70,7 +70,7 @@ def about_of(run: Run, evaluation: str) -> About:
 
 
 def evaluation_of(run: Run, name: MetricName) -> str:
-    """The evaluation to which a number of a run belongs, the first on the page; "" for none."""
+    """The first evaluation on the page to which a number belongs; "" if there is none."""
     evaluations = [
         evaluation
         for evaluation in run.results["rows"]

@@ -54,7 +54,7 @@ def contents_of(base: Example, changed: Example | None, parts: Sequence[str], is
 
 
 def content_of(part: Part) -> Content:
-    """A part as JSON; a long text is cut, a picture becomes small."""
+    """Convert a part to JSON; long texts are truncated, and pictures are reduced."""
     if isinstance(part, str):
         return part if len(part) <= LONGEST else f"{part[:LONGEST].rstrip()} … (cut off here)"
     if isinstance(part, Table):
@@ -64,7 +64,7 @@ def content_of(part: Part) -> Content:
 
 
 def _picture(picture: Picture) -> str:
-    """A small picture as a data URI."""
+    """Encode a reduced picture as a data URI."""
     from PIL import Image
 
     from heedful.datamodules.loaders.pictures import thumbnail
@@ -99,8 +99,8 @@ def marked(before: str, after: str) -> tuple[Segments, Segments] | None:
 def _pieces(words: list[str], words_after: list[str]) -> list[tuple[list[str], list[str]]]:
     """Two lists of words, cut into equal and different pieces.
 
-    Common beginnings and ends are equal pieces. Words between are compared one by one if they are few, since long texts
-    take long.
+    Common prefixes and suffixes are equal pieces. Words in between are compared one by one only if there are few of
+    them, to limit the running time.
     """
     start = len(os.path.commonprefix([words, words_after]))
     end = len(os.path.commonprefix([words[start:][::-1], words_after[start:][::-1]]))

@@ -63,7 +63,7 @@ def cards(run: Run, sample: Sample, room: int, html: Callable[..., str]) -> list
     Args:
         run: The run.
         sample: The sample of rows.
-        room: The limit.
+        room: Largest number of bytes of the cards.
         html: Renders a card from an example and its facets.
     """
     contents = _read_examples(run)
@@ -94,7 +94,7 @@ def _facets(run: Run, example: Mapping[str, Any]) -> dict[str, list[str]]:
 
 
 def _is_finding(entry: Mapping[str, Any]) -> bool | None:
-    """Whether a prediction is against the expectation; None if the expectation depends on more than the change."""
+    """Whether a prediction contradicts the expectation; None if the expectation depends on more than the change."""
     should_change = SHOULD_CHANGE.get(entry["evaluation"], SHOULD_CHANGE.get(entry["intervention"]))
     return None if should_change is None else bool(entry["changed"]) != should_change
 
@@ -129,7 +129,7 @@ def _example(run: Run, entry: Mapping[str, Any], contents: Contents) -> dict[str
 
 
 def change_of(entry: Mapping[str, Any]) -> str:
-    """A change in words.
+    """Describe a change in words.
 
     Example:
         >>> change_of({"intervention": "swap", "part": "premise", "variant": ""})

@@ -30,7 +30,7 @@ class Moves:
 
 
 def moves_of(run: Run, evaluation: str) -> list[Moves]:
-    """A table for each change, over all draws; none for many labels or texts."""
+    """A table for each change, over all draws; no tables for many labels or for texts."""
     if evaluation not in SHOWN or evaluation not in run.rows or not run.contexts[evaluation].kind.has_labels:
         return []
     import pandas

@@ -1,4 +1,4 @@
-"""The rows that a page shows as examples: some for each kind, drawn by a hash of their uids."""
+"""Sample the rows that a page shows as examples: a few of each kind, selected by a hash of their uids."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple

@@ -72,7 +72,7 @@ def _default(run: Run) -> str | None:
 
 
 def _basis(run: Run, name: MetricName, m: Entry) -> str:
-    """The number of examples, for attentiveness with the examples that do not count, and the number of draws."""
+    """The number of examples (for attentiveness, also of examples that do not count) and the number of draws."""
     text = f"{m['n']:,} examples"
     eligible = run.numbers.get(name._replace(statistic="eligible"))
     if name.family == ATTENTIVENESS and eligible and eligible["value"] is not None and _default(run):
@@ -108,14 +108,15 @@ def _reference(run: Run, name: MetricName, runs: Sequence[Run]) -> str:
 
 
 def _majority(run: Run, name: MetricName) -> str:
-    """The score of the best single answer, as the end of a sentence."""
+    """The score of the majority baseline, as the end of a sentence."""
     family = name.family if name.family in QUALITIES else "accuracy"
     m = run.numbers.get(MetricName(family, name.data, statistic="majority"))
     return "" if m is None or m["value"] is None else f"; one constant answer would reach {quoted(m)}"
 
 
 def least_used(run: Run) -> str:
-    """A sentence on the part that the model uses least, if the intervals decide; "" for fewer than two parts."""
+    """A sentence about the part that the model uses least, if the intervals do not overlap; "" for fewer than two
+    parts."""
     parts = {part: m for part, m in run.attentiveness().items() if is_known(m) and m["ci95"] and "+" not in part}
     if len(parts) < 2:
         return ""

@@ -51,7 +51,7 @@ def scale_of(explanation: Explanation) -> float:
 
 
 def _cell(explanation: Explanation, method: str, variant: str, scale: float) -> str:
-    """One attribution: its numbers, and a paragraph for each part and the separator that follows it."""
+    """One attribution: its numbers, and a paragraph for each part with the separator after it."""
     attribution, base = explanation.get((method, variant)), explanation.get((method, ""))
     if attribution is None:
         return "<section></section>"

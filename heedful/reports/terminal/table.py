@@ -201,7 +201,7 @@ def _answers(run: Content) -> Iterator[str]:
 
 
 def _examples(run: Content, lines: Sequence[Line]) -> Iterator[str]:
-    """Counts changes that never reach the model, truncated examples, repeated examples and examples trained on."""
+    """Count changes that never reach the model, truncated examples, repeated examples and training examples."""
     flagged = [
         f"{percent(run['metrics'][following.metric]['value'])} for {line.label!r}"
         for line, following in pairwise(lines)
