@@ -1,4 +1,4 @@
-"""The engine that predicts base and changed examples, and one small callback for each evaluation."""
+"""The engine, which predicts base and changed examples, and one small callback for each evaluation."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""The best checkpoint, and ``last.ckpt``, from which a stopped run resumes to the same bits.
+"""The best checkpoint, and ``last.ckpt``, from which a stopped run resumes with bit-identical results.
 
 ``last.ckpt`` is written after every validation, every ``last_every_n_steps`` optimizer steps and on SIGTERM, and always
 between two optimizer steps: checkpoints do not contain accumulated gradients.
@@ -30,11 +30,11 @@ class BestCheckpoint(RecordsArguments, ModelCheckpoint):
     """Lightning's ModelCheckpoint with ``best.ckpt`` and ``last.ckpt``, and metrics that may be undefined.
 
     Args:
-        monitor: Metric by its name in results.json; None for the accuracy on the data set, or the F1 of answers.
+        monitor: Name of the metric in results.json; None for the accuracy on the data set, or the F1 of answers.
         mode: "max" or "min"; None for the direction of the metric.
         filename: Name of the best checkpoint, without ``.ckpt``; give it fields such as {epoch} to keep several.
         save_last: Whether to keep ``last.ckpt``.
-        enable_version_counter: Whether to number a file whose name is taken.
+        enable_version_counter: Whether to append a version to the name of a file that exists.
         last_every_n_steps: Number of optimizer steps between two ``last.ckpt``; None for ends of epochs only.
         **kwargs: As for ModelCheckpoint.
     """
@@ -123,7 +123,8 @@ class BestCheckpoint(RecordsArguments, ModelCheckpoint):
             self._last_step = trainer.global_step
 
     def _save_checkpoint(self, trainer: Trainer, filepath: str) -> None:
-        """Save optimizer states in ``last.ckpt`` only; raise RunError if other weights were measured than are saved."""
+        """Save optimizer states in ``last.ckpt`` only; raise RunError if the measured weights are not the saved
+        weights."""
         name = Path(filepath).name
         self.save_weights_only = name != LAST
         for engine in (c for c in trainer.callbacks if isinstance(c, Engine) and name != LAST):

@@ -1,4 +1,4 @@
-"""Whether predictions depend on the padding of a batch, which the null control cannot show."""
+"""Test whether predictions depend on the padding of a batch, which the null control cannot show."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -27,7 +27,7 @@ def with_alone(
 ) -> list[Planned]:
     """Add the number of predictions that depend on padding to the context of a null control; a collective.
 
-    Nothing is added for models that write, for models of unknown inputs and in half precision.
+    Nothing is added for generating models, for models with unknown inputs and in half precision.
     """
     repeated = [p for p in planned if any(isinstance(i, Null) and i.limit is None for i in p.plan.interventions)]
     model = batches.predictor

@@ -1,4 +1,4 @@
-"""Predictions of batches: each rank predicts its share, and the ranks exchange them afterwards."""
+"""Predict batches: each rank predicts its share, and the ranks then exchange predictions."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -131,7 +131,8 @@ class BatchPredictor:
         return collector.predictions()
 
     def snug_batches(self, lengths: np.ndarray, batch_size: int, passes: int = 1) -> list[np.ndarray]:
-        """Batches of inputs with little padding on a CPU, for a number of passes each; full ones on other devices."""
+        """Batches of inputs, each input with a number of passes: on a CPU with little padding, on other devices full
+        batches."""
         padding = PADDING // passes if self.is_on_cpu else len(lengths) * int(lengths.max(initial=0))
         return snug_batches(lengths, batch_size, padding)
 

@@ -1,4 +1,4 @@
-"""Blocks of changes: a few thousand changed examples at a time, as columns, and their rows.
+"""Blocks of changes: a few thousand changed examples, stored as columns, and their rows.
 
 Blocks are the same on every process. No change and no row is a Python object.
 """
@@ -176,7 +176,7 @@ class Block:
         return pa.table([pa.array(columns[name]) for name in schema.names], schema=schema)
 
     def _labels(self, changes: Sequence[Changes]) -> pa.Array:
-        """Labels of base and changed examples; an example keeps its own unless it is rewritten or exchanged."""
+        """Labels of base and changed examples; a changed example keeps its label unless it is rewritten or replaced."""
         labels = [self.pool.texts("label", self.positions)]
         for c in changes:
             if c.examples is not None:
@@ -191,8 +191,8 @@ def blocks(
 ) -> Iterator[Block]:
     """Iterate over the examples by ascending uid; a block ends at :data:`CHUNK` changes or base examples.
 
-    The ends of blocks decide the batches, and so the last bits of probabilities; they depend on the numbers of changes
-    alone. A change into an example without a prediction is dropped.
+    Block boundaries affect the batches, and so the last bits of probabilities; they depend only on the numbers of
+    changes. A change into an example without a prediction is dropped.
 
     Args:
         pool: The examples.
@@ -235,7 +235,7 @@ def _full(n: int, ranks: Sequence[np.ndarray]) -> int:
 
 
 def slices_of(pool: Examples, positions: np.ndarray) -> pa.ListArray:
-    """ "name=value" for each meta column: lists of texts [positions]."""
+    """ "name=value" texts [positions] for each meta column."""
     texts = [pc.binary_join_element_wise(name, pool.texts(f"meta.{name}", positions), "=") for name in pool.meta]
     if not texts:
         return pa.ListArray.from_arrays(np.zeros(len(positions) + 1, dtype=np.int32), pa.array([], pa.string()))
@@ -245,7 +245,8 @@ def slices_of(pool: Examples, positions: np.ndarray) -> pa.ListArray:
 def _canonical(
     ranks: np.ndarray, names: Sequence[int], group: np.ndarray, variants: pa.Array, draws: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The order of rows by uid, intervention and part, variant, draw; and the rows with the key of the row before."""
+    """The order of rows by uid, intervention and part, variant, draw; and the rows with the same key as the preceding
+    row."""
     variants = variants.dictionary_encode()
     codes = pc.rank(variants.dictionary).to_numpy()[variants.indices.to_numpy()].astype(np.int64)
     key = (ranks * len(names) + np.array(names)[group]) * (len(variants.dictionary) + 1) + codes
@@ -255,7 +256,8 @@ def _canonical(
 
 
 def _texts(columns: Sequence[pa.Array | str], group: np.ndarray, order: np.ndarray) -> pa.Array:
-    """Texts [rows], in an order, from one text, or one array of texts, per group of rows."""
+    """Concatenate groups of rows, given as an array of texts or as one text for all rows of a group, and reorder them:
+    texts [rows]."""
     if all(isinstance(text, str) for text in columns):
         return pa.array(columns, pa.string()).take(group[order])
     sizes = np.bincount(group, minlength=len(columns)).tolist()

@@ -39,7 +39,7 @@ def truncation(statistics: Statistics) -> dict[str, Any]:
 def repeated_and_trained(
     pool: Examples | None, positions: np.ndarray, data: Pairs, predictor: Predictor
 ) -> dict[str, int]:
-    """Counts of repeated examples, and of examples of the training data where these are known."""
+    """Counts of repeated examples, and of training examples, if the training data are known."""
     if pool is None:
         return {}
     parts = data.full_task.parts

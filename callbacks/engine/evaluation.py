@@ -38,7 +38,8 @@ class Setting:
     Attributes:
         data: The data module, after its setup.
         monitoring: Whether the evaluation runs in training, where it may limit its cost.
-        read: Makes a data module, set up, from the name of another data set and its path (None for the hub).
+        read: Function that returns a data module, set up, given the name of another data set and its path (None for the
+            hub).
         capabilities: Capabilities of the model.
     """
 
@@ -58,12 +59,12 @@ class Plan:
     """The work of an evaluation, planned once in a run.
 
     Attributes:
-        pool: The examples to change. Examples of another data set than the data module are predicted, too.
+        pool: The examples to change. If they are not from the data module, they are predicted first.
         interventions: The changes.
         settings: Settings of the metric, kept as JSON in the rows file.
-        counts: Counts of examples that take part or cannot, before anything is predicted.
-        inquiry: Asks the model in rounds, in place of changes that are known in advance.
-        most: If a second stage may follow, the same interventions for all examples that it may change.
+        counts: Counts of included and excluded examples, known before any prediction.
+        inquiry: Queries the model in rounds, instead of changes that are known in advance.
+        most: If a second stage may follow, its interventions on all examples that it may change.
     """
 
     pool: Examples
@@ -88,10 +89,10 @@ class Evaluation(RecordsArguments, Callback):
     Lightning's hooks do nothing. The base class is not Lightning's, so that functions are measured without Lightning.
 
     Attributes:
-        metric: Makes the numbers, and names the evaluation.
+        metric: Computes the numbers; the evaluation has the same name.
         in_training: Whether it also runs in every epoch of training.
-        by_default: Whether it runs unless a call names other evaluations.
-        brings_examples: Whether it brings examples, and does not need those of the data module.
+        by_default: Whether it runs by default.
+        brings_examples: Whether it provides examples, and does not need the examples of the data module.
         has_settings: Whether the command line shows its settings.
     """
 
@@ -110,13 +111,13 @@ class Evaluation(RecordsArguments, Callback):
 
     @property
     def state_key(self) -> str:
-        """Name of its state in a checkpoint, which is empty."""
+        """Key of its (empty) state in a checkpoint."""
         return type(self).__qualname__
 
     _legacy_state_key = state_key
 
     def state_dict(self) -> dict[str, Any]:
-        """Nothing."""
+        """An empty state."""
         return {}
 
     def setup(self, trainer: "Trainer", pl_module: "LightningModule", stage: str) -> None:
@@ -139,7 +140,7 @@ class Evaluation(RecordsArguments, Callback):
         """Plan the changes, or give the reason why there is nothing to do.
 
         Raises:
-            HeedfulError: Its settings do not fit the data.
+            HeedfulError: The settings do not match the data.
         """
         raise NotImplementedError
 
@@ -147,8 +148,8 @@ class Evaluation(RecordsArguments, Callback):
         """Plan more changes from the rows of the first stage, on rank 0 alone.
 
         Returns:
-            The interventions of ``plan`` in the same order, each for more examples (such as a higher ``limit``); those
-            that the first stage has changed are not changed again. None if one stage is enough.
+            The interventions of ``plan`` in the same order, each for more examples (such as a higher ``limit``);
+            examples from the first stage are not changed again. None if one stage is enough.
         """
         return None
 
@@ -173,7 +174,7 @@ class Evaluation(RecordsArguments, Callback):
         )
 
     def among(self, only: Sequence[str] | None) -> bool:
-        """Whether it runs: its name is among these, or it runs by default and they are None."""
+        """Whether it runs: its name is in ``only``, or ``only`` is None and it runs by default."""
         return self.by_default if only is None else self.name in only
 
 
@@ -253,7 +254,7 @@ class Plans:
         return [str(name) for chart in self.charts if chart.figure for name in chart.curves.values()]
 
     def is_known(self, metric: str) -> bool:
-        """Whether an evaluation may yield this metric, or the end of its interval."""
+        """Whether an evaluation may yield this metric or its interval bound."""
         metric = metric.removesuffix("/low").removesuffix("/high")
         return any(m.may_have(metric, p.context) for p in self.planned.values() for m in p.metrics)
 

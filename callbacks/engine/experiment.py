@@ -54,8 +54,8 @@ class Experiment:
             done: Evaluation to the examples that its first stage changed, which are left out.
 
         Returns:
-            Evaluation to its rows and to the count "identical", if known: changed examples that were not predicted,
-            since another example has the same model input. And evaluation to the examples that were changed.
+            Two mappings from evaluations: to the rows and the count "identical", if known (changed examples that were
+            not predicted, since another example has the same model input); and to the examples that were changed.
         """
         plan = [intervention for interventions in plans.values() for intervention in interventions]
         slices = list(starmap(slice, pairwise(np.cumsum([0, *map(len, plans.values())]).tolist())))
@@ -100,8 +100,8 @@ class Experiment:
     def _chosen(self, plan: Sequence[Intervention], done: Masks = ()) -> list[np.ndarray]:
         """The examples that each intervention changes: bool [pool] each.
 
-        For a model that writes its answers, examples are eligible by the written answer or by the most probable label,
-        so that the rows of one run yield numbers for both.
+        For a model that generates its answers, examples are eligible by the written answer or by the most probable
+        label, so that the rows of one run yield numbers for both.
         """
         positions = self.base.positions
         answers = [self.base.texts]

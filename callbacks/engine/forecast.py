@@ -26,7 +26,7 @@ class Amount(NamedTuple):
 
 
 def _inputs(data: Pairs, plans: Plans, limit: int | float | None = None) -> Iterator[tuple[Composed, np.ndarray]]:
-    """Inputs and their kinds, texts [inputs]: all that may be needed, whatever the model answers."""
+    """Inputs and their kinds, texts [inputs]: all that may be needed for any answers of the model."""
     each = [planned.plan for planned in plans.planned.values()]
     for pool in {id(pool): pool for pool in (data.pool, *(plan.pool for plan in each))}.values():
         positions = np.arange(len(pool))
@@ -79,9 +79,10 @@ def forecast(data: Pairs, plans: Plans, predictor: Predictor, limit: int | float
 def _mask(
     intervention: Intervention, pool: Examples, positions: np.ndarray, data: Pairs, is_pilot: bool = False
 ) -> np.ndarray:
-    """The examples that an intervention changes, whatever the answers: bool [pool].
+    """The examples that an intervention may change, for any answers: bool [pool].
 
-    Eligibility depends on the example's own answer only. A pilot changes up to its limit; the answers decide which.
+    Whether an example is eligible depends on its own answer only. A pilot changes examples up to its limit, which
+    depend on the answers.
     """
     answers = dict.fromkeys((*data.task.labels, *filter(None, [data.default_label]), NO_LABEL, ""))
     masks = [intervention.eligible(pool, positions, pa.repeat(pa.scalar(a), len(positions))) for a in answers]

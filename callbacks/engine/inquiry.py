@@ -28,7 +28,7 @@ class Ask:
     Attributes:
         labels: The labels, in the order of the probabilities.
         parts: Names of all parts of the data; the model may read fewer.
-        counts: Number of predicted inputs, and what else an inquiry counts.
+        counts: Number of predicted inputs, and further counts of an inquiry.
     """
 
     def __init__(self, experiment: Experiment) -> None:
@@ -64,7 +64,7 @@ class Ask:
             examples: int64 [inputs].
             labels: int64 [inputs].
             steps: Number of integration points.
-            scale: Whether the probability is explained, or its log-odds.
+            scale: Whether to explain the probability or its log-odds.
             subwords: How the tokens of a word are aggregated.
         """
         batches, processes = self._experiment.batches, self._experiment.processes
@@ -119,7 +119,7 @@ def of_words(tokens: np.ndarray, features: np.ndarray, width: int, subwords: Sub
 
 
 class Inquiry(Protocol):
-    """An evaluation that queries the model in rounds and makes rows with columns of its own.
+    """An evaluation that queries the model in rounds and defines the columns of its rows.
 
     Attributes:
         name: Its name in the manifest; the other attributes are as in :class:`~heedful.interventions.Intervention`.
@@ -139,7 +139,7 @@ class Inquiry(Protocol):
         ...
 
     def rows(self, pool: Examples, base: Predictions, ask: Ask, seed: int) -> Iterator[pa.Table]:
-        """Yield the rows in canonical order, some at a time, given the predictions of the pool."""
+        """Yield blocks of rows in canonical order, given the predictions of the pool."""
         ...
 
 

@@ -56,7 +56,7 @@ class Predictions:
         return self.names.take(pa.array(self.answers))
 
     def most_probable(self, labels: Sequence[str]) -> pa.Array:
-        """The most probable label, the first of equal ones: texts [predictions]."""
+        """The most probable label; ties go to the first label: texts [predictions]."""
         return pa.array(labels, pa.string()).take(pa.array(self.probs.argmax(axis=1)))
 
     def count(self, answer: str) -> int:
@@ -71,7 +71,7 @@ class Predictions:
 
 
 def concatenate(predictions: Sequence[Predictions]) -> Predictions:
-    """Predictions one after the other."""
+    """Concatenate predictions."""
     names = pa.concat_arrays([each.names for each in predictions]).dictionary_encode()
     codes = np.split(names.indices.to_numpy(), np.cumsum([len(each.names) for each in predictions])[:-1])
     answers = [np.append(code, np.int32(-1))[p.answers] for code, p in zip(codes, predictions, strict=True)]
@@ -94,7 +94,7 @@ class Collector:
     """Collects the outputs of batches on their device, and copies them to the host many batches at a time.
 
     Args:
-        task: Has the labels.
+        task: The task, which defines the labels.
     """
 
     def __init__(self, task: Task) -> None:

@@ -1,4 +1,4 @@
-"""The processes that measure together: rank, exchange of values and errors, device, precision and progress."""
+"""The processes of a measurement: rank, exchange of values and errors, device, precision and progress."""
 
 from contextlib import AbstractContextManager
 from typing import Any

@@ -1,4 +1,4 @@
-"""The processes of a Trainer, and where they stop after SIGTERM: all at one place, so that none waits for another."""
+"""The processes of a Trainer, which all stop at the same step after SIGTERM, so that no process waits for another."""
 
 from contextlib import AbstractContextManager
 from typing import Any
@@ -40,18 +40,18 @@ class TrainerProcesses(Processes):
 
 
 def is_stop_requested(trainer: Trainer) -> bool:
-    """Whether SIGTERM came to any process; a collective."""
+    """Whether any process received SIGTERM; a collective."""
     return trainer.strategy.reduce_boolean_decision(requested(), all=False)
 
 
 def stop_if_requested(trainer: Trainer) -> None:
-    """Raise Stopped in all processes if SIGTERM came to any; a collective."""
+    """Raise Stopped in all processes if any process received SIGTERM; a collective."""
     if is_stop_requested(trainer):
         raise Stopped
 
 
 def replace_sigterm_handler(trainer: Trainer) -> None:
-    """Disable Lightning's handler of SIGTERM: its processes do not agree on a step, and the exit status is 0."""
+    """Disable Lightning's handler of SIGTERM, which may stop processes at different steps and exits with status 0."""
     leave_sigterm(trainer)
     if trainer.world_size > 1:
         postpone()

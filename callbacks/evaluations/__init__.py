@@ -1,4 +1,4 @@
-"""The evaluations: each says which interventions, on which examples, and which metric. They are registered here."""
+"""The evaluations and their registry; an evaluation defines its interventions, their examples, and its metric."""
 
 from collections.abc import Collection, Sequence
 
@@ -38,7 +38,7 @@ EVALUATIONS: dict[str, type[Evaluation]] = {  # by name, in the order in which t
 
 
 def register(kind: type[Evaluation]) -> None:
-    """Make one more evaluation known by the name of its metric, which is registered as well.
+    """Register an evaluation under the name of its metric, and register the metric.
 
     Raises:
         HeedfulError: There is a metric of that name.
@@ -54,7 +54,7 @@ def shown_evaluations(evaluating: bool) -> list[type[Evaluation]]:
 
 
 def chosen(names: Sequence[str] | None, available: Collection[str]) -> list[str] | None:
-    """The names of the evaluations that a call asks for, or None for all.
+    """The names of the evaluations in a call, or None for all.
 
     Args:
         names: The names in the call.

@@ -63,7 +63,7 @@ class Attentiveness(Evaluation):
         return Plan(data.pool, swaps, SwapSettings(tuple(data.swap), tuple(data.distractors)), most=most)
 
     def second_stage(self, plan: Plan, rows: pa.Table, context: Context) -> list[Swap] | None:
-        """As many more examples as the intervals of the pilot say that ``precision`` needs."""
+        """Plan the additional examples that ``precision`` requires, according to the intervals of the pilot."""
         if self.precision is None:
             return None
         half_widths = self._half_widths(rows, context)
@@ -71,7 +71,7 @@ class Attentiveness(Evaluation):
         return [replace(swap, limit=examples_needed(half_widths.get(swap.part), self.precision)) for swap in swaps]
 
     def _half_widths(self, rows: pa.Table, context: Context) -> dict[str, float]:
-        """Part to half the width of its interval, for parts with an interval."""
+        """Half the width of the interval by part, for parts with an interval."""
         by_name = measured(numbers(rows, context))
         intervals = {part: by_name[headline_of(part, context)].ci95 for part in parts_of(context)}
         return {part: (ends[1] - ends[0]) / 2 for part, ends in intervals.items() if ends}
@@ -103,7 +103,7 @@ class Attentiveness(Evaluation):
         return counts
 
     def _say_reached(self, part: str, swapped: int, half_width: float) -> None:
-        """Say that the data ran out before the interval was as precise as it should be."""
+        """Log that the data have too few examples for the requested precision."""
         if self.precision is not None and half_width > ENOUGH * self.precision:
             reached, wanted = (f"{100 * width:.3g} points" for width in (half_width, self.precision))
             inform(
@@ -115,8 +115,8 @@ class Attentiveness(Evaluation):
 def examples_needed(half_width: float | None, precision: float) -> int:
     """The number of examples for a half width of ``precision``, from the half width over :data:`PILOT` examples.
 
-    The width falls with the square root of the number of examples. A tenth is added, because a pilot's share may lie
-    nearer to 0 or 1 by chance, where intervals are narrower.
+    The width falls with the square root of the number of examples. The result is increased by 10 %, because the share
+    in the pilot may be closer to 0 or 1 by chance, where intervals are narrower.
     """
     if half_width is None or half_width <= precision:
         return PILOT

@@ -1,4 +1,4 @@
-"""Naive partial inputs as an evaluation: a model of all parts is given one alone."""
+"""Naive partial inputs as an evaluation: a full-input model receives one part alone."""
 
 from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting
 from heedful.interventions import KeepPart

@@ -71,7 +71,7 @@ class NaturalLogic(Evaluation):
         return Plan(fitted(examples, data), sets, NaturalLogicSettings(NAME), {"split": self.split, **design.left_out})
 
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
-        """Count the pairs and seeds per set and what was left out; ``sha256`` identifies the pairs of a set."""
+        """Count the pairs and seeds per set, and omitted examples; ``sha256`` identifies the pairs of a set."""
         counts: dict[str, Any] = {"rules_disagree": disagreements(rows, context.labels)}
         for one_set in plan.interventions:
             pairs = where(rows, intervention=one_set.name)

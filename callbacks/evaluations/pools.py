@@ -1,4 +1,4 @@
-"""Examples of other data sets, of splits and of tables, as evaluations take them."""
+"""Select examples for evaluations: from other data sets, by split, and with tables."""
 
 from collections.abc import Sequence
 

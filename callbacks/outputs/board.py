@@ -32,7 +32,7 @@ class Board(Callback):
     """Logs figures, the layout of curves, and hyperparameters; a writer of the engine.
 
     Args:
-        hyperparameters: Settings by which runs are compared, as in TensorBoard's HParams tab.
+        hyperparameters: Settings to compare between runs, as in TensorBoard's HParams tab.
         folder: Returns the folder of the run.
     """
 
@@ -123,7 +123,7 @@ class Board(Callback):
 
 
 def _figures(measurements: Measurements) -> dict[str, tuple[str, dict[str, str]]]:
-    """Figure to its title and to its curves of all evaluations: curve to metric."""
+    """Map each figure to its title and its curves from all evaluations (curve to metric)."""
     charts: dict[str, list[Chart]] = {}
     for chart in measurements.plans.charts:
         if chart.figure:

@@ -1,4 +1,4 @@
-"""Content of run.json: facts that may differ between runs with equal results."""
+"""Content of run.json: details that may differ between runs with equal results."""
 
 import platform
 import sys

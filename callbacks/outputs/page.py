@@ -40,7 +40,7 @@ class Page:
 
 
 class MadeAgain:
-    """The texts of examples before and after a change; the few examples of the page are changed again.
+    """Texts of examples before and after a change, recomputed for the few examples of the page.
 
     Args:
         plans: Evaluation to its plan.

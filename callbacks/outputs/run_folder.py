@@ -116,7 +116,7 @@ class RunFolder(Callback):
                 self._describe(trainer)
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Describe a resumed run, which no check can refuse any more."""
+        """Describe a resumed run, after all checks have passed."""
         self._describe(trainer)
 
     def _describe(self, trainer: Trainer) -> None:
@@ -147,7 +147,7 @@ class RunFolder(Callback):
             write_results(self.folder, measurements.content, measurements.rows, [self.folder / REPORT])
 
     def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
-        """End processes that Lightning has started and that are not connected yet."""
+        """End processes that Lightning has started but not yet connected."""
         if isinstance(exception, Stopped) and not is_postponed():
             end_processes(trainer)
 

@@ -145,7 +145,7 @@ class Answers:
 
     Args:
         inputs: The file of inputs.
-        answers: Id of an input to its answer, or to the body of the response, and the place of the answer.
+        answers: For each id of an input, the answer or the body of the response, and its location in the file.
     """
 
     __name__ = "The model"  # in messages about answers
@@ -158,7 +158,7 @@ class Answers:
         return [self._find({"parts": row}, row)[0] for row in rows]
 
     def quote(self, row: dict[str, Any]) -> str:
-        """The place of an answer and the id of its input, for messages."""
+        """The location of an answer and the id of its input, for messages."""
         return f"{self._find({'parts': row}, row)[1]}, id {_id({'parts': row})}"
 
     def response(self, request: Request) -> tuple[Any, str]:

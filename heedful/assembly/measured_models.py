@@ -51,7 +51,7 @@ def measure_model(predict: Any, rows: Any, of_rows: RowSettings, is_ordered: boo
 
 
 class _Source(NamedTuple):
-    """Where the model comes from.
+    """The source of a model.
 
     Attributes:
         model: Builds the model for the data; returns None for a run.

@@ -26,7 +26,7 @@ Labels = Mapping[str, Any] | Sequence[str]
 
 
 class RowSettings(NamedTuple):
-    """The arguments of :func:`heedful.measure` that are about the rows."""
+    """The arguments of :func:`heedful.measure` that describe the rows."""
 
     parts: Sequence[str] | Mapping[str, str] | None
     default_label: str | None
@@ -146,7 +146,7 @@ def order_of_outputs(data: Pairs, is_ordered: bool) -> list[str] | None:
 
 
 def readings(data: Pairs) -> tuple[Mapping[str, Any] | None, Same | None]:
-    """How answers are read: label to its spellings, or the equality of free texts."""
+    """How to parse answers: spellings by label, or the equality of free texts."""
     return data.columns.labels, data.loader.same
 
 
@@ -217,7 +217,7 @@ def _scan(rows: Any, settings: RowSettings) -> Scan:
 def _labels(
     rows: Any, settings: RowSettings, scan: Scan, outputs: Sequence[str], is_function: bool
 ) -> dict[str, list[Any]] | None:
-    """Label name to its spellings; None if answers are free texts."""
+    """Spellings by label name; None if answers are free texts."""
     if settings.same is not None:
         if settings.labels is not None:
             raise SettingError("same is for free texts, and labels names labels. Leave one of the two out.")
@@ -253,7 +253,7 @@ def _match_case(name: str, labels: Iterable[str]) -> str:
 
 
 def spelled(labels: Labels) -> dict[str, list[Any]]:
-    """Label name to a list of its spellings.
+    """Lists of spellings by label name.
 
     Raises:
         SettingError: A name is repeated, or the labels have no order.

@@ -1,4 +1,4 @@
-"""``heedful.measure``: whether any model uses every part of its input."""
+"""``heedful.measure``: test whether any model uses every part of its input."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

@@ -161,12 +161,12 @@ class Numbers:
 
 
 def words_of_name(name: MetricName) -> str:
-    """The words of a metric name without the data set."""
+    """Split a metric name into words, omitting the data set."""
     return " ".join(word for word in (name.family, name.part, name.statistic, name.slice) if word)
 
 
 def _as_words(name: MetricName) -> tuple[str, str]:
-    """The words of a name without and with the data set; the words may contain spaces."""
+    """The words of a name, both without and with the data set; words may contain spaces."""
     return words_of_name(name), " ".join(word for word in (name.family, name.data, *name[2:]) if word)
 
 
@@ -199,7 +199,8 @@ def _some(names: list[str]) -> str:
 
 
 def _omitted(words: list[str], name: MetricName) -> int | None:
-    """0 if words name all of a metric but the data set, 1 if they omit the part; None if they name another metric.
+    """0 if only the data set is omitted from a metric name, 1 if the part is omitted as well; None if the words name
+    another metric.
 
     Statistic and slice cannot be omitted: "accuracy" is not the majority share.
     """

@@ -1,7 +1,7 @@
-"""The one parser of all settings: of the Trainer, the model, the data, each evaluation, and the run.
+"""The parser of all settings: of the Trainer, the model, the data, each evaluation, and the run.
 
-The command line gives it words, Python a nested dictionary; both come out as one namespace. The classes of the data and
-of the model are known before the parser is built, so that their settings are arguments like all others.
+It parses words from the command line and nested dictionaries from Python into the same namespace. The classes of the
+data and of the model are known before the parser is built, so that their settings are arguments like all others.
 """
 
 from functools import cache
@@ -25,10 +25,11 @@ TRAINER_KINDS = (*KINDS, *PLUGINS)  # classes that settings may name
 
 
 def build_parser(evaluating: bool, data: type, model: type) -> Parser:
-    """The parser of all settings, built again only when another evaluation was registered.
+    """Build the parser of all settings; cached until another evaluation is registered.
 
     Args:
-        evaluating: Whether nothing is trained: other evaluations, no checkpoints, but prompts.
+        evaluating: Whether the command evaluates; if not, it trains. Evaluation has other evaluations, prompts, and no
+            checkpoints.
         data: The class of the data module.
         model: The class of the model.
     """

@@ -73,7 +73,7 @@ class Requests:
 
     @property
     def totals(self) -> dict[str, tuple[int, int]]:
-        """Kind of inputs, and "together", to the numbers of requests and, estimated, of tokens to read."""
+        """For each kind of inputs and "together", the number of requests and the estimated number of tokens to read."""
         totals = {
             kind: (
                 sum(amounts[kind].inputs for amounts in self.amounts),

@@ -16,7 +16,7 @@ def require_seed(seed: int) -> int:
     """Refuse a seed that is out of range, and return it.
 
     Raises:
-        SettingError: It is not from 0 to 4294967295.
+        SettingError: The seed is not between 0 and 4294967295.
     """
     if not 0 <= seed < 2**32:
         raise SettingError(f"seed {seed} is not from 0 to {2**32 - 1}.")
@@ -24,12 +24,12 @@ def require_seed(seed: int) -> int:
 
 
 def name_list(names: Any) -> Any:
-    """Split names in one text at commas and blanks; other values stay."""
+    """Split names in one text at commas and spaces; return other values unchanged."""
     return [name for name in re.split(r"[\s,]+", names.strip("[] ")) if name] if isinstance(names, str) else names
 
 
 def several(value: Any) -> list[Any]:
-    """A setting that may be one value, a list or None, as a list."""
+    """Convert a setting that may be one value, a list or None to a list."""
     return list(value) if isinstance(value, list | tuple) else [] if value is None else [value]
 
 

@@ -74,7 +74,7 @@ def require_fit(settings: Settings, resumes: bool = False) -> None:
 
 
 def _misfit(callback: Callback, resumes: bool) -> str | None:
-    """Why a callback is not supported; None for other callbacks."""
+    """Why a callback is not supported; None if it is supported."""
     if isinstance(callback, ModelPruning):
         if resumes:
             return "has masks that no checkpoint holds, so that the run cannot be resumed. Start a new run."

@@ -1,4 +1,4 @@
-"""The interface of interventions, and the changes that they make."""
+"""The interface of interventions and of the changes that they return."""
 
 import hashlib
 import json
@@ -20,21 +20,20 @@ LIMITED = 2  # version of how a limit chooses among the eligible examples
 
 @dataclass(frozen=True)
 class Changes:
-    """Changed examples as columns, by ascending order of the positions that were given.
+    """Changed examples as columns, in the order of the given positions, which are ascending.
 
-    An example gets parts that other examples of the pool lend (``lenders``), or becomes another example of the pool,
-    whose prediction is looked up (``known``), or gets new content (``examples``). Without any of these it stays the
-    same.
+    A changed example has parts from other examples of the pool (``lenders``), or is another example of the pool, whose
+    prediction is reused (``known``), or has new content (``examples``). Otherwise it is unchanged.
 
     Attributes:
         positions: int64 [changes], position of the base example in the pool.
         draws: int16 [changes], the draw, or -1.
-        clusters: list of texts [changes]: the units whose errors a row shares, its own uid first.
-        lenders: Part name to int64 [changes], the position of the lending example, or ``EMPTIED``.
-        known: int64 [changes], the position of the example that it becomes.
+        clusters: list of texts [changes]: the clusters of each row, beginning with its uid.
+        lenders: Maps part names to int64 [changes], the position of the lending example, or ``EMPTIED``.
+        known: int64 [changes], the position of the example that replaces the base example.
         examples: The new examples, with the uids of their base examples.
         partner: Texts [changes], the uid of the lending example, or one text for all.
-        variant: Texts [changes] that tell apart the changes of one draw, or one text for all.
+        variant: Texts [changes] that distinguish the changes of one draw, or one text for all.
         allowed: Texts [changes], key into a table of allowed transitions, or one text for all.
     """
 
@@ -52,7 +51,7 @@ class Changes:
         return len(self.positions)
 
     def columns(self) -> dict[str, Any]:
-        """All columns by name, without constants; ``lenders`` is one entry per part."""
+        """All columns by name, without constants; ``lenders`` has one entry per part."""
         columns = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "lenders"}
         columns |= {f"lenders.{part}": positions for part, positions in self.lenders.items()}
         return {name: column for name, column in columns.items() if not isinstance(column, str | None)}
@@ -92,13 +91,13 @@ class Intervention(Protocol):
     """A change of examples, and the expected effect on the prediction.
 
     Attributes:
-        name: Its name in the rows.
-        version: Raised whenever the same seed would give other examples.
-        parts: The parts that it changes.
+        name: Name of the intervention in the rows.
+        version: Increased with each change of the examples for a given seed.
+        parts: The changed parts.
         draws: Number of independent changes per example; 0 for a deterministic change, whose rows have draw -1.
         expectation: Whether the prediction should change, stay, or move along allowed transitions only.
         limit: Maximum number of eligible examples that are changed, selected by a hash of their uid; None for all.
-        settings: Further settings that decide the changed examples, for the manifest.
+        settings: Further settings that affect the changed examples, for the manifest.
     """
 
     name: str
@@ -125,23 +124,23 @@ class Intervention(Protocol):
 
 
 class EveryExample:
-    """Base of interventions that change every example, whatever its prediction."""
+    """Base class of interventions that change every example, regardless of its prediction."""
 
     def eligible(self, pool: Examples, positions: np.ndarray, answers: pa.Array) -> np.ndarray:
         return np.ones(len(positions), dtype=bool)
 
 
 class EachExample(ABC):
-    """Base of interventions that write new content, one example at a time."""
+    """Base class of interventions that create new content for one example at a time."""
 
     draws: int
 
     @abstractmethod
     def apply(self, pool: Examples, uid: str, draw: int, seed: int) -> list[Changed]:
-        """The changed examples of one draw; an empty list where no change is possible. Pure."""
+        """The changed examples of one draw; an empty list if no change is possible. Pure."""
 
     def covers(self, uid: str) -> bool:
-        """Whether an example may be changed, whatever its prediction."""
+        """Whether an example may be changed, regardless of its prediction."""
         return True
 
     def eligible(self, pool: Examples, positions: np.ndarray, answers: pa.Array) -> np.ndarray:

@@ -13,7 +13,7 @@ from heedful.records.rows import NO_DRAW, lists_of
 
 @dataclass(frozen=True)
 class Null(EveryExample):
-    """Repeat each example with other batch mates. A prediction that flips is numeric noise."""
+    """Repeat each example with other batch mates. A flipped prediction is numeric noise."""
 
     name: str = "null"
     version: int = 1

@@ -37,7 +37,7 @@ class Design:
     Attributes:
         inside: Whether an example can be in a set: bool [pool]. Contexts that are not monotone, relations outside of
             table 1 and repeated examples are left out.
-        left_out: Reason to the number of examples that are left out.
+        left_out: Number of omitted examples by reason.
     """
 
     def __init__(self, pool: Examples) -> None:
@@ -62,7 +62,7 @@ class Design:
         self._sharing = {name: self._by(self.codes[k]) for k, name in enumerate(VARIABLES[:2])}
 
     def _by(self, codes: np.ndarray) -> list[np.ndarray]:
-        """Positions inside, by code, ascending."""
+        """Ascending positions of included examples, by code."""
         order = np.argsort(codes, kind="stable")
         starts = np.searchsorted(codes[order], np.arange(1, codes.max(initial=-1) + 1))
         return [positions[self.inside[positions]] for positions in np.split(order, starts)]
@@ -79,7 +79,7 @@ class Design:
 class Counterparts:
     """One of the sets I0 to I3: seed examples with all their matches.
 
-    A match is an example of the pool, with a known prediction. Effects do not condition on the base prediction.
+    A match is an example of the pool with a known prediction. Effects are not conditioned on the base prediction.
 
     Attributes:
         name: I0, TCE(C on Y); I1, TCE(W on Y); I2, DCE(S -> Y); I3, DCE(T -> Y).

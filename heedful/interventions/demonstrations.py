@@ -25,7 +25,7 @@ def demonstrations(
 
     Args:
         examples: Training examples.
-        task: Has the labels.
+        task: The task, which defines the labels.
         tuples: Number of tuples, at least 0.
         seed: The run's seed.
         draw: Index of the selection.
@@ -88,7 +88,7 @@ def _augmentation(task: Task, kind: Kind, swap: str | None) -> tuple[Sequence[st
 
 
 def _by_label(examples: Examples, task: Task) -> dict[str, np.ndarray]:
-    """Gold label to positions of examples; for questions, all answers count as one label."""
+    """Positions of examples by gold label; for questions, all answers count as one label."""
     labels = list(examples.column("label"))
     if task.kind is not SPAN:
         return {label: np.flatnonzero([each == label for each in labels]) for label in task.labels}
@@ -120,7 +120,7 @@ def _copies(
 ) -> list[Example]:
     """Counterfactual copies of the demonstrations that do not have the default label.
 
-    Candidates are those of :class:`~heedful.interventions.Swap`; the selection depends on their uids only.
+    Candidates are the same as in :class:`~heedful.interventions.Swap`; the selection depends on their uids only.
     """
     lenders = examples.partners(parts)
     copies = []

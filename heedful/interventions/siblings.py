@@ -16,7 +16,7 @@ class Families:
     Args:
         pool: The examples.
         part: A part, or several joined by "+".
-        default: The label of unrelated parts; None where there is none.
+        default: The label of unrelated parts; None if there is none.
         within: A meta column that siblings share, such as the split; None for any example.
         kind: Kind of the task, which decides whether the default label is right.
     """
@@ -61,7 +61,7 @@ class Siblings(EveryExample):
 
     Attributes:
         part: The part that stays, or several joined by "+".
-        families: Has the siblings of each example.
+        families: Provides the siblings of each example.
         draws: Maximum number of siblings per example, selected by a hash.
     """
 

@@ -19,9 +19,9 @@ BLOCKS = 32  # blocks of four attempts by rejection, before all candidates of an
 class Swap:
     """Replace a part by the part of a random partner.
 
-    The paper draws a partner at random and excludes nothing. Here a partner shares no group with the example (content
-    of the swapped part, content of a kept part unless all examples have it, groups of the data set), and the new pair
-    is no pair of the pool. A partner is uniform over the remaining examples; draws are independent.
+    The paper draws a partner at random and excludes nothing. In Heedful, a partner must not share a group with the
+    example (content of the swapped part, content of a kept part unless all examples have it, groups of the data set),
+    and the new pair must not be in the pool. A partner is uniform over the remaining examples; draws are independent.
 
     Attributes:
         part: The part to swap, or several that come from one partner, joined by "+".

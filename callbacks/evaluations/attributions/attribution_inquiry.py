@@ -27,11 +27,11 @@ Solved = Mapping[str, Sequence[tuple[float, float, Solution]]]
 
 @dataclass(frozen=True)
 class Explained:
-    """Examples to explain; some of them also with a part from another example.
+    """Examples to explain, some of them also with a part from another example.
 
     Attributes:
-        examples: These, by uid and variant.
-        positions: int64 [explained], in the pool.
+        examples: The examples, sorted by uid and variant.
+        positions: int64 [explained], positions in the pool.
         labels: int64 [explained], the label whose probability is explained.
         variants: "" for the example itself, or how it was changed.
     """
@@ -42,7 +42,7 @@ class Explained:
     variants: Sequence[str]
 
     def blocks(self) -> Iterator[np.ndarray]:
-        """Some at a time, int64; all variants of an example together."""
+        """Yield blocks of indices, int64; all variants of an example are in the same block."""
         ends = np.append(np.flatnonzero(np.diff(self.positions)) + 1, len(self.positions))
         begin = 0
         while begin < len(self.positions):
@@ -52,18 +52,18 @@ class Explained:
 
 
 class AttributionInquiry:
-    """Asks a model for the contributions of words to the probability of its answer.
+    """Computes the contributions of words to the probability of an answer by querying the model.
 
     Args:
         methods: Names of methods.
-        samples: Masks for each example and method, at most.
-        steps: Points of the integral, for gradients.
-        limit: Examples to explain.
+        samples: Largest number of masks per example and method.
+        steps: Number of integration points for gradients.
+        limit: Number of examples to explain.
         shown: Number of examples that are also explained with another example's part.
-        swaps: How a part is swapped there.
+        swaps: Swaps for these examples.
         gold: Whether to explain the probability of the gold label instead of the prediction.
-        scale: Whether the probability is explained, or its log-odds.
-        delete: Whether hidden words are left out instead of masked.
+        scale: Whether to explain the probability or its log-odds.
+        delete: Whether to delete hidden words instead of masking them.
         subwords: How the gradients of the tokens of a word are combined.
     """
 
@@ -115,7 +115,7 @@ class AttributionInquiry:
     def _explained(self, pool: Examples, base: Predictions, ask: Ask, seed: int) -> Explained:
         """Choose the examples, the same for every model; a smaller limit chooses a subset.
 
-        Examples without a label to explain are then counted and left out: no other example takes their place.
+        Examples without a label to explain are then counted and omitted, without replacement.
         """
         names = ask.labels
         answers = pool.texts("label", base.positions) if self.gold else base.texts
@@ -140,7 +140,7 @@ class AttributionInquiry:
         return Explained(examples, examples.positions, of_pool[examples.positions], variants[order].tolist())
 
     def _swapped(self, pool: Examples, explained: np.ndarray, swap: Swap, seed: int) -> tuple[np.ndarray, Mapping]:
-        """Some of the examples, and the position of the one that lends a part."""
+        """The examples to swap, and the positions of their lenders."""
         if not self.shown:
             return np.zeros(0, dtype=np.int64), {}
         limited = AttributionInquiry(self.methods, self.samples, self.steps, self.shown)
@@ -185,7 +185,7 @@ class AttributionInquiry:
 
     @staticmethod
     def _about(explained: Explained, block: np.ndarray, ask: Ask) -> pa.Table:
-        """The texts about each example that all of its rows have."""
+        """Texts about each example, which are the same in all of its rows."""
         pool = explained.examples.pool
         positions = explained.positions[block]
         is_changed = pa.array([explained.variants[i] != "" for i in block])
@@ -210,7 +210,7 @@ def scaled(probs: np.ndarray, labels: np.ndarray, scale: Scale) -> np.ndarray:
         scale: "probability" or "logit".
 
     Raises:
-        HeedfulError: There are no log-odds, for a probability is 0 or 1.
+        HeedfulError: A probability is 0 or 1, so that its log-odds are undefined.
     """
     p = probs[np.arange(len(probs)), labels]
     if scale == "probability":
@@ -232,9 +232,9 @@ def _table(explained: Explained, block: np.ndarray, words: HiddenWords, solved: 
 
     Args:
         explained: The examples.
-        block: int64, which of them.
-        words: Their words.
-        solved: Method to the value of everything, of nothing, and the solution, for each.
+        block: int64, indices of the examples in the block.
+        words: Words of the examples.
+        solved: For each method and example: the value with all words, the value without words, and the solution.
         about: Texts about each example.
     """
     segments = sorted([(SEPARATOR, -1), *((part, p) for p, part in enumerate(words.parts))])

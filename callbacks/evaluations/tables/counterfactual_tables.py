@@ -95,7 +95,8 @@ class CounterfactualTables(Evaluation):
         return Plan(pool, changes, CounterfactualTablesSettings(tuple(sets), alone))
 
     def _right_alone(self, originals: Examples, changed: Examples, pool: Examples, data: Pairs) -> dict[str, bool]:
-        """Whether the hypothesis-only model, which must be one, is right on each of these originals."""
+        """Whether the hypothesis-only model is right on each of these originals; requires a model of the hypothesis
+        alone."""
         flag = f"counterfactual_tables.hypothesis_only {self.hypothesis_only}"
         rows, metadata = self._evaluated()
         predicted = contents(rows)

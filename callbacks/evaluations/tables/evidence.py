@@ -92,6 +92,6 @@ class Evidence(Evaluation):
             )
 
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
-        """Counts of pairs and tables that count, and of annotated pairs that do not, by reason."""
+        """Numbers of counted pairs and tables, and of uncounted annotated pairs by reason."""
         settings = EvidenceSettings.from_context(context)
         return evidence_counts(rows, settings.table, settings.marked)

@@ -59,13 +59,13 @@ class TableRows(Evaluation):
         return Plan(data.pool, edits, TableRowsSettings(tuple(self.operations)))
 
     def _chosen(self, pool: Examples, data: Pairs) -> frozenset[str] | None:
-        """Which hypotheses are tested; None where all are."""
+        """The hypotheses to test; None for all."""
         if not data.splits_evaluated and len(pool) <= (self.max_examples or len(pool)):
             return None
         return frozenset(map(pool.uid, by_hash(pool, data.seed, self.name)[: self.max_examples]))
 
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
-        """Count for each operation hypotheses and tables with an edit, hypotheses without one, and transitions."""
+        """For each operation, count hypotheses and tables with an edit, hypotheses without an edit, and transitions."""
         base = set(strings(select(rows, intervention=BASE), "uid"))
         counts = {}
         tested = [edit.only for edit in plan.interventions if edit.name == self.operations[0]]  # of each split

@@ -28,8 +28,8 @@ class Claim:
         analysis: Its analysis: numbers, dates, negations and so on.
         entailed: Whether the table entails it; otherwise the table contradicts it.
         table: Its table.
-        names: Type of entity to names that may replace another name.
-        values: Key to its values in all tables.
+        names: Replacement names by type of entity.
+        values: Values in all tables by key.
     """
 
     analysis: Analysis
@@ -83,7 +83,7 @@ def known_words(claim: Claim) -> set[str]:
 
 
 def width(name: str) -> str:
-    """The kind of a place by the text before a comma: country, province, ...; "" for other names.
+    """The kind of a place (country, province, ...), from the text before a comma; "" for other names.
 
     Example:
         >>> width("U.S."), width("Austin, Texas"), width("the Netherlands")

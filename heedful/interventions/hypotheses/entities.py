@@ -74,6 +74,6 @@ def has_name(table: Table, name: str, kind: str) -> bool:
 
 
 def names_of(kinds: Mapping[str, set[str]]) -> dict[str, tuple[str, ...]]:
-    """Type to its sorted names, without ambiguous names."""
+    """Sorted names by type of entity, without ambiguous names."""
     counts = Counter(name for names in kinds.values() for name in names)
     return {kind: tuple(sorted(n for n in names if counts[n] == 1)) for kind, names in sorted(kinds.items())}

@@ -42,7 +42,7 @@ DRAWN = 1  # key of the draws, independent of versions
 
 
 class Source:
-    """The hypotheses and tables of a split, and the names and values that perturbations take from them.
+    """The hypotheses and tables of a split, which provide names and values for perturbations.
 
     Args:
         pool: Examples with a hypothesis and a table, even if the model reads the hypothesis alone.
@@ -77,7 +77,7 @@ class Source:
 
     @cached_property
     def names(self) -> Mapping[str, tuple[str, ...]]:
-        """Type of entity to the names in the split's hypotheses that also occur in their tables."""
+        """By type of entity, the names in the split's hypotheses that also occur in their tables."""
         by_kind: dict[str, set[str]] = defaultdict(set)
         if not self.analyser.knows_entities:
             return {}
@@ -91,7 +91,7 @@ class Source:
 
     @cached_property
     def values(self) -> Mapping[str, tuple[str, ...]]:
-        """Key to the values in the split's tables that fit into a sentence."""
+        """By key, the values in the split's tables that fit into a sentence."""
         by_key: dict[str, set[str]] = defaultdict(set)
         for table in {t.encode(): t for t in map(as_table, self.pool.column(f"parts.{self.table}"))}.values():
             for key, values in table.rows:
@@ -129,7 +129,7 @@ class PerturbHypothesis(EachExample):
         direction: "preserved": the label stays; "flipped": an entailed hypothesis becomes a contradiction.
         source: The split, with its tables.
         half_or_double: Halve or double the numbers of entailed hypotheses, as the paper does, instead of inverting
-            their governors. It is not certain that this flips the label.
+            their governors. This may not flip the label.
     """
 
     kind: str

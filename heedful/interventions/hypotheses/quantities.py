@@ -81,7 +81,7 @@ def numbers(claim: Claim, flip: bool, rng: np.random.Generator, half_or_double: 
 
 
 def _flipping(claim: Claim, number: Number) -> list[Decimal]:
-    """Half and double of a number; for a governed number, the value that makes the claim stronger."""
+    """Half and double of a number; for a governed number, only the value that makes the claim stronger."""
     prefix, suffix = claim.text[: number.start], claim.text[number.end :]
     if number.value < 2 or OR_SO.search(claim.text) or GAMES.match(suffix) or AND_MORE.match(suffix):
         return []
@@ -195,7 +195,7 @@ def directly(text: str, start: int) -> bool:
 
 
 def _half_and_double(value: Decimal) -> list[Decimal]:
-    """Half, if it is above 1 and has no more decimals, and double."""
+    """Double the number, and half of it if this is above 1 and has no additional decimals."""
     half = value / 2
     exact = half == half.quantize(value) if int(value.as_tuple().exponent) < 0 else half == half.to_integral_value()
     return ([half] if exact and half > 1 else []) + [value * 2]
@@ -215,7 +215,7 @@ def _moved(value: Decimal, direction: str, rng: np.random.Generator) -> Decimal 
 
 
 def _renumbered(text: str, number: Number, value: Decimal) -> Edits:
-    """Replace a number in its notation: in words, with commas, with decimals."""
+    """Replace a number, and keep its notation: in words, with commas, with decimals."""
     old = text[number.start : number.end]
     if old[0].isalpha() and value == int(value) and value < 100:
         new = to_words(int(value))

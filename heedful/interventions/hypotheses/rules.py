@@ -1,7 +1,8 @@
-"""Rules for changes of a hypothesis that keep its label, or that turn an entailed one into a contradiction.
+"""Rules for changes of a hypothesis that keep its label, or that turn entailment into contradiction.
 
 Each rule returns all its changes, as lists of edits; one of them is drawn afterwards. An uncertain rule returns
-nothing: a missing change is not measured, a wrong change is measured wrongly. Neutral hypotheses are not changed.
+nothing, since a missing change only reduces n, but a wrong change biases the results. Neutral hypotheses are not
+changed.
 """
 
 import re

@@ -50,7 +50,7 @@ class SpacyAnalyser:
     """Adds entities, and the finite verb of the parse, to :class:`RuleAnalyser`.
 
     Args:
-        package: The model's package; by default the official package, or its copy.
+        package: Name of the model's package; by default the official package, or its copy.
 
     Raises:
         HeedfulError: spaCy or the model is missing.

@@ -21,7 +21,8 @@ class Node:
 
     @cached_property
     def splits(self) -> int:
-        """Number of splits down to single features: one, and each half's twice, without and with the other half."""
+        """Number of splits down to single features: one, plus twice the splits of each half (with and without the other
+        half)."""
         return 1 + 2 * sum(half.splits for half in self.halves) if self.halves else 0
 
     @cached_property

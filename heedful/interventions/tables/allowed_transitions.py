@@ -29,7 +29,7 @@ RELEVANCE = ("relevant", "irrelevant", "unknown")  # of a deleted row
 
 
 def steps(name: str) -> tuple[str, ...]:
-    """The operations of a name that joins them by "+", without identities and repeated permutations.
+    """Split a name into its operations, which are joined by "+"; identities and repeated permutations are omitted.
 
     Example:
         >>> steps("delete+identity+insert"), steps("identity")
@@ -68,7 +68,7 @@ def key_of(name: str, relevance: str = "unknown") -> str:
 
 @cache
 def transitions(key: str, rule: Rule = "union") -> Mapping[str, frozenset[str]]:
-    """Label to allowed new labels.
+    """Allowed new labels by label.
 
     A repeated operation counts once, and permutations do not count next to other operations.
 

@@ -8,7 +8,7 @@ from heedful.records import Changed, Examples
 
 @dataclass(frozen=True)
 class Annotated(EachExample):
-    """Each example becomes the example of another pool with the same uid, which people have edited.
+    """Replace each example by the human-edited example with the same uid in another pool.
 
     Attributes:
         name: Name of the intervention.

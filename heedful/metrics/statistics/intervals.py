@@ -132,7 +132,7 @@ def gains_and_losses(
     """The share of gains and the share of losses; their difference is the mean over cells of changes per entry.
 
     With one way of clustering, the changes of a cluster are summed first. The added cluster of losses is then scaled by
-    the typical size of losses within a cluster, and likewise for gains. With several ways, each row is a separate
+    the typical share of gains within a cluster with gains, and vice versa. With several ways, each row is a separate
     change; for pairs in several cells, such as seeds, each pair is.
 
     Args:

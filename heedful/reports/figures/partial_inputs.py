@@ -185,8 +185,8 @@ def scatter(points: Sequence[Point], texts: Mapping[str, str]) -> "Figure":
 
 
 def _name(axes: "Axes", point: Point, points: Sequence[Point]) -> None:
-    """Write the name of a model next to its point, or below the point if an earlier point is close at the same height
-    or above."""
+    """Write the name of a model next to its point, or below it if a point is close above or an earlier point is at the
+    same height."""
     x, y = 100 * point.gain.value, 100 * point.attentiveness.value
     place = points.index(point)
     distances = [(100 * p.attentiveness.value - y, k < place) for k, p in enumerate(points) if k != place]
