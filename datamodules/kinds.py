@@ -1,4 +1,4 @@
-"""The kinds of data that a setting can name: each class declares its settings and passes a loader to ``PairedData``."""
+"""Data modules for each kind of data: each class declares its settings and passes a loader to ``PairedData``."""
 
 import functools
 import re

@@ -1,4 +1,4 @@
-"""Prompts of models in context: wordings, and demonstrations from the training set."""
+"""Prompts for in-context learning: wordings, and demonstrations from the training set."""
 
 from dataclasses import dataclass
 
@@ -16,18 +16,18 @@ PROMPT = "prompt"  # wording that the model was constructed with
 
 @dataclass(frozen=True)
 class Prompting:
-    """Settings of prompts for models in context.
+    """Settings of prompts for in-context learning.
 
     Attributes:
         tuples: Number of demonstrations per label.
         seeds: Number of draws of demonstrations, measured separately.
         demonstrations: "plain"; "counterfactual" adds, for demonstrations whose label is not the default, a copy with a
-            part of another example and the default label; "extra_tuple" and "matched_labels" are its controls: real
-            examples of the default label are added until half have it, or one instead of each copy.
+            part of another example and the default label; "extra_tuple" and "matched_labels" are its controls: they add
+            real examples of the default label until half have it, or one real example instead of each copy.
         wordings: Names of wordings, measured separately; by default the data's first. "template" is the data's
             template, the default of T5 models; "prompt" is the prompt of an endpoint, its default.
 
-    Evaluated examples are never demonstrations, which show their answers.
+    Evaluated examples are never demonstrations, since demonstrations show answers.
     """
 
     tuples: int = 0
@@ -51,7 +51,7 @@ class Prompting:
         """The prompts to measure: every wording with every draw of demonstrations.
 
         Args:
-            data: The data, set up; the training set is read for demonstrations alone.
+            data: The data, set up; the training set is read only for demonstrations.
             template: The wording "template" of a text-to-text model, for the parts that it reads.
             prompt: The wording "prompt" of the model, for all parts of the data.
 

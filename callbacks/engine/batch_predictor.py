@@ -131,8 +131,7 @@ class BatchPredictor:
         return collector.predictions()
 
     def snug_batches(self, lengths: np.ndarray, batch_size: int, passes: int = 1) -> list[np.ndarray]:
-        """Batches of inputs, each input with a number of passes: on a CPU with little padding, on other devices full
-        batches."""
+        """Cut inputs into batches: on a CPU with little padding, which ``passes`` multiply; elsewhere full batches."""
         padding = PADDING // passes if self.is_on_cpu else len(lengths) * int(lengths.max(initial=0))
         return snug_batches(lengths, batch_size, padding)
 

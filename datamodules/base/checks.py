@@ -23,7 +23,7 @@ def require_sizes(name: str, sizes: Mapping[str, int | None]) -> None:
 
 
 def require_names(parts: Sequence[Any], labels: Sequence[Any]) -> None:
-    """Require names of parts and labels that are distinct, printable texts; YAML may have read something else."""
+    """Require distinct, printable texts as names of parts and labels; YAML may have converted them to other types."""
     for flag, names in (("data.parts", parts), ("data.labels", labels)):
         for name in names:
             if not isinstance(name, str):

@@ -14,8 +14,8 @@ class Inoculation:
         path: A file or folder in the format of the data set.
         n: Number of examples. Samples are nested: a larger ``n`` keeps the examples of a smaller one.
         by_group: Whether to exhaust one group (one table, say) before the next, so that the other groups stay unseen.
-        perturbed: Instead of ``path``, for tables: hypotheses of the training set, each with one change that keeps or
-            flips its label.
+        perturbed: For tables, instead of ``path``: use hypotheses of the training set, each with one change that keeps
+            or flips its label.
     """
 
     path: str | None = None

@@ -14,7 +14,7 @@ Load = Callable[[Source, Columns, Split], Examples]
 
 @dataclass(frozen=True)
 class Regime:
-    """Settings that decide which part of the examples a model reads.
+    """Settings that determine which part of the examples a model reads.
 
     Attributes:
         name: Name of the data set.
@@ -58,7 +58,7 @@ class Loader:
     Attributes:
         load: Loads the examples of a split: a function of (source, columns, split).
         kind: The kind of task.
-        kinds: Part to "table" or "picture", for parts other than text.
+        kinds: Maps parts other than text to "table" or "picture".
         form: Linearisation of tables.
         prepare: Prepares the examples of a split for a model: a function of (regime, examples, training).
         count_labels: Counts labels in the training split, if they are not listed: a function of (source, split).
@@ -66,7 +66,8 @@ class Loader:
             ``load`` from the path.
         perturb: Perturbs training examples: a function of (examples, labels, n, by_group, seed, name).
         needs_gold: Whether evaluation requires gold labels.
-        replaces_parts: Whether ``partial`` replaces the other parts by another example's instead of dropping them.
+        replaces_parts: Whether ``partial`` replaces the other parts by parts of another example instead of dropping
+            them.
         split_name: Name of a split in uids; by default "train", "validation", or the stem of one of several files.
         aliases: Alternative file names by split.
         same: Equality of free-text answers.

@@ -1,8 +1,9 @@
 """Mixtures: examples of another source replace a share of the training set.
 
-Source: "Assessing Out-of-Domain Language Model Performance from Few Examples", appendix A: 2 % of the rows of MSGS's
-ambiguous training set are unambiguous, 2 % of QQP's are PAWS's. The paper does not say whether these rows are added.
-Here they replace others, so that every mixture has the same number of examples and of steps in an epoch.
+Source: "Assessing Out-of-Domain Language Model Performance from Few Examples", appendix A: 2 % of the ambiguous
+training set of MSGS are unambiguous rows, and 2 % of QQP are rows of PAWS. The paper does not say whether these rows
+are added. In Heedful they replace others, so that every mixture has the same number of examples and of steps in an
+epoch.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,10 +29,10 @@ class Mixture:
         split: Split, or file in a folder, of the examples.
         path: Path of the examples; by default the path of the data.
         name: Name in uids and messages; by default the split.
-        parts: Part to column, if the columns differ from the data's.
+        parts: Maps parts to columns, if the columns differ from the data.
         label: Column of the label, if it differs.
-        labels: Label to spellings, if the spellings differ; label names are the data's.
-        where: Column to the value or values of eligible rows.
+        labels: Maps labels to spellings, if the spellings differ; label names are the same as in the data.
+        where: Maps columns to the value or values of eligible rows.
     """
 
     share: float = 0.0
@@ -67,7 +68,7 @@ class Mixture:
 
 
 def require_mixture(mixture: Sequence[Mixture], parts: Sequence[str], labels: Sequence[str]) -> None:
-    """Require shares between 0 and 1 in total, and the parts and labels of the data."""
+    """Require a total share between 0 and 1, and the parts and labels of the data."""
     for each in mixture:
         if not 0 < each.share < 1:
             raise SettingError(

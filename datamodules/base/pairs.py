@@ -74,7 +74,7 @@ class Counts:
         hopeless: Validation examples that no answer can get right, by reason.
         available: Validation examples before sampling.
         seen: Validation examples whose content is also in the training set, of this run or of an initial checkpoint.
-        evaluated: Training examples that are no demonstrations, since they are also evaluated.
+        evaluated: Training examples that are excluded from demonstrations, since they are evaluated.
     """
 
     no_gold: int = 0
@@ -261,7 +261,7 @@ class Pairs(RecordsArguments):
         self._read: dict[str, tuple[str, Any]] = {}  # split to (file, (number of examples, hash of contents))
 
     def settle_labels(self, labels: Sequence[str], default_label: str | None) -> None:
-        """Set labels that are counted in the data or come from a model."""
+        """Set the labels, if they are counted in the data or given by a model."""
         self.full_task = replace(self.full_task, labels=tuple(labels), default_label=default_label)
 
     @property
@@ -307,7 +307,7 @@ class Pairs(RecordsArguments):
         return regime_name(*settings, bool(self.mixture), self.loader.control)
 
     def without_examples(self, name: str) -> Self:
-        """A copy without examples, for evaluations that load other examples."""
+        """A copy of the data module without examples, for evaluations that load other examples."""
         empty = self.with_arguments()
         empty.name = name
         empty.pool = ExamplesBuilder(self.task.parts).finish()
@@ -436,7 +436,7 @@ class Pairs(RecordsArguments):
         return replace(self.source, where=conditions_of(self.where, role))
 
     def _split(self, role: Role, name: str) -> Split:
-        """A split of the source; aliases are for a single split, and never name the other role's split."""
+        """A split of the source; aliases apply to a single split, and never name the split of the other role."""
         taken = {split for r in SPLITS if r != role for split in self._names(r)}
         aliases = aliases_of(name, self.loader.aliases) if len(self._names(role)) == 1 else []
         prefix = f"{self.name}/{self._split_name(role, name)}"
@@ -537,7 +537,8 @@ class Pairs(RecordsArguments):
         self.counts.seen = examples
 
     def training_set(self, draw: int = 0) -> Composed:
-        """The training examples with counterfactuals, if any; ``draw`` is the epoch if every epoch draws again."""
+        """The training examples with counterfactuals, if any; ``draw`` is the epoch if counterfactuals are redrawn in
+        every epoch."""
         if self.augment != "counterfactual":
             return Composed.whole(self.train_examples)
         swap = Swap(self.swap[0], self.task.default_gold)
@@ -546,7 +547,7 @@ class Pairs(RecordsArguments):
 
 
 def how_read(statistics: Any) -> str:
-    """Sentences about truncated examples and unknown tokens; empty without any."""
+    """Sentences about truncated examples and unknown tokens; empty if there are none."""
     truncated = agree(statistics.truncated, "is too long and is", "are too long and are")
     return (f" {truncated} truncated." if statistics.truncated else "") + (
         f" {percent(statistics.unknown)} of the tokens are unknown to the model." if statistics.unknown else ""

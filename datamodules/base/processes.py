@@ -56,7 +56,8 @@ def gather(value: Any) -> list[Any]:
 
 
 def meet(value: Any) -> list[Any]:
-    """As :func:`gather`, after work that may take one process hours (see :func:`busy`) and that SIGTERM interrupts.
+    """Like :func:`gather`, after work that may take hours on one process (see :func:`busy`) and that SIGTERM
+    interrupts.
 
     Raises:
         Stopped: A process received SIGTERM; every process raises it.
@@ -130,7 +131,7 @@ def by_first(make: Callable[[], T], group: Any = None) -> T:
 
 
 def by_first_isolated(make: Callable[[], T]) -> T:
-    """As :func:`by_first`, for processes of another library; ``make`` runs inside :func:`isolated`."""
+    """Like :func:`by_first`, for processes of another library; ``make`` runs inside :func:`isolated`."""
 
     def make_isolated() -> T:
         with isolated():

@@ -14,11 +14,11 @@ def evaluation_batches(
 ) -> list[np.ndarray]:
     """Cut a list of examples, sorted by (-length, key), into batches.
 
-    Batches depend on the whole list alone, so predictions are bit-identical on any number of processes.
+    Batches depend only on the full list, so predictions are bit-identical on any number of processes.
 
     Args:
-        lengths: int [examples], or another number that is close for similar examples.
-        keys: Unique number or text of each example, the sort key among equal lengths.
+        lengths: int [examples], lengths or any other numbers that are similar for similar examples.
+        keys: Unique number or text of each example, which sorts examples of equal length.
         batch_size: Examples in a batch.
         first: Size of the first batch, if different; it shifts all other batches.
 
@@ -31,7 +31,7 @@ def evaluation_batches(
 
 
 def snug_batches(lengths: np.ndarray, batch_size: int, padding: int) -> list[np.ndarray]:
-    """As :func:`evaluation_batches`, but a batch also ends at the given amount of padding.
+    """Like :func:`evaluation_batches`, but also limits the padding of a batch.
 
     Args:
         lengths: int [examples].
@@ -74,7 +74,8 @@ class TrainingSampler(Sampler[list[int]]):
         seed: The run's seed.
         rank: Rank of this process.
         world: Number of processes.
-        window: Number of batches that are sorted together: more waste less padding, fewer are more random.
+        window: Number of batches that are sorted together: a larger window wastes less padding, a smaller one is more
+            random.
 
     Attributes:
         start: Number of skipped batches at the start of the epoch, in a resumed run.
@@ -98,7 +99,7 @@ class TrainingSampler(Sampler[list[int]]):
         return -(-len(self.lengths) // self.batch_size) % self.world
 
     def set_epoch(self, epoch: int) -> None:
-        """Set the epoch, which decides the order."""
+        """Set the epoch, which determines the order."""
         self.epoch = epoch
 
     def __len__(self) -> int:
@@ -136,8 +137,9 @@ class TrainingLoader(DataLoader):
         yield from super().__iter__()
 
     def state_dict(self) -> dict[str, Any]:
-        """Empty: the trainer keeps the position. The method tells Lightning that the loader can resume."""
+        """Return an empty state, since the trainer stores the position; this method tells Lightning that the loader can
+        resume."""
         return {}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Nothing to load."""
+        """Do nothing: the state is empty."""

@@ -33,9 +33,9 @@ def aliases_of(split: str, aliases: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def by_hash(examples: Examples, seed: int, purpose: str, groups: Iterable[str] | None = None) -> np.ndarray:
-    """Positions in an order that depends on (seed, purpose, uid) alone, so that prefixes are nested samples.
+    """Positions in an order that depends only on (seed, purpose, uid), so that prefixes are nested samples.
 
-    With groups, the examples of a group are adjacent, and the order of groups depends on (seed, purpose, group) alone.
+    With groups, the examples of a group are adjacent, and the order of groups depends only on (seed, purpose, group).
     """
 
     def hashes(values: Iterable[str], *purposes: str) -> np.ndarray:
@@ -86,10 +86,10 @@ def groups_of(examples: Examples) -> Iterator[str]:
 
 
 def split_groups(examples: Examples) -> np.ndarray:
-    """Group name of every example, where splits keep groups together: objects [examples].
+    """Group of every example, for splits that keep groups together: objects [examples].
 
-    Examples with equal content or of one cluster are one group, whatever their labels and uids. Its name is the
-    smallest of its cluster names.
+    Examples with equal content or in the same cluster are in one group, regardless of labels and uids. The name of a
+    group is the smallest of its cluster names.
     """
     contents = examples.content_keys(examples.parts)
     if not examples.has_clusters:
@@ -153,7 +153,7 @@ def hold_out(examples: Examples, n: int, seed: int) -> tuple[Examples, Examples]
 
 
 def overlap(examples: Examples, pool: Examples) -> np.ndarray:
-    """Whether each example has the content of an example of a pool in all parts: bool [examples]."""
+    """Whether all parts of an example equal the parts of an example in a pool: bool [examples]."""
     if set(examples.parts) != set(pool.parts):
         return np.zeros(len(examples), dtype=bool)
 
@@ -164,7 +164,7 @@ def overlap(examples: Examples, pool: Examples) -> np.ndarray:
 
 
 def without_overlap(examples: Examples, pool: Examples | None) -> tuple[Examples, int]:
-    """The examples whose content is not in a pool, and the number of the others."""
+    """The examples whose content is not in a pool, and the number of removed examples."""
     if pool is None or not (in_pool := overlap(examples, pool)).any():
         return examples, 0
     return examples.take(np.flatnonzero(~in_pool)), int(in_pool.sum())

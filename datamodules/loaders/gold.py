@@ -37,7 +37,7 @@ class Gold:
         self.like_missing = sorted({label for text, label in spellings.items() if text.lower() in READ_AS_MISSING})
 
     def __call__(self, value: Any) -> str | None:
-        """Gold as the kind of task writes it; None for a row without gold."""
+        """Convert gold to the text format of the kind of task; None for a row without gold."""
         if self.several is None:
             return self._label(value)
         if isinstance(value, list) and self.several == LIST:

@@ -29,7 +29,8 @@ def load_natural_logic(
     """Load the examples of a split, including contexts whose monotonicity is ``neither``.
 
     Args:
-        source: A folder with contexts.tsv and insertions.tsv, which is any split, or with a subfolder per split.
+        source: A folder with contexts.tsv and insertions.tsv, used for any split, or a folder with a subfolder per
+            split.
         columns: Roles of the columns uid, premise, hypothesis, gold, context, insertion, pair, monotonicity, relation
             and operator.
         split: The split; uids are ``nlixy/<split>/<hash of the context>/<word>|<relation>|<word>``.

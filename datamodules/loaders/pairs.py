@@ -32,8 +32,7 @@ class Columns:
         label: Column of the label; None for unlabelled examples.
         labels: Label name to spellings, besides the name itself; None for gold that is taken verbatim.
         uid: Column of a unique id; None for ids from the content.
-        groups: Columns, or parts, whose equal values exclude two examples as partners. The first is the default
-            cluster.
+        groups: Columns or parts: two examples with equal values are never partners. The first is the default cluster.
         meta: Columns that are copied into the rows; they may be empty.
         kinds: Part to "table" or "picture", for parts other than text.
         slices: The columns of ``meta`` that exist only for slices.
@@ -75,7 +74,7 @@ class Columns:
 
     @property
     def required(self) -> tuple[str, ...]:
-        """The columns that a row needs, without the label."""
+        """The required columns of a row, without the label."""
         return (*self.parts.values(), *self.further_groups, *self.meta, *filter(None, [self.uid]))
 
     def meta_of(self, values: Mapping[str, Any], where: str, row: int | str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Visual questions with answers of several people: labels are frequent answers, gold is a score per answer.
+"""Visual questions with answers from several people: labels are frequent answers, and gold is a score per answer.
 
 Source: Goyal et al. (2017), VQA 2.0.
 """
@@ -30,7 +30,7 @@ class Answers:
     Attributes:
         column: Column of a list of texts, or of objects with a text under ``answer``.
         frequent: Column of the most frequent answer, which is gold where ``column`` is missing or empty.
-        labels: The labels, unless they are counted.
+        labels: The labels; None to count them.
     """
 
     column: str

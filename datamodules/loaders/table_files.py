@@ -1,4 +1,4 @@
-"""Tables from json files: an object of keys with lists of values, one of them the title."""
+"""Tables from json files: an object that maps keys, including the title, to lists of values."""
 
 import json
 from pathlib import Path
@@ -46,7 +46,7 @@ def parse_table(content: bytes, where: str) -> Table:
 
 
 def plain(value: Any, where: str) -> str:
-    """Collapse white space; a value other than text is a DataError."""
+    """Collapse white space; a value other than text raises DataError."""
     if not isinstance(value, str):
         raise DataError(f"{where} {brief(value)} is not a text.")
     return " ".join(value.split())
@@ -64,7 +64,7 @@ class TableFolder:
         self._tables: dict[str, Table] = {}
 
     def table(self, name: str, where: str) -> Table:
-        """Read a table; ``where`` is the place that names it, for messages."""
+        """Read a table; ``where`` is the location of its name, for messages."""
         if name not in self._tables:
             file = inside(self.path, f"{name}.json")
             with open_file(file, f"{where}: the table {self.path / name}.json") as opened:

@@ -101,7 +101,7 @@ def _with_tables(rows: Rows, where: str, folder: Path) -> Rows:
 
 
 def _categories(file: Path) -> dict[str, str] | None:
-    """Table to category; None without a file."""
+    """Map tables to categories; None without a file."""
     if not file.is_file():
         inform(f"There is no {file}, so that tables have no category.")
         return None

@@ -182,7 +182,7 @@ def load_evidence(path: str | Path, examples: Examples) -> tuple[list[Evidence],
 
 
 def _require_rows(majority: str, marks: str, keys: Sequence[str], where: str) -> None:
-    """Require a bit per row of the table and one for none, and the same keys in the annotation as in the table."""
+    """Require one bit per row of the table and one for "none", and the same keys in the annotation as in the table."""
     if not re.fullmatch(f"[01]{{{len(keys) + 1}}}", majority):
         raise DataError(
             f"{where}: {brief(majority)} is not {len(keys) + 1} bits, one per row of the table and one for none."

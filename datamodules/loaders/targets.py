@@ -1,14 +1,14 @@
 """Index of the word that decides the linguistic label of a sentence of MSGS, found by comparison with its sibling.
 
-MSGS (Warstadt et al., 2020, "Learning Which Features Matter") has paradigms: sentences with the same words as far as
-their labels allow. Two sentences of one paradigm and condition with different linguistic labels are siblings.
+MSGS (Warstadt et al., 2020, "Learning Which Features Matter") has paradigms: sentences that differ only as their labels
+require. Two sentences of one paradigm and condition with different linguistic labels are siblings.
 
-- **Irregular form**: the verb of the second clause. Siblings share their clauses except this verb, the preposition of
-  its object and "the", so it is the first word after the last "and" that is not shared and not a determiner. In a
-  sentence with label 0, the word is a regular verb.
+- **Irregular form**: the verb of the second clause. Siblings share their clauses except for this verb, the preposition
+  of its object and "the". So the verb is the first word after the last "and" that is neither shared nor a determiner.
+  In a sentence with label 0, the word is a regular verb.
 - **Adjective**: follows the last "and" in sentences with label 1, so it is the only word there that never follows the
-  last "and" in a sentence with label 0. In a sentence with label 0, the place is where a predicate adjective would be:
-  the first word after the last form of "be" that is not a determiner.
+  last "and" in a sentence with label 0. In a sentence with label 0, the target is the word at the position of a
+  predicate adjective: the first word after the last form of "be" that is not a determiner.
 - **Main verb**: with label 1, the only progressive form. With label 0, another form of the same verb; among several
   candidates, the one with the longest common continuation.
 """
@@ -54,7 +54,7 @@ def _pairs(sentences: Sequence[tuple[str, Sequence[str], bool]]) -> Iterable[tup
 
 
 def irregular_forms(sentences: Sequence[tuple[str, Sequence[str], bool]]) -> list[int | None]:
-    """Indices of the verbs of the second clauses: see the module."""
+    """Indices of the verbs of the second clauses; see the module docstring."""
     places: list[int | None] = [None] * len(sentences)
     for pair in _pairs(sentences):
         for i, sibling in (pair, pair[::-1]):
@@ -65,7 +65,7 @@ def irregular_forms(sentences: Sequence[tuple[str, Sequence[str], bool]]) -> lis
 
 
 def adjectives(sentences: Sequence[tuple[str, Sequence[str], bool]]) -> list[int | None]:
-    """Indices of adjectives, or of the words in their place: see the module."""
+    """Indices of adjectives, or of the words at their positions in sentences with label 0; see the module docstring."""
     without = {word for _, sentence, label in sentences if not label for word in sentence[_second_clause(sentence) :]}
     places: list[int | None] = []
     for _, sentence, label in sentences:
@@ -80,7 +80,7 @@ def adjectives(sentences: Sequence[tuple[str, Sequence[str], bool]]) -> list[int
 
 
 def main_verbs(sentences: Sequence[tuple[str, Sequence[str], bool]]) -> list[int | None]:
-    """Indices of main verbs: see the module."""
+    """Indices of main verbs; see the module docstring."""
     places: list[int | None] = [None] * len(sentences)
     for i, sibling in _pairs(sentences):
         progressive = _progressive(sentences[i][1])

@@ -1,8 +1,8 @@
 """Normalisation and scores of people's answers to a question.
 
-Source: Antol et al. (2015), VQA, and the rules at visualqa.org/evaluation.html. The script published there departs
-from the rules in details: a blank next to one punctuation mark changes the treatment of others, and unanimous answers
-are not normalised.
+Source: Antol et al. (2015), VQA, and the rules at visualqa.org/evaluation.html. The script on that page deviates from
+the rules: a space next to one punctuation mark changes the treatment of others, and unanimous answers are not
+normalised.
 """
 
 import re
@@ -30,8 +30,8 @@ CONTRACTIONS |= {word + end.replace("'", ""): word + end for end, words in ENDIN
 def normalised(answer: str) -> str:
     """Normalise an answer: lower case, digits for number words, apostrophes in contractions, no articles.
 
-    Punctuation except apostrophes and colons becomes blanks; commas within numbers and periods that are no decimal
-    points are dropped. Articles stay if nothing else is left ("a").
+    Punctuation except apostrophes and colons becomes blanks; commas within numbers, and periods other than decimal
+    points, are dropped. Articles stay if nothing else is left ("a").
 
     Example:
         >>> normalised("The  Two T-shirts, and 1,000.5 more."), normalised("DONT"), normalised("A")
@@ -44,7 +44,7 @@ def normalised(answer: str) -> str:
 
 
 def worth(answers: Iterable[str]) -> dict[str, float]:
-    """VQA accuracy of every answer that people gave to a question.
+    """VQA accuracy of each human answer to a question.
 
     An answer scores a third per person who gave it, at most 1, averaged over leaving out one person in turn. Among ten
     people, one scores 0.3, two 0.6, three 0.9, and four or more 1.
@@ -74,7 +74,7 @@ def most_frequent(counts: Counter[str], n: int) -> list[str]:
 
 
 def spelled(labels: Sequence[str]) -> dict[str, list[str]]:
-    """Normalised answer to the labels with this normal form, of which foreign labels may have several."""
+    """Map normalised answers to labels with this normal form; labels from other sources may share a normal form."""
     labels_of: dict[str, list[str]] = {}
     for label in labels:
         labels_of.setdefault(normalised(label), []).append(label)

@@ -173,7 +173,7 @@ def _delimited(file: IO[str], path: Path, delimiter: str, quoting: bool, names: 
 
 
 def _broken_row(file: IO[str], delimiter: str, quoting: bool, is_headless: bool) -> int:
-    """Number of the first row with open quotes or too many fields, which pandas does not always report."""
+    """Number of the first row with unbalanced quotes or too many fields, which pandas does not always report."""
     file.seek(0)
     rows = filter(None, csv.reader(file, delimiter=delimiter, quoting=_quoting(quoting), strict=True))
     row = int(is_headless)
@@ -189,7 +189,7 @@ def _quoting(quoting: bool) -> Literal[0, 3]:
 
 
 def _names(header: Sequence[Any], path: Path) -> list[str]:
-    """Column names; "" for a nameless first column, where tools number rows, and for nameless last columns."""
+    """Column names; "" for an unnamed first column, in which tools store row numbers, and for unnamed last columns."""
     names = ["" if name != name else str(name) for name in header]
     texts = [name for name in names if name]
     inner = names[1 if not names[0] else 0 : len(names) - next((i for i, name in enumerate(names[::-1]) if name), 0)]
@@ -204,7 +204,7 @@ def _names(header: Sequence[Any], path: Path) -> list[str]:
 def _require_fields(
     values: Sequence[Any], header: Sequence[str], names: Sequence[str], where: str, delimiter: str, remedy: str
 ) -> None:
-    """Refuse a row with missing fields, which pandas fills with NaN, and tsv rows that quotes have joined."""
+    """Refuse rows with missing fields, which pandas fills with NaN, and tsv rows that were merged by quotes."""
     if len(values) != len(header) or values[-1] != values[-1]:
         n = sum(value == value for value in values)
         raise DataError(

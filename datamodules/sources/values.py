@@ -26,7 +26,8 @@ def reason(error: BaseException) -> str:
 
 
 def plain(value: Any) -> str:
-    """A value as text; 1.0 becomes "1", since many tools store integers with gaps as floats."""
+    """Convert a value to text; 1.0 becomes "1", since many tools store integer columns with missing values as
+    floats."""
     return re.sub(r"(?<=\d)\.0+$", "", str(value).strip())
 
 

@@ -17,10 +17,10 @@ SETTINGS += ("draws", "evaluations", "seed")  # settings of heedful.measure
 
 
 def main(argv: list[str]) -> Callable[[], None]:
-    """Parse the words; the returned function writes the file.
+    """Parse the arguments, and return a function that writes the file.
 
     Raises:
-        HeedfulError: A word is not an argument, or has no value.
+        HeedfulError: An argument is unknown, or has no value.
     """
     parser = CommandParser(
         "inputs",

@@ -36,10 +36,10 @@ SETTINGS = {  # name: metavar and help
 
 
 def main(argv: list[str]) -> Callable[[], None]:
-    """Parse the words; the returned function measures and prints the results.
+    """Parse the arguments, and return a function that measures and prints the results.
 
     Raises:
-        HeedfulError: A word is not an argument.
+        HeedfulError: An argument is unknown.
     """
     options = vars(_parser().parse_args(argv))
     predict, rows, settings = options["predict"], options["rows"], settings_of(options, SETTINGS)

@@ -11,10 +11,10 @@ from heedful.records.command_lines import CommandParser
 
 
 def main(argv: list[str]) -> Callable[[], None]:
-    """Parse the words; the returned function measures and prints the results.
+    """Parse the arguments, and return a function that measures and prints the results.
 
     Raises:
-        HeedfulError: A word is not an argument.
+        HeedfulError: An argument is unknown.
     """
     parser = CommandParser(
         "score",

@@ -42,7 +42,7 @@ def _show(run: Run) -> None:
 
 
 def _allowed(run: Run) -> Iterator[str]:
-    """The words that allow modules outside of Heedful, which config.yaml alone may not import."""
+    """The arguments that allow modules outside of Heedful, which config.yaml may not import by itself."""
     saved = settings(run.folder)
     modules = {saved[kind]["class_path"].partition(".")[0] for kind in ("data", "model")}
     for module in sorted(modules.difference(OUR_PACKAGES)):

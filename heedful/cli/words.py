@@ -1,4 +1,5 @@
-"""The words of train.py and evaluate.py: short forms become a call, and the parser of settings reads all others."""
+"""Command-line words of train.py and evaluate.py: short forms become a call, and the settings parser reads all
+others."""
 
 import re
 from argparse import Namespace
@@ -12,14 +13,14 @@ ALIASES = {r"^--endpoint[.]": "--model.", r"^(--[\w.]+?)[.]init_args(?=[.])": r"
 
 
 def divide(evaluating: bool, words: Sequence[str]) -> tuple[Namespace, Call]:
-    """Take the short forms from a command line.
+    """Split a command line into short forms and other settings.
 
     Args:
         evaluating: Whether the command is evaluate.py.
         words: The arguments of the command.
 
     Returns:
-        The values of ``--config``, ``--checkpoint`` and similar options, and a call with the names and all other words.
+        The options such as ``--config`` and ``--checkpoint``, and a call with the short forms and all other words.
 
     Raises:
         SettingError: A short form has no value.

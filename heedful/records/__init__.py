@@ -1,4 +1,4 @@
-"""The ground floor: what goes into a measurement (examples) and what comes out of it (rows, results)."""
+"""The lowest layer: inputs of a measurement (examples) and its outputs (rows, results)."""
 
 from heedful.records.composed import EMPTIED, Composed, column
 from heedful.records.errors import DataError, HeedfulError, ModelError, RunError, SettingError, printable

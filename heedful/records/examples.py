@@ -146,7 +146,7 @@ class Examples(Sequence[Example]):
 
     @classmethod
     def concatenate(cls, pools: Sequence["Examples"]) -> "Examples":
-        """Concatenate pools with the same parts; other groups and meta columns must be in all pools to stay."""
+        """Concatenate pools with the same parts; other groups and meta columns are kept if all pools have them."""
         shared = set.intersection(*(set(pool.table.column_names) for pool in pools)) - {CLUSTER}
         tables = [pool.table.select([n for n in pools[0].table.column_names if n in shared]) for pool in pools]
         if any(pool.has_clusters for pool in pools):  # without clusters, each example is one
@@ -194,7 +194,7 @@ class Examples(Sequence[Example]):
 
     @cached_property
     def uids(self) -> pa.Array:
-        """All uids in one chunk, for a fast ``take``."""
+        """All uids as one Arrow chunk, for a fast ``take``."""
         return pa.concat_arrays(self.table["uid"].chunks) if len(self) else pa.array([], pa.string())
 
     @cached_property
@@ -211,11 +211,11 @@ class Examples(Sequence[Example]):
     def partners(self, parts: Sequence[str], within: str | None = None) -> Partners:
         """Partners for a swap of some parts.
 
-        A part with the same content in all examples relates no examples, unless it is the only part to swap.
+        A part with the same content in all examples does not relate examples, unless it is the only part to swap.
 
         Args:
             parts: The parts to swap.
-            within: A meta column whose value partners share.
+            within: A meta column with the same value for partners.
         """
         same = [] if set(parts) <= {*self._constants} else self._constants
         relation = self._once("related", within, *same, make=lambda: related(self.table, within, same))
@@ -293,7 +293,7 @@ class Examples(Sequence[Example]):
         raise KeyError(uid)
 
     def texts(self, name: str, positions: np.ndarray) -> pa.Array:
-        """The encoded values of a column at some positions: texts [positions]."""
+        """Encoded values of a column at some positions: texts [positions]."""
         return self.table[name].take(positions).combine_chunks()
 
     def column(self, name: str) -> Iterator[Part | None]:

@@ -1,4 +1,4 @@
-"""The parser of settings: jsonargparse, with texts that stay texts, and objects in memory as values."""
+"""The parser of settings: jsonargparse without conversion of texts, and with objects in memory as values."""
 
 import re
 import sys
@@ -37,7 +37,7 @@ class Text(str):
 
 
 class InMemory:
-    """Hides a live object, such as rows, from the parser, which would walk through it.
+    """Hides an object in memory, such as rows, from the parser, which would traverse it.
 
     Args:
         value: The object.
@@ -80,13 +80,13 @@ class Parser(ArgumentParser):
         return hint is str or (get_origin(hint) in (Union, UnionType) and str in get_args(hint))
 
     def has_group(self, name: str) -> bool:
-        """Whether some settings begin with this name and a dot."""
+        """Whether any settings begin with this name and a dot."""
         return any(setting.startswith(f"{name}.") for setting in self.names)
 
 
 @cache
 def class_parser(owner: type, name: str) -> Parser:
-    """The parser of the settings of one class alone, under a name such as "data"."""
+    """The parser of the settings of a single class, under a name such as "data"."""
     parser = Parser()
     parser.add_class_arguments(owner, name, instantiate=False, skip={"loader"})
     return with_integers_first(parser)
@@ -100,12 +100,13 @@ def with_integers_first(parser: Parser) -> Parser:
         if hint is not None and action.dest in ("data.path", "data.same"):
             action._typehint = hint | InMemory  # type: ignore[attr-defined]
         elif int in members:  # 1 batch is not 1.0, which means all; typing returns an equal union in another order
-            action._typehint = Union.__getitem__((int, *(member for member in members if member is not int)))  # type: ignore[attr-defined]
+            action._typehint = Union.__getitem__((int, *(member for member in members if member is not int)))  # type:
+            ignore[attr-defined]
     return parser
 
 
 def texts(value: Any) -> Any:
-    """Settings for the parser: texts stay texts, numpy scalars and paths become plain values."""
+    """Convert settings for the parser: texts are unchanged, numpy scalars and paths become plain values."""
     if isinstance(value, str):
         return Text(value)
     if isinstance(value, Path):
@@ -154,15 +155,15 @@ def _unknown(name: str, parser: Parser) -> str:
 
 
 def require_kinds(values: Any, kinds: tuple[type, ...], name: str = "") -> None:
-    """Refuse settings that name a function or a foreign class: nothing is called because a configuration names it.
+    """Refuse settings that name a function or a foreign class, so that a configuration cannot call arbitrary code.
 
     Args:
         values: Parsed settings, without defaults: some defaults of Lightning are functions.
-        kinds: The classes that may be named, and whose subclasses may be.
+        kinds: The allowed classes; their subclasses are allowed as well.
         name: The dotted name of the settings.
 
     Raises:
-        SettingError: There is one.
+        SettingError: A setting names a function or a class that is not allowed.
     """
     if isinstance(values, Namespace | Mapping):
         items = vars(values) if isinstance(values, Namespace) else values

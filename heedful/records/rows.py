@@ -67,7 +67,7 @@ def lists_of(*columns: pa.Array) -> pa.ListArray:
 
 
 def where(rows: pa.Table, **equal: Any) -> np.ndarray:
-    """Which rows have the given value in each named column: bool [rows]."""
+    """Whether rows have the given value in each named column: bool [rows]."""
     mask = np.ones(rows.num_rows, dtype=bool)
     for name, value in equal.items():
         equals = pc.equal(rows[name], pa.scalar(value, rows.schema.field(name).type))
@@ -81,7 +81,7 @@ def select(rows: pa.Table, **equal: Any) -> pa.Table:
 
 
 def same(rows: pa.Table, first: str, second: str) -> np.ndarray:
-    """Whether two columns of text are equal: bool [rows]; null equals nothing."""
+    """Whether two columns of text are equal: bool [rows]; null is never equal."""
     return pc.fill_null(pc.equal(rows[first], rows[second]), False).to_numpy()
 
 
@@ -136,7 +136,7 @@ def cluster_of(rows: pa.Table) -> np.ndarray:
 
 
 def pairs_in(rows: pa.Table) -> tuple[np.ndarray, np.ndarray]:
-    """Number the clusters of rows and the clusters of their lenders: two int64 [rows].
+    """Number the clusters of rows and the clusters of their lenders: int64 [rows] each.
 
     A cluster has the same number in both roles. The number of a lender outside the base examples is a hash of its name,
     the same in all runs. A row without a lender has the lender -1.
@@ -219,7 +219,7 @@ def read_rows(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
 
 
 def contents(rows: pa.Table) -> dict[str, str]:
-    """uid to content of the base examples."""
+    """Contents of the base examples by uid."""
     base = select(rows, intervention=BASE)
     return dict(zip(base["uid"].to_pylist(), base["content"].to_pylist(), strict=True))
 

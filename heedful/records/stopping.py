@@ -1,4 +1,4 @@
-"""SIGTERM: a command exits with status 143, at once or after it has saved its state."""
+"""Handle SIGTERM: a command exits with status 143, immediately or after saving its state."""
 
 import os
 import signal
@@ -49,7 +49,7 @@ def listen() -> None:
 
 
 def postpone(later: bool = True) -> None:
-    """Only record SIGTERM, for work that must not be interrupted; see :func:`requested`. False ends this."""
+    """Only record SIGTERM, for work that must not be interrupted; see :func:`requested`. False restores the default."""
     _Signal.postponed = later
 
 

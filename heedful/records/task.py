@@ -68,7 +68,7 @@ class TaskKind(ABC):
         return first == second
 
     def heeds(self, before: str, after: str) -> bool:
-        """Whether the answers before and after a change of a part count as attentive: they differ."""
+        """Whether the answers before and after a change of a part count as attentive; by default, if they differ."""
         return not self.alike(before, after)
 
     def default_answer(self, default_label: str | None) -> str | None:

@@ -195,7 +195,7 @@ def directly(text: str, start: int) -> bool:
 
 
 def _half_and_double(value: Decimal) -> list[Decimal]:
-    """Double the number, and half of it if this is above 1 and has no additional decimals."""
+    """The double of a number, and its half if that is above 1 and has no additional decimals."""
     half = value / 2
     exact = half == half.quantize(value) if int(value.as_tuple().exponent) < 0 else half == half.to_integral_value()
     return ([half] if exact and half > 1 else []) + [value * 2]

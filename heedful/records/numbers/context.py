@@ -1,4 +1,4 @@
-"""The context of rows: everything that a metric needs besides rows. The metadata of the rows file hold it."""
+"""The context of rows: all further inputs of a metric, stored in the metadata of the rows file."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -18,10 +18,10 @@ class Context:
         kind: The kind of task.
         parts: Names of the parts that the model reads.
         labels: The labels, in the order of the probabilities.
-        default_label: The label of parts that have nothing to do with each other, or None.
+        default_label: The label of unrelated parts, or None.
         splits: The evaluated splits, if several.
-        slices: The meta columns with a number for each value.
-        own: Settings of the evaluation's metric, as JSON.
+        slices: Meta columns whose values break down the numbers.
+        own: Settings of the metric of the evaluation, as JSON.
         unlabelled: Whether the examples have no gold labels.
         counts: Counts of the evaluation, from the same metadata.
     """
@@ -40,11 +40,11 @@ class Context:
 
     @property
     def default_answer(self) -> str | None:
-        """The answer to parts that have nothing to do with each other, or None."""
+        """The answer for unrelated parts, or None."""
         return self.kind.default_answer(self.default_label)
 
     def as_dict(self) -> dict[str, Any]:
-        """The context in the metadata, with the name of the kind; "unlabelled" only where it is true."""
+        """The context as metadata, with the name of the kind; "unlabelled" is omitted if false."""
         entry = asdict(self) | {"kind": self.kind.name}
         del entry["counts"]
         return entry if self.unlabelled else {name: value for name, value in entry.items() if name != "unlabelled"}

@@ -1,7 +1,6 @@
-"""How the numbers of an evaluation are shown, in a terminal, in TensorBoard, in figures: declared once, as data.
+"""Declarations of how the numbers of an evaluation are displayed in a terminal, in TensorBoard and in figures.
 
-They follow from the numbers of a metric (:class:`heedful.metrics.number.Number`); results.json holds the
-lines.
+They are derived from the numbers of a metric (:class:`heedful.metrics.number.Number`); results.json holds the lines.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,9 +20,9 @@ class Line:
         metric: The metric, as a text.
         label: Label in the table.
         level: Indentation: 0 for a headline, 1 for a line below.
-        unit: "percent", or "ratio": a plain number.
-        beside: Whether tables of runs side by side show it, too.
-        section: The heading that it stands under; "" for none.
+        unit: "percent", or "ratio" for a plain number.
+        beside: Whether tables that compare runs show the line as well.
+        section: The heading above the line; "" for none.
         text: Shown instead of the number.
     """
 
@@ -42,11 +41,11 @@ class Line:
 
 @dataclass(frozen=True)
 class Section:
-    """Lines that stand under one heading.
+    """Lines under the same heading.
 
     Attributes:
-        about: On which examples they rest, in words.
-        examples: Identifies these examples: runs in which it differs were measured on different ones.
+        about: Description of the examples of these lines.
+        examples: Identifier of these examples: if it differs between runs, they were measured on different examples.
     """
 
     about: tuple[str, ...] = ()
@@ -58,9 +57,9 @@ class Shown:
     """The table of one evaluation.
 
     Attributes:
-        lines: In the order of reading. Metrics without a line are in results.json only.
-        asides: Kinds of numbers in results.json only that a reader may look for, such as "naive intervals".
-        sections: By their headings.
+        lines: Lines from top to bottom. Metrics without a line are in results.json only.
+        asides: Kinds of numbers that are in results.json only, such as "naive intervals".
+        sections: Sections by heading.
     """
 
     lines: Sequence[Line] = ()
@@ -82,7 +81,7 @@ class Chart:
 
     Attributes:
         title: Title of the chart.
-        curves: Label of a curve to its metric.
+        curves: Maps labels of curves to metrics.
         figure: The figure that also draws them, ``figures/<figure>.png``; "" for TensorBoard alone. Metrics in figures
             are also shown by the progress bar and among the hyperparameters.
     """

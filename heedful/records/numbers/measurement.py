@@ -9,14 +9,14 @@ class Measurement:
     """One metric.
 
     Attributes:
-        value: The number; None if undefined, for the ``reason``.
-        n: Number of base examples; of changed examples for transitions and the share unread.
+        value: The number; None if undefined (see ``reason``).
+        n: Number of base examples; for transitions and the unread share, number of changed examples.
         clusters: Number of clusters of the interval; None if each example is a cluster.
-        draws: Number of draws; None if nothing is drawn.
+        draws: Number of draws; None for metrics without draws.
         std: Sample standard deviation over draws (ddof 1); None for fewer than two.
         ci95: 95 % interval [low, high], or None.
         per_draw: The value per draw.
-        flags: Flags that a reader must know before quoting the number.
+        flags: Warnings that a reader must know before quoting the number.
         reason: Why the number is undefined.
     """
 

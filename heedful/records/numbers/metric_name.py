@@ -26,10 +26,10 @@ NO_DIRECTION = {"majority", "eligible", "drop", "unread", "no_answer"}  # statis
 
 
 def direction_of(metric: str) -> Literal["max", "min"] | None:
-    """Whether the highest or the lowest value of a metric is the best; None where neither is.
+    """Whether a higher or a lower value of a metric is better; None if neither is.
 
     Args:
-        metric: Its name in results.json.
+        metric: Name of the metric in results.json.
 
     Example:
         >>> direction_of("accuracy/mnli/macro_f1"), direction_of("loss"), direction_of("accuracy/mnli/majority")
@@ -46,8 +46,8 @@ class MetricName(NamedTuple):
 
     Attributes:
         family: The kind of measurement: "accuracy", "attentiveness", "transitions".
-        data: Name of the data set, or of the examples that the evaluation brings.
-        part: The changed part, or the change: "premise", "delete", "context"; "" without a choice.
+        data: Name of the data set, or of the examples that the evaluation provides.
+        part: The changed part, or the change: "premise", "delete", "context"; "" for metrics without a part.
         statistic: "to_default", "precision"; "" for the main number.
         slice: Slice of the examples: a label, "split=alpha1", "from_neutral"; "" for all.
 
@@ -65,7 +65,8 @@ class MetricName(NamedTuple):
 
     @property
     def by(self) -> tuple[str, str]:
-        """The column and the value of a slice "column=value"; two empty texts for another, as of a label in quotes.
+        """The column and the value of a slice "column=value"; two empty texts for other slices, such as a label in
+        quotes.
 
         Example:
             >>> MetricName("accuracy", "infotabs", slice="split=alpha1").by
@@ -77,7 +78,7 @@ class MetricName(NamedTuple):
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Between which the number lies.
+        """The lowest and the highest possible value.
 
         Example:
             >>> MetricName("accuracy", "mnli", statistic="matthews").bounds
@@ -88,7 +89,7 @@ class MetricName(NamedTuple):
         return -1.0 if self.statistic.endswith(SIGNED) else 0.0, 1.0
 
     def __str__(self) -> str:
-        """The name in results.json and in TensorBoard."""
+        """The name of the metric in results.json and in TensorBoard."""
         last = self.statistic, self.slice
         fields = (self.family, self.data, self.part, *(last[::-1] if self.family in SLICE_FIRST else last))
         return "/".join(field for field in fields if field)

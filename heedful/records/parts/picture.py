@@ -1,4 +1,4 @@
-"""Pictures as parts of an input: the place and the hash of their bytes."""
+"""Pictures as parts of an input: the location and the hash of their bytes."""
 
 import hashlib
 from dataclasses import dataclass

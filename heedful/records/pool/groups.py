@@ -1,4 +1,4 @@
-"""Relations of examples by the columns of a pool."""
+"""Relate examples by the group columns of a pool: related examples are never partners."""
 
 from collections.abc import Collection, Sequence
 
@@ -10,7 +10,8 @@ from heedful.records.pool.related import ODD, Related
 
 
 def related(table: pa.Table, within: str | None = None, without: Collection[str] = ()) -> Related:
-    """Examples that share a group; the parts have a common vocabulary, and other groups have one each.
+    """Relate examples that share a group; the contents of all parts are compared with each other, other groups
+    separately.
 
     Args:
         table: The table of a pool.

@@ -1,4 +1,4 @@
-"""Partners for swaps: pairs of examples whose swap gives a pair that is not in the data."""
+"""Partners for swaps: examples whose swap creates a pair that is not in the data."""
 
 from functools import cached_property
 
@@ -15,7 +15,7 @@ class Partners:
     A pair is real, and not new, if an example of the pool has the same remaining parts and the same lent parts.
 
     Args:
-        related: Which examples are related.
+        related: The relation of the examples.
         base: Numbers of the contents of the remaining parts: int64 [examples].
         lent: Numbers of the contents of the lent parts: int64 [examples].
     """

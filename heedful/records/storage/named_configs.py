@@ -27,7 +27,7 @@ def named_configs(kind: str) -> dict[str, Path]:
 
 
 def backbones() -> dict[str, tuple[str, str]]:
-    """Name of a model to its backbone and the import path of its class, for the files that have both."""
+    """Map names of models to the backbone and the import path of the class, for files that have both."""
     backbone_of = {}
     for name, path in named_configs("model").items():
         match read_yaml(str(path), str(path)):

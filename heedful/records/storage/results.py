@@ -53,7 +53,7 @@ def write_results(
         folder: The folder of a run.
         results: Content of results.json without the hashes.
         rows: Evaluation to its rows and their metadata.
-        outdated: Other files about the old results, which are removed.
+        outdated: Other files about the old results, to be removed.
     """
     with ExitStack() as stack:  # exits in reverse order
         file = stack.enter_context(atomic_path(Path(folder) / RESULTS))

@@ -33,7 +33,7 @@ def full_path(kind: str, class_path: str) -> str:
 
     Args:
         kind: "data" or "model".
-        class_path: Its import path, or its name alone.
+        class_path: Import path or name of the class.
 
     Example:
         >>> full_path("model", "Encoder")
