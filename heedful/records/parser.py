@@ -100,8 +100,7 @@ def with_integers_first(parser: Parser) -> Parser:
         if hint is not None and action.dest in ("data.path", "data.same"):
             action._typehint = hint | InMemory  # type: ignore[attr-defined]
         elif int in members:  # 1 batch is not 1.0, which means all; typing returns an equal union in another order
-            action._typehint = Union.__getitem__((int, *(member for member in members if member is not int)))  # type:
-            ignore[attr-defined]
+            action._typehint = Union.__getitem__((int, *(member for member in members if member is not int)))  # type: ignore[attr-defined]
     return parser
 
 
