@@ -15,8 +15,8 @@ class FreeTextPairs(Pairs):
 
     Args:
         name: Name of the data set.
-        parts: Part name to column, in reading order.
-        same: Equality of answers, gold answers included.
+        parts: Maps part names to columns, in reading order.
+        same: Equality of answers, including gold answers.
         **kwargs: As for :class:`Pairs`, without labels.
     """
 

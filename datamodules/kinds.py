@@ -67,7 +67,7 @@ class PairedTables(PairedData):
     counterfactual tables, or a file of pairs about tables of ``path``.
 
     Args:
-        parts: Part name to column, in reading order.
+        parts: Maps part names to columns, in reading order.
         groups: As for :class:`PairedText`, after the table.
         meta: As for :class:`PairedText`, after the table.
         table_style: Linearisation of tables: "paragraph" (a sentence per row), "structure" (keys with values) or
@@ -109,11 +109,11 @@ class PairedImages(PairedData):
 
     Args:
         name: Name of the data set.
-        parts: Part name to column, in reading order. A picture column has paths or bytes, or is a pattern of file names
-            such as ``images/{id}.png``. ``*`` in the file name matches letters and digits; every matching file becomes
-            an example with the uid ``<uid>-<match>``.
+        parts: Maps part names to columns, in reading order. A picture column has paths or bytes, or is a pattern of
+            file names such as ``images/{id}.png``. ``*`` in the file name matches letters and digits; every matching
+            file becomes an example with the uid ``<uid>-<match>``.
         pictures: The parts that are pictures.
-        labels: Label name to spellings in the source, in label order.
+        labels: Maps label names to spellings in the source, in label order.
         answers: Instead of ``labels``, a file of labels: one per line (.txt), or json, a list or under ``id2label``. It
             is looked up in ``path`` first.
         default_label: The label of unrelated parts; added to ``answers`` if missing there.
@@ -159,7 +159,7 @@ class VisualQuestions(PairedData):
 
     Args:
         name: Name of the data set.
-        parts: Part name to column, in reading order.
+        parts: Maps part names to columns, in reading order.
         answers: The labels: a file, as for :class:`PairedImages` (or the config.json of a model), or the number of most
             frequent answers in the training split.
         given: Column of people's answers: a list of texts, or of objects with a text under ``answer``.
@@ -257,7 +257,7 @@ class Reading(PairedData):
 
     Args:
         name: Name of the data set.
-        parts: Part name to column: the text, the question, and further texts for models that write the answer.
+        parts: Maps part names to columns: the text, the question, and further texts for models that write the answer.
         answers: Column of the answers.
         no_answer: Boolean column of unanswerable questions; by default, an empty list of answers means no answer.
         partial: As for :class:`PairedText`.

@@ -53,7 +53,7 @@ class BasePredictor(RecordsArguments):
         known_labels: Fixed labels of the model; None to use the labels of the data.
         is_trainable: Whether the model has a trainable network.
         has_learned: Whether the weights were trained by Heedful, or come from a checkpoint.
-        is_object: Whether the model is a Python object from the user, rather than built from settings.
+        is_object: Whether the user passed the model as a Python object, instead of settings.
         reads_prompts: Whether the model accepts a prompt with demonstrations.
         needs_prompt: Whether the model requires a prompt.
         own_wording: Default prompt wording; None for the wording of the data.

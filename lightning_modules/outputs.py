@@ -17,10 +17,10 @@ class Outputs(NamedTuple):
     Tensors are on the device of the model, which is not synchronised. Numpy arrays are allowed, too.
 
     Attributes:
-        probs: float32 [examples, labels], in the order of ``Task.distribution``; None where that is empty.
-        answers: int64 [examples], the number of a label in ``Task.labels``, or :data:`NO_LABEL_NUMBER`, or
-            :data:`NOT_FINITE`; texts [examples] where the answers are texts, with None for scores that are not
-            finite; None where each answer is the most probable label, or the first of them.
+        probs: float32 [examples, labels], in the order of ``Task.distribution``; None if there are no such labels.
+        answers: int64 [examples], the index of a label in ``Task.labels``, or :data:`NO_LABEL_NUMBER`, or
+            :data:`NOT_FINITE`; for free-text answers, texts [examples], with None for scores that are not finite. None
+            if all answers are the most probable labels (in a tie, the first).
     """
 
     probs: Tensor | np.ndarray | None = None

@@ -23,7 +23,7 @@ InputsOf = Callable[[Sequence[np.ndarray]], Iterator[dict[str, Any]]]  # batches
 
 
 class Pace:
-    """Reports the progress through ``total`` examples once a minute in a log file, where no progress bar is visible."""
+    """Reports the progress through ``total`` examples once a minute, for log files, which show no progress bar."""
 
     def __init__(self, what: str, total: int) -> None:
         self.what, self.total, self.done = what, total, 0

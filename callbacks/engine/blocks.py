@@ -33,8 +33,8 @@ class Block:
         bases: int64 [examples], position in the pool of the base example.
         source: int64 [examples], index of the changed example whose prediction is used: the first one with the same
             model input, or -1 for the base example. The null control is always predicted. See :meth:`compare`.
-        unread: Per intervention, whether the model's input is the same as for the base example: bool [changes]; null
-            where nothing is changed or the model's input is unknown.
+        unread: Per intervention, whether the model's input is the same as for the base example: bool [changes]; null if
+            nothing is changed or the model's input is unknown.
     """
 
     def __init__(self, pool: Examples, positions: np.ndarray, changes: Sequence[Changes]) -> None:

@@ -145,7 +145,7 @@ class Evaluation(RecordsArguments, Callback):
         raise NotImplementedError
 
     def second_stage(self, plan: Plan, rows: pa.Table, context: Context) -> Sequence[Intervention] | None:
-        """Plan more changes from the rows of the first stage, on rank 0 alone.
+        """Plan further changes from the rows of the first stage, on rank 0 only.
 
         Returns:
             The interventions of ``plan`` in the same order, each for more examples (such as a higher ``limit``);

@@ -50,8 +50,8 @@ class Experiment:
         """The rows per evaluation, in canonical order, on rank 0; no rows on other ranks.
 
         Args:
-            plans: Evaluation to its interventions.
-            done: Evaluation to the examples that its first stage changed, which are left out.
+            plans: Maps evaluations to interventions.
+            done: Maps evaluations to the examples that their first stage changed, which are omitted.
 
         Returns:
             Two mappings from evaluations: to the rows and the count "identical", if known (changed examples that were

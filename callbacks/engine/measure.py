@@ -36,7 +36,7 @@ class Measurements(Mapping[str, Measurement]):
     Attributes:
         numbers: The same, by :class:`~heedful.records.numbers.metric_name.MetricName`.
         content: Content of results.json, except the hashes of the rows.
-        rows: Evaluation to its rows and their metadata, on rank 0; empty on other ranks.
+        rows: Maps evaluations to rows and metadata, on rank 0; empty on other ranks.
         plans: The plans of the evaluations.
         epoch: The epoch of a training, from 0; None outside of training.
         step: Number of training steps.

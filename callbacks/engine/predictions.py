@@ -21,7 +21,7 @@ class Predictions:
 
     Attributes:
         positions: int64 [predictions], the positions of the examples.
-        answers: int32 [predictions], indices into ``names``; -1 where the outputs are not finite.
+        answers: int32 [predictions], indices into ``names``; -1 if the outputs are not finite.
         names: The distinct answers, an Arrow array of texts.
         probs: float32 [predictions, labels]; None if the model gives no probabilities.
     """

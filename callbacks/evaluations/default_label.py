@@ -16,8 +16,8 @@ from heedful.records.rows import MOST_DRAWS, SPLIT, runs, where
 class DefaultLabel(Evaluation):
     """Predictions of the default label, which the attentiveness test excludes.
 
-    It runs where ``--evaluations`` names it. The swaps are the same as in the attentiveness test; siblings are examples
-    with the same content in the swapped part and another label.
+    It runs only if ``--evaluations`` names it. The swaps are the same as in the attentiveness test; siblings are
+    examples with the same content in the swapped part and another label.
 
     Args:
         draws: Counterfactuals per example, and the largest number of siblings.

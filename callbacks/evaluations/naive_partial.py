@@ -9,7 +9,7 @@ from heedful.metrics.naive_partial import NaivePartialSettings
 class NaivePartial(Evaluation):
     """Agreement of the predictions on single parts with predictions on the whole input (CAT, §3.2).
 
-    It runs where ``--evaluations`` names it: the paper shows why it is no measure of attentiveness.
+    It runs only if ``--evaluations`` names it, since the paper shows that it does not measure attentiveness.
     """
 
     metric = METRICS["naive_partial"]

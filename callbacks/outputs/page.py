@@ -43,7 +43,7 @@ class MadeAgain:
     """Texts of examples before and after a change, recomputed for the few examples of the page.
 
     Args:
-        plans: Evaluation to its plan.
+        plans: Maps evaluations to plans.
         seed: The run's seed.
         parts: The parts that the model reads.
     """

@@ -90,8 +90,8 @@ class Pairs(RecordsArguments):
 
     Args:
         name: Name of the data set, the prefix of uids and part of metric names.
-        parts: Part name to column, in reading order.
-        labels: Label name to spellings in the source, in label order.
+        parts: Maps part names to columns, in reading order.
+        labels: Maps label names to spellings in the source, in label order.
         label: Column of the label; null for unlabelled examples, which can be evaluated but not trained on. A column of
             the default name may be missing, too, unless another column has a similar name.
         default_label: The label of unrelated parts.
@@ -101,7 +101,7 @@ class Pairs(RecordsArguments):
             dictionaries, or a mapping of splits to one of these.
         quoting: Whether fields of csv and tsv files may be double-quoted.
         columns: Column names, for csv, tsv and txt files without a header and for json files whose rows are lists.
-        where: Column to the value or list of values of the rows to read, such as {heuristic: subsequence}.
+        where: Maps columns to the value or list of values of the rows to read, such as {heuristic: subsequence}.
             {train: {...}} and {validation: {...}} apply to one split.
         uid: Column of a unique id; by default, a hash of label and parts is the id.
         groups: Columns that relate examples: examples with equal values are never partners.
@@ -138,8 +138,8 @@ class Pairs(RecordsArguments):
         template: Input of text-to-text models, with part names in braces: "mnli hypothesis: {hypothesis} premise:
             {premise}". By default the name, then the parts in alphabetical order. Without a part, the preceding word
             that ends with a colon is dropped, too.
-        verbalisers: Label name to the text that such a model writes, if it is not the name.
-        prompts: Name to prompt, for models that are prompted in context; the first is the default.
+        verbalisers: Maps label names to the text that such a model writes, if it is not the name.
+        prompts: Maps names to prompts, for models that are prompted in context; the first is the default.
         loader: The kind of data, by default pairs of texts; not a setting.
 
     Attributes:
@@ -509,7 +509,7 @@ class Pairs(RecordsArguments):
         return fingerprints(self.task, self.pool, self.train_examples, augmentation)
 
     def training_pool(self) -> Examples:
-        """The training examples as the model reads them, without validation examples, which are counted."""
+        """The training examples as the model reads them. Validation examples are removed and counted."""
         examples = require_gold(self._examples("train"), self.name)
         examples, self.counts.evaluated = without_overlap(examples, self.whole)
         self.train_examples = self._prepared(examples, True).read if len(examples) else examples

@@ -17,8 +17,8 @@ class Gold:
     """Parser of gold labels; case is ignored if that is unambiguous.
 
     Args:
-        labels: Label name to spellings, besides the name itself; None for gold that is taken verbatim.
-        spellings: Spelling to label name.
+        labels: Maps label names to spellings, besides the name itself; None for gold that is taken verbatim.
+        spellings: Maps spellings to label names.
         several: "list", or the separator of several right labels; None for one right label.
     """
 

@@ -28,13 +28,13 @@ class Columns:
     """Roles of the columns of a source.
 
     Attributes:
-        parts: Part name to column.
+        parts: Maps part names to columns.
         label: Column of the label; None for unlabelled examples.
-        labels: Label name to spellings, besides the name itself; None for gold that is taken verbatim.
+        labels: Maps label names to spellings, besides the name itself; None for gold that is taken verbatim.
         uid: Column of a unique id; None for ids from the content.
         groups: Columns or parts: two examples with equal values are never partners. The first is the default cluster.
         meta: Columns that are copied into the rows; they may be empty.
-        kinds: Part to "table" or "picture", for parts other than text.
+        kinds: Maps parts to "table" or "picture", for parts other than text.
         slices: The columns of ``meta`` that exist only for slices.
         several: Format of several right labels, as for :class:`Gold`.
         cluster: Clusters for intervals instead of the first group: a part, a group or a meta column. Examples that
@@ -85,7 +85,7 @@ class Columns:
         ]
 
     def spellings(self) -> dict[str, str]:
-        """Spelling to label name."""
+        """Label names by spelling."""
         if self.labels is not None and not self.labels:
             raise SettingError("data.labels names no label. Name each with its spellings in the data.")
         label_of: dict[str, str] = {}
@@ -277,7 +277,7 @@ def require_parts(parts: Mapping[str, str], label: str | None, header: Iterable[
     """Require distinct columns for parts and label, and distinct names in the header.
 
     Args:
-        parts: Part to column.
+        parts: Maps parts to columns.
         label: Column of the label, or None.
         header: Names of all columns, for data without a header.
     """

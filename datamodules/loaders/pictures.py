@@ -106,7 +106,7 @@ class Pictures:
     Bytes in rows are written to a temporary file, each picture once; the file is removed when the process ends.
 
     Args:
-        columns: Part to picture column (paths, bytes, or both as on the hub), or to a pattern such as
+        columns: Maps parts to picture columns (paths, bytes, or both as on the hub), or to patterns such as
             ``images/{id}.png`` with Python's format specifications: ``{id-3}`` is the text before the third hyphen,
             ``{folder?}`` may be missing, and ``*`` in the file name matches letters and digits; every matching file
             becomes an example.

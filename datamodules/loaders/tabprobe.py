@@ -54,9 +54,9 @@ def load_counterfactuals(
     Args:
         path: A folder with one tsv file, tables_json/ and tables_mod_json/, or the tsv file.
         prefix: Start of uids, by default ``counterfactuals/<folder>``.
-        labels: Label name to spellings.
+        labels: Maps label names to spellings.
         flag: Name of the path in messages.
-        parts: Part name to "premise", the table, or "hypothesis".
+        parts: Maps part names to "premise", the table, or "hypothesis".
 
     Returns:
         (originals, modified), in the same order and with the same uids (``<prefix>/<hash of both>``). Group and meta

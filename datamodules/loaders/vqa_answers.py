@@ -53,7 +53,7 @@ def worth(answers: Iterable[str]) -> dict[str, float]:
         answers: Normalised answer of every person; "" for none. A single answer scores 1.
 
     Returns:
-        Answer to score, in alphabetical order.
+        Scores by answer, in alphabetical order.
     """
     answers = list(answers)
     if len(answers) == 1:

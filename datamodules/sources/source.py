@@ -85,7 +85,7 @@ class Source:
         hub: The source if there is no path.
         quoting: Whether fields of csv and tsv files may be double-quoted.
         header: Column names of files without a header.
-        where: Column to accepted values, as text.
+        where: Maps columns to accepted values, as text.
     """
 
     path: Any = None

@@ -65,7 +65,7 @@ def evaluate(
         output: Folder of the results; by default a new folder in the folder of the run, or in runs/.
         dry_run: Count the requests to a server, and send none.
         allow_package: Python packages that may provide weights and the classes of a saved run.
-        **settings: Evaluation to its settings, such as ``attentiveness={"draws": 3}``.
+        **settings: Settings of evaluations by name, such as ``attentiveness={"draws": 3}``.
 
     Returns:
         The results (folder, numbers and rows) on every process; with ``dry_run``, the number of requests.
@@ -141,9 +141,8 @@ def requests_of(plan: Plan) -> Requests:
 
 
 def measured(plan: Plan, folder: Path | None) -> Results:
-    """Measure a model, and write the results into a folder, which is None on other ranks than 0.
-
-    Several prompts get a folder each in it.
+    """Measure a model, and write the results into a folder, which is None on all ranks except 0. With several prompts,
+    each has its own subfolder.
 
     Raises:
         HeedfulError: Nothing was evaluated, the model fails, or the folder cannot be written.

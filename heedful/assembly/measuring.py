@@ -93,7 +93,7 @@ def measure(
         answers: Answers of a call that failed, ``error.answers``; the function gets only the remaining inputs.
         trainer: Settings of Lightning's Trainer, such as {"devices": 2}. Functions are measured without a Trainer;
             only enable_progress_bar and limit_val_batches have an effect.
-        **settings: Evaluation to its settings, as for ``heedful.evaluate``.
+        **settings: Settings of evaluations by name, as for ``heedful.evaluate``.
 
     Returns:
         The results: ``result.show()``, ``result["attentiveness", "premise"].value``, ``result.rows``. With

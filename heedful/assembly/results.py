@@ -40,7 +40,7 @@ class Unsaved:
         name: Name of the prompt; empty if there is only one.
         write_config: Writes config.yaml.
         about: Content of run.json.
-        rows: Evaluation to its rows and their metadata.
+        rows: Maps evaluations to rows and metadata.
         contents: Provides the texts of the examples, for the page.
     """
 
@@ -297,7 +297,7 @@ class Differences(Numbers):
     """The differences of the numbers of two runs on the same examples, with paired 95 % intervals.
 
     A difference has the flags of both numbers. ``n`` is the number of paired examples, or the smaller number of
-    examples if each model has its own. Numbers of different swaps, as with another seed, have no difference.
+    examples if each model has its own. Numbers that use different swaps, such as from another seed, are omitted.
 
     Attributes:
         differences: Each difference by its name, in the form of results.json.

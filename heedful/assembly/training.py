@@ -73,7 +73,7 @@ def train(
         ckpt_path: Checkpoint to resume from; "last" resumes the run in ``output``.
         allow_changed_data: Resume although the examples have changed.
         allow_package: Python packages that may provide weights and the classes of a saved run.
-        **settings: Evaluation to its settings, such as ``attentiveness={"draws": 3}``.
+        **settings: Settings of evaluations by name, such as ``attentiveness={"draws": 3}``.
 
     Returns:
         The run: folder, numbers, rows and best checkpoint, on every process.

@@ -20,7 +20,7 @@ LIMITED = 2  # version of how a limit chooses among the eligible examples
 
 @dataclass(frozen=True)
 class Changes:
-    """Changed examples as columns, in the order of the given positions, which are ascending.
+    """Changed examples as columns, sorted by the position of the base example.
 
     A changed example has parts from other examples of the pool (``lenders``), or is another example of the pool, whose
     prediction is reused (``known``), or has new content (``examples``). Otherwise it is unchanged.
@@ -66,7 +66,7 @@ class Changes:
         return self.with_columns({name: column[start:stop] for name, column in self.columns().items()})
 
     def take(self, mask: np.ndarray) -> "Changes":
-        """The changes into other examples of the pool where ``mask``, bool [changes]; ``self`` if all are."""
+        """Select the changes that replace an example by another example of the pool, by ``mask``, bool [changes]."""
         if mask.all():
             return self
         columns = self.columns().items()
@@ -74,7 +74,7 @@ class Changes:
 
     @classmethod
     def concatenate(cls, changes: Sequence["Changes"]) -> "Changes":
-        """Changes by one intervention, one after the other."""
+        """Concatenate changes by the same intervention."""
         if len(changes) == 1:
             return changes[0]
 

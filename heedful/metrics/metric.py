@@ -171,7 +171,8 @@ def _below(number: Number, statistic: str, m: Measurement) -> Number:
 
 
 def shares_without(rows: pa.Table, changed: np.ndarray) -> dict[str, Measurement]:
-    """The shares of the base inputs, and of the changed inputs ``changed``, bool [rows], without an answer."""
+    """The shares of unanswered base inputs and of unanswered changed inputs; ``changed``, bool [rows], selects the
+    latter."""
     without = {
         WITHOUT_BASE: where(rows, y=NO_LABEL)[where(rows, intervention=BASE)],
         WITHOUT_CHANGED: where(rows, y2=NO_LABEL)[changed],

@@ -168,7 +168,8 @@ def guess(suites: Sequence[Mapping[str, float]]) -> dict[str, float]:
         suites: True accuracy by model, for each suite.
 
     Returns:
-        Candidate to its few-shot accuracy, the mean over suites; 72.0 in the paper is the value of the best candidate.
+        The few-shot accuracy of each candidate, averaged over suites; 72.0 in the paper is the value of the best
+        candidate.
     """
     names = dict.fromkeys(name for suite in suites for name in suite)
     return {name: float(np.mean([_guessed(name, suite) for suite in suites])) for name in names}
@@ -259,7 +260,7 @@ def over_examples_and_models(
     outside.
 
     Args:
-        values: Ranker to its values, float64 [models, population]; higher is better.
+        values: Maps rankers to values, float64 [models, population]; higher is better.
         correct: Scores of the answers, float64 [models, examples].
         population: Positions of the population among the examples, int64 [population].
         choices: Random numbers of :func:`uniforms`, float64 [samples, n].
@@ -268,8 +269,8 @@ def over_examples_and_models(
         resamples: Number of resamples.
 
     Returns:
-        Ranker to float64 [resamples]; nan if all drawn models are the same or have the same truth, or if no example of
-        the population was drawn.
+        For each ranker, float64 [resamples]; nan if all drawn models are the same or have the same truth, or if no
+        example of the population was drawn.
     """
     stacked = np.stack(list(values.values()))
     models = len(correct)
@@ -317,9 +318,9 @@ class Ranked:
 
     Attributes:
         n: Examples per sample.
-        rankings: Ranker to its ranking.
-        few_shot: Ranker to its few-shot accuracy with a 95 % interval by examples and models; RANDOM has none.
-        tests: Factor to its tests against ACC.
+        rankings: Maps rankers to rankings.
+        few_shot: Maps rankers to few-shot accuracy with a 95 % interval by examples and models; RANDOM has none.
+        tests: Maps factors to tests against ACC.
     """
 
     n: int
@@ -342,7 +343,7 @@ def ranked(
     """Rank models by each ranker, and RANDOM, on the same samples.
 
     Args:
-        values: Ranker to its values, float64 [models, population]; higher for a better model, nan if undefined.
+        values: Maps rankers to values, float64 [models, population]; higher for a better model, nan if undefined.
             :data:`ACC` is one of the rankers.
         factors: The rankers to test against ACC.
         correct: Scores of the answers, float64 [models, examples]; their means, not all equal, are the truth.

@@ -31,11 +31,11 @@ def reading_scores(rows: pa.Table, context: Context) -> Iterator[Number]:
     """Exact match, F1 and abstention of base predictions; clusters are the articles or texts of questions.
 
     Yields:
-        ``exact_match/<data>`` and ``f1/<data>``, for which a missing answer is wrong; each also as ``.../has_answer``
-        and ``.../no_answer``, over the questions with and without a gold answer, and as ``.../majority``, the score of
-        a model that always abstains; and as ``.../<column>=<value>`` for each slice
-        (:func:`~heedful.metrics.slices.slices_of`). ``abstention/<data>``, the share of predictions that abstain,
-        likewise but without a majority.
+        ``exact_match/<data>`` and ``f1/<data>``, for which a missing answer is wrong, and ``abstention/<data>``, the
+        share of predictions that abstain. Each has the statistics ``has_answer`` and ``no_answer``, over the questions
+        with and without a gold answer, and ``<column>=<value>`` for each slice
+        (:func:`~heedful.metrics.slices.slices_of`). Exact match and F1 also have ``majority``, the score of a model
+        that always abstains.
     """
     base = select(rows, intervention=BASE)
     golds = SPAN.parse_golds(strings(base, "gold"))

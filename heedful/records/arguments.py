@@ -18,7 +18,7 @@ class RecordsArguments:
     """Base class of data modules, models and evaluations, which records constructor arguments.
 
     Attributes:
-        arguments: Parameter name to argument, without defaults.
+        arguments: Maps parameter names to arguments, without defaults.
 
     Example:
         >>> class Pairs(RecordsArguments):

@@ -20,7 +20,7 @@ class Composed(Sequence[Example]):
     Args:
         pool: The pool.
         positions: int64 [examples], positions of the base examples, which give uid, other parts, label and meta.
-        lenders: Part name to int64 [examples], positions of the examples that lend the part, or :data:`EMPTIED`.
+        lenders: Maps part names to int64 [examples], positions of the examples that lend the part, or :data:`EMPTIED`.
         extra: Examples outside of the pool; position ``len(pool) + i`` is the i-th.
         label: Label of examples with a lent part; None keeps the label of the base example.
         again: Whether the pool was predicted before, so that its unchanged examples are repeats.
@@ -84,7 +84,7 @@ class Composed(Sequence[Example]):
 
     @property
     def borrowed(self) -> np.ndarray:
-        """Which examples have a lent or an empty part: bool [examples]."""
+        """Whether examples have a lent or an empty part: bool [examples]."""
         borrowed = np.zeros(len(self), dtype=bool)
         for lenders in self.lenders.values():
             borrowed |= lenders != self.positions
@@ -92,7 +92,7 @@ class Composed(Sequence[Example]):
 
     @property
     def repeated(self) -> np.ndarray:
-        """Which examples repeat an unchanged example of the pool: bool [examples]."""
+        """Whether examples repeat an unchanged example of the pool: bool [examples]."""
         return self.again & (self.positions < len(self.pool)) & ~self.borrowed
 
     def take(self, indices: np.ndarray) -> "Composed":

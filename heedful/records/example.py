@@ -15,10 +15,10 @@ class Example:
 
     Attributes:
         uid: ``<data>/<split>/<source id, else a hash of the content>``; unique, and the same in every run.
-        parts: Part name to content, in the order of the task.
+        parts: Maps part names to contents, in the order of the task.
         label: Gold label as text, in the form of the task's :class:`~heedful.records.TaskKind`, or None.
-        groups: Group name to value: the hash of the content of each part, and the group columns of the data. Examples
-            that share a group are not partners.
+        groups: Maps group names to values: the hash of the content of each part, and the group columns of the data.
+            Examples that share a group are not partners.
         meta: Other columns as text, for breakdowns of the results.
     """
 

@@ -29,7 +29,7 @@ class ExamplesBuilder:
         parts: Names of the parts.
         groups: Names of the groups besides the contents of the parts.
         meta: Names of the meta columns.
-        kinds: Part name to kind (of :data:`KINDS`), for parts that are not texts.
+        kinds: Maps part names to kinds (of :data:`KINDS`), for parts that are not texts.
         cluster: The group or meta column of the clusters of intervals; by default the first of ``groups``.
     """
 
@@ -101,7 +101,7 @@ class Examples(Sequence[Example]):
             ``cluster``, all strings. Tables and pictures are encoded by their ``encode``; the metadata name their kind.
 
     Attributes:
-        kinds: Part name to kind (of :data:`KINDS`), for parts that are not texts.
+        kinds: Maps part names to kinds (of :data:`KINDS`), for parts that are not texts.
         tables: Names of the parts that are tables.
         has_clusters: Whether the table has clusters of intervals.
         no_gold: Number of rows that were dropped for lack of a gold label.

@@ -38,7 +38,7 @@ class Same:
 
     Attributes:
         setting: The argument ``same``.
-        representatives: Text to representative.
+        representatives: Maps texts to representative.
 
     Raises:
         SettingError: ``same`` is something else.

@@ -99,7 +99,7 @@ class TaskKind(ABC):
 
         Args:
             golds: Gold labels as text, or None.
-            labels: Label to number.
+            labels: Maps labels to numbers.
 
         Returns:
             int64 [examples], the numbers of the gold labels, -1 without one; for soft labels float32 [examples,
@@ -232,7 +232,7 @@ class Task:
         default_label: The label of unrelated parts, or None; "" (no answer) for spans.
         form: Text form of tables.
         template: Template of the input, for models of one text; it may have further parts.
-        verbalisers: Label to the text that a model writes, if it is not the name of the label.
+        verbalisers: Maps labels to the text that a model writes, if it is not the name of the label.
         pictures: Names of the parts that are pictures.
     """
 

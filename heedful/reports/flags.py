@@ -41,7 +41,7 @@ def letters(texts: Iterable[str]) -> dict[str, str]:
 
 
 def lettered(text: str, footnotes: dict[str, str]) -> str:
-    """A text with letters of footnotes in place of names of flags.
+    """Replace names of flags in a text by letters of footnotes.
 
     Example:
         >>> lettered("50.0 (few_examples)", {"few_examples": "a"})

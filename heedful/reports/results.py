@@ -32,7 +32,7 @@ def score(
     Args:
         run: Description of the run: "data", "split", "seed", "note", "counts" of the examples, hash of the "weights",
             "unfinished" (the progress of a run that had not ended), and the "identity" of the model.
-        evaluated: Evaluation to its rows and their metadata, with "context" and "counts".
+        evaluated: Maps evaluations to rows and metadata, with "context" and "counts".
         metrics: Metrics by name, in the order of tables.
 
     Raises:

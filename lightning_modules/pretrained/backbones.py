@@ -66,8 +66,8 @@ def package_folder(module: str) -> Path | None:
 
 
 def has_weights(folder: str) -> bool:
-    """Whether weights can be read from a backbone: not from a folder with only a config; a hub id is assumed to have
-    weights."""
+    """Whether weights can be read from a backbone: a folder with only a config has none, and a hub id is assumed to
+    have weights."""
     path = Path(folder)
     return not path.is_dir() or any(True for pattern in WEIGHTS for _ in path.glob(pattern))
 
@@ -80,7 +80,7 @@ def revision_of(folder: str) -> str | None:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Silence progress bars and the report on a new head: a new head is what fine-tuning starts from."""
+    """Silence progress bars and the report on a new head, since fine-tuning normally starts with a new head."""
     level = transformers_logging.get_verbosity()
     bars = transformers_logging.is_progress_bar_enabled()
     transformers_logging.set_verbosity(logging.ERROR)

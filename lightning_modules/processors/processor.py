@@ -14,9 +14,10 @@ MIX = np.uint64(0x9E3779B97F4A7C15)  # odd, so that products with it tell all ha
 
 
 class Processor(ABC):
-    """Turns examples into a model's input. Processors are picklable, and their methods have no side effects on results.
+    """Turns examples into inputs of a model. Processors are picklable, and calls do not affect the results of later
+    calls.
 
-    Examples are a list, a pool (:class:`~heedful.records.Examples`), or composed of a pool
+    ``examples`` is a list, a pool (:class:`~heedful.records.Examples`), or a composition of examples in a pool
     (:class:`~heedful.records.Composed`).
 
     Attributes:

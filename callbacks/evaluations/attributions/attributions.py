@@ -20,10 +20,10 @@ from heedful.records.rows import SPLIT
 class Attributions(Evaluation):
     """Share of every word in the probability of the prediction, by masking words or by gradients.
 
-    It runs where ``--evaluations`` names it. Examples are chosen by a hash of their uid, the same for every model.
-    Counted are examples without a label to explain, which are left out; those that are longer than the model reads,
-    where a truncated word has a phi of 0, up to the error of the method; and those for which ``samples`` is
-    less than twice the words and separators ("shap_scarce"), where SHAP draws phi towards equal shares.
+    It runs only if ``--evaluations`` names it. Examples are selected by a hash of their uid, the same for every model.
+    Three groups of examples are counted: examples without a label to explain, which are omitted; truncated examples, in
+    which phi of a truncated word is 0 up to the error of the method; and examples for which ``samples`` is less than
+    twice the number of words and separators ("shap_scarce"), for which SHAP shrinks phi towards equal shares.
 
     Args:
         methods: lime, shap, owen, gradients, or several.

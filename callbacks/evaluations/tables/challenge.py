@@ -29,10 +29,10 @@ ENTITIES, NUMBERS, TITLE = "entities", "numbers", "title"
 
 
 class Challenge(Evaluation):
-    """Accuracy where a change of the hypothesis, or of the title of the table, preserves the label or flips it.
+    """Accuracy on changes of the hypothesis or of the table's title that preserve or flip the label.
 
-    It takes all data of a table and a hypothesis with the labels entailment, neutral and contradiction, for a model of
-    both or of the hypothesis alone. Names of persons, places and organisations are found by spaCy, if it is installed.
+    It supports data with a table, a hypothesis, and the labels entailment, neutral and contradiction, and models of
+    both parts or of the hypothesis alone. spaCy, if installed, finds names of persons, places and organisations.
 
     Args:
         kinds: Kinds of changes: entities, nominal_modifiers, negation, numbers, dates, quantifiers (of the hypothesis),

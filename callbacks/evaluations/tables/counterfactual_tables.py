@@ -1,4 +1,4 @@
-"""Counterfactual tables that people have made: does a model follow the table where it contradicts the world?"""
+"""Human-edited counterfactual tables: does a model follow a table that contradicts world knowledge?"""
 
 from pathlib import Path
 from typing import Any
@@ -29,8 +29,8 @@ class CounterfactualTables(Evaluation):
     """Accuracy on annotated counterfactual tables and on their originals.
 
     Source: "Is My Model Using the Right Evidence?" (Gupta et al. 2022), §6, tables 7 and 8. The annotated changes flip
-    the label, as a rule; in addition, the same originals get other titles, which preserves it. Models of tables are
-    measured, and models of the hypothesis alone.
+    the label, as a rule; in addition, the same originals get other titles, which preserves it. It supports models of
+    tables and models of the hypothesis alone.
 
     Args:
         paths: Folders like those of TabProbe: each one tsv file of pairs, tables_json/ and tables_mod_json/. The name

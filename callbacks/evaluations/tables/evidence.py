@@ -21,10 +21,10 @@ from heedful.records import Context, DataError, ModelError
 class Evidence(Evaluation):
     """Which annotated rows a model uses, and whether it follows them to another table.
 
-    Source: "Is My Model Using the Right Evidence?" (Gupta et al. 2022), §5.2, §5.3 and §6. Of each annotated pair every
-    row is deleted once; rows whose deletion changes the prediction are compared with rows that people marked. Then
-    the marked rows go to another table of the split with the same keys, and the hypothesis with them, which keeps the
-    label. Pairs without a marked row, and neutral ones, do not count.
+    Source: "Is My Model Using the Right Evidence?" (Gupta et al. 2022), §5.2, §5.3 and §6. Each row of each annotated
+    pair is deleted once, and rows whose deletion changes the prediction are compared with rows that people marked.
+    In addition, the marked rows are copied to another table of the split with the same keys, and the hypothesis is
+    paired with that table, which preserves the label. Pairs without a marked row, and neutral ones, do not count.
 
     Args:
         path: A csv file of annotations like that of TabProbe, about tables of --data.path.

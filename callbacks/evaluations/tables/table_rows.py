@@ -19,9 +19,9 @@ OPERATIONS = ("delete", "insert", "update", "permute")
 
 
 class TableRows(Evaluation):
-    """Transitions between predictions when rows of a table are deleted, inserted, updated or put in another order.
+    """Transitions between predictions when rows of a table are deleted, inserted, updated or reordered.
 
-    It takes all data with a part that is a table, and with the labels entailment, neutral and contradiction.
+    It supports data with a table and the labels entailment, neutral and contradiction.
 
     Args:
         operations: delete, insert, update, permute, or several joined by "+", such as delete+insert.

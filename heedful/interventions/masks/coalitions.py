@@ -73,7 +73,8 @@ def coalitions(n: int, budget: int, rng: np.random.Generator) -> Coalitions:
 
 
 def _enumerated(n: int, size: int, pairs: int) -> np.ndarray:
-    """One subset per pair of this size: bool [pairs, n]; for halves, the subset with the first feature."""
+    """One subset of this size per pair: bool [pairs, n]; if both subsets of a pair have this size, the one with the
+    first feature."""
     # combinations are in lexicographic order, and those with the first feature are the first half
     members = np.array(list(islice(combinations(range(n), size), pairs)))
     half = np.zeros((pairs, n), dtype=bool)

@@ -65,7 +65,7 @@ class RowEdits(EachExample):
         part: The part that is a table.
         donors: Rows and values of the pool's tables.
         rows_per_table: Maximum number of rows per table, drawn at random; None for all.
-        relevant: uid to the keys of the relevant rows, if known. They decide the allowed transitions
+        relevant: Maps uids to the keys of the relevant rows, if known. They decide the allowed transitions
             (:mod:`heedful.interventions.tables.allowed_transitions`), not the edits.
         only: uids of the examples to edit; None for all.
         draws: Number of draws per example; 0 if nothing is random.

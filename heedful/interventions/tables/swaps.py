@@ -1,8 +1,8 @@
 """Counterfactual tables that keep labels (Gupta et al. 2022, "Is My Model Using the Right Evidence?", section 6).
 
-A hypothesis rests on its relevant rows. Either the values of these rows move to another table with the same keys, and
-the hypothesis gets the title expression of that table (figure 5). Or a table gets another title, and its hypothesis
-with it (figure 6). The tables are counterfactual, and the labels stay.
+The label of a hypothesis depends on its relevant rows. Either the values of these rows are copied to another table with
+the same keys, and the hypothesis mentions the title of that table instead (figure 5). Or the title is replaced in both
+the table and its hypothesis (figure 6). The tables are counterfactual, and the labels do not change.
 """
 
 import json
@@ -29,10 +29,10 @@ class Statement:
     """A hypothesis about a table.
 
     Attributes:
-        table: Its table.
-        hypothesis: Its text.
-        label: Its gold label.
-        keys: Keys of its relevant rows; empty if they are unknown.
+        table: The table.
+        hypothesis: The text of the hypothesis.
+        label: The gold label.
+        keys: Keys of the relevant rows; empty if unknown.
     """
 
     table: Table
@@ -42,14 +42,14 @@ class Statement:
 
 
 class Lender(NamedTuple):
-    """A table that lends its title or takes values, and the smallest uid that has it."""
+    """A table that lends its title or receives values, and the smallest uid with this table."""
 
     uid: str
     table: Table
 
 
 def why_not(statement: Statement, lender: Table, by: str) -> str:
-    """Why a statement cannot be moved by "values" or "title"; "" if it can."""
+    """Why a statement cannot be moved by the method "values" or "title"; "" if it can."""
     if by == "values":
         if statement.label not in SCORED:
             return "neutral"
@@ -73,7 +73,7 @@ def moved_table(statement: Statement, lender: Table, by: str) -> Table:
 
 
 def title_lenders(table: Table, lenders: Sequence[Lender]) -> list[Lender]:
-    """The lenders with at least half of a table's keys, and with no form of its title in their own titles."""
+    """Tables that share at least half of a table's keys, and whose titles contain no form of its title."""
     forms = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, title_forms(table).values()))})(?!\w)")
     return [
         lender
@@ -110,7 +110,7 @@ class SwapValues(EachExample):
     """Move each entailed or contradicted hypothesis, with its relevant values, to another table.
 
     Attributes:
-        relevant: uid to the keys of the relevant rows, for examples where they are known.
+        relevant: Maps uids to the keys of the relevant rows, for examples where they are known.
         lenders: Examples with the tables that a statement can move to; one is drawn uniformly.
         part: The part that is the table.
         hypothesis: The part that is the hypothesis.
@@ -144,7 +144,8 @@ class SwapValues(EachExample):
         return uid in self.relevant
 
     def why_not(self, pool: Examples, uid: str) -> str:
-        """Why an example moves to no other table: "no_other_table" has the keys, "no_title_expression", ...; or ""."""
+        """Why an example cannot be moved: "no_other_table" (with the same keys), "no_title_expression", ...; "" if it
+        can."""
         statement = self._statement(pool, uid)
         reasons = {why_not(statement, lender.table, "values") for lender in self._tables}
         return "" if "" in reasons else min(reasons - {"key_missing", "same_title"}, default="no_other_table")
@@ -174,7 +175,7 @@ class SwapTitle(EachExample):
 
     Attributes:
         source: The split, with its tables.
-        parts: The parts that the model reads, and thus that change: table and hypothesis, or the hypothesis alone.
+        parts: The parts that the model reads and that change: table and hypothesis, or only the hypothesis.
         draws: Number of titles per example.
     """
 
@@ -194,7 +195,8 @@ class SwapTitle(EachExample):
         return self.source.holds(uid)
 
     def why_not(self, uid: str) -> str:
-        """Why an example gets no other title: "neutral", "no_other_table" or "no_title_expression"; "" if it does."""
+        """Why the title of an example cannot be replaced: "neutral", "no_other_table" or "no_title_expression"; "" if
+        it can."""
         statement = self._statement(uid)
         if statement.label not in SCORED:
             return "neutral"

@@ -1,6 +1,6 @@
-"""Title expressions: where a hypothesis mentions the title of its table.
+"""Title expressions: mentions of the title of a table in a hypothesis.
 
-The paper finds them by dependency paths that it does not specify. Here they are forms of the title:
+The paper finds them by dependency paths that it does not specify. Heedful uses forms of the title:
 
 1. "title": the full title;
 2. "name": the title without parentheses and without the text after a comma ("Journey (band)", "Ithaca, New York");
@@ -26,9 +26,9 @@ class Mention(NamedTuple):
     """A title expression.
 
     Attributes:
-        start: Position of its first character.
-        end: Position after its last character.
-        form: Its form: "title", "name" or "last".
+        start: Position of the first character.
+        end: Position after the last character.
+        form: Form of the title: "title", "name" or "last".
     """
 
     start: int
@@ -72,7 +72,8 @@ def title_mentions(table: Table, text: str) -> list[Mention]:
 def replace_title(text: str, table: Table, lender: Table) -> tuple[Edit, ...]:
     """Edits that replace each title expression of ``table`` by the same form of the title of ``lender``.
 
-    Empty without title expressions. A last name becomes the name of the lender if that is not a person.
+    The list is empty without title expressions. A last name becomes the full name of the lender if the lender is not a
+    person.
     """
     forms = title_forms(lender)
     return tuple(

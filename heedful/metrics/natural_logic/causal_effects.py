@@ -233,7 +233,7 @@ def causal_effects(rows: pa.Table, context: Context) -> Iterator[Number]:
         insertion>/delta`` and ``/ratio``, TCE - DCE and TCE / DCE; if the interval of the DCE begins at 0.00 %, the
         ratio has no upper bound and no interval, and is flagged. ``natural_logic/<data>/accuracy``, over base rows in
         two classes, clustered by context and word pair where the rows have slices of these names ("context", "pair")
-        and else by uid; flagged if not above ``accuracy/majority``, the share of the larger class.
+        and otherwise by uid; flagged if not above ``accuracy/majority``, the share of the larger class.
 
     Raises:
         HeedfulError: No label, or more than one, is "entailment"; or a row has no probabilities, or not three clusters.

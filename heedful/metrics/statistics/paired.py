@@ -1,6 +1,6 @@
 """The difference of a number between two runs on the same examples, with its paired 95 % interval.
 
-Within :func:`recording`, shares keep their entries, with clusters that both runs have.
+Within :func:`recording`, shares store their entries, whose clusters have the same names in both runs.
 """
 
 from collections.abc import Iterator
@@ -52,7 +52,7 @@ class Share(Measurement):
 
 @contextmanager
 def recording() -> Iterator[None]:
-    """While active, shares keep their entries."""
+    """Make shares store their entries within this context."""
     token = _is_recording.set(True)
     try:
         yield

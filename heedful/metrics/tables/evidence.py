@@ -36,7 +36,7 @@ class EvidenceSettings(Settings):
     Attributes:
         of: Data set that was annotated.
         table: The part that is the table.
-        relevant: uid to the keys of the rows that people marked.
+        relevant: Maps uids to the keys of the rows that people marked.
     """
 
     of: str
@@ -45,7 +45,7 @@ class EvidenceSettings(Settings):
 
     @property
     def marked(self) -> dict[str, frozenset[str]]:
-        """uid to the set of relevant keys."""
+        """Sets of relevant keys by uid."""
         return {uid: frozenset(keys) for uid, keys in self.relevant.items()}
 
 
@@ -138,7 +138,7 @@ def evidence(rows: pa.Table, data: str, part: str, relevant: Mapping[str, Set[st
             key that was deleted. They name their table as :func:`heedful.metrics.tables.which_table.tables_of` says.
         data: Name of the data set, for the metric names.
         part: The part that is the table.
-        relevant: uid to the keys of the rows that people marked, if any.
+        relevant: Maps uids to the keys of the rows that people marked, if any.
 
     Yields:
         Under ``evidence/<data>/``: ``precision``, ``recall`` (micro); ``macro_precision`` (over pairs where the model

@@ -38,7 +38,7 @@ class Table:
 
     @cached_property
     def values(self) -> dict[str, tuple[str, ...]]:
-        """Key to values."""
+        """Values by key."""
         return dict(self.rows)
 
     def encode(self, normalise: Callable[[str], str] = str) -> str:

@@ -36,7 +36,7 @@ def content_id(part: Part) -> str:
 
 
 def emptied(part: Part) -> Part:
-    """The empty text, or the empty picture, in place of a part."""
+    """The empty text or picture that replaces a part."""
     return Picture() if isinstance(part, Picture) else ""
 
 

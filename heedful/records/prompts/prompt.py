@@ -131,6 +131,7 @@ class Prompt:
 
 @cache
 def _words(texts: tuple[str, ...]) -> re.Pattern[str]:
-    """A pattern for texts as whole words, longest first; underscores may be markup."""
+    """A regular expression that matches any of these texts as complete words, the longest first; underscores count as
+    markup."""
     any_of = "|".join(re.escape(text) for text in sorted(texts, key=len, reverse=True))
     return re.compile(rf"(?<![^\W_])(?<![^\W_]_)(?:{any_of})(?!_*[^\W_])")

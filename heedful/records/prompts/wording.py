@@ -44,7 +44,7 @@ class Wording:
     Attributes:
         question: Template of an example, with the name of each part in braces; literal braces are doubled.
         instruction: Text before the demonstrations; "" for none.
-        answers: Label to the text that a model writes, if it is not the label; the label "" means "no answer".
+        answers: Maps labels to the text that a model writes, if it is not the label; the label "" means "no answer".
         read: Label of an answer with several labels, such as "Contradiction? No. Neutral.": "first" or "last"; by
             default it has no label.
     """

@@ -52,7 +52,7 @@ def write_results(
     Args:
         folder: The folder of a run.
         results: Content of results.json without the hashes.
-        rows: Evaluation to its rows and their metadata.
+        rows: Maps evaluations to rows and metadata.
         outdated: Other files about the old results, to be removed.
     """
     with ExitStack() as stack:  # exits in reverse order

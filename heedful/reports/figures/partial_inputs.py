@@ -66,7 +66,8 @@ def _correlation(sets: Sequence[Sequence[Point]]) -> float | None:
 
 
 def partial_of(run: Run, part: str, runs: Sequence[Run]) -> Run | None:
-    """The run of the same model and data that was trained on the other parts alone, with the same seed if possible."""
+    """Find the run of the same model and data that was trained on the other parts only, with the same seed if
+    possible."""
     wanted = set((run.other_parts(part) or "").split("+"))
     key = (run.data, run.split, run.model, run.kind)
     fitting = [r for r in runs if r.partial and (r.data, r.split, r.model, r.kind) == key and r.score is not None]

@@ -80,7 +80,7 @@ class Group:
         return list(dict.fromkeys(part for _, part, _ in self.numbers if part))
 
     def swaps(self, part: str, answer: str = WRITTEN) -> dict[str, OverSeeds]:
-        """Statistic to its number for swaps of a part, the headline first; empty if there is none."""
+        """Numbers by statistic for swaps of a part, the headline first; empty if there are none."""
         return {name[2]: m for name, m in self.numbers.items() if name[:2] == (answer, part)}
 
 
@@ -198,7 +198,7 @@ def _numbers(rows: Mapping[str, pa.Table], contexts: Mapping[str, Context], answ
 
 
 def scored(rows: pa.Table, labels: tuple[str, ...]) -> pa.Table | None:
-    """Replace written answers by the most probable labels; an answer stays where all labels are equally probable.
+    """Replace generated answers by the most probable labels; an answer is kept if all labels are equally probable.
 
     Args:
         rows: Rows.

@@ -48,7 +48,7 @@ def marked(m: OverSeeds | None, sign: str = "") -> str:
 
 
 def _instead(m: OverSeeds, with_all: bool) -> str:
-    """The text in place of attentiveness at chance ("-") or from few examples (their number); otherwise ""."""
+    """The text that replaces attentiveness: "-" at chance, n for too few examples, and "" if the number is shown."""
     return HIDDEN if NOT_ABOVE_MAJORITY in m.flags and not with_all else too_few(m.n, m.flags)
 
 

@@ -55,7 +55,7 @@ def compared(runs: Sequence[Run]) -> Comparison:
 
 
 def _without_folders(note: str, runs: Sequence[Run]) -> str:
-    """A note with names of runs in place of their folders."""
+    """Replace folders of runs in a note by names of runs."""
     for run in runs:
         note = note.replace(run.folder, run.label)
     return without_places(printable(note))

@@ -114,7 +114,8 @@ def _pieces(words: list[str], words_after: list[str]) -> list[tuple[list[str], l
 
 
 def compared(before: Content, after: Content) -> tuple[Any, Any]:
-    """The content of a part on both sides: texts as segments if their words can be compared, tables as rows.
+    """The content of a part before and after a change: texts as segments if their words can be compared, tables as
+    rows.
 
     A row of a table is [key, values, mark], with the mark "gone", "new", "changed", "moved" or ""; "titled" says
     whether the title differs.

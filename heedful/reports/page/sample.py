@@ -38,7 +38,7 @@ def sampled(evaluated: Mapping[str, Evaluated], seed: int, most: int = MOST) -> 
     The sample depends on the seed and the uids, not on the order of rows.
 
     Args:
-        evaluated: Evaluation to its rows and their metadata.
+        evaluated: Maps evaluations to rows and metadata.
         seed: Seed of the run.
         most: Number of rows, at most.
     """

@@ -63,7 +63,7 @@ def _shown(runs: Sequence[Content]) -> list[Line]:
 
 
 def cell_text(m: Mapping[str, Any] | None, line: Line, separator: str = " ") -> str:
-    """A measurement as text, with the names of its flags; the separator stands before its interval."""
+    """Format a measurement with the names of its flags; ``separator`` precedes the interval."""
     if line.text or m is None:
         return line.text
     if m["value"] is None:
