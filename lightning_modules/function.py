@@ -135,7 +135,7 @@ class Function(BasePredictor):
         new = np.flatnonzero([key not in answer_of for key in input_keys])
         answer_of |= zip(batch.keys[new].tolist(), self._ask(batch.take(new)), strict=True)
         answers = [answer_of[key] for key in input_keys]
-        repeated = np.flatnonzero(batch.again | (not self._is_steady))  # chance is found out by the first batch
+        repeated = np.flatnonzero(batch.again | (not self._is_steady))  # the first batch reveals random answers
         self._is_steady = True
         for place, answer in zip(repeated.tolist(), self._ask(batch.take(repeated)), strict=True):
             self._require_steady(batch, place, answers[place], answer)

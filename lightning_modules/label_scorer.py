@@ -15,7 +15,7 @@ from heedful.lightning_modules.pretrained_classifier import PretrainedClassifier
 from heedful.records import ModelError, Task, inform, listing, rename_parts
 
 IGNORED = -100  # a target that is padding
-SEQUENCES = 256  # texts that the decoder reads together; each takes the scores of a whole vocabulary
+SEQUENCES = 256  # texts per decoder batch; each needs scores for the full vocabulary
 
 Decode = Callable[[Tensor, Tensor, Tensor], Tensor]
 
@@ -69,7 +69,7 @@ class LabelScorer(nn.Module):
         self.mean = mean
         written, read = teach(ids, pad, start)
         for name, values in (("written", written), ("read", read), ("tokens", torch.tensor(self.lengths))):
-            self.register_buffer(name, values, persistent=False)  # goes to the device, and into no checkpoint
+            self.register_buffer(name, values, persistent=False)  # moved to the device, but not saved in checkpoints
 
     def forward(self, decode: Decode, states: Tensor, mask: Tensor) -> Tensor:
         """Log-likelihood of each label's text: float32 [examples, labels]; -inf for labels that are not scored."""

@@ -60,11 +60,11 @@ class PretrainedClassifier(Classifier, ABC):
 
     Args:
         backbone: Hub id, folder, or ``package:MODULE/FOLDER``.
-        max_length: Most tokens of an input; the longest part is cut first.
+        max_length: Largest number of tokens of an input; the longest part is truncated first.
         labels: Names of the head's outputs in their order, for published classifiers that only call them LABEL_0, ...
-        collapse: How a head for three labels answers in two classes, entailment or not: by the "sum" of the
-            probabilities of neutral and contradiction, or by "argmax", the most probable of the three. By default, by
-            the sum where nothing is trained, and training begins with a new head of two.
+        collapse: How a head with three labels answers in two classes, entailment or not: by the "sum" of the
+            probabilities of neutral and contradiction, or by "argmax", the most probable of the three labels. By
+            default, evaluation uses the sum, and training starts with a new head for two labels.
         compiled: Whether the network runs compiled (``torch.compile``), in training and in prediction. Inputs are then
             padded to multiples of 16 tokens.
         **kwargs: As for :class:`Classifier`.
@@ -194,7 +194,7 @@ class PretrainedClassifier(Classifier, ABC):
             ("output_of_label", label_of_output.argsort()),
             ("apart", torch.zeros(means.shape).masked_fill(~means, -torch.inf)),
         ):
-            self.register_buffer(name, values, persistent=False)  # goes to the device, and into no checkpoint
+            self.register_buffer(name, values, persistent=False)  # moved to the device, but not saved in checkpoints
 
     @property
     def merging(self) -> bool:
@@ -274,7 +274,7 @@ class PretrainedClassifier(Classifier, ABC):
             if self.compiled:
                 self.processor.pad_to = PAD_TO
                 for module in self.modules_to_compile():
-                    module.compile(dynamic=True)  # in place: names, weights and exports stay as they are
+                    module.compile(dynamic=True)  # in place: names, weights and exports do not change
 
     @property
     def embeddings(self) -> nn.Module:

@@ -41,11 +41,11 @@ from heedful.records import (
 from heedful.records.parts.table import TableForm
 
 PIECE = 512  # pairs that are tokenised at once
-LONGEST = 10**6  # tokens; a larger limit is that of a tokenizer without one
+LONGEST = 10**6  # tokens; tokenizers without a limit have a larger value
 # of an example: number of tokens, 64-bit hash of the unpadded ids, whether it is longer than the model reads, number of
 # tokens that are out of vocabulary, and number of tokens without the special ones
 ENCODING = np.dtype([("tokens", "i4"), ("hash", "u8"), ("is_cut", "?"), ("unknown", "i8"), ("words", "i8")])
-INPUTS = ("input_ids", "token_type_ids")  # what a model reads; the rest of an encoding is about padding
+INPUTS = ("input_ids", "token_type_ids")  # inputs of models; other entries of an encoding concern padding
 
 
 @contextmanager
@@ -171,7 +171,7 @@ class TransformersPair(BasePredictor):
         model: The model, which returns ``logits`` with one score for each label. For ``torch.nn.DataParallel``, the
             wrapped model is called.
         tokenizer: Called with the texts of an example.
-        labels: Names of the outputs in their order, where the config of the model has none.
+        labels: Names of the outputs in order, if the config of the model has none.
 
     Raises:
         HeedfulError: The model has no weights, or writes texts.

@@ -16,7 +16,7 @@ from heedful.lightning_modules.outputs import Outputs
 from heedful.lightning_modules.predictor import Encoded, Predictor
 from heedful.records import Examples, HeedfulError, ModelError, RunError, Task, inform, stopping
 
-PADDING = 64  # tokens that a CPU computes in the time that a batch takes to start; other devices prefer full batches
+PADDING = 64  # tokens that a CPU processes in the time of starting a batch; other devices prefer full batches
 EVERY = 60.0  # seconds between two lines of progress in a log file
 Predict = Callable[[dict[str, Any]], Outputs | None]
 InputsOf = Callable[[Sequence[np.ndarray]], Iterator[dict[str, Any]]]  # batches of positions to model inputs

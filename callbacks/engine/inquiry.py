@@ -38,7 +38,8 @@ class Ask:
         self.counts: Counter[str] = Counter()
 
     def words(self, examples: Composed, delete: bool) -> HiddenWords:
-        """The words of examples, to be hidden, in the order of the data; see ``Processor.hiding``."""
+        """The words of examples as features that can be hidden, with parts in the order of the data; see
+        ``Processor.hiding``."""
         return HiddenWords(self._experiment.predictor.processor, examples, examples.pool.parts, delete)
 
     def hidden(self, words: HiddenWords, examples: np.ndarray, hidden: np.ndarray) -> np.ndarray:

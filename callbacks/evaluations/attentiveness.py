@@ -19,7 +19,7 @@ from heedful.records import Context, SettingError
 from heedful.records.messages import inform
 from heedful.records.rows import BASE, MOST_DRAWS, SPLIT, where
 
-PILOT, MORE = 300, 1.1  # examples that are changed first, and how many times what their interval says is changed then
+PILOT, MORE = 300, 1.1  # examples in the pilot, and safety factor for the number of examples after it
 ENOUGH = 1.1  # half widths up to this factor are accepted as the wanted precision
 
 
@@ -28,8 +28,8 @@ class Attentiveness(Evaluation):
 
     Args:
         draws: Counterfactuals for each example (the paper's k); by default 5, and 1 in each epoch of training.
-        max_examples: In each epoch of training, at most this many examples are changed; None for all. evaluate.py
-            takes all, or as many as ``precision`` needs.
+        max_examples: Largest number of changed examples in each epoch of training; None for all. evaluate.py changes
+            all examples, or as many as ``precision`` requires.
         precision: The half width of an interval that is precise enough, such as 0.02. 300 random examples are changed
             first, and their interval gives the number needed. By default all are changed.
     """

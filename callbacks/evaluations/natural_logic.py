@@ -22,8 +22,9 @@ class NaturalLogic(Evaluation):
     """Total and direct causal effects of contexts and of inserted words, for models that know entailment.
 
     Args:
-        path: Folder of NLI-XY; by default that of --data nlixy, if it has the split. Else nothing is measured.
-        split: The split of NLI-XY to compose examples of.
+        path: Folder of NLI-XY; by default the folder of --data nlixy, if it has the split. Otherwise nothing is
+            measured.
+        split: The split of NLI-XY that provides the examples.
         seeds: Seed examples per intervention set, each with all of its matches (the paper's 400).
         paired: Give the sets of TCE and DCE the same seeds.
     """

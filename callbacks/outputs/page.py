@@ -78,7 +78,7 @@ class MadeAgain:
         positions = np.array(sorted(answer_of), dtype=np.int64)
         answers = pa.array([answer_of[position] for position in positions.tolist()], pa.string())
         changed: dict[Key, Example] = {}
-        for each in plan.interventions:  # several of one name are for several splits
+        for each in plan.interventions:  # interventions with the same name are for different splits
             if each.name == intervention and "+".join(each.parts) == part:
                 eligible = each.eligible(plan.pool, positions, answers)
                 changed |= examples_of(plan.pool, each.changes(plan.pool, positions[eligible], self.seed))

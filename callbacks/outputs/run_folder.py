@@ -120,7 +120,7 @@ class RunFolder(Callback):
         self._describe(trainer)
 
     def _describe(self, trainer: Trainer) -> None:
-        """Write config.yaml, and add this start to run.json."""
+        """Write config.yaml, and add an entry for this start of the run to run.json."""
         if not trainer.is_global_zero or self._is_described:
             return
         self.folder.mkdir(parents=True, exist_ok=True)

@@ -35,4 +35,4 @@ def ahead(batches: Iterable[T], depth: int = 2, pin: bool = False) -> Iterator[T
             yield batch
             ready.append(thread.submit(following))
     finally:
-        thread.shutdown(cancel_futures=True)  # waits, since the next iterator may need what the thread holds
+        thread.shutdown(cancel_futures=True)  # waits, since the next iterator may need resources that the thread holds

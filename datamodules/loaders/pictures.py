@@ -119,7 +119,7 @@ class Pictures:
         self.uid = uid
         self.folder = folder
         self._bytes: Path | None = None
-        self._pictures: dict[str, Picture] = {}  # by path, or by sha256 where the bytes stand in the row
+        self._pictures: dict[str, Picture] = {}  # by path, or by sha256 if the row holds the bytes
         self._names: dict[Path, list[str]] = {}
         self._animated: set[str] = set()
         starred = [pattern for pattern in self.columns.values() if is_pattern(pattern) and "*" in pattern]
@@ -154,7 +154,8 @@ class Pictures:
             inform(f"{where}: {animated}, and the first frame is read.")
 
     def _named(self, values: Mapping[str, Any], where: str, folder: Path | None) -> Iterator[Row]:
-        """The row with a path or bytes under every column and pattern; several rows for a pattern with ``*``."""
+        """Resolve every column and pattern of a row to a path or bytes; yields several rows for a pattern with
+        ``*``."""
         rows: list[Row] = [dict(values)]
         for column in self.columns.values():
             if not is_pattern(column):
@@ -172,7 +173,8 @@ class Pictures:
     def _matching(
         self, pattern: str, values: Mapping[str, Any], where: str, folder: Path | None
     ) -> list[tuple[Path, str]]:
-        """(File, match of ``*``) per matching file; without ``*``, one file that may not exist."""
+        """Pairs (file, text matched by ``*``) for all matching files; for a pattern without ``*``, one file, which may
+        not exist."""
         if folder is None:
             raise _without_folder(where, pattern)
         path = filled(pattern, values, where)
@@ -189,7 +191,7 @@ class Pictures:
         return [(_place(folder, f"{parent}/{n}" if parent else n), star) for n, star in matching]
 
     def _read(self, content: Path | bytes, where: str, column: str) -> tuple[Picture, bytes | None]:
-        """(Picture, its bytes unless it has a file)."""
+        """A pair (picture, bytes); the bytes are None if the picture is in a file."""
         if isinstance(content, Path):
             if picture := self._pictures.get(str(content)):
                 return picture, None

@@ -1,4 +1,4 @@
-"""The first process of a command, and the global random generators."""
+"""Detect the first process of a command, and restore global random generators."""
 
 import os
 import random

@@ -136,8 +136,8 @@ def noise(rows: pa.Table, context: Context) -> Iterator[Number]:
     Clusters of the interval are the groups of examples (``group``), or else the examples.
 
     Yields:
-        ``null/<data>/flips`` and ``null/<data>/max_change``; the first is flagged where it is not 0, or where
-        padding changes predictions; the second is left out where predictions have no probabilities.
+        ``null/<data>/flips`` and ``null/<data>/max_change``; the first is flagged if it is not 0, or if padding changes
+        predictions; the second is omitted for predictions without probabilities.
     """
     data, settings = context.data, NullControl.from_context(context)
     null = where(rows, intervention="null")

@@ -76,7 +76,7 @@ def default_label(rows: pa.Table, context: Context) -> Iterator[Number]:
     columns = Drawn.of(rows)
     base = where(rows, intervention=BASE)
     is_default = where(rows, y=default)
-    mine = is_default & is_answer(rows, "y2")  # a failure is no behaviour
+    mine = is_default & is_answer(rows, "y2")  # a failure is not an answer
     eligible = int((base & mine).sum())
     n = int(base.sum())
     never = f"no prediction is the default label {default!r}" if n else NOBODY

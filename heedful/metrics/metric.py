@@ -20,7 +20,7 @@ UNREAD_CHANGES = "unread_changes"  # flags a number with more unread changes tha
 MOST_UNREAD = 0.05
 NO_ANSWERS = "no_answers"  # flags a number with a higher share of missing answers than
 MOST_WITHOUT = 0.05
-TOO_MANY_WITHOUT = 0.5  # above this share there is no number
+TOO_MANY_WITHOUT = 0.5  # above this share the number is undefined
 WITHOUT_BASE, WITHOUT_CHANGED = "no_answer/base", "no_answer/changed"
 UNITS: dict[str, Unit | None] = {  # of the statistics beside a headline; None for the unit of the headline
     UNREAD: "percent",
@@ -110,7 +110,7 @@ class Metric:
         result: list[Number] = []
         for number in numbers:
             name = number.name
-            if name.statistic not in ("eligible", "accuracy"):  # a missing answer is wrong, but no behaviour
+            if name.statistic not in ("eligible", "accuracy"):  # wrong for accuracy, but not a change
                 number = _judged(number, worst.get((name.data, name.part), worst_of_all))
             if name not in changes or number.measured is None:
                 result.append(number)

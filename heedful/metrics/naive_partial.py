@@ -30,8 +30,8 @@ def naive_partial(rows: pa.Table, part: str, context: Context) -> Iterator[Numbe
     """Agreement of predictions on one part with predictions on the full input, and accuracy on the part alone.
 
     A model may agree because it ignores the other parts, or because of its behaviour on inputs unlike those in
-    training: so the paper does not use agreement as a measure of attentiveness. Agreement is over the examples with
-        both answers. Clusters of intervals are the groups of examples (``group``), or else the examples.
+    training. So the paper does not use agreement as a measure of attentiveness. Agreement is over the examples with
+    both answers. Clusters of intervals are the groups of examples (``group``), or else the examples.
 
     Args:
         rows: Rows of the intervention "keep", with ``part`` as their variant.

@@ -102,7 +102,7 @@ def measured(numbers: Iterable[Number]) -> Numbers:
 
 
 def shown(numbers: Sequence[Number]) -> Shown:
-    """The table of numbers, in their order.
+    """The table of an evaluation, with a line for each number in the given order.
 
     Example:
         >>> name = MetricName("naive_partial", "mnli", "premise")

@@ -9,7 +9,7 @@ from heedful.records import NO_LABEL, SPAN, Context
 from heedful.records.answers import NO_ANSWER, normalised
 from heedful.records.rows import BASE, strings, where
 
-FEWEST_ALIKE = 5  # changed inputs; fewer that get one text may be chance
+FEWEST_ALIKE = 5  # changed inputs; fewer with the same text may be chance
 MOST_ALIKE, TOO_MANY_ALIKE = 0.1, 0.5  # shares of one text at which a number is flagged, and withheld
 ONE_TEXT = "one_text"  # flags these numbers
 

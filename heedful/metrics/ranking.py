@@ -16,7 +16,7 @@ from heedful.metrics.statistics.bootstrap import Key, few_of, interval, measured
 from heedful.records import Measurement, generator
 
 ACC, CONF, CONF_GT, REVERSED, RANDOM = "acc", "conf", "conf_gt", "conf_gt reversed", "random"
-RESAMPLES = 2_000  # of examples and models; each has a ranking of all samples
+RESAMPLES = 2_000  # of examples and models; each resample ranks all samples
 FEWEST = 4  # different accuracies for Heedful's test: with 3 it had up to 7 % false alarms in 200 simulations
 
 

@@ -2,7 +2,7 @@
 
 Each argument is a folder of evaluate.py: the model before inoculation, then models after it, on the same data with the
 same settings. These data are the original test. A challenge test holds their examples after one kind of change
-(:mod:`heedful.metrics.tables.challenge`), or is a set of its own. If there are several splits, each is a test; a set is
+(:mod:`heedful.metrics.tables.challenge`), or is a separate set. If there are several splits, each is a test; a set is
 compared with the split that its name ends with, or with all splits.
 """
 

@@ -10,7 +10,7 @@ from heedful.records.storage.schema import ENTRY
 OFFSET = {"roberta", "xlm-roberta", "xlm-roberta-xl", "roberta-prelayernorm", "camembert", "longformer", "mpnet"}
 OFFSET |= {"data2vec-text", "ibert", "xmod", "luke", "lilt", "markuplm", "layoutlmv3"}
 UNLIMITED = -1  # positions of a model that counts none, as XLNet
-LEARNED = ENTRY  # the entry of an exported config that says in which words the model was trained
+LEARNED = ENTRY  # entry of an exported config with the wording of the training
 
 
 def open_config(folder: str, **kwargs: str) -> PretrainedConfig:
@@ -34,7 +34,7 @@ def positions_of(config: PretrainedConfig) -> int | None:
     if positions in (None, UNLIMITED):
         return None
     if config.model_type in OFFSET:
-        positions -= 1 + (1 if config.model_type == "mpnet" else config.pad_token_id)  # MPNet's is 1, whatever it says
+        positions -= 1 + (1 if config.model_type == "mpnet" else config.pad_token_id)  # in any config of MPNet
     return int(positions)
 
 

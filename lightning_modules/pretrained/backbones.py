@@ -112,7 +112,7 @@ def load(loader: Callable[..., Any], name: str, setting: str = "model.backbone",
             return loader(name, trust_remote_code=False, **kwargs)
     except HeedfulError:
         raise
-    except Exception as error:  # loaders of transformers raise whatever their parsers do
+    except Exception as error:  # loaders of transformers pass on any exception of their parsers
         remedy = "Name a folder with model FOLDER, or take model minilm, whose weights are installed."
         raise ModelError(f"{setting} {name} cannot be loaded ({reason(error)}). {remedy}") from error
 
@@ -132,7 +132,7 @@ def load_weights(
     Raises:
         HeedfulError: The weights cannot be loaded, do not fit the network, or are not finite.
     """
-    # weights of another shape are judged by require_fit, which knows what a head is
+    # require_fit checks weights of another shape, since it knows the head
     settings = {"dtype": torch.float32, "ignore_mismatched_sizes": True, "output_loading_info": True}
     network, info = load(loader, backbone, **settings, **kwargs)
     shapes = {name: (tuple(saved), tuple(wanted)) for name, saved, wanted in info["mismatched_keys"]}

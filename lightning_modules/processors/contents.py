@@ -69,12 +69,12 @@ class FunctionProcessor(NumberProcessor):
 
     def lengths(self, examples: Sequence[Example]) -> np.ndarray:
         """Bytes of all parts: int32 [examples]."""
-        numbers = self.numbers(examples)  # which may add to what is looked up
+        numbers = self.numbers(examples)  # may add new contents
         return self._bytes[numbers].sum(axis=0).astype(np.int32)
 
     def hashed(self, examples: Sequence[Example]) -> np.ndarray:
         """A 64-bit hash of the content of each example: uint64 [examples]."""
-        numbers = self.numbers(examples)  # which may add to what is looked up
+        numbers = self.numbers(examples)  # may add new contents
         return combined(self._hashes[numbers])
 
     def batches(self, examples: Sequence[Example], batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:

@@ -12,7 +12,7 @@ from heedful.lightning_modules.processors.texts import TextProcessor
 from heedful.records import Example, ModelError, column
 from heedful.records.parts.words import word_spans
 
-SENTINEL = "<extra_id_0>"  # what a T5 was trained to read in place of hidden words
+SENTINEL = "<extra_id_0>"  # sentinel that replaces hidden words in the pretraining of T5
 
 
 class HiddenWords:

@@ -53,7 +53,7 @@ class PictureStore:
         self._hashes: dict[int, int] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_stored": {0: self._blank}}  # another process decodes what it needs
+        return self.__dict__ | {"_stored": {0: self._blank}}  # other processes decode their own pictures
 
     def __len__(self) -> int:
         return len(self._pictures)

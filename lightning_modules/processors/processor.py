@@ -69,7 +69,7 @@ class Processor(ABC):
         return (self(examples.take(batch)) for batch in batches)
 
 
-# of each processor, by examples: beside the processor, which is pickled
+# of each processor, by examples; not an attribute, since processors are pickled
 NUMBERS: WeakKeyDictionary["NumberProcessor", WeakKeyDictionary[Sequence[Example], np.ndarray]] = WeakKeyDictionary()
 
 

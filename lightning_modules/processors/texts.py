@@ -39,9 +39,9 @@ class TextProcessor(NumberProcessor):
     """
 
     PROBES = ("The dog's 2nd walk (today)!", " a", "È vero — 100 %")
-    room = "Raise it."  # what to do where ``max_length`` leaves none
+    room = "Raise it."  # remedy if ``max_length`` leaves no room
     no_hiding = None
-    offsets = False  # whether it must be known which characters a token stands for
+    offsets = False  # whether the characters of tokens are needed
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ class TextProcessor(NumberProcessor):
         numbers = super()._gathered(examples)
         changed = np.flatnonzero(examples.borrowed)
         if len(changed) and self.form.keep is not None and examples.pool.tables:
-            # which rows of a table are read depends on the text beside it
+            # the rows of a table that are read depend on the other text
             numbers[:, changed] = self._numbers(examples.take(changed))
         return numbers
 

@@ -63,13 +63,13 @@ class TokenStore:
         lengths, rows = (np.concatenate(arrays) for arrays in zip(*pieces, strict=True))
         is_unknown = rows[:, 0] == self._unknown_id
         unknown = np.bincount(np.repeat(np.arange(len(texts)), lengths)[is_unknown], minlength=len(texts))
-        for i in np.flatnonzero(lengths == 0):  # an empty vocabulary of bytes says nothing of what it does not know
+        for i in np.flatnonzero(lengths == 0):  # an empty byte-level vocabulary drops all text
             unknown[i] = bool(texts[i].strip())
         data = rows[:, 0].tobytes()
         ends = np.cumsum(lengths)
         hashes = digests(data[4 * start : 4 * stop] for start, stop in pairwise([0, *ends.tolist()]))
         end = self._starts[-1]
-        if end + len(rows) > len(self._rows):  # twice as many, so that adding texts takes time by their number
+        if end + len(rows) > len(self._rows):  # doubling makes the time of adding texts linear in their number
             self._rows = np.concatenate([self._rows[:end], np.empty((end + len(rows), rows.shape[1]), np.int32)])
         self._rows[end : end + len(rows)] = rows
         self._starts = np.concatenate([self._starts, end + ends])

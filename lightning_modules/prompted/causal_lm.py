@@ -28,10 +28,10 @@ from heedful.lightning_modules.prompted.shared_prefix import (
 from heedful.records import CLASSIFICATION, SPAN, Composed, Example, ModelError, SettingError, Task
 from heedful.records.prompts.prompt import Prompt
 
-EMPTY = ("N/A", "", "[MASK]")  # contents that say nothing (Zhao et al. 2021)
-LABEL_TOKENS = 8  # most tokens of a written label, if no label is longer
+EMPTY = ("N/A", "", "[MASK]")  # content-free inputs (Zhao et al. 2021)
+LABEL_TOKENS = 8  # largest number of generated tokens for a label, if no label is longer
 Written = tuple[Cache, Tensor]  # behind prompts, and which answer each text is, bool [examples, answers]
-UNLIMITED = 4096  # tokens of a prompt, for a model that does not say how many it reads
+UNLIMITED = 4096  # tokens of a prompt, for a model without a stated limit
 
 
 class CausalLM(BasePredictor):
@@ -41,20 +41,20 @@ class CausalLM(BasePredictor):
 
     Args:
         backbone: Hub id, folder, or ``package:MODULE/FOLDER``.
-        gguf_file: File of quantised weights in that folder, which are turned into floating-point numbers.
+        gguf_file: File of quantised weights in the folder; they are converted to floating point.
         adapter: Folder of a LoRA adapter, whose weights are added.
-        max_length: Most tokens of a prompt with its answer; by default all that the model reads.
-        chat: Whether the prompt is put into the tokenizer's chat template; by default where it has one.
-        decoding: "greedy" answers with the label that the written text begins with, and with no label where it begins
-            otherwise; "likelihood" with the most likely label. Probabilities are always normalised likelihoods.
+        max_length: Largest number of tokens of a prompt with its answer; by default the limit of the model.
+        chat: Whether to apply the tokenizer's chat template; by default, if it has one.
+        decoding: "greedy" answers with the label that the generated text begins with, or with no label if there is
+            none; "likelihood" answers with the most likely label. Probabilities are always normalised likelihoods.
         score: The score of a label is the log-likelihood of its text: of all tokens together (sum), or of a token on
             average (mean).
-        calibrated: Divide the probabilities by those for contents that say nothing (Zhao et al. 2021, "Calibrate before
-            use").
-        longest_answer: Most tokens of an answer that is a text; a label has at most 8, or as
-            many as the longest label.
-        share_prefix: Read the beginning of all prompts once. Without it, and where the model has no cache for that or a
-            window shorter than a prompt, each prompt is read whole, for each label.
+        calibrated: Divide the probabilities by the probabilities for content-free inputs (Zhao et al. 2021, "Calibrate
+            before use").
+        longest_answer: Largest number of tokens of a free-text answer; for labels, the limit is 8 or the length of the
+            longest label.
+        share_prefix: Read the shared prefix of all prompts once. Otherwise, and if the model has no suitable cache or a
+            window shorter than a prompt, each prompt is read in full for each label.
         max_unknown: Largest share of the tokens of the data that may be out of vocabulary.
 
     Attributes:
@@ -156,7 +156,7 @@ class CausalLM(BasePredictor):
         if self.adapter is not None:
             network = with_adapter(network, self.adapter)
         ends = network.generation_config.eos_token_id
-        # no penalties or temperature of the model's own: the most probable token is written
+        # ignore penalties and temperature of the model's config: generate the most probable token
         network.generation_config = GenerationConfig(eos_token_id=ends)
         self.network = faster_on_cpu(network).eval().requires_grad_(False)
 
@@ -225,7 +225,7 @@ class CausalLM(BasePredictor):
         """Generate the texts of the answers."""
         queries = Queries(**inputs)
         prefix = self.processor.tokens.prefix
-        if read is None:  # padding stands before whole prompts, since models read them that have a window
+        if read is None:  # padding precedes full prompts, since models with a window read them
             padded = self.processor.padded(queries.whole(prefix))
             return self._generated(*(tensor.to(self.device) for tensor in padded), None)
         cache, is_written = read

@@ -35,7 +35,7 @@ from heedful.records.prompts.wording import Wording
 FIRST = 50  # examples that are asked before all others
 MOST_INVALID = 0.9  # of their answers, the share without a label at which the evaluation ends
 UNKNOWN = "unknown"  # a model that the server does not name
-REPEATED = 100  # base inputs that the null control asks again
+REPEATED = 100  # base inputs that the null control repeats
 BODY = "model", "messages", "prompt", "state", "questions", "input", "stream"  # entries that other settings make
 HEADERS = "extra_headers", "extra_query", "headers"  # no entries of a request's content
 CREDENTIAL = re.compile(r"(?i)api[-_ ]?key|(^|[-_ ])(key|token|auth)$|authori[sz]ation|bearer|secret|passw|credential")
@@ -75,32 +75,31 @@ class QuestionProcessor(Processor):
 class Endpoint(BasePredictor):
     """A model behind a server that speaks the OpenAI protocol, such as vLLM, SGLang or ``transformers serve``.
 
-    OPENAI_BASE_URL has the address and OPENAI_API_KEY the key, unless :meth:`at` gives others; neither is a setting,
-    so that no file has them. Equal requests are sent once, and repeated by the null control. Answers are kept in a
-    file: a run that was stopped goes on.
+    The environment variables OPENAI_BASE_URL and OPENAI_API_KEY hold the address and the key, unless :meth:`at` sets
+    them; neither is a setting, so that no file contains them. Equal requests are sent once, except by the null control.
+    Answers are stored in a file, from which an interrupted run resumes.
 
     Args:
         name: Name of the model at the server.
         read: How an answer is read: "written" is the text; "first_token" compares the log-probabilities of the first
             token; "systemone" and "decisions" are typed decisions, with a probability for each label.
         chat: Whether the prompt is sent as the turns of a chat; otherwise as one text.
-        concurrency: Most requests on their way at once. Batches are asked one after the other, so that more than
+        concurrency: Largest number of concurrent requests. Batches are sent one after the other, so that values above
             data.eval_batch_size have no effect.
-        max_requests: Most requests that the command sends; null for any number. Retries are not counted.
+        max_requests: Largest number of requests of a command; null for no limit. Retries are not counted.
         temperature: Temperature of sampling; 0 takes the most probable token.
         seed: Seed of sampling, which some servers ignore; null sends none.
-        max_tokens: Most tokens of an answer; by default 8, and 32 where answers are texts.
-        prices: US dollars for a million tokens that are read, and for a million that are written: [0.15, 0.6].
-        cache: SQLite file that keeps the answers; on a disk of this machine, since others have no reliable locks. Two
-            commands may share it.
-        timeout: Seconds without a byte of the server before a request is sent again.
+        max_tokens: Largest number of tokens of an answer; by default 8, and 32 for free-text answers.
+        prices: US dollars per million input tokens and per million output tokens, such as [0.15, 0.6].
+        cache: SQLite file of answers, on a local disk, since network file systems lack reliable locks. Several commands
+            may share it.
+        timeout: Seconds without a byte from the server before a request is sent again.
         extra: Further entries of a request, such as {chat_template_kwargs: {enable_thinking: false}}; null removes
-            an entry. Not for the model, the question, headers or keys.
-        allow_invalid: Go on though nearly all of the first answers are none.
+            an entry. The model, the question, headers and keys cannot be set here.
+        allow_invalid: Continue even if almost all of the first answers are invalid.
         prompt: The question, with each part as its name in braces: "{premise} Does it follow that {hypothesis}?". It
-            takes the place of the prompts of the data. Where a text does not name all labels, "Answer with one of: ..."
-            stands before it; a mapping, as in prompts of the data, is taken as it is. A brace that is meant is written
-            twice.
+            replaces the prompts of the data. "Answer with one of: ..." precedes a text that does not name all labels; a
+            mapping, as in prompts of the data, is used unchanged. Literal braces are doubled.
     """
 
     reads_prompts = True

@@ -36,7 +36,7 @@ class PromptProcessor(NumberProcessor):
         HeedfulError: Instruction and demonstrations leave no room for an example.
     """
 
-    parts = ("prompt", "whole")  # what is numbered: each prompt, and what it would be if nothing were cut
+    parts = ("prompt", "whole")  # numbered items: each prompt, and the same prompt without truncation
 
     def __init__(
         self, tokenizer: PreTrainedTokenizerBase, prompt: Prompt, chat: bool, max_length: int, longest_answer: int
@@ -59,7 +59,7 @@ class PromptProcessor(NumberProcessor):
         return self.store.numbers([self.tokens.text(self.prompt.question(words)) for words in several])
 
     def _gathered(self, examples: Composed) -> np.ndarray:
-        return self._numbers(examples)  # a changed example is a text of its own
+        return self._numbers(examples)  # a changed example is a separate text
 
     def _numbers(self, examples: Sequence[Example]) -> np.ndarray:
         blocks = [np.zeros((2, 0), dtype=np.int32)]

@@ -9,7 +9,7 @@ from transformers import PreTrainedTokenizerBase
 from heedful.records import ModelError, SettingError
 from heedful.records.prompts.prompt import Prompt
 
-MARK = "\ue000"  # of the private use area, stands for the question while the words around it are found
+MARK = "\ue000"  # from the private use area; placeholder of the question to find the text around it
 BEGINNINGS = ("a", "The", "0", "?", '"', "È", "人", "(")  # of questions, to see which tokens do not depend on them
 
 

@@ -19,7 +19,7 @@ from heedful.records import CLASSIFICATION, NO_LABEL, Example, ModelError, Setti
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import Wording
 
-LONGEST = 8  # tokens that it writes in answer to a prompt, if no label is longer (CAT, §4.2)
+LONGEST = 8  # generated tokens for a prompt, if no label is longer (CAT, §4.2)
 
 
 class Seq2Seq(ScoresLabels):
@@ -33,9 +33,9 @@ class Seq2Seq(ScoresLabels):
         max_length: Most tokens of an input; the longest part is cut first, and the words of the template stay.
         score: The score of a label is the log-likelihood of its text: of all tokens together (sum), or of a token on
             average (mean). The end of the text is one of the tokens.
-        decoding: "likelihood" answers with the label of the highest score; "greedy" with the written text, and with no
-            label if the text is not a label's. Asked by a prompt, the answer is the label whose text begins the written
-            text. Probabilities are always normalised scores.
+        decoding: "likelihood" answers with the label of the highest score; "greedy" with the generated text, or with no
+            label if the text does not match a label. With a prompt, the generated text only has to begin with the text
+            of the label. Probabilities are always normalised scores.
         **kwargs: As for :class:`PretrainedClassifier`.
     """
 

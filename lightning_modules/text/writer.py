@@ -105,6 +105,6 @@ class Writer(Seq2Seq):
         return Outputs(answers=self._answers(self._written(self._encoded(inputs), inputs["attention_mask"])))
 
     def _meant(self, text: str) -> str:
-        if not normalised(text):  # a model that says nothing does not say that there is no answer
+        if not normalised(text):  # an empty text does not mean "no answer"
             return NO_LABEL
         return NO_ANSWER if text == self._nothing else text

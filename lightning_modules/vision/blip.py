@@ -24,7 +24,7 @@ from heedful.lightning_modules.vision.picture_classifier import PictureClassifie
 from heedful.records import Task, inform
 
 ENCODE = "[ENC]"  # the first token of a text that is read with a picture
-TEXT = {  # where a released model without a text encoder keeps what can be one
+TEXT = {  # module that can serve as text encoder, for models without one
     "BlipForConditionalGeneration": r"^text_decoder\.bert\.",
     "BlipModel": r"^text_model\.",
 }
@@ -126,7 +126,7 @@ class Blip(PictureClassifier):
         tokenizer = super().open_backbone(task)
         text = self.config.text_config
         require_positions(text, self.max_length)
-        text.is_decoder = True  # else it has no cross-attention; it reads in both directions all the same
+        text.is_decoder = True  # otherwise it has no cross-attention; attention is still bidirectional
         self.encode_token = encode_token(tokenizer, self.config)
         return tokenizer
 

@@ -146,7 +146,7 @@ class LateFusion(PictureClassifier):
             self._load(network)
         vision.requires_grad_(not self.freeze_vision)
         if getattr(text, "pooler", None) is not None:
-            text.pooler.requires_grad_(False)  # what it gives is not used
+            text.pooler.requires_grad_(False)  # its output is not used
         return network
 
     def _vision(self, name: str, new: bool) -> nn.Module:
@@ -222,7 +222,7 @@ class LateFusion(PictureClassifier):
         super().on_validation_start()
         self._make_blocks_of_pool()
         if not self.freeze_vision:
-            self._has_features[:] = False  # the backbone has learned since
+            self._has_features[:] = False  # the backbone was trained since
             for statistics in self.network.vision.buffers() if self.trainer.world_size > 1 else ():
                 torch.distributed.broadcast(statistics, 0)  # of rank 0's batches, as in checkpoints
 

@@ -135,5 +135,5 @@ def _places(embeddings: nn.Module, grid: tuple[int, int]) -> Tensor:
     sizes = zip(embeddings.patch_embeddings.image_size, embeddings.patch_embeddings.patch_size, strict=True)
     own_grid = [edge // patch for edge, patch in sizes]
     table = embeddings.position_embeddings[:, 1:].transpose(1, 2).unflatten(2, own_grid)
-    # corners aligned, as ViLT's own code has it: other places would be other positions than it learned
+    # corners are aligned as in ViLT's code: other positions would differ from training
     return F.interpolate(table, size=grid, mode="bilinear", align_corners=True)[0].flatten(1).T

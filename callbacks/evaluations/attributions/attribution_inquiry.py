@@ -215,7 +215,7 @@ def scaled(probs: np.ndarray, labels: np.ndarray, scale: Scale) -> np.ndarray:
     p = probs[np.arange(len(probs)), labels]
     if scale == "probability":
         return p
-    remaining = probs.copy()  # to take 1 - own would lose the digits of a probability close to 1
+    remaining = probs.copy()  # 1 - own would lose the digits of a probability close to 1
     remaining[np.arange(len(probs)), labels] = 0
     with np.errstate(divide="ignore"):
         odds = np.log(p) - np.log(remaining.sum(axis=1))

@@ -33,10 +33,10 @@ class CounterfactualTables(Evaluation):
     tables and models of the hypothesis alone.
 
     Args:
-        paths: Folders like those of TabProbe: each one tsv file of pairs, tables_json/ and tables_mod_json/. The name
-            of the folder is that of the set.
-        hypothesis_only: Folder of an evaluation of a hypothesis-only model on the same pairs. With it, who is right
-            where is counted in eight cells (table 8).
+        paths: Folders in the format of TabProbe, each with one tsv file of pairs, tables_json/ and tables_mod_json/.
+            The folder name is the name of the set.
+        hypothesis_only: Folder of an evaluation of a hypothesis-only model on the same pairs. It adds table 8: eight
+            cells that count which model is right on which example.
     """
 
     metric = METRICS["counterfactual_tables"]

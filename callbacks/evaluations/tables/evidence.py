@@ -27,7 +27,7 @@ class Evidence(Evaluation):
     paired with that table, which preserves the label. Pairs without a marked row, and neutral ones, do not count.
 
     Args:
-        path: A csv file of annotations like that of TabProbe, about tables of --data.path.
+        path: A csv file of annotations in the format of TabProbe, about tables of --data.path.
         split: The annotated split of the data. A model that was trained on it should have been trained with
             --data.without_tables.
     """

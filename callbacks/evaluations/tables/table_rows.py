@@ -25,9 +25,9 @@ class TableRows(Evaluation):
 
     Args:
         operations: delete, insert, update, permute, or several joined by "+", such as delete+insert.
-        max_examples: At most this many hypotheses per split are tested, the same by all operations: each of them is
-            predicted anew for every row of its table, some 20 times in all. None for all.
-        rows_per_table: At most this many rows of a table are edited, taken at random; None for all.
+        max_examples: Largest number of tested hypotheses per split, the same for all operations; None for all. Each
+            hypothesis is predicted again for every row of its table, about 20 times.
+        rows_per_table: Largest number of edited rows per table, sampled at random; None for all.
     """
 
     metric = METRICS["table_rows"]

@@ -46,12 +46,12 @@ def _own(name: str) -> Factor:
         sys.path.insert(0, folder)
     try:
         imported = importlib.import_module(module)
-    except Exception as error:  # whatever a user's module raises
+    except Exception as error:  # a user's module may raise anything
         raise SettingError(f"factors {name} cannot be imported from {folder}: {_summary(error)}.") from error
     factor = getattr(imported, function, None)
     if not callable(factor):
         file = getattr(imported, "__file__", None)
-        at = Path(file).parent if file else "Python"  # perhaps another module of the same name
+        at = Path(file).parent if file else "Python"  # possibly another module with the same name
         raise SettingError(f"factors {name}: {module} in {at} has no function {function!r}.")
     return factor
 
@@ -64,7 +64,7 @@ def value_of(name: str, factor: Factor, attribution: Attribution) -> float | Non
     """
     try:
         value = factor(attribution)
-    except Exception as error:  # whatever a user's function raises
+    except Exception as error:  # a user's function may raise anything
         raise SettingError(
             f"The factor {name} fails for {attribution.uid} ({attribution.method}): {_summary(error)}."
         ) from error

@@ -27,7 +27,7 @@ import numpy as np
 from scipy.special import betaincinv, ndtri, stdtrit
 
 LEVEL = 0.95
-ENOUGH = 20  # clusters for an estimate of the variance; simulated: of fewer, a large one decides it
+ENOUGH = 20  # clusters for an estimate of the variance; in simulations, fewer let a large cluster dominate it
 ROUNDING = 1e-12  # smaller distances from the mean are rounding errors
 Bounds = tuple[float, float]
 

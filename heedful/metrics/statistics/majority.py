@@ -63,7 +63,7 @@ def above_zero(differences: Sequence[float] | np.ndarray, key: Key) -> float:
         differences: float64 [clusters], the sum of the differences within each.
         key: Keys the random numbers.
     """
-    # rounded, and with a tolerance below: sums of the same numbers in another order are ties, which count against it
+    # rounded, with a tolerance: sums of the same numbers in another order are ties, which increase the p value
     size, count = np.unique(np.round(np.abs(differences), 9), return_counts=True)
     against = generator("signs", *key).binomial(count, 0.5, size=(CHOICES, len(count)))
     sums = (count - 2 * against) @ size

@@ -51,8 +51,7 @@ def crossed(bounds: Bounds, numbers: Sequence[float], least: float, level: float
 
     std is the sample standard deviation over seeds, and t the quantile of Student's distribution with S - 1 degrees of
     freedom: other S seeds could have given another mean. Draws of counterfactuals need no separate term: each example
-        has its own draws, which vary with its cluster. With one seed the interval is ``bounds``, as in any evaluation,
-        and
+    has its own draws, which vary with its cluster. With one seed the interval is ``bounds``, as in any evaluation, and
     does not cover other demonstrations. Two seeds give wide intervals, as they should.
 
     Args:

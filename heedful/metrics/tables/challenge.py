@@ -306,7 +306,7 @@ def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
         made_numbers = list(challenge(rows, hypotheses, perturbations(kinds), seed))
         for kind in sorted(kinds):
             made_numbers += _sliced(challenge(rows, hypotheses, perturbations([kind]), seed), f"kind={kind}")
-        for slice_, rows_of_split in splits.items():  # as if the split stood alone
+        for slice_, rows_of_split in splits.items():  # as in an evaluation of the split alone
             made_numbers += _sliced(challenge(rows_of_split, hypotheses, perturbations(kinds), seed), slice_)
         yield from _in_order(made_numbers, KINDS)
     if settings.title:

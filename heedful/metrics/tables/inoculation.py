@@ -113,7 +113,7 @@ def inoculation(
     originals, tables = _originals(original)
     right, pairs = _challenges(challenge, interventions, kind, seed)
     own_before, own_after, before, after = right.T
-    gap = {  # the change is the originals' less that of the challenge, written as one difference
+    gap = {  # change on the originals minus change on the challenge examples, as one difference
         "before": Values(own_before, before),
         "after": Values(own_after, after),
         "change": Values(own_after + before, own_before + after, scale=2),

@@ -24,7 +24,7 @@ RETRIES = 8  # of a request by the client: after HTTP 408, 409, 429, 5xx, a time
 FIRST_RETRIES = 4  # of the first request: some seven seconds
 REFUSED = 400, 413, 422  # HTTP statuses of a server that refuses one request and may answer others
 LIBRARIES = "openai", "httpx2", "httpcore2", "httpx", "httpcore"
-SHORTEST, SHORTEST_IN_PATH = 4, 8  # characters of a secret; shorter ones, such as "x" and "v1", are none
+SHORTEST, SHORTEST_IN_PATH = 4, 8  # characters of a secret; shorter texts, such as "x" and "v1", are not secrets
 LONGEST = 150  # characters of a server's message
 TICK, BEAT, GRACE = 0.1, 60.0, 5.0  # seconds: between two checks, between two heartbeats, for answers at the end
 SAVED = "the answers so far are kept"
@@ -185,7 +185,7 @@ class Client:
         self.sent = self.read = self.wrote = 0
         self.found = False
         self._answers = Answers(cache)
-        self._own: dict[str, Reply | None] = {}  # keys of this command; replies that are no answers, which no file has
+        self._own: dict[str, Reply | None] = {}  # keys of this command; replies without answers, which are not stored
         self._repeats: set[str] = set()
         self._last = time.monotonic()
         self._lock = Lock()
@@ -214,7 +214,7 @@ class Client:
         allowed = len(missing) if self.most is None else max(0, self.most - self.sent)
         new = [(key, wanted[key]) for key in missing[:allowed]]
         ask = partial(self._ask, parse, labels)
-        if new and not self.sent:  # what is wrong with the server is wrong with the first request, too
+        if new and not self.sent:  # a fault of the server shows in the first request as well
             replies |= self._at_once(partial(ask, FIRST_RETRIES), [new.pop(0)])
         replies |= self._at_once(partial(ask, RETRIES), new)
         if len(missing) > allowed and not stopping.requested():
@@ -252,7 +252,7 @@ class Client:
         finally:
             is_over.set()
             end = time.monotonic() + GRACE
-            for thread in threads:  # requests on their way are paid for
+            for thread in threads:  # pending requests are charged
                 thread.join(max(0.0, end - time.monotonic()))
         return replies
 
@@ -309,7 +309,7 @@ def cost(read: float, wrote: float, prices: Sequence[float]) -> float:
 def _host(parts: Any) -> str:
     try:
         return parts.hostname or "" if parts.port is None or parts.port else ""
-    except ValueError:  # the port is no number
+    except ValueError:  # the port is not a number
         return ""
 
 

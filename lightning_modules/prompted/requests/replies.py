@@ -14,7 +14,7 @@ from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import bare, without_thoughts
 
 LISTED = {True: 20, False: 5}  # first tokens to list, of a chat and of a text; servers allow no more
-TOO_LITTLE = 0.01  # probability: at most of a token that begins two labels, and at least of all labels together
+TOO_LITTLE = 0.01  # probability: maximum for a token that begins two labels, and minimum for all labels together
 SAME = 1e-9  # probabilities that differ by less are equal
 ROUNDED = 0.02  # error of a sum of probabilities
 ASKED = "answer"  # name of a typed question
@@ -93,7 +93,7 @@ def _reply(answer: Any, text: str = "", scores: Scores | None = None) -> Reply:
         next((n for name in names if type(n := at(answer, "usage", name)) is int), 0)
         for names in (("prompt_tokens", "input_tokens"), ("completion_tokens", "output_tokens"))
     ]
-    sound = text.encode("utf-8", "replace").decode()  # halves of characters, which no file takes, become "?"
+    sound = text.encode("utf-8", "replace").decode()  # unpaired surrogates cannot be written to files
     model = at(answer, "model")
     return Reply(sound, scores, model if isinstance(model, str) else "", "", *counts)
 

@@ -51,7 +51,7 @@ def coefficients(present: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, n
     x = present - product(shares, present.astype(np.float64))
     y = values - product(shares, values)
     inverted, _ = inverse(normal_equations(x, weights) + ALPHA * np.eye(x.shape[1]))
-    unit = product(x, inverted)  # how a residual of 1 would move phi, but for its weight
+    unit = product(x, inverted)  # change of phi per unit of residual, before weighting
     phi = product(weights * y, unit)
     leverage = shares + weights * (unit * x).sum(axis=1)
     neighbours_only = slice(1, None)
@@ -70,5 +70,5 @@ def kernel(present: np.ndarray) -> np.ndarray:
         >>> kernel(np.array([[True, True], [True, False], [False, False]])).round(4).tolist()
         [1.0, 0.5034, 0.0003]
     """
-    cosine = np.sqrt(present.mean(axis=1))  # of a mask and all ones; 0 where everything is masked
+    cosine = np.sqrt(present.mean(axis=1))  # of a mask and all ones; 0 if everything is masked
     return np.exp(-((100 * (1 - cosine)) ** 2) / WIDTH**2 / 2)

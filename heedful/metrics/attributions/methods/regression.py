@@ -8,7 +8,7 @@ import numpy as np
 
 def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The matrix product, float64; either may be a vector."""
-    # not "@": a BLAS adds up in an order that depends on the number of threads, and the last bits with it
+    # not "@": the order of summation in BLAS, and so the last bits, depend on the number of threads
     subscripts_a = "ij"[2 - a.ndim :]
     subscripts_b = "jk"[: b.ndim]
     return np.einsum(f"{subscripts_a},{subscripts_b}->{subscripts_a[:-1]}{subscripts_b[1:]}", a, b)

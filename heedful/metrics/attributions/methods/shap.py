@@ -9,8 +9,8 @@ from heedful.metrics.attributions.methods.method import Rounds
 from heedful.metrics.attributions.methods.regression import drawn_error, inverse, normal_equations, product
 
 NAME, VERSION = "shap", 1
-RIDGE = 0.1  # where coalitions are fewer than unknowns; z has variance 1 or so, and weights sum to 1
-FEWEST = 0.25  # of the features: so many pairs have to be drawn, or their scatter says nothing of the sizes not drawn
+RIDGE = 0.1  # if there are fewer coalitions than unknowns; z has a variance of about 1, and weights sum to 1
+FEWEST = 0.25  # share of the features: with fewer random pairs, their scatter does not represent the other sizes
 RANK = 1e-9  # a pivot below this share of the diagonal is 0
 
 
@@ -70,13 +70,13 @@ def shapley(subsets: Coalitions, values: np.ndarray, full: float, nothing: float
     z = np.where(subsets.half, 1.0, -1.0)
     share = (full - nothing) / n
     target = values[::2] - values[1::2] - z.sum(axis=1) * share
-    z -= z.mean(axis=1, keepdims=True)  # the sum is given: it takes no part
-    normal = normal_equations(z, weights) + 1 / n  # which has an inverse, for all that the sum takes no part
+    z -= z.mean(axis=1, keepdims=True)  # the sum is fixed and does not enter the regression
+    normal = normal_equations(z, weights) + 1 / n  # invertible, although the fixed sum is excluded
     inverted, pivot = inverse(normal)
     is_scarce = pivot < RANK or (not subsets.complete and len(z) < n)
     if is_scarce:
         inverted, _ = inverse(normal + RIDGE * np.eye(n))
-    unit = product(z, inverted)  # how a residual of 1 would move phi, but for its weight
+    unit = product(z, inverted)  # change of phi per unit of residual, before weighting
     excess = product(weights * target, unit)
     phi = share + excess
     if subsets.complete:
