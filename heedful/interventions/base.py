@@ -66,7 +66,7 @@ class Changes:
         return self.with_columns({name: column[start:stop] for name, column in self.columns().items()})
 
     def take(self, mask: np.ndarray) -> "Changes":
-        """Select the changes that replace an example by another example of the pool, by ``mask``, bool [changes]."""
+        """Select by a mask, bool [changes]; only for changes without ``examples``."""
         if mask.all():
             return self
         columns = self.columns().items()

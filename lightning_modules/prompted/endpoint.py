@@ -96,7 +96,7 @@ class Endpoint(BasePredictor):
         timeout: Seconds without a byte from the server before a request is sent again.
         extra: Further entries of a request, such as {chat_template_kwargs: {enable_thinking: false}}; null removes
             an entry. The model, the question, headers and keys cannot be set here.
-        allow_invalid: Continue even if almost all of the first answers are invalid.
+        allow_invalid: Continue even if almost none of the first answers can be read.
         prompt: The question, with each part as its name in braces: "{premise} Does it follow that {hypothesis}?". It
             replaces the prompts of the data. "Answer with one of: ..." precedes a text that does not name all labels; a
             mapping, as in prompts of the data, is used unchanged. Literal braces are doubled.
@@ -246,15 +246,15 @@ class Endpoint(BasePredictor):
         )
 
     def _require_answers(self, replies: Sequence[Reply]) -> None:
-        """Refuse a server with valid answers to almost none of the first questions."""
+        """Refuse a server if almost none of its first answers can be read."""
         without = [reply for reply in replies if self.way.read(reply, self.prompt)[0] == NO_LABEL]
         if not replies or len(without) < MOST_INVALID * len(replies) or self.allow_invalid:
             return
         quoted = ", ".join(list(dict.fromkeys(repr(printable(r.shown.strip())[:QUOTED]) for r in without))[:COMMONEST])
         words = "the prompts of the data" if self.wording is None else "prompt"
         raise ModelError(
-            f"{len(without)} of the first {len(replies)} answers of {self.name} are none: {quoted}. Look at its log, "
-            f"change {words}, max_tokens or read, or set allow_invalid to true."
+            f"{len(without)} of the first {len(replies)} answers of {self.name} cannot be read: {quoted}. Look at "
+            f"its log, change {words}, max_tokens or read, or set allow_invalid to true."
         )
 
     def answer(self, inputs: dict[str, Any]) -> Outputs:
