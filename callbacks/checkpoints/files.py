@@ -56,7 +56,7 @@ def progress(path: Path) -> tuple[int, int]:
 
 
 def best_of(run: Path, display_name: str, finished: bool) -> Path:
-    """The best checkpoint of a run; ``last.ckpt`` if the run is finished and saved no best; else raise RunError."""
+    """The best checkpoint of a run, or ``last.ckpt`` of a finished run without one; otherwise raises RunError."""
     best, last = (run / "checkpoints" / name for name in ("best.ckpt", LAST))
     if best.is_file() or (finished and last.is_file()):
         return best if best.is_file() else last

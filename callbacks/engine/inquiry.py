@@ -101,7 +101,7 @@ def of_words(tokens: np.ndarray, features: np.ndarray, width: int, subwords: Sub
         tokens: float64 [inputs, tokens].
         features: int64 [inputs, tokens], the feature of each token; -1 for none.
         width: Maximum number of features of an input.
-        subwords: The sum, the mean, or the first token.
+        subwords: How to aggregate the tokens of a word: the sum, the mean, or the first token.
 
     Example:
         >>> of_words(np.array([[1.0, 3.0, 5.0, 9.0]]), np.array([[0, 0, 1, -1]]), 2, "mean").tolist()

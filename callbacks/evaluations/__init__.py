@@ -58,7 +58,7 @@ def chosen(names: Sequence[str] | None, available: Collection[str]) -> list[str]
 
     Args:
         names: The names in the call.
-        available: Names of the evaluations that run there.
+        available: Names of the evaluations that the command can run.
 
     Raises:
         SettingError: A name is unknown, its evaluation does not run in training, or the list is empty.

@@ -14,8 +14,8 @@ def fitted(pool: Examples, data: Pairs) -> Examples:
 
 
 def fitted_parts(pool: Examples, data: Pairs) -> tuple[str, ...]:
-    """The part of the data for each part of another data set, by :func:`~heedful.records.same_parts`; a single table
-    goes to a single table.
+    """Match the parts of another data set with the parts of the data, by :func:`~heedful.records.same_parts`; if both
+    have exactly one table, these are matched.
 
     Raises:
         HeedfulError: The numbers of parts differ.

@@ -126,9 +126,9 @@ def allowing(packages: str | Sequence[str] | None) -> Iterator[None]:
 
 @contextmanager
 def restored_flags() -> Iterator[None]:
-    """Restore the flags of torch and the seed in the environment that a Trainer sets.
+    """Restore torch flags and the seed variable in the environment, which a Trainer changes.
 
-    Lightning seeds later Trainers with several processes by the seed in the environment.
+    Otherwise Lightning would seed later multi-process Trainers with that variable.
     """
     is_deterministic = torch.are_deterministic_algorithms_enabled()
     warns = torch.is_deterministic_algorithms_warn_only_enabled()

@@ -76,7 +76,7 @@ def demonstrations(
 
 
 def _augmentation(task: Task, kind: Kind, swap: str | None) -> tuple[Sequence[str], str]:
-    """The parts that copies swap, and their gold label; nothing for plain demonstrations."""
+    """The swapped parts and the gold label of counterfactual copies; both empty for plain demonstrations."""
     if kind == "plain":
         return (), ""
     if task.default_gold is None or swap is None:

@@ -110,7 +110,7 @@ def sliced(rows: pa.Table, name: str) -> tuple[np.ndarray, list[str | None]]:
 
 
 def of_split(rows: pa.Table, split: str) -> pa.Table:
-    """The rows of a split, by the slice "split"."""
+    """Select the rows of a split by their slice "split=<name>"."""
     numbers, names = sliced(rows, SPLIT)
     return rows.filter(pa.array(np.array([name == split for name in names], dtype=bool)[numbers]))
 

@@ -87,7 +87,8 @@ def require_alike(
 
 
 def notes(runs: Sequence[Run], aspects: Collection[str]) -> list[str]:
-    """The first sentence of :func:`differences` for each aspect, with the number of further pairs."""
+    """The first sentence of :func:`differences` for each aspect, and the number of further pairs of runs with a
+    difference."""
     sentences: dict[str, list[str]] = {}
     for aspect, sentence in differences(runs, aspects):
         sentences.setdefault(aspect, []).append(sentence)
@@ -99,7 +100,7 @@ def notes(runs: Sequence[Run], aspects: Collection[str]) -> list[str]:
 
 
 def side_by_side(folders: Sequence[str]) -> list[str]:
-    """Notes on a table with the numbers of these runs.
+    """Notes for a table that shows these runs side by side.
 
     Raises:
         HeedfulError: A folder has no results, or damaged ones.

@@ -233,7 +233,7 @@ def short_names(folders: Sequence[str]) -> list[str]:
 
 
 def columns(runs: Sequence[Run]) -> dict[tuple[str, str], str]:
-    """Heading of a column for each (data, split): the data set, with the split if the data set has several."""
+    """Column headings by (data, split): the name of the data set, followed by the split if there are several."""
     pairs = list(dict.fromkeys((run.data, run.split) for run in runs))
     data = [name for name, _ in pairs]
     return {(name, split): name if data.count(name) == 1 else f"{name} {split}" for name, split in pairs}

@@ -77,7 +77,8 @@ class TokenStore:
         self._hashes = np.concatenate([self._hashes, hashes])
 
     def _encoded(self, texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
-        """The number of tokens per text, int64 [texts], and the rows of all tokens: int32 [tokens, 1 or 3]."""
+        """Tokenise texts: number of tokens per text, int64 [texts]; and the ids, with start and end characters if
+        stored, of all tokens, int32 [tokens, 1 or 3]."""
         encoded = self._encode(texts)
         lengths = np.fromiter(map(len, encoded["input_ids"]), np.int64, len(texts))
         rows = np.empty((lengths.sum(), self._rows.shape[1]), np.int32)

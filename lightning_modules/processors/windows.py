@@ -75,8 +75,8 @@ class WindowProcessor(TextProcessor):
             ``encoder``, tensors [windows, tokens]; ``windows``, int64 [windows, 4]: the example, the position of the
             window's first text token in the text and in the window, and the number of text tokens; ``texts``;
             ``characters``, start and end of the tokens per text, int32 [tokens, 2]; and ``targets``, int64 [windows,
-            2], the first and the last token of the answer, 0 and 0 where the window has none, if all examples have
-            answers at known places.
+            2], the first and the last token of the answer, or 0 and 0 if the window does not contain it. ``targets``
+            exist only if the positions of all answers are known.
         """
         numbers = self.numbers(examples)
         return (self._batch([examples[i] for i in batch.tolist()], numbers[:, batch]) for batch in batches)

@@ -36,9 +36,9 @@ class Challenge(Evaluation):
 
     Args:
         kinds: Kinds of changes: entities, nominal_modifiers, negation, numbers, dates, quantifiers (of the hypothesis),
-            title (of the table). By default all of them; entities only where spaCy is installed.
+            title (of the table). By default all of them; entities only if spaCy is installed.
         half_or_double: Flip each number of an entailed hypothesis to its half or double, as the paper does. By default,
-            of a number with words like "over" these words flip, which is surer to flip the label.
+            words like "over" before a number are inverted instead, which flips the label more reliably.
     """
 
     metric = METRICS["challenge"]

@@ -29,8 +29,8 @@ class CounterfactualTables(Evaluation):
     """Accuracy on annotated counterfactual tables and on their originals.
 
     Source: "Is My Model Using the Right Evidence?" (Gupta et al. 2022), §6, tables 7 and 8. The annotated changes flip
-    the label, as a rule; in addition, the same originals get other titles, which preserves it. It supports models of
-    tables and models of the hypothesis alone.
+    the label, as a rule; in addition, the titles of the originals are replaced, which preserves the label. It supports
+    models of tables and models of the hypothesis alone.
 
     Args:
         paths: Folders in the format of TabProbe, each with one tsv file of pairs, tables_json/ and tables_mod_json/.

@@ -24,7 +24,7 @@ class Evidence(Evaluation):
     Source: "Is My Model Using the Right Evidence?" (Gupta et al. 2022), §5.2, §5.3 and §6. Each row of each annotated
     pair is deleted once, and rows whose deletion changes the prediction are compared with rows that people marked.
     In addition, the marked rows are copied to another table of the split with the same keys, and the hypothesis is
-    paired with that table, which preserves the label. Pairs without a marked row, and neutral ones, do not count.
+    paired with that table, which preserves the label. Neutral pairs and pairs without a marked row do not count.
 
     Args:
         path: A csv file of annotations in the format of TabProbe, about tables of --data.path.

@@ -142,14 +142,14 @@ def is_above(pairs: Sequence[tuple[Measurement, Measurement]]) -> bool:
 
 
 def _interval(measured: Sequence[Measurement]) -> Bounds:
-    """The interval of the mean over seeds of a share."""
+    """The interval of a share that is averaged over seeds."""
     entries = joined(measured)
     mean = shares(entries.hits, entries.counts, entries.cells, entries.numbered_ways, entries.are_pairs)
     return crossed(interval(mean), [m.value for m in measured if m.value is not None], 0.0)
 
 
 def _interval_of_difference(pairs: Sequence[tuple[Measurement, Measurement]], level: float = LEVEL) -> Bounds:
-    """The interval of the mean over seeds of the difference of two defined shares."""
+    """The interval of the difference of two defined shares, averaged over seeds."""
     first, second = (joined(measured) for measured in zip(*pairs, strict=True))
     plus, minus, cells, ways = aligned(first, second)
     bounds = between(plus, minus, cells, ways, level, first.are_pairs)

@@ -23,7 +23,7 @@ KEY = ("evaluation", "uid", "intervention", "part", "variant", "draw")
 
 
 def key_of(entry: Mapping[str, Any]) -> list[Any]:
-    """The key of a row among the rows of a run."""
+    """The unique key of a row within a run."""
     return [entry[name] for name in KEY]
 
 

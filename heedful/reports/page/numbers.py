@@ -48,7 +48,7 @@ class Number:
 
 
 def quoted(m: Entry) -> str:
-    """A share for a sentence, with its interval.
+    """Format a share with its interval for use in a sentence.
 
     Example:
         >>> quoted({"value": 0.5, "ci95": [0.4, 0.61], "n": 20, "flags": []})
