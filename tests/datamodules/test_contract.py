@@ -93,8 +93,12 @@ def test_counterfactuals_follow_the_training_examples(name: str) -> None:
         base, lender = (data.trained[int(positions[i])] for positions in (both.positions, both.lenders[swapped[0]]))
         assert unrelated(base, lender)
         assert base.label != both[i].label == data.task.default_gold
+        assert both[i].groups == {group: (lender if group in swapped else base).groups[group] for group in base.groups}
         assert both[i].parts == {part: (lender if part in swapped else base).parts[part] for part in base.parts}
     assert len({both[i].uid for i in range(n, len(both))}) == len(both) - n
+    for part in data.trained.parts:  # without making an example
+        assert list(both.column(f"parts.{part}")) == [example.parts[part] for example in both]
+    assert list(both.column("label")) == [example.label for example in both]
     assert data.resample_counterfactuals or list(both) == list(data.training_set())
 
 
