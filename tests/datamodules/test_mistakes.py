@@ -12,7 +12,7 @@ from heedful.datamodules.base.inoculation import Inoculation
 from heedful.datamodules.base.mixture import Mixture
 from heedful.records import DataError, HeedfulError, SettingError
 
-from own_data import CONFIGS, LABELS, NLI, nli_rows, twin_path
+from own_data import CONFIGS, NLI, nli_rows, twin_path
 from refusals import refused
 
 SIZES = {"train": 12, "validation": 6, "test": 6, "one": 12, "two": 12}
@@ -166,7 +166,7 @@ DATA: list[Case] = [
     ("own", {"hold_out": 10, "groups": ["topic"]}, ["hold_out 10", "cluster", "groups"]),
     ("own", {"path": {"train": TOPICS, "validation": nli_rows(6)}, "meta": ["topic"]}, ["row 1", "'topic'"]),
     ("own", {"where": {"z": 1}}, ["row 1", "'z'", "premise, hypothesis"]),
-    ("own", {"where": {"validation": {"topic": "t0", "label": LABELS[2]}}}, ["topic is t0; label is contradiction"]),
+    ("own", {"where": {"validation": {"topic": "t0", "label": "entailment"}}}, ["topic is t0; label is entailment"]),
     ("own", {"slices": ["topics"]}, ["slices topics", "premise, hypothesis", "mean topic?"]),
     ("planted", {"slices": ["heuristic"]}, ["slices heuristic", "planted"]),
     ("own", {"path": nli_rows(6), "splits": {"validation": ["a", "b"]}}, ["splits names a and b"]),
