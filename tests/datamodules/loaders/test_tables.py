@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -92,48 +93,32 @@ def test_a_table_is_read_once_from_its_folder_alone(tmp_path: Path) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """20 tables for training, 5 for dev, 5 for alpha1, with three pairs each; T5k has five rows, the others two."""
-    made = tmp_path / "infotabs"
-    (made / "maindata").mkdir(parents=True)
-    for name, (first, tables) in {"train": (0, 20), "dev": (20, 5), "test_alpha1": (25, 5)}.items():
-        (made / "maindata" / f"infotabs_{name}.tsv").write_text(HEADER + pairs(first, tables))
-    for i in range(30):
-        more = f', "f": ["g"], "h": ["i"], "j": ["it is thing {i}"]' if i % 5 == 0 else ""
-        write_table(made / "tables" / "json", f"T{i}", f'"a": ["b {i}"], "c": ["d", "e"]{more}')
-    rows = [f"T{i}\t{'animal' if i % 2 else 'city'}\n" for i in range(30)]
-    (made / "tables" / "table_categories.tsv").write_text("table_id\tcategory\n" + "".join(rows))
-    return made
-
-
-def pairs(first: int, tables: int) -> str:
-    return "".join(
-        f"GW1\tT{i}\tit is {'no' * k} thing {i}\t{'ENC'[k]}\n" for i in range(first, first + tables) for k in range(3)
-    )
+    """The twin, in which each table has five pairs: T0 to T3 for training, T4 to T11 in dev, T8 to T11 in alpha1."""
+    return shutil.copytree(twin_path("infotabs"), tmp_path / "infotabs")
 
 
 def test_splits_go_by_short_names(folder: Path) -> None:
     for split in ("alpha1", "infotabs_test_alpha1", "infotabs_test_alpha1.tsv"):
         pool = configured("infotabs", folder, "validate", splits={"validation": split}).pool
         assert pool.uid(0).startswith("infotabs/alpha1/")
-        assert {*pool.column("meta.table")} == {f"T{i}" for i in range(25, 30)}
+        assert {*pool.column("meta.table")} == {"T8", "T9", "T10", "T11"}
     data = configured("infotabs", folder, groups=["annotater_id"], meta=["annotater_id"])
     assert data.pool.groups == ("premise", "hypothesis", "table", "annotater_id")
     assert data.pool.meta == ("table", "annotater_id")
     assert list(data.pool.column("cluster")) == list(data.pool.column("meta.table"))
-    examples = load_tables(folder, split="train")
-    (e,) = [e for e in examples if e.meta["table"] == "T0" and e.label == "entailment"]
-    assert (e.parts["hypothesis"], e.parts["premise"].keys[:2]) == ("it is  thing 0", ("a", "c"))
-    assert e.meta == {"table": "T0", "category": "city"}
+    (e,) = [e for e in load_tables(folder, split="train") if e.parts["hypothesis"] == "Album 0 has over 2 songs."]
+    assert (e.label, e.parts["premise"].keys[:2]) == ("entailment", ("Genre", "Year"))
+    assert e.meta == {"table": "T0", "category": "Album"}
 
 
 def test_tables_without_a_category_are_counted(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     categories = folder / "tables" / "table_categories.tsv"
-    categories.write_text("table_id\tcategory\nT21\tcity\n")
+    categories.write_text("table_id\tcategory\nT5\tcity\n")
     with caplog.at_level("INFO"):
         assert {*load_tables(folder, split="dev").column("meta.category")} == {"", "city"}
         categories.unlink()
         assert {*load_tables(folder, split="dev").column("meta.category")} == {""}
-    assert caplog.messages[0].endswith("infotabs_dev.tsv without a category: 4.")
+    assert caplog.messages[0].endswith("infotabs_dev.tsv without a category: 7.")
     assert caplog.messages[1].endswith("table_categories.tsv, so that tables have no category.")
 
 
@@ -143,7 +128,7 @@ def test_tables_without_a_category_are_counted(folder: Path, caplog: pytest.LogC
         ("maindata/infotabs_dev.tsv", f"{HEADER}GW1\tT99\th\tE\n", ["row 1", "T99.json"]),
         ("maindata/infotabs_dev.tsv", f"{HEADER}GW1\tT1\th\tX\n", ["row 1", "'X'"]),
         ("maindata/infotabs_dev.tsv", "hypothesis\tlabel\nh\tE\n", ["row 1", "'table_id'", "hypothesis, label"]),
-        ("tables/json/T20.json", '{"a": ["b"]}', []),
+        ("tables/json/T4.json", '{"a": ["b"]}', []),
         ("tables/table_categories.tsv", "table_id\tcategory\nT1\ta\nT1\tb\n", ["row 2", "'T1'", "'b'", "'a'"]),
         ("tables/table_categories.tsv", "id\tcategory\nT1\ta\n", ["row 1", "'table_id'", "id, category"]),
     ],
@@ -156,35 +141,35 @@ def test_a_broken_file_is_named_with_its_row(folder: Path, name: str, text: str,
 
 def test_the_form_of_tables_is_part_of_the_task_and_lost_rows_are_counted(folder: Path) -> None:
     data = configured("infotabs", folder, table_style="cells", keep_rows=3)
-    assert (data.task.form.style, data.task.form.keep, data.counts.shortened) == ("cells", 3, 1)
-    for settings in ({}, {"keep_rows": 5}, {"keep_rows": 3, "partial": "hypothesis"}):
+    assert (data.task.form.style, data.task.form.keep, data.counts.shortened) == ("cells", 3, 4)
+    for settings in ({}, {"keep_rows": 4}, {"keep_rows": 3, "partial": "hypothesis"}):
         assert configured("infotabs", folder, **settings).counts.shortened == 0
 
 
 def test_tables_that_a_file_names_are_not_trained_on(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     named = folder / "named.csv"
     for column in ("table_id", "Table ID", "original_tableid"):
-        named.write_text(f"{column},x\nT1,1\nT2,2\nT1,3\nT25,4\n")
+        named.write_text(f"{column},x\nT1,1\nT2,2\nT1,3\nT9,4\n")
         with caplog.at_level("INFO"):
             data = configured("infotabs", folder, without_tables=str(named))
-        said = f"6 examples are left out by {named}; not in the training set: 1 of 3 tables."
+        said = f"10 examples are left out by {named}; not in the training set: 1 of 3 tables."
         assert said in caplog.text
-        assert {*data.trained.column("meta.table")} == {f"T{i}" for i in range(20)} - {"T1", "T2"}
+        assert {*data.trained.column("meta.table")} == {"T0", "T3"}
     for text, error, facts in (
-        ("table_id\nT1.json\nT25\n", SettingError, ["without_tables", "'T1.json'"]),
+        ("table_id\nT1.json\nT9\n", SettingError, ["without_tables", "'T1.json'"]),
         ("table\nT1\n", DataError, ["row 1", "table_id or Table ID or original_tableid", "are table"]),
-        ("table_id\n" + "".join(f"T{i}\n" for i in range(20)), DataError, ["without_tables"]),
+        ("table_id\n" + "".join(f"T{i}\n" for i in range(4)), DataError, ["without_tables"]),
     ):
         named.write_text(text)
         with refused(error, "named.csv", *facts):
             configured("infotabs", folder, without_tables=str(named))
 
 
-def test_a_challenge_set_may_be_pairs_about_the_same_tables(folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "challenge.tsv").write_text(HEADER + pairs(3, 10))
-    inoculation = Inoculation(str(tmp_path / "challenge.tsv"), 12, by_group=True)
+def test_a_challenge_set_may_be_pairs_about_the_same_tables(folder: Path) -> None:
+    challenge = (folder / "maindata" / "infotabs_test_alpha1.tsv").rename(folder / "challenge.tsv")
+    inoculation = Inoculation(str(challenge), 10, by_group=True)
     trained = configured("infotabs", folder, augment="inoculation", inoculation=inoculation).trained
-    assert (len(trained), len({*trained.column("meta.table")})) == (12, 4)
+    assert (len(trained), len({*trained.column("meta.table")})) == (10, 2)
     assert all(uid.startswith("infotabs/challenge/") for uid in uids(trained))
 
 
