@@ -62,13 +62,6 @@ def test_the_first_wording_or_plain_words_are_measured_once() -> None:
     assert prompt.text("Q").startswith("Answer with one of: entailment, neutral, contradiction.\n\npremise: ")
 
 
-@pytest.mark.parametrize("kind", ["counterfactual", "extra_tuple", "matched_labels"])
-def test_every_kind_starts_from_the_same_demonstrations(kind: str) -> None:
-    for plain, other in zip(Prompting(2, 3).prompts(data()), Prompting(2, 3, kind).prompts(data()), strict=True):
-        assert {*shown(plain)} < {*shown(other)}
-        assert (other.seed, other.tuples, other.kind) == (plain.seed, 2, kind)
-
-
 def test_equal_settings_are_equal_however_they_are_given() -> None:
     """The parser gives lists; a model that is asked without a prompt refuses settings that are not the usual ones."""
     assert Prompting(wordings=[]) == Prompting() == Prompting(wordings="")

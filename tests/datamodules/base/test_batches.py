@@ -3,7 +3,6 @@
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from itertools import chain
 from typing import Any
 
@@ -36,15 +35,6 @@ def test_evaluation_batches_are_cut_from_one_sorted_list(lengths: np.ndarray, si
     assert sizes[: len(start)] == start
     assert all(n == size for n in sizes[1:-1])
     assert all(0 < n <= max(size, first or size) for n in sizes)
-
-
-def test_a_first_batch_of_another_size_gives_everyone_other_companions() -> None:
-    lengths = np.full(256, 5)
-    full = evaluation_batches(lengths, list(range(256)), 64)
-    shifted = evaluation_batches(lengths, list(range(256)), 64, first=32)
-    assert [len(b) for b in full] == [64] * 4
-    assert [len(b) for b in shifted] == [32, 64, 64, 64, 32]
-    assert not {frozenset(b.tolist()) for b in full} & {frozenset(b.tolist()) for b in shifted}
 
 
 @pytest.mark.parametrize("world", [1, 2, 3])
@@ -127,7 +117,7 @@ def test_a_loader_begins_where_the_trainer_stands_when_the_first_batch_is_asked_
     assert len(rest) == 8
 
 
-@given(lengths=LENGTHS, size=st.integers(1, 9), padding=st.integers(0, 60))
+@given(lengths=LENGTHS, size=st.integers(1, 9), padding=st.integers(0, 60) | st.just(10_000))
 def test_snug_batches_hold_all_and_little_padding(lengths: np.ndarray, size: int, padding: int) -> None:
     batches = snug_batches(lengths, size, padding)
     assert sorted(i for batch in batches for i in batch) == list(range(len(lengths)))
@@ -137,12 +127,7 @@ def test_snug_batches_hold_all_and_little_padding(lengths: np.ndarray, size: int
         assert missing <= padding
         if len(following):  # it could not hold one more
             assert len(batch) == size or missing + lengths[batch[0]] - lengths[following[0]] > padding
-
-
-@given(lengths=LENGTHS, size=st.integers(1, 9))
-def test_snug_batches_are_the_usual_ones_where_padding_costs_nothing(lengths: np.ndarray, size: int) -> None:
-    usual = evaluation_batches(lengths, list(range(len(lengths))), size)
-    assert [b.tolist() for b in snug_batches(lengths, size, 10_000)] == [b.tolist() for b in usual]
+    assert np.concatenate([*batches, []]).tolist() == [*chain(*evaluation_batches(lengths, range(len(lengths)), size))]
 
 
 PARTS, LABELS = ("premise", "hypothesis"), ("yes", "no")
@@ -249,13 +234,9 @@ def test_batches_are_made_while_another_is_used() -> None:
     batches.close()
 
 
-@pytest.mark.parametrize("error", [None, KeyError("of the user")])
-def test_whoever_stops_early_ends_the_thread(error: Exception | None) -> None:
-    with suppress(KeyError):
-        for _ in ahead(range(50)):
-            if error is not None:
-                raise error
-            break
+def test_whoever_stops_early_ends_the_thread() -> None:
+    for _ in ahead(range(50)):
+        break
     assert not threads()
 
 

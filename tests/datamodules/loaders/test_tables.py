@@ -5,7 +5,6 @@ import json
 import re
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -316,17 +315,13 @@ def test_an_annotation_that_does_not_fit_is_named(tmp_path: Path, row: list[str]
         load_evidence(write_rows(tmp_path / "a.csv", [row], ANNOTATED[: len(row)]), examples())
 
 
-def test_inoculation_samples_are_nested_and_hypotheses_are_perturbed() -> None:
-    def chosen(n: int, **settings: Any) -> Examples:
-        inoculation = Inoculation(n=n, **settings)
-        return configured("infotabs", twin_path("infotabs"), augment="inoculation", inoculation=inoculation).trained
-
+def test_hypotheses_that_inoculate_are_perturbed() -> None:
     train = load_tables(twin_path("infotabs"), split="train")
-    few, many = (list(chosen(n, perturbed=True)) for n in (3, 8))
-    assert few == many[:3]
-    for e in many:
-        base = train[e.uid.removesuffix("#perturbed")]
+    settings = {"augment": "inoculation", "inoculation": Inoculation(n=8, perturbed=True)}
+    perturbed = list(configured("infotabs", twin_path("infotabs"), **settings).trained)
+    bases = [train[e.uid.removesuffix("#perturbed")] for e in perturbed]
+    for e, base in zip(perturbed, bases, strict=True):
         assert e.parts["premise"] == base.parts["premise"]
         assert e.parts["hypothesis"] != base.parts["hypothesis"]
         assert {base.label, e.label} <= {"entailment", "contradiction"}
-    assert {e.label == train[e.uid.removesuffix("#perturbed")].label for e in many} == {True, False}
+    assert {e.label == base.label for e, base in zip(perturbed, bases, strict=True)} == {True, False}
