@@ -4,7 +4,6 @@ import re
 from pathlib import Path
 
 import pytest
-import yaml
 
 from heedful.assembly.short_names import class_of, section_of
 from heedful.records import DataError, SettingError
@@ -52,12 +51,7 @@ def test_the_page_shows_a_whole_kind_of_data(folder: Path) -> None:
     with_more = kind(**section["init_args"], path=str(folder), most_premises=2)
     with_more.setup("fit")
     assert len(with_more.trained) + len(with_more.pool) == 8
-
-
-def test_its_mistakes_name_the_file_and_the_row(folder: Path) -> None:
-    arguments = yaml.safe_load((folder / "configs" / "data" / "fracas.yaml").read_text())["init_args"]
-    kind = class_of("data", "fracas.FraCaS")
     with refused(DataError, "train.xml, row 2", "'no'"):
-        kind(**arguments | {"labels": {"yes": [], "unknown": []}}, path=str(folder)).setup("fit")
+        kind(**section["init_args"] | {"labels": {"yes": [], "unknown": []}}, path=str(folder)).setup("fit")
     with refused(SettingError, "data.path"):
-        kind(**arguments).setup("fit")
+        kind(**section["init_args"]).setup("fit")

@@ -14,6 +14,8 @@ from heedful.datamodules import PairedText
 from heedful.datamodules.base.inoculation import Inoculation
 from heedful.datamodules.base.mixture import Mixture
 from heedful.records import DataError, Examples, generator
+from heedful.records.storage.results import write_results
+from heedful.reports.rescore import rescored
 
 from oracles import measure
 from own_data import LABELS, NLI, everything, nli_rows, own, set_up, uids, write_jsonl
@@ -126,8 +128,7 @@ def test_labels_that_no_example_has_are_said(caplog: pytest.LogCaptureFixture) -
 @pytest.mark.parametrize("names", [["one", "two", "three"], ["three", "one"], ["two.jsonl", "one.jsonl"]])
 def test_the_pool_is_the_splits_in_their_order_with_uids_that_name_them(folder: Path, names: list[str]) -> None:
     for i, (name, labels) in enumerate({"one": "012", "two": "01-", "three": "012-"}.items()):
-        rows = [row | {"genre": "g"} for row in nli_rows(9, 2000 + 100 * i, [*labels])]
-        write_jsonl(folder / f"{name}.jsonl", rows)
+        write_jsonl(folder / f"{name}.jsonl", [{**r, "genre": "g"} for r in nli_rows(9, 2000 + 100 * i, [*labels])])
     data = own(folder, "validate", splits={"validation": names}, meta=["genre"], groups=["genre"])
     stems = [name.removesuffix(".jsonl") for name in names]
     alone = [own(folder, "validate", splits={"validation": stem}) for stem in stems]
@@ -165,7 +166,7 @@ def test_a_slice_is_a_column_of_few_values() -> None:
     set_up(sliced("row", max_validation=50), "validate")
 
 
-def test_numbers_by_slice_are_those_of_its_rows() -> None:
+def test_numbers_by_slice_come_from_rows_alone(tmp_path: Path) -> None:
     def guess(premise: str, hypothesis: str) -> str:
         return LABELS[generator("guess", premise, hypothesis).integers(3)]
 
@@ -176,6 +177,8 @@ def test_numbers_by_slice_are_those_of_its_rows() -> None:
     majorities = [name for name in found if name.startswith("accuracy/own/majority/")]
     assert majorities == ["accuracy/own/majority/half=0", "accuracy/own/majority/half=1"]  # a kind has one label
     assert engine.content["metrics"]["accuracy/own/kind=overlap"]["flags"] == []
+    write_results(tmp_path / "run", engine.content, engine.rows)
+    assert rescored(tmp_path / "run") == (tmp_path / "run" / "results.json").read_text()
     base = [row for row in engine.rows["accuracy"][0].to_pylist() if row["intervention"] == "base"]
     right = [row["gold"] == row["y"] for row in base if "kind=overlap" in row["slices"]]
     assert found["accuracy/own/kind=overlap"] == pytest.approx(sum(right) / 20)

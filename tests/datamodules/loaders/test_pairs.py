@@ -93,9 +93,7 @@ MISTAKES = [  # rows, settings, facts
         for column in PAIRS.parts
     ),
     *(([pair(id=7), pair(id=8), pair(id=again)], {"uid": "id"}, ["row 3", "row 1", "'7'"]) for again in (7, "7")),
-    ([pair("-"), pair(None)], {}, ["2 without", "data.label null"]),
     ([pair(topic=[1])], {"meta": ("topic",)}, ["row 1", "'topic'", "[1]"]),
-    ([pair()], {"meta": ("topic",), "slices": ("topic",)}, ["data.slices topic", "premise, hypothesis, label"]),
 ]
 
 

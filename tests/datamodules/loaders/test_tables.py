@@ -317,8 +317,11 @@ def test_an_annotation_that_does_not_fit_is_named(tmp_path: Path, row: list[str]
 
 def test_hypotheses_that_inoculate_are_perturbed() -> None:
     train = load_tables(twin_path("infotabs"), split="train")
-    settings = {"augment": "inoculation", "inoculation": Inoculation(n=8, perturbed=True)}
-    perturbed = list(configured("infotabs", twin_path("infotabs"), **settings).trained)
+    few, perturbed = (
+        list(configured("infotabs", twin_path("infotabs"), augment="inoculation", inoculation=some).trained)
+        for some in (Inoculation(n=3, perturbed=True), Inoculation(n=8, perturbed=True))
+    )
+    assert few == perturbed[:3]
     bases = [train[e.uid.removesuffix("#perturbed")] for e in perturbed]
     for e, base in zip(perturbed, bases, strict=True):
         assert e.parts["premise"] == base.parts["premise"]

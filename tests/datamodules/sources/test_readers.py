@@ -1,7 +1,11 @@
 """Local files: what was written is read, and what is broken is named by file and row."""
 
+import csv
 import gzip
 import json
+import os
+import random
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +16,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import heedful
@@ -30,6 +34,7 @@ ROWS = [
     {"premise": "È vero — 100 % 🙂", "hypothesis": " spaces stay ", "label": "null"},
 ]
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12)
+NAMES = ["premise", "hypothesis", "label"]
 XY = {"header": ("x", "y")}
 PLAIN: dict[str, Any] = {"quoting": False}
 
@@ -173,6 +178,76 @@ def test_files_are_read_row_by_row_and_parquet_batch_by_batch(tmp_path: Path) ->
     rows.close()
 
 
+# damaged files: each loads completely, or is refused in one line that names the file and the row
+
+PIECES = ["\r\n", "a, b", *"A dog é 🙂 NA null None ' 0 \" \\ { } ; ,".split(), *" \n\u2028\x0c\x85"]
+MARKS = b'",\t\n\r\0\\{}[]: \xff\x80\xed'
+PLACE = re.compile(r"row \d+|line \d+|footer|header|not rows|not valid JSON|not UTF-8")
+DAMAGES = dict.fromkeys(("byte", "insert", "cut"), "either") | {"ends": "loads"}
+DAMAGES |= dict.fromkeys(("ragged", "latin-1", "nul"), "refused")  # and what must come of it
+
+
+def pieces(form: str, rows: list[dict[str, str]], rng: random.Random) -> list[bytes]:
+    """The header (csv, tsv) or nothing, and then each row, all with their line ends."""
+    if form == "jsonl":
+        return [b"", *(json.dumps(row, ensure_ascii=rng.random() < 0.5).encode() + b"\n" for row in rows)]
+    how = {"sep": "\t" if form == "tsv" else ",", "quoting": rng.choice([csv.QUOTE_MINIMAL, csv.QUOTE_ALL])}
+    lines = [pd.DataFrame([row]).to_csv(header=False, index=False, **how) for row in rows]
+    return [line.encode() for line in (pd.DataFrame(columns=[*rows[0]]).to_csv(index=False, **how), *lines)]
+
+
+def damaged(damage: str, lines: list[bytes], k: int, rng: random.Random) -> bytes:
+    """A file of which a row, the ends of lines or the number of rows is not what it was."""
+    line, head = lines[k], lines[0]
+    at = rng.randrange(1, len(line) - 1)
+    marks = bytes(rng.choices(MARKS, k=rng.randint(1, 2)))
+    row = {
+        "byte": line[:at] + rng.choice([marks, b""]) + line[at + 1 :],
+        "insert": line[:at] + marks + line[at:],
+        "cut": line[:at],
+        "ragged": rng.choice([b"x\n", line[:-1] + b",\tx\n"] if head else [b"[]\n", b"1\n", b"null\n"]),
+        "latin-1": line.replace("é".encode(), b"\xe9").replace(b"\\u00e9", b"\xe9"),
+    }.get(damage, line)
+    after = [] if damage == "cut" else lines[k + 1 :]
+    whole = [*lines[:k], row, *after, *([bytes(rng.choice([1, 7, 4096]))] if damage == "nul" else [])]
+    if damage == "ends":
+        ends = [b"\n", b"\r\n", b"\n\n"]
+        whole = [rng.choice([b"\xef\xbb\xbf", b""]), *(one[:-1] + rng.choice(ends) for one in whole if one)]
+    return b"".join(whole)
+
+
+@pytest.mark.slow
+@settings(max_examples=int(os.environ.get("HEEDFUL_DAMAGED", 600)))
+@given(
+    rng=st.integers(0, 2**32).map(random.Random),
+    damage=st.sampled_from([*DAMAGES]),
+    form=st.sampled_from(["csv", "tsv", "jsonl"]),
+)
+def test_a_damaged_file_loads_completely_or_is_refused_by_name(
+    tmp_path_factory: pytest.TempPathFactory, rng: random.Random, damage: str, form: str
+) -> None:
+    rows = [
+        {"id": f"r{i}"} | {c: f"é{i} {''.join(rng.choices(PIECES, k=rng.randint(0, 12)))}." for c in NAMES[:2]}
+        for i in range(rng.choice([3, 5, 30]))
+    ]
+    path, k = tmp_path_factory.getbasetemp() / f"a.{form}", rng.randrange(len(rows))
+    path.write_bytes(damaged(damage, pieces(form, rows, rng), k + 1, rng))
+    try:
+        found = [columns for _, columns in read(path)]
+    except DataError as error:
+        message = str(error)
+        assert DAMAGES[damage] != "loads", message
+        assert message.isprintable()
+        assert len(message) - len(str(path.parent)) < 400
+        assert path.name in message
+        assert PLACE.search(message.replace(path.name, "")), message
+        return
+    assert DAMAGES[damage] != "refused"
+    intact = rows if damage == "ends" else rows[:k] + ([] if damage == "cut" else rows[k + 1 :])
+    assert [row for row in found if row in intact] == intact
+    assert len(found) - len(intact) in {"ends": (0,), "cut": (0, 1)}.get(damage, (1,))
+
+
 # paths within data files
 
 
@@ -210,7 +285,6 @@ def test_paths_that_leave_the_folder_are_refused(folder: Path, path: Any) -> Non
         inside(folder, path)
 
 
-NAMES = ["premise", "hypothesis", "label"]
 NLI = {"name": "own", "parts": {name: name for name in NAMES[:2]}, "labels": {"yes": [1], "no": [0]}}
 HEADER = ",".join(NAMES) + "\n"
 PLAIN = HEADER + "a,b,yes\nc,d,no\n"
