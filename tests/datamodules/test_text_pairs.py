@@ -11,12 +11,10 @@ from heedful.datamodules import PairedText
 from heedful.datamodules.free_text_pairs import FreeTextPairs
 from heedful.records.same import Same
 
-from own_data import ROOT, set_up
+from own_data import NLI, ROOT, nli_rows, set_up
 
-ROWS = [{"premise": f"p {i}", "hypothesis": f"h {i % 7}", "label": ["yes", "no"][i % 2]} for i in range(20)]
-PARTS = {"premise": "premise", "hypothesis": "hypothesis"}
-NLI = {"name": "rows", "parts": PARTS, "labels": {"yes": [], "no": []}}
-TRAINED = NLI | {"hold_out": 8, "augment": "counterfactual", "default_label": "no"}
+ROWS, PARTS = nli_rows(20), NLI["parts"]
+TRAINED = NLI | {"hold_out": 8, "augment": "counterfactual"}
 SCRIPT = f"""
 import json, pkgutil, sys
 from importlib import import_module
@@ -59,7 +57,7 @@ def test_they_read_and_augment_rows_where_lightning_is_not_installed():
 
 
 def test_a_data_module_records_the_arguments_that_its_pairs_take():
-    data = PairedText("rows", PARTS, NLI["labels"], None, path=ROWS, batch_size=3)
-    assert data.arguments == {**NLI, "label": None, "path": ROWS, "batch_size": 3}
+    data = PairedText("own", PARTS, NLI["labels"], None, path=ROWS, batch_size=3)
+    assert data.arguments | {"default_label": "neutral"} == {**NLI, "label": None, "path": ROWS, "batch_size": 3}
     again = data.with_arguments(batch_size=4)
     assert (type(again), again.batch_size, again.trainer) == (PairedText, 4, None)

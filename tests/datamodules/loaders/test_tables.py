@@ -185,62 +185,58 @@ def write_rows(file: Path, rows: list[list[str]], header: list[str] = SIDES) -> 
 
 @pytest.fixture
 def flipped(tmp_path: Path) -> Path:
-    """A folder with two pairs on one table."""
-    write_table(tmp_path / "flipped" / "tables_json", "T1", '"b": ["c"]')
-    write_table(tmp_path / "flipped" / "tables_mod_json", "T1_mod_1", '"b": ["d"]')
-    write_table(tmp_path / "flipped" / "tables_mod_json", "T1_mod_2", '"b": [" c"]')
-    rows = [["T1", "it is c", "E", "T1_mod_1", "it is c", "C"], ["T1", "it is d", "C", "T1_mod_1", "it is d", "E"]]
-    write_rows(tmp_path / "flipped" / "cf.tsv", rows)
-    return tmp_path / "flipped"
+    return write_infotabs(tmp_path) / "flips"
 
 
 def test_a_folder_and_its_file_in_any_order_are_the_same_challenge(flipped: Path) -> None:
     both = load_counterfactuals(flipped)
+    for examples, genres in zip(both, (("rock", "pop"), ("folk",)), strict=True):
+        assert [e.parts["premise"].values["Genre"] for e in examples if e.meta["table"] == "T1"] == [genres] * 2
+        assert {(e.meta["table"], e.meta["modified"]) for e in examples} == {("T1", "T1_mod"), ("T3", "T3_mod")}
     originals, modified = both
-    assert [e.parts["premise"].values["b"] for e in (originals[0], modified[0])] == [("c",), ("d",)]
-    expected = {("it is c", "contradiction"), ("it is d", "entailment")}
-    assert {(e.parts["hypothesis"], e.label) for e in modified} == expected
-    assert modified[1].meta == {"table": "T1", "modified": "T1_mod_1"}
+    labels = {"Genre: pop": "contradiction", "Genre: folk": "entailment", "Year: 2000": "entailment"}
+    assert {e.parts["hypothesis"]: e.label for e in modified} == labels
     assert uids(modified) == uids(originals)
-    assert all(re.fullmatch("counterfactuals/flipped/[0-9a-f]{16}", uid) for uid in uids(modified))
+    assert all(re.fullmatch("counterfactuals/flips/[0-9a-f]{16}", uid) for uid in uids(modified))
     assert load_counterfactuals(flipped, "own/x")[0].uid(0).startswith("own/x/")
-    header, *rows = (flipped / "cf.tsv").read_text().splitlines()
-    (flipped / "cf.tsv").write_text("\n".join([header, *rows[::-1], rows[0]]) + "\n")
-    for one, other in zip(both, load_counterfactuals(flipped / "cf.tsv"), strict=True):
-        assert (list(one), len(other)) == ([e for e in other if not e.uid.endswith("#2")], 3)
+    header, *rows = (flipped / "flips.tsv").read_text().splitlines()
+    (flipped / "flips.tsv").write_text("\n".join([header, *rows[::-1], rows[0]]) + "\n")
+    for one, other in zip(both, load_counterfactuals(flipped / "flips.tsv"), strict=True):
+        assert (list(one), len(other)) == ([e for e in other if not e.uid.endswith("#2")], 4)
 
 
 def test_a_pair_that_changes_nothing_is_left_out_and_counted(flipped: Path, caplog: pytest.LogCaptureFixture) -> None:
-    rows = [["T1", "it is c", "E", f"T1_mod_{k}", "it is c", "C"] for k in (1, 2)]
+    shutil.copy(flipped / "tables_json" / "T2.json", flipped / "tables_mod_json" / "T2_mod.json")
+    rows = [[table, "h", "E", f"{table}_mod", "h", "C"] for table in ("T1", "T2")]
     with caplog.at_level("INFO"):
-        assert len(load_counterfactuals(write_rows(flipped / "cf.tsv", rows))[0]) == 1
+        assert len(load_counterfactuals(write_rows(flipped / "flips.tsv", rows))[0]) == 1
     (said,) = caplog.messages
-    assert said.endswith("cf.tsv: pairs without a change of table or hypothesis, left out: 1 (row 2).")
+    assert said.endswith("flips.tsv: pairs without a change of table or hypothesis, left out: 1 (row 2).")
 
 
 @pytest.mark.parametrize(
     ("row", "facts"),
     [
-        (["T2", "h", "E", "T1_mod_1", "h", "C"], ["row 1", "tables_json/T2.json"]),
+        (["T9", "h", "E", "T1_mod", "h", "C"], ["row 1", "tables_json/T9.json"]),
         (["T1", "h", "E", "T1_mod_9", "h", "C"], ["row 1", "tables_mod_json/T1_mod_9.json"]),
-        (["T1", "h", "E", "T1_mod_1", "h", "x"], ["row 1", "'x'"]),
-        (["T1", "", "E", "T1_mod_1", "h", "C"], ["row 1", "'hypothesis'"]),
-        (["T1", "h", "", "T1_mod_1", "h", "C"], ["1 label"]),
+        (["T1", "h", "E", "T1_mod", "h", "x"], ["row 1", "'x'"]),
+        (["T1", "", "E", "T1_mod", "h", "C"], ["row 1", "'hypothesis'"]),
+        (["T1", "h", "", "T1_mod", "h", "C"], ["1 label"]),
     ],
 )
 def test_a_broken_counterfactual_is_named(flipped: Path, row: list[str], facts: list[str]) -> None:
-    with refused(DataError, "cf.tsv", *facts):
-        load_counterfactuals(write_rows(flipped / "cf.tsv", [["T1", "g", "E", "T1_mod_1", "g", "C"], row][::-1]))
+    with refused(DataError, "flips.tsv", *facts):
+        load_counterfactuals(write_rows(flipped / "flips.tsv", [["T1", "g", "E", "T1_mod", "g", "C"], row][::-1]))
 
 
 def test_what_is_no_challenge_says_what_it_should_hold(flipped: Path, tmp_path: Path) -> None:
-    write_rows(flipped / "cf.tsv", [["x"] * 3], SIDES[:3])
-    with refused(DataError, "cf.tsv, row 1", "'modified_tableid'", "original_tableid"):
+    write_rows(flipped / "flips.tsv", [["x"] * 3], SIDES[:3])
+    with refused(DataError, "flips.tsv, row 1", "'modified_tableid'", "original_tableid"):
         load_counterfactuals(flipped)
     (flipped / "second.tsv").touch()
     (tmp_path / "alone.tsv").touch()
     for path, *facts in (
-        (flipped, "cf.tsv, second.tsv", "one .tsv", "tables_json/", "tables_mod_json/"),
+        (flipped, "flips.tsv, second.tsv", "one .tsv", "tables_json/", "tables_mod_json/"),
         (tmp_path / "nowhere", f"path {tmp_path / 'nowhere'}"),
         (tmp_path / "alone.tsv", "tables_mod_json/"),
     ):
