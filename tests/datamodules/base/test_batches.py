@@ -3,8 +3,8 @@
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import chain
-from typing import Any
 
 import numpy as np
 import pytest
@@ -149,18 +149,7 @@ def processor(tiny_bert) -> TextProcessor:
     return TextProcessor(AutoTokenizer.from_pretrained(tiny_bert), PARTS, 32)
 
 
-def assert_same(found: dict[str, Any], expected: dict[str, Any]) -> None:
-    assert list(found) == list(expected) == ["inputs", "labels", "positions", "size"]
-    assert list(found["inputs"]) == list(expected["inputs"])
-    for name, tensor in expected["inputs"].items():
-        assert torch.equal(found["inputs"][name], tensor), name
-    assert found["labels"].dtype == expected["labels"].dtype
-    assert torch.equal(found["labels"], expected["labels"])
-    assert found["positions"].dtype == expected["positions"].dtype == np.int64
-    assert found["positions"].tolist() == expected["positions"].tolist()
-    assert found["size"] == expected["size"]
-
-
+assert_same = partial(torch.testing.assert_close, rtol=0, atol=0)
 GOLDS = {
     "classification": (TASK, ["yes", "no", None, "maybe"]),
     "soft": (Task(SOFT, PARTS, LABELS), ['{"yes": 1.0}', '{"no": 0.3, "yes": 0.6}', None, "{}"]),

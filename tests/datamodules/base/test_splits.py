@@ -191,30 +191,12 @@ def test_a_training_example_without_gold_is_refused() -> None:
 # counterfactuals
 
 
-POOLS = st.lists(
-    st.tuples(st.integers(0, 4), st.integers(0, 4), st.sampled_from(LABELS), st.integers(0, 6)), min_size=1, max_size=14
-)
-
-
-def related_pool(rows: Sequence[tuple[int, int, str, int]]) -> Examples:
-    """Examples that may share a premise, a hypothesis or a document."""
-    return Examples.of(
-        Example(f"u{i}", {"premise": f"p{p}", "hypothesis": f"h{h}"}, label, {"document": f"d{d}"})
-        for i, (p, h, label, d) in enumerate(rows)
-    )
-
-
-@given(rows=POOLS, part=st.sampled_from(["premise", "hypothesis"]), default=st.sampled_from(LABELS))
-def test_partners_are_unrelated_and_only_for_other_labels(
-    rows: list[tuple[int, int, str, int]], part: str, default: str
-) -> None:
-    """Against all examples one by one: a partner shares neither a part nor a group, and makes no real pair."""
-    pairs = {(p, g) for p, g, _, _ in rows}
-    partners = counterfactual_partners(related_pool(rows), Swap(part, default), seed=0)
-    for i, (p, h, label, d) in enumerate(rows):
-        allowed = {j for j, (q, g, _, e) in enumerate(rows) if q != p and g != h and e != d}
-        allowed = {j for j in allowed if ((rows[j][0], h) if part == "premise" else (p, rows[j][1])) not in pairs}
-        assert partners[i] in (allowed if label != default and allowed else {-1})
+def test_examples_of_other_labels_than_the_default_have_the_partners_of_the_attentiveness_test() -> None:
+    examples, swap = pool(12), Swap("premise", "neutral")
+    partners = counterfactual_partners(examples, swap, seed=3, draw=1)
+    changed = np.flatnonzero([label != "neutral" for label in examples.column("label")])
+    assert np.flatnonzero(partners >= 0).tolist() == changed.tolist()
+    assert partners[changed].tolist() == swap.partners(examples, changed, 1, 3).tolist()
 
 
 # names of splits

@@ -22,7 +22,7 @@ from heedful.datamodules.loaders.pictures import STARRED, Pictures, filled, list
 from heedful.datamodules.loaders.vqa_answers import most_frequent, normalised, spelled, worth
 from heedful.records import FORMATS, SOFT, DataError, HeedfulError, Picture, SettingError
 
-from drawn_pictures import people, vqa_rows, write_parquet
+from drawn_pictures import people, vqa_rows
 from own_data import CONFIGS, configured, set_up, twin_path
 from refusals import refused
 
@@ -184,7 +184,7 @@ def test_a_file_lists_answers_or_is_named(tmp_path: Path, name: str, content: st
         assert listed_answers(name, str(tmp_path)) == listed_answers(str(tmp_path / name), None) == expected
 
 
-def vqa2(stage: str = "fit", path: Path | None = VQA, **settings: Any) -> VisualQuestions:
+def vqa2(stage: str = "fit", path: Any = VQA, **settings: Any) -> VisualQuestions:
     return configured("vqa2", path, stage, **{"answers": 6} | settings)
 
 
@@ -251,14 +251,12 @@ def test_a_default_label_is_added_where_it_is_no_answer(tmp_path: Path) -> None:
     assert one_answer.training_set()[12].label == "(unrelated)"
 
 
-def test_rows_without_answers(tmp_path: Path) -> None:
+def test_rows_without_answers() -> None:
     rows = vqa_rows(6)
     for row, answers in zip(rows, (None, [], [None] * 10, people("yes")), strict=False):
         row["answers"] = answers
     rows[1]["multiple_choice_answer"] = rows[2]["multiple_choice_answer"] = None
-    for split in ("train", "validation"):
-        write_parquet(tmp_path / f"{split}.parquet", rows[::-1])
-    data = vqa2(path=tmp_path, validate_on_train=True)
+    data = vqa2(path={"train": rows[::-1], "validation": rows[::-1]}, validate_on_train=True)
     assert data.counts.no_gold == 2
     assert {"red": 1.0} in golds(data.pool)  # the most frequent answer, where the ten are absent
     assert {"yes": 1.0} in golds(data.pool)
