@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 
-from heedful import datamodules
 from heedful.datamodules import Planted
 from heedful.datamodules.sources.readers import read
 from heedful.datamodules.sources.source import stem
 from heedful.interventions import Swap
-from heedful.records import Example, SettingError, Task
+from heedful.records import Example, SettingError
 
 from changed_examples import made
 from own_data import CONFIGS, LABELS, OF_TWIN, configured, everything, twin_path, uids
@@ -186,11 +185,6 @@ def test_gold_labels_may_be_missing_where_an_accuracy_is_not_all_there_is(name: 
     assert found.total() == of_labelled.total() + labelled.counts.no_gold
 
 
-def task(config: str, **settings: object) -> Task:
-    kind, arguments = CONFIGS[config]["class_path"], CONFIGS[config]["init_args"]
-    return getattr(datamodules, kind)(**arguments | {"hub": None, "path": str(twin_path(config))} | settings).task
-
-
 @pytest.mark.parametrize(
     ("name", "wording", "targets"),
     [
@@ -206,12 +200,13 @@ def task(config: str, **settings: object) -> Task:
 )
 def test_the_words_of_each_task_are_those_of_t5(name: str, wording: str, targets: tuple[str, ...]) -> None:
     """Raffel et al. 2020, appendix D; the keys of GLUE by the alphabet."""
-    assert (task(name).wording, task(name).targets) == (wording, targets)
+    task = twin(name).task
+    assert (task.wording, task.targets) == (wording, targets)
 
 
 def test_without_a_template_the_name_and_the_parts_by_the_alphabet() -> None:
     assert Planted().task.wording == "planted hypothesis: {hypothesis} premise: {premise}"
-    assert task("mnli", template=None, name="mine").wording.startswith("mine hypothesis: {hypothesis} ")
-    assert task("rte", partial="sentence2").wording == "rte sentence2: {sentence2}"  # without the key of the other
-    assert task("mnli", partial="premise").wording == "mnli premise: {premise}"
-    assert task("paws", verbalisers={"paraphrase": "yes"}).targets == ("not_paraphrase", "yes")
+    assert twin("hans", template=None).task.wording.startswith("hans hypothesis: {hypothesis} ")
+    assert twin("rte", partial="sentence2").task.wording == "rte sentence2: {sentence2}"  # without the key of the other
+    assert twin("mnli", partial="premise").task.wording == "mnli premise: {premise}"
+    assert twin("paws", verbalisers={"paraphrase": "yes"}).task.targets == ("not_paraphrase", "yes")

@@ -8,6 +8,7 @@ import pytest
 
 from heedful.datamodules import Planted, Reading
 from heedful.datamodules.prompting import Prompting
+from heedful.interventions.demonstrations import demonstrations
 from heedful.records import DataError, SettingError
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import Wording
@@ -78,13 +79,10 @@ def test_a_part_alone_has_the_lines_of_that_part() -> None:
 
 @pytest.mark.parametrize("swap", [["hypothesis"], ["premise", "hypothesis"]])
 def test_the_part_that_the_attentiveness_test_swaps_is_the_one_that_is_lent(swap: list[str]) -> None:
-    (prompt,) = Prompting(1, demonstrations="counterfactual").prompts(data(swap=swap))
-    by_uid = {example.uid: example for example in prompt.demonstrations}
-    copies = [example for uid, example in by_uid.items() if uid.endswith("~")]
-    assert len(copies) == 2
-    for copy in copies:
-        base = by_uid[copy.uid[:-1]]
-        assert [part for part in base.parts if base.parts[part] != copy.parts[part]] == swap[:1]
+    some, kind = data(swap=swap, seed=2), "counterfactual"
+    for draw, prompt in enumerate(Prompting(1, 2, kind).prompts(some)):
+        expected = demonstrations(some.training_pool(), some.task, 1, 2, draw, kind, swap[0])
+        assert prompt.demonstrations == expected
 
 
 # what is evaluated is not shown

@@ -385,11 +385,7 @@ def test_a_file_works_or_is_refused_by_its_row(case: str, tmp_path: Path) -> Non
 def test_the_advice_about_quotes_works_in_measure(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(HEADER + "".join(f'"p{i},h{i % 5},{"yes" if i % 2 else "no"}\n' for i in range(30)))
     with refused(DataError, "row 1", "in measure, set quoting false"):
-        heedful.measure(answer, tmp_path / "a.csv", NAMES[:2])
-    result = heedful.measure(answer, tmp_path / "a.csv", NAMES[:2], quoting=False)
+        heedful.measure(lambda inputs: ["yes"] * len(inputs), tmp_path / "a.csv", NAMES[:2])
+    result = heedful.measure(lambda inputs: ["yes"] * len(inputs), tmp_path / "a.csv", NAMES[:2], quoting=False)
     assert settings_of({"quoting": "false"}, ["quoting"]) == {"quoting": False}
     assert next(value for key, value in result.numbers.items() if key.family == "accuracy")["n"] == 30
-
-
-def answer(inputs: list[dict[str, str]]) -> list[str]:
-    return ["yes" if len(row["premise"]) % 2 else "no" for row in inputs]
