@@ -22,17 +22,11 @@ from heedful.datamodules.loaders.pictures import STARRED, Pictures, filled, list
 from heedful.datamodules.loaders.vqa_answers import most_frequent, normalised, spelled, worth
 from heedful.records import FORMATS, SOFT, DataError, HeedfulError, Picture, SettingError
 
-from drawn_pictures import people, vqa_rows
+from drawn_pictures import people, png, vqa_rows
 from own_data import CONFIGS, configured, set_up, twin_path
 from refusals import refused
 
 VQA = twin_path("vqa2")
-
-
-def png(colour: tuple[int, int, int] = (1, 2, 3)) -> bytes:
-    data = io.BytesIO()
-    Image.new("RGB", (4, 3), colour).save(data, "PNG")
-    return data.getvalue()
 
 
 def found(columns: dict[str, str] | Pictures, rows: list[dict[str, Any]], folder: Path | None = None) -> list[Any]:
@@ -46,30 +40,30 @@ def found(columns: dict[str, str] | Pictures, rows: list[dict[str, Any]], folder
 def test_paths_begin_where_the_file_of_the_rows_lies_or_in_a_named_folder(tmp_path: Path) -> None:
     (tmp_path / "p").mkdir()
     for name in ("a.png", "a\nb.png", "COCO_000000000042.png"):
-        (tmp_path / "p" / name).write_bytes(png())
+        (tmp_path / "p" / name).write_bytes(png("red"))
     (row,) = found({"image": "image"}, [{"image": "p/a.png", "n": 1}], tmp_path)
-    assert (row["n"], row["image"].read(), row["image"].key) == (1, png(), hashlib.sha256(png()).hexdigest())
+    assert (row["n"], row["image"].read(), row["image"].key) == (1, png("red"), hashlib.sha256(png("red")).hexdigest())
     assert row["image"].where.endswith("rows.jsonl, row 1")
     (other,) = found(Pictures({"image": "image"}, None, tmp_path / "p"), [{"image": "a\nb.png"}])
     assert Picture.decode(other["image"].encode()) == other["image"]
     (pattern,) = found({"image": "{dir}/COCO_{id:012d}.png"}, [{"dir": "p", "id": 42}], tmp_path)
-    assert pattern["{dir}/COCO_{id:012d}.png"].read() == other["image"].read() == png()
+    assert pattern["{dir}/COCO_{id:012d}.png"].read() == other["image"].read() == png("red")
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=9), st.booleans())
 def test_bytes_in_rows_are_kept_once_each(colours: list[int], as_on_hub: bool) -> None:
-    data = [png((c, 0, 0)) for c in colours]
+    data = [png("red", c) for c in colours]
     rows = [{"image": {"bytes": d, "path": "x.png"} if as_on_hub else d} for d in data]
     pictures = [row["image"] for row in found({"image": "image"}, rows)]
     assert [picture.read() for picture in pictures] == data
     assert len({(p.start, p.size) for p in pictures}) == len({*colours})
     assert all(Picture.decode(p.encode()) == p for p in pictures)
-    assert Path(pictures[0].path).stat().st_size == sum(len(png((c, 0, 0))) for c in {*colours})
+    assert Path(pictures[0].path).stat().st_size == sum(len(png("red", c)) for c in {*colours})
 
 
 def test_a_star_makes_an_example_of_every_file(tmp_path: Path) -> None:
     for name in ("dev-7-1-0.png", "dev-7-1-2.png", "dev-17-1-0.png", "dev-7-1.png", "dev-7-1-0-9.png"):
-        (tmp_path / name).write_bytes(png((len(name), 0, 0)))
+        (tmp_path / name).write_bytes(png("red", len(name)))
     pattern = "*-{id}-*.png"
     rows = found({"image": pattern}, [{"id": "7-1"}, {"id": "17-1"}], tmp_path)
     assert [row[STARRED] for row in rows] == ["7-1-0", "7-1-2", "17-1-0"]
@@ -103,7 +97,7 @@ def test_what_cannot_be_a_picture_is_refused_with_its_row(
 ) -> None:
     folder = tmp_path / "in"
     folder.mkdir()
-    (tmp_path / "secret.png").write_bytes(png())
+    (tmp_path / "secret.png").write_bytes(png("red"))
     (folder / "text.png").write_text("no picture")
     (folder / "eps.png").write_bytes(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 1 1\n%%EndComments\n")
     (folder / "7-1.png").symlink_to(tmp_path / "secret.png")
@@ -274,7 +268,7 @@ def test_rows_without_answers() -> None:
 )
 def test_answers_of_another_kind_are_refused(tmp_path: Path, wrong: dict[str, Any], facts: list[str]) -> None:
     (tmp_path / "answers.txt").write_text("yes\nno\n")
-    row = {"image": png(), "question": "q", "question_id": 1, "answer_type": "other"} | wrong
+    row = {"image": png("red"), "question": "q", "question_id": 1, "answer_type": "other"} | wrong
     with refused(DataError, "row 1", *facts):
         configured("vqa2", [row], "validate", answers=str(tmp_path / "answers.txt"))
 

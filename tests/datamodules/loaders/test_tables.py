@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from heedful.datamodules import load_counterfactuals, load_evidence, load_tables
 from heedful.datamodules.base.inoculation import Inoculation
 from heedful.datamodules.loaders.table_files import TableFolder, parse_table
-from heedful.records import DataError, Example, Examples, HeedfulError, SettingError, Table
+from heedful.records import DataError, HeedfulError, SettingError, Table
 
 from infotabs_files import write_infotabs
 from own_data import configured, twin_path, uids
@@ -263,52 +264,42 @@ def test_modified_tables_inoculate_data_that_call_their_parts_otherwise(tmp_path
 # annotated rows
 
 ANNOTATED = ["Table ID", "Hypothesis", "Truth Label", "Majority Label", "JSON"]
-PREMISE = Table("A", (("b", ("c",)), ("d", ("e",))))
+KEYS = ["Genre", "Length", "Label"]  # of T1
 
 
-def examples() -> Examples:
-    rows = [("h1", "entailment"), ("h2", "neutral"), ("h3", "contradiction"), ("h1", "contradiction")]
-    return Examples.of(
-        Example(f"i/train/{i}", {"premise": PREMISE, "hypothesis": h}, label, {"table": "T1"}, {"table": "T1"})
-        for i, (h, label) in enumerate(rows)
-    )
+def annotation(majority: str, hypothesis: str = "Genre: pop", label: str = "E", keys: Any = KEYS) -> list[str]:
+    return ["T1", hypothesis, label, majority, json.dumps(dict(zip([*keys, "none"], majority, strict=False)))]
 
 
-def annotation(majority: str, hypothesis: str = "h1", label: str = "E", keys: str = "bd") -> list[str]:
-    marks = json.dumps(dict(zip([*keys, "none"], majority, strict=False)))
-    return ["T1", hypothesis, label, majority, marks]
+def evidence(folder: Path, rows: list[list[str]]) -> Any:
+    examples = load_tables(write_infotabs(folder) / "infotabs", split="train")
+    return load_evidence(write_rows(folder / "a.csv", rows, ANNOTATED[: len(rows[0])]), examples)
 
 
 def test_each_reason_is_counted(tmp_path: Path) -> None:
-    rows = [
-        annotation("110"),
-        annotation("010", "h3", "C"),
-        annotation("110", "h2", "N"),
-        annotation("001"),
-        annotation("101"),
-        annotation("000"),
-    ]
-    found, left_out = load_evidence(write_rows(tmp_path / "a.csv", rows, ANNOTATED), examples())
-    assert [(e.uid, e.keys) for e in found] == [("i/train/0", ("b", "d")), ("i/train/2", ("d",))]
+    rows = [annotation(bits) for bits in ("1010", "0001", "1001", "0000")] + [annotation("0100", "Length: 9:00", "C")]
+    rows.append(["T2", "Year: 1999", "N", "100", json.dumps({"Genre": "1", "Producer": "0", "none": "0"})])
+    found, left_out = evidence(tmp_path, rows)
+    assert {e.hypothesis: e.keys for e in found} == {"Genre: pop": ("Genre", "Label"), "Length: 9:00": ("Length",)}
     assert left_out == {"neutral": 1, "no relevant row": 2, "relevant rows and none": 1}
 
 
 @pytest.mark.parametrize(
     ("row", "facts"),
     [
-        (annotation("1000"), ["'1000'", "3 bits"]),
-        (annotation("100", keys="bx"), ["JSON", "'x'"]),
-        (annotation("100", keys="b"), ["JSON"]),
-        ([*annotation("100")[:4], "[1]"], ["JSON", "[1]"]),
-        ([*annotation("100")[:4], "{}"], ["JSON"]),
-        (annotation("100", "h9"), ["'h9'", "'T1'"]),
-        (annotation("100", "h1", "C"), ["'C'", "i/train/0", "'entailment'"]),
-        (annotation("100")[:3], ["'Majority Label'", "Table ID, Hypothesis"]),
+        (annotation("10000"), ["'10000'", "4 bits"]),
+        (annotation("1000", keys=["Genre", "Length", "x"]), ["JSON", "'x'"]),
+        (annotation("1000", keys=["Genre"]), ["JSON"]),
+        ([*annotation("1000")[:4], "[1]"], ["JSON", "[1]"]),
+        ([*annotation("1000")[:4], "{}"], ["JSON"]),
+        (annotation("1000", "h9"), ["'h9'", "'T1'"]),
+        (annotation("1000", label="C"), ["'C'", "infotabs/train/", "'entailment'"]),
+        (annotation("1000")[:3], ["'Majority Label'", "Table ID, Hypothesis"]),
     ],
 )
 def test_an_annotation_that_does_not_fit_is_named(tmp_path: Path, row: list[str], facts: list[str]) -> None:
     with refused(HeedfulError, "a.csv, row 1", *facts):
-        load_evidence(write_rows(tmp_path / "a.csv", [row], ANNOTATED[: len(row)]), examples())
+        evidence(tmp_path, [row])
 
 
 def test_hypotheses_that_inoculate_are_perturbed() -> None:

@@ -4,6 +4,7 @@ import gzip
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
 
@@ -135,15 +136,10 @@ def test_a_damaged_saved_data_set_is_refused_by_name(tmp_path: Path, file: str, 
 # rows in memory
 
 
-class ToArrow:
+def to_arrow(rows: Rows) -> Any:
     """All that is known of a polars frame, which is not a dependency."""
-
-    def __init__(self, rows: Rows) -> None:
-        self.table = pa.Table.from_pylist(list(rows))
-        self.columns = self.table.column_names
-
-    def to_arrow(self) -> pa.Table:
-        return self.table
+    table = pa.Table.from_pylist(list(rows))
+    return SimpleNamespace(columns=table.column_names, to_arrow=lambda: table)
 
 
 CONTAINERS: dict[str, Callable[[Rows], Any]] = {
@@ -153,7 +149,7 @@ CONTAINERS: dict[str, Callable[[Rows], Any]] = {
     "indexed": lambda rows: pd.DataFrame(rows).set_index(pd.Index([7] * len(rows), name="own")),
     "arrow": lambda rows: pa.Table.from_pylist(list(rows)),
     "dataset": lambda rows: Dataset.from_list(list(rows)),
-    "to_arrow": ToArrow,
+    "to_arrow": to_arrow,
 }
 
 
@@ -283,7 +279,7 @@ def test_rows_in_memory_that_cannot_be_read_are_named() -> None:
 def test_nothing_is_imported_to_recognise_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("pandas", "datasets", "polars"):
         monkeypatch.setitem(sys.modules, name, None)  # an import of it would fail
-    for content in ([row()], pa.Table.from_pylist([row()]), ToArrow([row()])):
+    for content in ([row()], pa.Table.from_pylist([row()]), to_arrow([row()])):
         assert rows_of(content) == [(1, row())]
 
 
