@@ -32,7 +32,7 @@ BASES: dict[str, tuple[str, dict[str, Any]]] = {  # name of the data to their ki
     ),
 } | {name: (config["class_path"], config["init_args"] | {"hub": None}) for name, config in CONFIGS.items()}
 INOCULATION = {"augment": "inoculation"}
-SPLITS_HELD_OUT = "data.splits names test"
+SEVERAL = {"validation": ["one", "two"]}
 Case = tuple[str, dict[str, Any], list[Any]]
 
 # names of parts and labels
@@ -83,33 +83,27 @@ SETTINGS: list[Case] = [
     ("own", {"folds": 1, "fold": 0}, ["1 folds"]),
     ("own", {"folds": 5, "fold": 0, "hold_out": 3}, ["data.hold_out and data.folds", "hold_out null"]),
     ("own", {"folds": 5, "fold": 0, **INOCULATION}, ["folds", "augment inoculation"]),
-    ("own", {"hold_out": 2, "splits": {"validation": "test"}}, ["hold_out", SPLITS_HELD_OUT]),
+    ("own", {"hold_out": 2, "splits": {"validation": "test"}}, ["hold_out", "data.splits names test"]),
     ("own", {"hold_out": 2, "where": {"validation": {"topic": "x"}}}, ["hold_out", "where chooses rows"]),
     # splits and conditions
     ("own", {"splits": {"train": ["train", "one"]}}, ["splits: train is a list"]),
     ("own", {"splits": {"validation": []}}, ["splits: validation names no split"]),
     ("own", {"splits": {"validation": ["One", "two", "one.tsv"]}}, ["splits: validation", "One, two, one"]),
     ("infotabs", {"splits": {"validation": ["alpha1", "infotabs_test_alpha1.tsv"]}}, ["validation", "alpha1, alpha1"]),
+    ("own", {"splits": SEVERAL, "hold_out": 3}, ["hold_out 3", "default of own", "names one, two", "hold_out null"]),
     (
         "own",
-        {"splits": {"validation": ["one", "two"]}, "hold_out": 3},
-        ["hold_out 3", "default of own", "splits names one, two", "hold_out null"],
+        {"splits": SEVERAL, "folds": 3, "fold": 0},
+        ["folds 3", "names one, two", "folds null data.fold null"],
     ),
-    (
-        "own",
-        {"splits": {"validation": ["one", "two"]}, "folds": 3, "fold": 0},
-        ["folds 3", "splits names one, two", "data.folds null data.fold null"],
-    ),
-    ("own", {"splits": {"validation": ["one", "two"]}, "meta": ["split"]}, ["meta", "'split'"]),
+    ("own", {"splits": SEVERAL, "meta": ["split"]}, ["meta", "'split'"]),
     ("own", {"where": {"topic": []}}, ["data.where", "'topic'", "[]"]),
     ("own", {"where": {"topic": {"y": 1}}}, ["data.where", "'topic'", "train", "validation"]),
     ("own", {"where": {"train": {"topic": "t9"}}}, ["data.where", "'topic'", "'t9'", "t0, t1, t2, t3"]),
     # training sets
-    ("own", INOCULATION, ["augment inoculation", "path", "perturbed true"]),
-    (
-        "own",
-        {**INOCULATION, "inoculation": Inoculation("a.tsv", perturbed=True)},
-        ["augment inoculation", "path", "perturbed true"],
+    *(
+        ("own", {**INOCULATION, "inoculation": sources}, ["augment inoculation", "path", "perturbed true"])
+        for sources in (Inoculation(), Inoculation("a.tsv", perturbed=True))
     ),
     ("planted", {**INOCULATION, "inoculation": Inoculation("a.tsv")}, ["data.path", "planted"]),
     *(

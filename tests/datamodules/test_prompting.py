@@ -1,12 +1,10 @@
 """Which prompts are measured on a data set, and that no demonstration gives an answer away."""
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from heedful.datamodules import Planted, Reading
+from heedful.datamodules import Planted
 from heedful.datamodules.prompting import Prompting
 from heedful.interventions.demonstrations import demonstrations
 from heedful.records import DataError, SettingError
@@ -119,20 +117,17 @@ def test_one_file_for_both_splits_shows_what_is_not_evaluated() -> None:
 
 
 @pytest.mark.parametrize("partial", [None, "question", "context"])
-def test_questions_that_are_evaluated_are_not_shown(
-    write_squad: Callable[[Path, int], Path], tmp_path: Path, partial: str | None
-) -> None:
+def test_questions_that_are_evaluated_are_not_shown(partial: str | None) -> None:
     """With a part alone, the other is another's, in training and validation not the same one's."""
-    settings = {"name": "squad", "parts": {"context": "context", "question": "question"}, "uid": "id"}
-    settings |= {"path": str(write_squad(tmp_path / "all.json", 6)), "partial": partial}
-    some = set_up(Reading(**settings, max_validation=40), "validate")
+    path = twin_path("squad2") / "train-v2.0.json"
+    some = configured("squad2", path, "validate", partial=partial, max_validation=12)
     prompts = Prompting(2, 5).prompts(some)
     numbers = {uid.split("/")[-1] for uid in shown(*prompts)}
     assert numbers.isdisjoint(uid.split("/")[-1] for uid in uids(some.whole))
     for prompt in prompts:
         assert [example.label == "[]" for example in prompt.demonstrations].count(True) == 2
-    with refused(DataError, "60 training examples of squad"):
-        Prompting(1).prompts(set_up(Reading(**settings), "validate"))
+    with refused(DataError, "20 training examples of squad2"):
+        Prompting(1).prompts(configured("squad2", path, "validate"))
 
 
 @pytest.mark.parametrize(

@@ -135,13 +135,9 @@ TASK = Task(CLASSIFICATION, PARTS, LABELS, "no")
 WORDS = "the dog in a park saw two old trees and a cat by some water".split()
 
 
-def pool_of(labels: Sequence[str | None], seed: int = 0) -> Examples:
-    rng = np.random.default_rng(seed)
-    texts = [[" ".join(rng.choice(WORDS, rng.integers(1, 12))) for _ in PARTS] for _ in labels]
-    rows = zip(labels, texts, strict=True)
-    return Examples.of(
-        Example(f"u{i}", dict(zip(PARTS, pair, strict=True)), label) for i, (label, pair) in enumerate(rows)
-    )
+def pool_of(labels: Sequence[str | None]) -> Examples:
+    texts = [[" ".join(WORDS[: 1 + i * k % 11]) for k in (3, 7)] for i in range(len(labels))]
+    return Examples.of(Example(f"u{i}", dict(zip(PARTS, pair, strict=True)), labels[i]) for i, pair in enumerate(texts))
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,7 @@ from heedful.datamodules.kinds import READING_ALIASES
 from heedful.interventions import Swap
 from heedful.records import DataError, Example, Examples
 
-from own_data import LABELS, nli_rows, own, uids, write_jsonl
+from own_data import LABELS, nli_rows, own, uids
 from refusals import refused
 
 GROUPS = st.lists(st.text("abcdefgh", min_size=1, max_size=2), min_size=1, max_size=60)
@@ -161,23 +160,22 @@ def test_held_out_examples_and_the_rest_are_all_and_disjoint(n: int, held: int, 
     assert [uids(part) for part in hold_out(pool(n), held, seed)] == [uids(rest), uids(out)]
 
 
-def test_a_cluster_that_is_no_group_is_kept_together_and_has_partners_within(tmp_path: Path) -> None:
+def test_a_cluster_that_is_no_group_is_kept_together_and_has_partners_within() -> None:
     rows = [row | {"article": f"a{i // 4}"} for i, row in enumerate(nli_rows(40))]
-    write_jsonl(tmp_path / "train.jsonl", rows)
-    data = own(tmp_path, meta=["article"], cluster="article", folds=5, fold=0)
+    data = own(rows, meta=["article"], cluster="article", folds=5, fold=0)
     assert list(data.pool.column("cluster")) == list(data.pool.column("meta.article"))
     assert not {*data.pool.column("cluster")} & {*data.train_examples.column("cluster")}
     assert data.pool.groups == ("premise", "hypothesis")
     assert data.pool.partners(["premise"]).counts.tolist() == [7] * 8
-    by_group = own(tmp_path, groups=["article"], folds=5, fold=0)
+    by_group = own(rows, groups=["article"], folds=5, fold=0)
     assert list(by_group.pool.column("cluster")) == list(data.pool.column("cluster"))
     assert by_group.pool.partners(["premise"]).counts.tolist() == [4] * 8
-    by_part = own(tmp_path, groups=["article"], cluster="premise", hold_out=7)
+    by_part = own(rows, groups=["article"], cluster="premise", hold_out=7)
     assert list(by_part.pool.column("cluster")) == [e.groups["premise"][:16] for e in by_part.pool]
-    write_jsonl(tmp_path / "train.jsonl", [*rows, rows[0] | {"premise": "x", "article": ""}])
-    own(tmp_path, meta=["article"], hold_out=1)
-    with refused(DataError, "train.jsonl, row 41", "'article'"):
-        own(tmp_path, meta=["article"], cluster="article", hold_out=1)
+    rows.append(rows[0] | {"premise": "x", "article": ""})
+    own(rows, meta=["article"], hold_out=1)
+    with refused(DataError, "row 41", "'article'"):
+        own(rows, meta=["article"], cluster="article", hold_out=1)
 
 
 def test_a_training_example_without_gold_is_refused() -> None:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import datasets
 import numpy as np
@@ -36,7 +37,7 @@ ROWS = [
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12)
 NAMES = ["premise", "hypothesis", "label"]
 XY = {"header": ("x", "y")}
-PLAIN: dict[str, Any] = {"quoting": False}
+NO_QUOTES: dict[str, Any] = {"quoting": False}
 
 
 def write(path: Path, rows: list[dict], **options: Any) -> Path:
@@ -84,7 +85,7 @@ AB = {"a": "1", "b": "2"}
         ("a.jsonl", '{"a": 1}\n\n  \n{"a": 2}\n', {}, {1: {"a": 1}, 4: {"a": 2}}),  # a row number is that of an editor
         ("a.csv", "a\n1\n\n2\n", {}, {1: {"a": "1"}, 2: {"a": "2"}}),
         ("a.jsonl", '{"a": 1}\r\r\n{"a":\r 2}\r\r\n', {}, {1: {"a": 1}, 2: {"a": 2}}),
-        ("a.tsv", 'a\tb\n"open\t5" disk\n', PLAIN, {1: {"a": '"open', "b": '5" disk'}}),
+        ("a.tsv", 'a\tb\n"open\t5" disk\n', NO_QUOTES, {1: {"a": '"open', "b": '5" disk'}}),
         ("a.tsv", 'a\tb\n5" disk\t"all of it"\n', {}, {1: {"a": '5" disk', "b": "all of it"}}),
         *(  # columns without a name at the ends, as some tools number rows
             ("a.tsv", text, {}, {1: AB})
@@ -153,12 +154,8 @@ def test_what_cannot_be_opened_is_named(tmp_path: Path, monkeypatch: pytest.Monk
     for name, *facts in (("a.csv",), ("b.csv", "folder"), ("a.parquet", "no rows")):
         with refused(DataError, name, *facts):
             list(read(tmp_path / name))
-
-    def forbidden(*_: object) -> None:
-        raise PermissionError(13, "Permission denied")
-
     (tmp_path / "a.csv").write_text("a\n1\n")
-    monkeypatch.setattr("builtins.open", forbidden)
+    monkeypatch.setattr("builtins.open", Mock(side_effect=PermissionError(13, "Permission denied")))
     with refused(DataError, "a.csv", "Permission denied"):
         list(read(tmp_path / "a.csv"))
 
@@ -310,7 +307,7 @@ def zst(text: str) -> bytes:
     return pa.compress(text.encode(), codec="zstd", asbytes=True)
 
 
-PLAIN_QUOTES, TRUE = {"quoting": False}, {"labels": {"yes": [1, True], "no": []}}
+TRUE = {"labels": {"yes": [1, True], "no": []}}
 NOTHING = [("null", "NA", "yes"), ("nan", "None", "no")]
 DATASET = datasets.Dataset.from_list(rows())
 FRAME = pd.DataFrame(rows())
@@ -326,7 +323,7 @@ FILES: dict[str, tuple[str | None, Any, dict[str, Any], list[Any]]] = {
     "CRLF, tsv": ("a.tsv", PLAIN.replace("\n", "\r\n").replace(",", "\t"), {}, PLAIN_ROWS),
     "CRLF, jsonl": ("a.jsonl", lines(rows()).replace("\n", "\r\n"), {}, labelled("yes", "no")),
     "an open quote": ("a.csv", OPEN_QUOTE, {}, ["a.csv, row 2", "data.quoting false", "in measure, set quoting false"]),
-    "an open quote, a character": ("a.csv", OPEN_QUOTE, PLAIN_QUOTES, [*PLAIN_ROWS[:1], ('"c', "d", "no"), "..."]),
+    "an open quote, a character": ("a.csv", OPEN_QUOTE, NO_QUOTES, [*PLAIN_ROWS[:1], ('"c', "d", "no"), "..."]),
     "a long field": ("a.csv", f"{HEADER}{LONG},b,yes\n", {}, [(LONG, "b", "yes")]),
     "a long field in quotes": ("a.tsv", f'premise\thypothesis\tlabel\n"{LONG}"\tb\tyes\n', {}, [(LONG, "b", "yes")]),
     "U+2028": ("a.jsonl", lines([rows()[0] | {"premise": "a\u2028b"}]), {}, [("a\u2028b", "h", "yes")]),
