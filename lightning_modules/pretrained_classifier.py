@@ -306,7 +306,7 @@ class PretrainedClassifier(Classifier, ABC):
         return network
 
     def reset_head(self, network: nn.Module) -> None:
-        """Outputs that mean something else are no start for labels that happen to stand at their positions."""
+        """Initialise the linear layers of the head: its outputs were trained for other labels."""
         body = set(network.base_model.modules())
         for module in network.modules():
             if module not in body and isinstance(module, nn.Linear):

@@ -101,7 +101,7 @@ class Columns:
 
 
 def load_pairs(source: Source, columns: Columns, split: Split, same: Same | None = None) -> Examples:
-    """Load pairs of texts.
+    """Load pairs of texts, sorted by uid.
 
     Args:
         source: The source of rows.
@@ -128,7 +128,7 @@ def _with_same_spelling(rows: Rows, column: str | None, same: Same) -> Rows:
 
 
 def to_examples(rows: Rows, where: str, columns: Columns, split: Split) -> Examples:
-    """Convert rows to examples; rows without a gold label are dropped and counted in ``no_gold``.
+    """Convert rows to examples, sorted by uid; rows without a gold label are dropped and counted in ``no_gold``.
 
     Rows for evaluation may lack the column "label", unless another column has a similar name: the examples are then
     unlabelled.
@@ -181,7 +181,7 @@ def to_examples(rows: Rows, where: str, columns: Columns, split: Split) -> Examp
             f"{where} has no row with a gold label ({no_gold} without). Take labelled data, or set data.label null to "
             "evaluate without labels."
         )
-    examples = in_order(builder.finish(), kept_rows, where, split.prefix, columns)
+    examples = sort_by_uid(builder.finish(), kept_rows, where, split.prefix, columns)
     examples.no_gold, examples.origin = no_gold, where
     return examples
 
@@ -225,12 +225,12 @@ def require_columns(
 
 
 def uid_of(values: Mapping[str, Any], where: str, row: int | str, prefix: str, columns: Columns) -> str:
-    """The uid of a row with an id; else "", which :func:`in_order` replaces."""
+    """The uid of a row with an id; else "", which :func:`sort_by_uid` replaces."""
     return "" if columns.uid is None else f"{prefix}/{text_of(values[columns.uid], where, row, columns.uid)}"
 
 
-def in_order(examples: Examples, rows: Sequence[int | str], where: str, prefix: str, columns: Columns) -> Examples:
-    """Sort examples by uid, so that the order of rows does not matter; without ids, uids are content hashes.
+def sort_by_uid(examples: Examples, rows: Sequence[int | str], where: str, prefix: str, columns: Columns) -> Examples:
+    """Sort examples by uid, so that the order of rows does not matter; without ids, set uids to content hashes first.
 
     Args:
         examples: Examples with uids of :func:`uid_of`.

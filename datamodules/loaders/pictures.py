@@ -45,7 +45,7 @@ ROWS = 64  # number of rows whose pictures are read concurrently
 
 
 def load_pictures(source: Source, columns: Columns, split: Split, image_folder: str | None = None) -> Examples:
-    """Load examples with picture parts.
+    """Load examples with picture parts, sorted by uid.
 
     Args:
         source: Files, a folder with a subfolder per split, rows in memory, or the hub.

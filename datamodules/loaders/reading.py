@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from heedful.datamodules.loaders.pairs import Columns, in_order, require_columns, uid_of
+from heedful.datamodules.loaders.pairs import Columns, require_columns, sort_by_uid, uid_of
 from heedful.datamodules.sources.readers import Row
 from heedful.datamodules.sources.source import Source, Split
 from heedful.datamodules.sources.values import brief, text_of
@@ -59,7 +59,7 @@ def _of_mrqa(question: Row) -> Row:
 
 
 def load_reading(source: Source, columns: Columns, split: Split, no_answer: str | None = None) -> Examples:
-    """Load questions whose answers are spans.
+    """Load questions whose answers are spans, sorted by uid.
 
     Args:
         source: Rows, flat or nested: see :func:`questions`.
@@ -102,7 +102,7 @@ def load_reading(source: Source, columns: Columns, split: Split, no_answer: str 
     if hollow:
         answers_of_articles = "only answers of articles and punctuation, which count as no answer."
         inform(f"{where}: {agree(hollow, 'question has', 'questions have')} {answers_of_articles}")
-    examples = in_order(builder.finish(), kept_rows, where, split.prefix, columns)
+    examples = sort_by_uid(builder.finish(), kept_rows, where, split.prefix, columns)
     examples.no_gold, examples.origin = no_gold, where
     return examples
 

@@ -39,7 +39,7 @@ def load_tables(
     split: Split | str = "train",
     without: str | None = None,
 ) -> Examples:
-    """Load the examples of a split.
+    """Load the examples of a split, sorted by uid.
 
     Args:
         source: A folder with ``maindata/<split>.tsv``, ``tables/json/<table>.json`` and

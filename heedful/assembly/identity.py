@@ -9,7 +9,7 @@ from heedful.lightning_modules import BasePredictor, Endpoint
 from heedful.records.arguments import IN_MEMORY
 from heedful.records.storage.folder_names import regime_name
 from heedful.records.storage.results import BACKBONE
-from heedful.reports.configs import backbone_of, sections_of, settings, trainings
+from heedful.reports.configs import backbone_of, run_settings, sections_of, trainings
 
 HOW = {*"answers cache concurrency doubtful max_requests prices share_prefix timeout".split()}  # change no answer
 PLACES = {"base_url", "responses", "url"}  # of weights or answers
@@ -26,7 +26,7 @@ def identity_of(record: Mapping[str, Any], model: BasePredictor) -> dict[str, An
     """
     sections = sections_of(record)
     checkpoint = sections["checkpoint"]
-    trained = (settings(Path(checkpoint).absolute().parents[1]) if checkpoint else {}) or sections
+    trained = (run_settings(Path(checkpoint).absolute().parents[1]) if checkpoint else {}) or sections
     chain = trainings(trained)
     data, first = trained["data"], chain[-1]
     partial, is_trained = sections["data"].get("partial"), bool(trained["trained"])

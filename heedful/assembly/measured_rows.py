@@ -86,7 +86,7 @@ def data_of(
         HeedfulError: The rows cannot be read, lack a column, or have ambiguous labels.
     """
     rows = fspath(rows) if isinstance(rows, PathLike) else rows
-    configured = _named(rows)
+    configured = _load_named(rows)
     if configured is not None:
         return _changed(configured, settings, is_function), set()
     names = settings.parts
@@ -158,7 +158,7 @@ def _same(settings: RowSettings, golds: Sequence[str]) -> Same:
     return same
 
 
-def _named(rows: Any) -> Pairs | None:
+def _load_named(rows: Any) -> Pairs | None:
     """Load data of a data module, a short name or a YAML file; None for rows and files of rows."""
     if isinstance(rows, Pairs):
         return rows

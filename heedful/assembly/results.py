@@ -17,7 +17,7 @@ from heedful.records.storage.files import WRITING, write_json
 from heedful.records.storage.lock import LOCK
 from heedful.records.storage.results import CONFIG, RUN, named, read_evaluation, read_results, write_results
 from heedful.reports.compare import paired_differences
-from heedful.reports.configs import settings
+from heedful.reports.configs import run_settings
 from heedful.reports.figures.attentiveness import bars_of
 from heedful.reports.html.table import image, in_notebook
 from heedful.reports.in_context.tables import print_summary
@@ -382,7 +382,7 @@ def load(folder: str | PathLike[str]) -> Results:
         heedful.records.errors.HeedfulError: runs/missing/results.json does not exist. Check the path.
     """
     path = Path(fspath(folder))
-    return Run.finished(path) if settings(path).get("trained") else Results(path, read_results(path))
+    return Run.finished(path) if run_settings(path).get("trained") else Results(path, read_results(path))
 
 
 def _display(results: Results | Differences) -> None:

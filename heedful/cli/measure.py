@@ -43,10 +43,10 @@ def main(argv: list[str]) -> Callable[[], None]:
     """
     options = vars(_parser().parse_args(argv))
     predict, rows, settings = options["predict"], options["rows"], settings_of(options, SETTINGS)
-    return partial(_measured, predict, rows, settings)
+    return partial(_measure, predict, rows, settings)
 
 
-def _measured(predict: str, rows: str, settings: dict[str, Any]) -> None:
+def _measure(predict: str, rows: str, settings: dict[str, Any]) -> None:
     is_function = ":" in predict and not Path(predict).exists()
     heedful = import_module("heedful")  # imports torch and Lightning
     results = heedful.measure(_function(predict) if is_function else predict, rows, **settings)

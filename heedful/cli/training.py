@@ -12,7 +12,7 @@ from heedful.callbacks.checkpoints.files import LAST
 from heedful.cli.words import divide
 from heedful.records.command_lines import start_of
 from heedful.records.parser import dump
-from heedful.reports.configs import settings
+from heedful.reports.configs import run_settings
 
 
 def main(words: Sequence[str]) -> None:
@@ -35,15 +35,15 @@ def _show(run: Run) -> None:
     run.show()
     if run.checkpoint is not None:
         path = run.folder if run.checkpoint.name in ("best.ckpt", LAST) else run.checkpoint
-        words = [*start_of("evaluate"), "--checkpoint", quote(str(path)), *_allowed(run)]
+        words = [*start_of("evaluate"), "--checkpoint", quote(str(path)), *_allow_options(run)]
         print(f"All evaluations, on all examples: {' '.join(words)}")
         if any(run.folder.glob("events.out.tfevents.*")):
             print(f"Curves: tensorboard --logdir {quote(str(run.folder.parent))}")
 
 
-def _allowed(run: Run) -> Iterator[str]:
-    """The words that allow modules outside of Heedful, which config.yaml alone may not import."""
-    saved = settings(run.folder)
+def _allow_options(run: Run) -> Iterator[str]:
+    """Options ``--allow_package PACKAGE`` for the classes outside of Heedful that config.yaml of the run names."""
+    saved = run_settings(run.folder)
     modules = {saved[kind]["class_path"].partition(".")[0] for kind in ("data", "model")}
     for module in sorted(modules.difference(OUR_PACKAGES)):
         yield f"--allow_package {module}"

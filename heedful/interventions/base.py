@@ -67,7 +67,7 @@ class Changes:
         return self.with_columns({name: column[start:stop] for name, column in self.columns().items()})
 
     def take(self, mask: np.ndarray) -> "Changes":
-        """The changes into other examples of the pool where ``mask``, bool [changes]; ``self`` if all are."""
+        """Select by a mask, bool [changes]; only for changes without ``examples``."""
         if mask.all():
             return self
         columns = self.columns().items()

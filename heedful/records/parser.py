@@ -10,7 +10,7 @@ from types import UnionType
 from typing import Any, NoReturn, Union, get_args, get_origin
 
 import yaml
-from jsonargparse import ArgumentParser, Namespace, dict_to_namespace, set_parsing_settings
+from jsonargparse import ArgumentParser, Namespace, set_parsing_settings
 
 from heedful.records.errors import SettingError, nearest
 
@@ -194,7 +194,7 @@ def _readable(message: str, parser: Parser) -> str:
     if (key := re.match(r'Parser key "([\w.]+)"', flat)) is None:
         return f"{flat[:200].rstrip('.')}."
     name, value = key[1], re.search(r"(?:Given value|Got value): (.*)", flat)
-    shown_value = str(value[1] if value else dict_to_namespace(parser.nested).get(key[1]))[:LONGEST]
+    shown_value = str(value[1] if value else _value_of(parser.nested, name))[:LONGEST]
     if problem := re.search("|".join(PROBLEMS), flat):
         return f"{name}: {problem[0].rstrip('.')}."
     if re.search(r"import path|No module named|has no attribute", flat):
@@ -203,6 +203,13 @@ def _readable(message: str, parser: Parser) -> str:
         return f"{name}: there is no class {shown_value}{f' (did you mean {near}?)' if near else ''}."
     expected = TYPE.sub(lambda match: match[1] or "", str(getattr(parser.actions.get(name), "_typehint", "valid")))
     return f"{name}: {shown_value} is not of type {expected.replace(' | ', ' or ')[:LONGEST]}."
+
+
+def _value_of(nested: Any, name: str) -> Any:
+    """The value of a dotted name in nested mappings; None if there is none."""
+    for key in name.split("."):
+        nested = nested.get(key) if isinstance(nested, Mapping) else None
+    return nested
 
 
 def parsed(parser: Parser, values: Mapping[str, Any], before: Namespace, where: str) -> Namespace:

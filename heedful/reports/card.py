@@ -19,7 +19,7 @@ from heedful.records.storage.named_configs import backbones, names
 from heedful.records.storage.results import BACKBONE, CONFIG, RESULTS, read_results, read_run, results_text
 from heedful.records.storage.yaml_files import read_yaml
 from heedful.reports.citing import bibtex
-from heedful.reports.configs import backbone_of, settings, trainings
+from heedful.reports.configs import backbone_of, run_settings, trainings
 from heedful.reports.page.made import name_of
 from heedful.reports.page.writing import REPORT, write_page
 from heedful.reports.runs import read_runs
@@ -79,7 +79,7 @@ def write_card(folder: str | Path, to: str | Path, name: str | None = None, exam
 def _run_of(folder: Path) -> Path:
     """The training that exported the measured model: the folder itself, or a folder above it."""
     run = next((at for at in (folder, *folder.resolve().parents[1:3]) if (at / BACKBONE).is_dir()), None)
-    if run is None or not settings(run).get("trained"):
+    if run is None or not run_settings(run).get("trained"):
         raise RunError(
             f"{folder} belongs to no run that trained a model: there is none to export. Name a run of train.py."
         )
@@ -111,7 +111,7 @@ def readme(folder: Path, run: Path, name: str | None) -> str:
     import transformers
     from huggingface_hub import EvalResult, ModelCardData
 
-    results, chain, data = read_results(folder), trainings(settings(run)), settings(folder)["data"]
+    results, chain, data = read_results(folder), trainings(run_settings(run)), run_settings(folder)["data"]
     config = read_json(run / BACKBONE / "config.json")
     architecture, parts = str((config.get("architectures") or [""])[0]), config.get("heedful", {}).get("parts", [])
     family = str(chain[0]["model"]["class_path"]).rpartition(".")[2]

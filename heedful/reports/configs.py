@@ -12,11 +12,11 @@ from heedful.records.storage.yaml_files import read_yaml
 DEEPEST = 9  # length of a chain of runs
 
 
-def settings(folder: Path) -> dict[str, Any]:
-    """:func:`sections_of` the config.yaml in a folder; empty if the file does not exist.
+def run_settings(folder: Path) -> dict[str, Any]:
+    """Read config.yaml in the folder of a run, as :func:`sections_of`; empty if the file does not exist.
 
     Raises:
-        RunError: The file is damaged.
+        RunError: The file is damaged, or model or data have no ``class_path`` or no ``init_args``.
     """
     path = folder / CONFIG
     if not path.is_file():
@@ -31,8 +31,8 @@ def sections_of(config: Mapping[str, Any]) -> dict[str, Any]:
     """Settings of the model and of the data.
 
     Returns:
-        "model" and "data", each with its "class_path"; "checkpoint" of an evaluation; "seed"; "trained", whether the
-        run is a training.
+        "model" and "data", each its ``init_args`` and "class_path"; "checkpoint" of an evaluation; "seed"; "trained",
+        whether the run is a training.
     """
     sections = {
         kind: config[kind]["init_args"] | {"class_path": full_path(kind, config[kind]["class_path"])}
@@ -53,7 +53,7 @@ def trainings(config: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     configs = [config]
     while len(configs) < DEEPEST:
         backbone = Path(backbone_of(configs[-1]))
-        previous = settings(backbone.parents[1]) if backbone.parts[-2:] == Path(BACKBONE).parts else {}
+        previous = run_settings(backbone.parents[1]) if backbone.parts[-2:] == Path(BACKBONE).parts else {}
         if not previous:
             break
         configs.append(previous)

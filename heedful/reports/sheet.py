@@ -38,7 +38,7 @@ from heedful.records.rows import contents, difference, strings, where
 from heedful.records.storage.folder_names import folder_name
 from heedful.records.storage.results import CONFIG, read_results
 from heedful.records.storage.schema import ROOMS
-from heedful.reports.configs import settings
+from heedful.reports.configs import run_settings
 from heedful.reports.runs import read_runs
 from heedful.reports.tables import number
 
@@ -103,7 +103,7 @@ def _data(folder: Path, rows: pa.Table, seed: int) -> "PairedData":
     from heedful.records.parser import construct
 
     path = folder / CONFIG
-    if not (init_args := settings(folder).get("data")):
+    if not (init_args := run_settings(folder).get("data")):
         raise RunError(f"{path} does not exist, which names the data. Copy the complete folder of the run.")
     module, _, name = str(init_args.pop("class_path")).rpartition(".")
     owner = getattr(import_module(module), name, None) if f"{module}.".startswith(f"{ROOMS['data']}.") else None

@@ -198,7 +198,7 @@ def _lines(cell: str) -> str:
 
 
 def _grid(table: Cells) -> list[list[str]]:
-    """Header and rows, with the heading above the first column.
+    """Header and rows; a heading replaces the header of the first column.
 
     Raises:
         ValueError: A row is longer or shorter than the header.

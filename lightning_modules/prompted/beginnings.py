@@ -10,7 +10,7 @@ WORTH = 0.9  # share of the tokens that may be left where a batch is cut
 
 
 def _groups(rows: Sequence[np.ndarray]) -> np.ndarray:
-    """The number of each prompt's first tokens: int64 [prompts]."""
+    """Number the groups of prompts that begin with the same tokens: int64 [prompts]."""
     first = np.full((len(rows), LEAST), -1, np.int64)
     for i, row in enumerate(rows):
         first[i, : len(row)] = row[:LEAST]

@@ -96,7 +96,7 @@ class Endpoint(BasePredictor):
         timeout: Seconds without a byte of the server before a request is sent again.
         extra: Further entries of a request, such as {chat_template_kwargs: {enable_thinking: false}}; null removes
             an entry. Not for the model, the question, headers or keys.
-        allow_invalid: Go on though nearly all of the first answers are none.
+        allow_invalid: Go on although nearly all of the first answers cannot be read.
         prompt: The question, with each part as its name in braces: "{premise} Does it follow that {hypothesis}?". It
             takes the place of the prompts of the data. Where a text does not name all labels, "Answer with one of: ..."
             stands before it; a mapping, as in prompts of the data, is taken as it is. A brace that is meant is written
@@ -247,15 +247,15 @@ class Endpoint(BasePredictor):
         )
 
     def _require_answers(self, replies: Sequence[Reply]) -> None:
-        """Refuse a server that has nearly no answer to the first questions."""
+        """Refuse a server of whose first answers nearly none can be read."""
         without = [reply for reply in replies if self.way.read(reply, self.prompt)[0] == NO_LABEL]
         if not replies or len(without) < MOST_INVALID * len(replies) or self.allow_invalid:
             return
         quoted = ", ".join(list(dict.fromkeys(repr(printable(r.shown.strip())[:QUOTED]) for r in without))[:COMMONEST])
         words = "the prompts of the data" if self.wording is None else "prompt"
         raise ModelError(
-            f"{len(without)} of the first {len(replies)} answers of {self.name} are none: {quoted}. Look at its log, "
-            f"change {words}, max_tokens or read, or set allow_invalid to true."
+            f"{len(without)} of the first {len(replies)} answers of {self.name} cannot be read: {quoted}. Look at "
+            f"its log, change {words}, max_tokens or read, or set allow_invalid to true."
         )
 
     def answer(self, inputs: dict[str, Any]) -> Outputs:

@@ -80,13 +80,13 @@ class PromptProcessor(NumberProcessor):
         return [part if isinstance(part, str) else self.prompt.task.form.text(part, texts) for part in parts]
 
     def _shortened(self, words: Sequence[str]) -> list[str]:
-        """The parts in words; where the prompt is too long, the longest has lost its end."""
+        """The texts of the parts; while the prompt exceeds the budget, the longest text loses its last tokens."""
         words = list(words)
         while (over := int(self.store.lengths(self._numbered([words]))[0]) - self.budget) > 0:
-            ends = self.tokenizer(words, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
-            longest = max(range(len(words)), key=lambda k: len(ends[k]))
-            n = max(0, len(ends[longest]) - over)
-            words[longest] = words[longest][: ends[longest][n][0]].rstrip() if n else ""
+            spans = self.tokenizer(words, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
+            longest = max(range(len(words)), key=lambda k: len(spans[k]))
+            n = max(0, len(spans[longest]) - over)
+            words[longest] = words[longest][: spans[longest][n][0]].rstrip() if n else ""
         return words
 
     def sent(self, example: Example) -> dict[str, Any]:

@@ -74,12 +74,12 @@ class Writer(Seq2Seq):
             inform(f"{self.backbone} was trained to write {learned!r} where there is no answer: kept.")
             self.no_answer = learned
         self.processor = AnswerProcessor(tokenizer, task.wording, self.max_length, task.form)
-        self._name_no_answer(learned)
+        self._set_no_answer(learned)
         self.own_wording = Wording(task.wording, answers={NO_ANSWER: learned})
         setattr(self.config, LEARNED, {"template": task.wording, "parts": list(task.parts), "no_answer": learned})
 
-    def _name_no_answer(self, text: str) -> None:
-        """Set the text of no answer."""
+    def _set_no_answer(self, text: str) -> None:
+        """Set the text that means no answer."""
         self.processor.no_answer = text
         self.processor.start = self.config.decoder_start_token_id
         ids = self.processor.tokenizer(text_target=text)["input_ids"]
@@ -89,7 +89,7 @@ class Writer(Seq2Seq):
     def prompt_with(self, prompt: Prompt) -> None:
         self.prompt = prompt
         self._read_prompt(prompt)
-        self._name_no_answer(*prompt.answers)
+        self._set_no_answer(*prompt.answers)
 
     def _encoded(self, inputs: dict[str, Any]) -> Tensor:
         return super()._encoded({name: rows for name, rows in inputs.items() if name not in ("written", "read")})

@@ -159,6 +159,17 @@ def test_a_model_that_depends_on_padding_is_flagged(model: Any, tokenizer: Any, 
     assert flags() == ("predictions_depend_on_batch",)
 
 
+def test_a_full_device_is_not_taken_for_a_mistake_of_the_model(
+    model: Any, tokenizer: Any, pairs: list[Row], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(**inputs: Any) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(model, "forward", fail)
+    with pytest.raises(torch.OutOfMemoryError, match="^CUDA out of memory$"):
+        measure((model, tokenizer), pairs)
+
+
 def test_padded_examples_are_predicted_alone_in_single_precision(model: Any, tokenizer: Any, pairs: list[Row]) -> None:
     sizes: list[int] = []
     model.classifier.register_forward_hook(lambda module, inputs, output: sizes.append(len(output)))

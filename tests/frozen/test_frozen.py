@@ -18,7 +18,7 @@ from heedful.records.storage.results import read_evaluation, read_results, read_
 from heedful.records.storage.schema import SCHEMA
 from heedful.reports import rescore
 from heedful.reports.compare import paired_differences
-from heedful.reports.configs import settings
+from heedful.reports.configs import run_settings
 from heedful.reports.runs import read_runs
 
 from commands import run
@@ -74,8 +74,8 @@ def test_results_rows_and_settings_are_read(frozen, name):
         rows, metadata = read_evaluation(folder, evaluation_)
         assert rows.num_rows
         assert metadata["run"]["data"] == results["data"]
-    assert settings(folder)["model"]["class_path"].startswith("heedful.lightning_modules.")
-    assert settings(folder)["data"]["class_path"].startswith("heedful.datamodules.")
+    assert run_settings(folder)["model"]["class_path"].startswith("heedful.lightning_modules.")
+    assert run_settings(folder)["data"]["class_path"].startswith("heedful.datamodules.")
     assert read_run(folder)["packages"]["torch"]
     (one,) = read_runs([str(folder)])
     assert one.data == results["data"]

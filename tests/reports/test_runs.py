@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from heedful.records import RunError
 from heedful.records.storage.named_configs import config_path, names, short_name
-from heedful.reports.configs import settings
+from heedful.reports.configs import run_settings
 from heedful.reports.runs import columns, read_runs, short_names
 
 import written_results
@@ -80,7 +80,7 @@ def test_a_folder_without_settings_goes_by_its_name_and_damaged_ones_are_refused
     assert run.label == "mine"
     (tmp_path / "mine" / "config.yaml").write_text("- no\n")
     with refused(RunError, tmp_path / "mine" / "config.yaml"):
-        settings(tmp_path / "mine")
+        run_settings(tmp_path / "mine")
 
 
 @pytest.mark.parametrize("name", names("model"))

@@ -31,7 +31,7 @@ class Node:
 
 
 def partition(segments: Sequence[int]) -> Node:
-    """Halve the segments down to single segments, then the features of each segment.
+    """Halve the segments down to single segments, then these to single features; an odd one goes to the right.
 
     Args:
         segments: Number of features per segment, at least 1, including its separator.

@@ -37,13 +37,18 @@ class Mention(NamedTuple):
 
 
 def is_person(table: Table) -> bool:
-    """Whether a table is about a person: it has the birth, and another key of persons."""
+    """Whether a table is about a person: it has the key "Born" and one more of :data:`PERSON_KEYS`."""
     keys = {key.replace("\u00a0", " ") for key in table.keys}
     return "Born" in keys and len(keys & PERSON_KEYS) > 1
 
 
 def title_forms(table: Table) -> dict[str, str]:
-    """The distinct forms of a title, longest first."""
+    """The distinct forms of a title, longest first.
+
+    Returns:
+        "title"; "name", the title without brackets and without its end from a comma; of a person (:func:`is_person`),
+        "last", the last name.
+    """
     title = table.title.strip()
     name = re.sub(r"\s*\([^)]*\)", "", title).split(", ")[0].strip() or title
     forms = {"title": title, "name": name}

@@ -26,7 +26,7 @@ def factors_named(names: Sequence[str]) -> dict[str, Factor]:
     Raises:
         HeedfulError: A name is unknown, or a module or its function cannot be found or imported.
     """
-    return {name: _own(name) if ":" in name else _built_in(name) for name in names}
+    return {name: _custom(name) if ":" in name else _built_in(name) for name in names}
 
 
 def _built_in(name: str) -> Factor:
@@ -39,7 +39,7 @@ def _built_in(name: str) -> Factor:
     return factors[name]
 
 
-def _own(name: str) -> Factor:
+def _custom(name: str) -> Factor:
     module, _, function = name.partition(":")
     folder = str(Path.cwd())
     if folder not in sys.path:

@@ -99,17 +99,17 @@ def _turns(rows: pa.Table, changed: np.ndarray, seed: int) -> tuple[np.ndarray, 
 
 
 def _entries(rows: pa.Table, name: str, labels: Sequence[str]) -> list[dict[str, Any]]:
-    """Rows as dictionaries, with the probability of the first answer before and after the change."""
+    """Rows as dictionaries, with the probability of the base prediction before and after the change."""
     entries = rows.select(COLUMNS).to_pylist()
-    columns = zip(entries, _of_answers(rows, "p", labels), _of_answers(rows, "p2", labels), strict=True)
-    for entry, before, after in columns:
+    p, p2 = (_answer_probabilities(rows, column, labels) for column in ("p", "p2"))
+    for entry, before, after in zip(entries, p, p2, strict=True):
         moved = None if before is None or after is None else after - before
         entry |= {"evaluation": name, "p": before, "p2": after, "moved": moved}
     return entries
 
 
-def _of_answers(rows: pa.Table, column: str, labels: Sequence[str]) -> list[float | None]:
-    """The probability of the first answer in a column; None if there is none."""
+def _answer_probabilities(rows: pa.Table, column: str, labels: Sequence[str]) -> list[float | None]:
+    """The probability of the base prediction ``y`` in a column; None if it has none, or ``y`` is not a label."""
     index = {label: k for k, label in enumerate(labels)}
     answers = rows["y"].to_pylist()
     has_p = np.array([answer in index for answer in answers], dtype=bool) & rows[column].is_valid().to_numpy()

@@ -279,7 +279,7 @@ def test_of_several_labels_the_wording_says_which_counts_and_they_are_counted(at
 @pytest.mark.parametrize(
     ("settings", "answer", "facts"),
     [
-        ({}, None, ["12 of the first 12 answers of tiny are none: ''", "max_tokens"]),
+        ({}, None, ["12 of the first 12 answers of tiny cannot be read: ''", "max_tokens"]),
         ({}, "<think>It may be 3", ["12 of the first 12", "max_tokens"]),
         ({"read": "first_token"}, "entailment", ["12 of the first 12", "no different log-probabilities"]),
         ({"read": "systemone"}, {"answers": {}}, ["12 of the first 12", "no finite probability for each label"]),
