@@ -51,11 +51,8 @@ def test_examples_are_named_labelled_and_read_once(name: str) -> None:
         assert examples.parts == data.task.parts
         assert all(all(example.parts.values()) for example in examples)
         golds = list(examples.column("label"))
-        assert (
-            {*golds} <= {*data.task.labels}
-            if data.task.kind.exclusive
-            else all(map(json.loads, golds)) or name != "vqa2"
-        )
+        assert {*golds} <= {*data.task.labels} or not data.task.kind.exclusive
+        assert name != "vqa2" or all(map(json.loads, golds))
         assert {*config.get("meta", ()), *config.get("slices", ())} <= {*examples.meta, "split"}
         assert examples.has_clusters == (data.columns.clustered_by is not None or data.task.kind.name == "span")
     assert data.regime == "plain"
@@ -163,8 +160,8 @@ def test_rows_in_memory_in_any_order_are_the_examples_of_files(name: str) -> Non
     """Rows by split; those of a single file alone."""
     folder, data = twin_path(name) / (CONFIGS[name]["init_args"].get("task") or ""), twin(name)
     files = {stem(file.name): file for file in folder.iterdir()}
-    quoting = name not in ("help", "med")
-    rows = {split: shuffled([row for _, row in read(file, quoting=quoting)]) for split, file in files.items()}
+    held = {split: read(file, quoting=name not in ("help", "med")) for split, file in files.items()}
+    rows = {split: shuffled([row for _, row in some]) for split, some in held.items()}
     assert everything(twin(name, path=rows if len(rows) > 1 else rows.popitem()[1])) == everything(data)
     assert data.fingerprints().keys() == {"validation", "train"}
 

@@ -99,8 +99,7 @@ def test_samples_are_those_of_the_seed_and_nested(folder: Path) -> None:
 def test_regimes_and_folds_go_together(folder: Path) -> None:
     data = own(folder, folds=2, fold=1, partial="hypothesis", max_train=6, max_validation=5)
     assert (len(data.train_examples), len(data.pool), data.regime) == (6, 5, "partial-hypothesis-fold-1")
-    assert data.pool.parts == ("hypothesis",)
-    assert data.full_task.parts == ("premise", "hypothesis")
+    assert (data.pool.parts, data.full_task.parts) == (("hypothesis",), ("premise", "hypothesis"))
     augmented = own(folder, folds=2, fold=0, augment="counterfactual")
     assert augmented.regime == "counterfactual-fold-0"
     assert len(augmented.training_set()) == 30 + sum(label != "neutral" for label in augmented.trained.column("label"))

@@ -79,8 +79,7 @@ def test_a_part_alone_has_the_lines_of_that_part() -> None:
 def test_the_part_that_the_attentiveness_test_swaps_is_the_one_that_is_lent(swap: list[str]) -> None:
     some, kind = data(swap=swap, seed=2), "counterfactual"
     for draw, prompt in enumerate(Prompting(1, 2, kind).prompts(some)):
-        expected = demonstrations(some.training_pool(), some.task, 1, 2, draw, kind, swap[0])
-        assert prompt.demonstrations == expected
+        assert prompt.demonstrations == demonstrations(some.training_pool(), some.task, 1, 2, draw, kind, swap[0])
 
 
 # what is evaluated is not shown

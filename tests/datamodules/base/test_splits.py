@@ -38,16 +38,9 @@ def grouped(groups: Sequence[str], name: str = "table") -> Examples:
     return Examples.of(Example(f"d/{i}", {"premise": f"p {i}"}, "neutral", {name: group}) for i, group in rows)
 
 
-def pool(n: int, premises: int = 0) -> Examples:
-    """``n`` examples with labels in turn; ``premises`` different premises, or one for each example."""
-    return Examples.of(
-        Example(
-            f"d/train/{i}",
-            {"premise": f"premise {i % premises if premises else i}", "hypothesis": f"hypothesis {i}"},
-            LABELS[i % 3],
-        )
-        for i in range(n)
-    )
+def pool(n: int) -> Examples:
+    parts = ("premise", "hypothesis")
+    return Examples.of(Example(f"d/train/{i}", {p: f"{p} {i}" for p in parts}, LABELS[i % 3]) for i in range(n))
 
 
 # samples

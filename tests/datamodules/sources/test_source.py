@@ -249,7 +249,6 @@ def test_a_split_in_memory_is_found_by_its_name_and_then_by_its_others(mapping: 
         rows_of({})
     with refused(DataError, "premise, hypothesis"):  # columns, and no splits
         rows_of({"premise": ["a"], "hypothesis": ["a"]})
-    assert Source(pd.DataFrame([row()])).rows(Split("validation"))[0] == "the frame"
 
 
 @pytest.mark.parametrize("content", [3, iter([row()]), np.ones(3), {"train": "train.csv"}, {"train": None}])
