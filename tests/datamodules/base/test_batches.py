@@ -42,8 +42,7 @@ def test_evaluation_batches_are_cut_from_one_sorted_list(lengths: np.ndarray, si
 def test_evaluation_gives_every_example_once_in_the_same_batches(lengths: np.ndarray, size: int, world: int) -> None:
     batches = evaluation_batches(lengths, list(range(len(lengths))), size)
     ranks = [[batch.tolist() for batch in share(batches, rank, world)] for rank in range(world)]
-    whole = [batch for rank in ranks for batch in rank]
-    assert sorted(whole) == sorted(batch.tolist() for batch in batches)
+    assert sum(map(len, ranks)) == len(batches)
     assert share(batches, world, world) == []  # a rank beyond those that predict
     for j, batch in enumerate(batches):
         assert ranks[j % world][j // world] == batch.tolist()

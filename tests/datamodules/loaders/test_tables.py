@@ -277,10 +277,9 @@ def evidence(folder: Path, rows: list[list[str]]) -> Any:
 
 
 def test_each_reason_is_counted(tmp_path: Path) -> None:
+    neutral = ["T2", "Year: 1999", "N", "100", '{"Genre": "1", "Producer": "0", "none": "0"}']
     rows = [annotation(bits) for bits in ("1010", "0001", "1001", "0000")] + [annotation("0100", "Length: 9:00", "C")]
-    found, left_out = evidence(
-        tmp_path, [*rows, ["T2", "Year: 1999", "N", "100", '{"Genre": "1", "Producer": "0", "none": "0"}']]
-    )
+    found, left_out = evidence(tmp_path, [*rows, neutral])
     assert {e.hypothesis: e.keys for e in found} == {"Genre: pop": ("Genre", "Label"), "Length: 9:00": ("Length",)}
     assert left_out == {"neutral": 1, "no relevant row": 2, "relevant rows and none": 1}
 
