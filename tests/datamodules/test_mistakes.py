@@ -32,7 +32,7 @@ BASES: dict[str, tuple[str, dict[str, Any]]] = {  # name of the data to their ki
     ),
 } | {name: (config["class_path"], config["init_args"] | {"hub": None}) for name, config in CONFIGS.items()}
 INOCULATION = {"augment": "inoculation"}
-SPLITS_HELD_OUT = "data.splits names test"
+SEVERAL = {"validation": ["one", "two"]}
 Case = tuple[str, dict[str, Any], list[Any]]
 
 # names of parts and labels
@@ -65,14 +65,11 @@ SETTINGS: list[Case] = [
     ("own", {"columns": ["premise", "premise"]}, ["columns [premise, premise]"]),
     ("own", {"meta": ["topic", "topic"]}, ["data.meta", "'topic'"]),
     ("own", {"cluster": "title"}, ["data.cluster title", "premise, hypothesis, topic"]),
-    ("own", {"default_label": "unrelated"}, ["'unrelated'"]),
     # parts that are swapped, kept or read alone
-    ("own", {"swap": ["premise", "title"]}, ["swap title", "own", "premise, hypothesis"]),
     ("own", {"swap": ["premise", "hypothesis", "premise"]}, ["swap", "premise"]),
     *(("own", {"swap": [both]}, [f"swap {both}", "out"]) for both in ("premise+hypothesis", "hypothesis+premise")),
     ("own", {"partial": "premise", "augment": "counterfactual"}, ["partial", "augment counterfactual"]),
     ("own", {"swap": [], "augment": "counterfactual"}, ["augment counterfactual", "swap"]),
-    ("own", {"default_label": None, "augment": "counterfactual"}, ["counterfactual", "own", "default_label"]),
     ("nlvr2", {"swap": ["left+middle"]}, ["swap middle", "nlvr2", "left, right, sentence"]),
     ("reading", {"parts": {"context": "context"}}, ["data.parts", "context"]),
     ("rag", {"partial": "question"}, ["data.parts", "partial", "passage, question, distractor"]),
@@ -84,36 +81,29 @@ SETTINGS: list[Case] = [
     # held-out examples
     ("own", {"folds": 5}, ["folds N", "fold K"]),
     ("own", {"folds": 1, "fold": 0}, ["1 folds"]),
-    ("own", {"folds": 5, "fold": 5}, ["fold 5", "5 folds"]),
     ("own", {"folds": 5, "fold": 0, "hold_out": 3}, ["data.hold_out and data.folds", "hold_out null"]),
     ("own", {"folds": 5, "fold": 0, **INOCULATION}, ["folds", "augment inoculation"]),
-    ("own", {"hold_out": 2, "splits": {"validation": "test"}}, ["hold_out", SPLITS_HELD_OUT]),
+    ("own", {"hold_out": 2, "splits": {"validation": "test"}}, ["hold_out", "data.splits names test"]),
     ("own", {"hold_out": 2, "where": {"validation": {"topic": "x"}}}, ["hold_out", "where chooses rows"]),
     # splits and conditions
     ("own", {"splits": {"train": ["train", "one"]}}, ["splits: train is a list"]),
     ("own", {"splits": {"validation": []}}, ["splits: validation names no split"]),
     ("own", {"splits": {"validation": ["One", "two", "one.tsv"]}}, ["splits: validation", "One, two, one"]),
     ("infotabs", {"splits": {"validation": ["alpha1", "infotabs_test_alpha1.tsv"]}}, ["validation", "alpha1, alpha1"]),
+    ("own", {"splits": SEVERAL, "hold_out": 3}, ["hold_out 3", "default of own", "names one, two", "hold_out null"]),
     (
         "own",
-        {"splits": {"validation": ["one", "two"]}, "hold_out": 3},
-        ["hold_out 3", "default of own", "splits names one, two", "hold_out null"],
+        {"splits": SEVERAL, "folds": 3, "fold": 0},
+        ["folds 3", "names one, two", "folds null data.fold null"],
     ),
-    (
-        "own",
-        {"splits": {"validation": ["one", "two"]}, "folds": 3, "fold": 0},
-        ["folds 3", "splits names one, two", "data.folds null data.fold null"],
-    ),
-    ("own", {"splits": {"validation": ["one", "two"]}, "meta": ["split"]}, ["meta", "'split'"]),
+    ("own", {"splits": SEVERAL, "meta": ["split"]}, ["meta", "'split'"]),
     ("own", {"where": {"topic": []}}, ["data.where", "'topic'", "[]"]),
     ("own", {"where": {"topic": {"y": 1}}}, ["data.where", "'topic'", "train", "validation"]),
     ("own", {"where": {"train": {"topic": "t9"}}}, ["data.where", "'topic'", "'t9'", "t0, t1, t2, t3"]),
     # training sets
-    ("own", INOCULATION, ["augment inoculation", "path", "perturbed true"]),
-    (
-        "own",
-        {**INOCULATION, "inoculation": Inoculation("a.tsv", perturbed=True)},
-        ["augment inoculation", "path", "perturbed true"],
+    *(
+        ("own", {**INOCULATION, "inoculation": sources}, ["augment inoculation", "path", "perturbed true"])
+        for sources in (Inoculation(), Inoculation("a.tsv", perturbed=True))
     ),
     ("planted", {**INOCULATION, "inoculation": Inoculation("a.tsv")}, ["data.path", "planted"]),
     *(
@@ -165,8 +155,9 @@ DATA: list[Case] = [
     *(("own", {"hold_out": n}, [f"hold_out {n}", 12]) for n in (12, 13)),
     ("own", {"hold_out": 10, "groups": ["topic"]}, ["hold_out 10", "cluster", "groups"]),
     ("own", {"path": {"train": TOPICS, "validation": nli_rows(6)}, "meta": ["topic"]}, ["row 1", "'topic'"]),
+    ("own", {"where": {"z": 1}}, ["row 1", "'z'", "premise, hypothesis"]),
+    ("own", {"where": {"validation": {"topic": "t0", "label": "entailment"}}}, ["topic is t0; label is entailment"]),
     ("own", {"slices": ["topics"]}, ["slices topics", "premise, hypothesis", "mean topic?"]),
-    ("planted", {"slices": ["heuristic"]}, ["slices heuristic", "planted"]),
     ("own", {"path": nli_rows(6), "splits": {"validation": ["a", "b"]}}, ["splits names a and b"]),
     ("own", {**INOCULATION, "inoculation": Inoculation(perturbed=True)}, ["perturbed", "tables", "own has none"]),
     ("infotabs", {**INOCULATION, "inoculation": Inoculation("nowhere.tsv")}, ["inoculation.path", "nowhere.tsv"]),

@@ -4,7 +4,6 @@ import re
 from pathlib import Path
 
 import pytest
-import yaml
 
 from heedful.assembly.short_names import class_of, section_of
 from heedful.records import DataError, SettingError
@@ -16,9 +15,7 @@ PROBLEM = """<problem id="{i}" fracas_answer="{answer}"><p idx="1">Every {noun}
  sings.</p>{more}<q>Does it?</q><h>A {noun} sings.</h></problem>"""
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with the module and the YAML file of the page, and with a file of problems."""
+def test_the_page_shows_a_whole_kind_of_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (module,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
     *_, config = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
     assert len(module.splitlines()) < 60
@@ -35,13 +32,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "train.xml").write_text(text)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    return tmp_path
-
-
-def test_the_page_shows_a_whole_kind_of_data(folder: Path) -> None:
     section = section_of("data", "fracas")
     kind = class_of("data", section["class_path"])
-    data = kind(**section["init_args"], path=str(folder), augment="counterfactual")
+    data = kind(**section["init_args"], path=str(tmp_path), augment="counterfactual")
     data.setup("fit")
     assert (len(data.trained), len(data.pool), len({*data.pool.column("cluster")})) == (3, 4, 1)
     whole = {e.uid: e for pool in (data.trained, data.pool) for e in pool}
@@ -49,15 +42,10 @@ def test_the_page_shows_a_whole_kind_of_data(folder: Path) -> None:
     assert dict(whole["fracas/train/2"].parts) == {"premise": "Every tenor sings.", "hypothesis": "A tenor sings."}
     assert (whole["fracas/train/2"].label, whole["fracas/train/2"].meta["section"]) == ("unknown", "S 0")
     assert len(data.training_set()) > 3
-    with_more = kind(**section["init_args"], path=str(folder), most_premises=2)
+    with_more = kind(**section["init_args"], path=str(tmp_path), most_premises=2)
     with_more.setup("fit")
     assert len(with_more.trained) + len(with_more.pool) == 8
-
-
-def test_its_mistakes_name_the_file_and_the_row(folder: Path) -> None:
-    arguments = yaml.safe_load((folder / "configs" / "data" / "fracas.yaml").read_text())["init_args"]
-    kind = class_of("data", "fracas.FraCaS")
     with refused(DataError, "train.xml, row 2", "'no'"):
-        kind(**arguments | {"labels": {"yes": [], "unknown": []}}, path=str(folder)).setup("fit")
+        kind(**section["init_args"] | {"labels": {"yes": [], "unknown": []}}, path=str(tmp_path)).setup("fit")
     with refused(SettingError, "data.path"):
-        kind(**arguments).setup("fit")
+        kind(**section["init_args"]).setup("fit")

@@ -1,6 +1,5 @@
 """Pairs of texts: splits, samples, regimes and inoculation, and that training and validation are two things."""
 
-import random
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -8,22 +7,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
 from datasets import Dataset, DatasetDict
 
 from heedful.callbacks import Attentiveness
 from heedful.datamodules import PairedText
 from heedful.datamodules.base.inoculation import Inoculation
 from heedful.datamodules.base.mixture import Mixture
-from heedful.datamodules.base.sampler import TrainingSampler
-from heedful.datamodules.base.splits import limited
-from heedful.interventions import Swap
-from heedful.interventions.demonstrations import demonstrations
 from heedful.records import DataError, Examples, generator
 from heedful.records.storage.results import write_results
 from heedful.reports.rescore import rescored
 
-from changed_examples import sharing
 from oracles import measure
 from own_data import LABELS, NLI, everything, nli_rows, own, set_up, uids, write_jsonl
 from refusals import refused
@@ -37,73 +30,31 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-# the order and the container of the rows
-
-
-def trained_and_evaluated(data: PairedText) -> dict[str, Any]:
-    """All that depends on an order: what is read, who lends to whom, the batches, what is shown in context."""
-    data.setup("fit")
-    examples = data.training_set(1)
-    lengths = np.array([sum(map(len, e.parts.values())) for e in examples])
-    sampler = TrainingSampler(lengths, 8, data.seed, rank=1, world=2)
-    sampler.set_epoch(3)
-    batches = [[(examples[i].uid, dict(examples[i].parts)) for i in batch] for batch in sampler]
-    partners = Swap("premise", None, 3).changes(data.pool, np.arange(len(data.pool)), data.seed).partner.to_pylist()
-    limit = limited(data.pool, 2, 8, data.seed)[0].tolist()
-    shown = demonstrations(data.train_examples, data.task, 1, 0, 1, "matched_labels", "premise")
-    return {"pool": list(data.pool), "partners": partners, "batches": batches, "limit": limit, "shown": list(shown)}
-
-
 @pytest.mark.parametrize(
     "settings",
     [
         {},
         {"max_train": 31, "max_validation": 17, "seed": 3, "resample_counterfactuals": True},
         {"hold_out": 20, "groups": ["topic"]},
-        {"folds": 3, "fold": 1},
-        {"mixture": [Mixture(0.3, "validation")], "augment": None},
-        {"augment": "inoculation", "inoculation": Inoculation("more.jsonl", 30)},
-        {"uid": "id", "hold_out": 20},
-    ],
-)
-def test_the_order_of_the_rows_decides_nothing(
-    tmp_path: Path, settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found = []
-    for turn in range(2):
-        folder = tmp_path / str(turn)
-        for name, start in (("train", 0), ("validation", 1000), ("more", 2000)):
-            rows = [row | {"topic": f"t {row['premise'][-1]}"} for row in nli_rows(60, start)]
-            rows += [row | {"topic": f"u {k}"} for k, row in enumerate(rows[:4] * 2)]  # repeats, but for the topic
-            rows = [row | {"id": f"{name} {i}"} for i, row in enumerate(rows)]
-            random.Random(turn).shuffle(rows)
-            write_jsonl(folder / f"{name}.jsonl", rows)
-        monkeypatch.chdir(folder)
-        arguments = NLI | {"path": str(folder), "meta": ["topic"], "augment": "counterfactual"} | settings
-        found.append(trained_and_evaluated(PairedText(**arguments)))
-    assert found[0] == found[1]
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {},
-        {"hold_out": 6},
-        {"folds": 4, "fold": 1},
+        {"folds": 3, "fold": 1, "uid": "id"},
         {"where": {"label": ["neutral", "entailment"]}, "slices": ["label"]},
-        {"mixture": [Mixture(0.1, "dev", name="other")]},
+        {"mixture": [Mixture(0.3, "dev", name="other")], "augment": None},
         {"splits": {"validation": ["dev", "train"]}, "validate_on_train": True},
-        {"max_train": 5, "max_validation": 7, "augment": "counterfactual"},
     ],
 )
-def test_splits_in_memory_give_the_examples_of_a_folder(tmp_path: Path, settings: dict[str, Any]) -> None:
-    rows = {"train": nli_rows(40), "dev": nli_rows(20, 100)}
-    for name, of_split in rows.items():
-        write_jsonl(tmp_path / f"{name}.jsonl", of_split)
-    expected = everything(own(tmp_path, groups=["premise"], **settings))
-    sets = {name: Dataset.from_list(of_split[::-1]) for name, of_split in rows.items()}
-    for held in ({"dev": rows["dev"], "train": pd.DataFrame(rows["train"])}, DatasetDict(sets)):
-        assert everything(own(held, groups=["premise"], **settings)) == expected
+def test_neither_the_order_of_rows_nor_what_holds_them_decides_anything(tmp_path: Path, settings: Any) -> None:
+    rows = {"train": nli_rows(60), "dev": nli_rows(60, 1000)}
+    for name, some in rows.items():
+        some += [row | {"hypothesis": f" {row['hypothesis']}"} for row in some[:4] * 2]  # repeats, but for the topic
+        rows[name] = [row | {"topic": f"t {i % 9}", "id": f"{name} {i}"} for i, row in enumerate(some)]
+        write_jsonl(tmp_path / f"{name}.jsonl", rows[name])
+    sets = {name: Dataset.from_list(some[::-1]) for name, some in rows.items()}
+    shuffled = {name: pd.DataFrame(some).sample(frac=1, random_state=1) for name, some in rows.items()}
+    found = []
+    for path in (tmp_path, rows, DatasetDict(sets), shuffled):
+        data = own(path, **{"meta": ["topic"], "augment": "counterfactual"} | settings)
+        found.append([everything(data), list(data.training_set(1))])
+    assert found[1:] == [found[0]] * 3
 
 
 def test_what_differs_in_blanks_or_in_composed_letters_is_one_content(tmp_path: Path) -> None:
@@ -124,15 +75,12 @@ def test_what_differs_in_blanks_or_in_composed_letters_is_one_content(tmp_path: 
 
 
 def test_rows_without_gold_are_counted_by_split(tmp_path: Path) -> None:
-    data = own({"train": nli_rows(12, labels=[0, 1, 2, -1]), "dev": nli_rows(10, 50, labels=["neutral", "-"])})
+    train = [row | {"premise": row["premise"] * (row["label"] != -1)} for row in nli_rows(12, labels=[0, 1, 2, -1])]
+    data = own({"train": train, "dev": nli_rows(10, 50, labels=["neutral", "-"])})
     assert (data.counts.no_gold, len(data.train_examples), len(data.pool)) == (5, 9, 5)
     with refused(DataError, "train", "row 2", "None"):  # a label of this name is written as nothing by many tools
-        own(
-            {"train": nli_rows(8, labels=["None", None])},
-            labels={"None": [], "nan": []},
-            default_label=None,
-            hold_out=1,
-        )
+        rows = nli_rows(8, labels=["None", None])
+        own({"train": rows}, labels={"None": [], "nan": []}, default_label=None, hold_out=1)
 
 
 def test_samples_are_those_of_the_seed_and_nested(folder: Path) -> None:
@@ -151,8 +99,7 @@ def test_samples_are_those_of_the_seed_and_nested(folder: Path) -> None:
 def test_regimes_and_folds_go_together(folder: Path) -> None:
     data = own(folder, folds=2, fold=1, partial="hypothesis", max_train=6, max_validation=5)
     assert (len(data.train_examples), len(data.pool), data.regime) == (6, 5, "partial-hypothesis-fold-1")
-    assert data.pool.parts == ("hypothesis",)
-    assert data.full_task.parts == ("premise", "hypothesis")
+    assert (data.pool.parts, data.full_task.parts) == (("hypothesis",), ("premise", "hypothesis"))
     augmented = own(folder, folds=2, fold=0, augment="counterfactual")
     assert augmented.regime == "counterfactual-fold-0"
     assert len(augmented.training_set()) == 30 + sum(label != "neutral" for label in augmented.trained.column("label"))
@@ -177,8 +124,7 @@ def test_labels_that_no_example_has_are_said(caplog: pytest.LogCaptureFixture) -
 @pytest.mark.parametrize("names", [["one", "two", "three"], ["three", "one"], ["two.jsonl", "one.jsonl"]])
 def test_the_pool_is_the_splits_in_their_order_with_uids_that_name_them(folder: Path, names: list[str]) -> None:
     for i, (name, labels) in enumerate({"one": "012", "two": "01-", "three": "012-"}.items()):
-        rows = [row | {"genre": "g"} for row in nli_rows(9, 2000 + 100 * i, [*labels])]
-        write_jsonl(folder / f"{name}.jsonl", rows)
+        write_jsonl(folder / f"{name}.jsonl", [{**r, "genre": "g"} for r in nli_rows(9, 2000 + 100 * i, [*labels])])
     data = own(folder, "validate", splits={"validation": names}, meta=["genre"], groups=["genre"])
     stems = [name.removesuffix(".jsonl") for name in names]
     alone = [own(folder, "validate", splits={"validation": stem}) for stem in stems]
@@ -264,35 +210,30 @@ def test_inoculation_trains_on_a_few_nested_challenge_examples(folder: Path) -> 
 # training and validation are two things
 
 
-def same_rows(folder: Path, how: str) -> dict[str, Any]:
-    """Arguments with which training and validation would read the same rows."""
-    if how == "one file":
-        return {"path": folder / "train.jsonl"}
-    if how == "one split":
-        return {"splits": {"validation": "train"}}
-    if how == "one of several":
-        return {"splits": {"validation": ["validation", "train"]}}
-    if how == "in memory":
-        return {"path": {"train": pd.DataFrame(nli_rows(60)), "validation": nli_rows(60)}}
-    if how == "saved":
-        Dataset.from_list(nli_rows(60)).save_to_disk(folder / "saved")
-        return {"path": folder / "saved"}
-    if how == "link":
-        (folder / "dev.jsonl").symlink_to(folder / "train.jsonl")
-    else:
-        (folder / "dev.jsonl").write_bytes((folder / "train.jsonl").read_bytes())
-    return {"splits": {"validation": "dev"}}
+SAME = {  # settings with which training and validation would read the same rows
+    "one file": {"path": "train.jsonl"},
+    "one split": {"splits": {"validation": "train"}},
+    "one of several": {"splits": {"validation": ["validation", "train"]}},
+    "in memory": {"path": {"train": pd.DataFrame(nli_rows(60)), "validation": nli_rows(60)}},
+    "saved": {"path": "saved"},
+    "copy": {"splits": {"validation": "copy"}},
+}
 
 
-@pytest.mark.parametrize("how", ["one file", "one split", "one of several", "in memory", "saved", "link", "copy"])
-def test_validating_on_what_is_trained_on_has_to_be_asked_for(folder: Path, how: str) -> None:
-    arguments = {"path": folder} | same_rows(folder, how)
+@pytest.mark.parametrize("how", SAME)
+def test_validating_on_what_is_trained_on_has_to_be_asked_for(
+    folder: Path, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    write_jsonl(folder / "copy.jsonl", nli_rows(60))
+    Dataset.from_list(nli_rows(60)).save_to_disk("saved")
+    settings = {"path": folder} | SAME[how]
     with refused(DataError, "data.path", "hold_out N", "validate_on_train true"):
-        own(**arguments)
-    assert len(own(**arguments, stage="validate").pool) >= 60  # where nothing is trained
-    assert own(**arguments, validate_on_train=True).counts.seen == 60
-    if "splits" not in arguments and how != "in memory":
-        held_out = own(**arguments, hold_out=20)
+        own(**settings)
+    assert len(own(**settings, stage="validate").pool) >= 60  # where nothing is trained
+    assert own(**settings, validate_on_train=True).counts.seen == 60
+    if how in ("one file", "saved"):
+        held_out = own(**settings, hold_out=20)
         assert (len(held_out.trained), len(held_out.pool), held_out.counts.seen) == (40, 20, 0)
 
 
@@ -314,34 +255,3 @@ def test_each_process_needs_a_batch(folder: Path) -> None:
     data.trainer = SimpleNamespace(lightning_module=module, current_epoch=0, world_size=3, global_rank=0)
     with refused(DataError, 40, 20, 3, "batch_size"):
         data.train_dataloader()
-
-
-# a data set of one's own, and real ones
-
-TEN_LINES = """
-class_path: heedful.datamodules.PairedText
-init_args:
-  name: claims
-  path: {path}
-  parts: {{evidence: text, claim: statement}}
-  label: verdict
-  labels: {{supported: [1, "yes"], refuted: [0, "no"], unrelated: [2]}}
-  default_label: unrelated
-  uid: id
-  groups: [article]
-"""
-
-
-def test_ten_lines_of_yaml_are_a_new_data_set(tmp_path: Path) -> None:
-    (tmp_path / "train.csv").write_text(
-        'id,article,text,statement,verdict\n7,A,"Snow, everywhere.",It snowed.,yes\n9,B,Rain.,It was dry.,no\n'
-        "11,A,Hail.,It hailed.,1\n13,C,Wind.,Cats sleep.,2\n15,D,Sun.,?,-\n"
-    )
-    (tmp_path / "dev.csv").write_text("id,article,text,statement,verdict\n1,E,Fog.,Birds sing.,unrelated\n")
-    arguments = yaml.safe_load(TEN_LINES.format(path=tmp_path))["init_args"]
-    data = set_up(PairedText(**arguments, augment="counterfactual"))
-    assert uids(data.train_examples) == [f"claims/train/{i}" for i in (11, 13, 7, 9)]
-    assert data.train_examples[2].parts == {"evidence": "Snow, everywhere.", "claim": "It snowed."}
-    assert list(data.train_examples.column("label")) == ["supported", "unrelated", "supported", "refuted"]
-    assert sharing(data.train_examples, 0).tolist() == [0, 2]
-    assert (data.swap, len(data.training_set()), len(data.pool), data.counts.no_gold) == (["evidence"], 7, 1, 0)

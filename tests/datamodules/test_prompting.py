@@ -1,13 +1,12 @@
 """Which prompts are measured on a data set, and that no demonstration gives an answer away."""
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from heedful.datamodules import Planted, Reading
+from heedful.datamodules import Planted
 from heedful.datamodules.prompting import Prompting
+from heedful.interventions.demonstrations import demonstrations
 from heedful.records import DataError, SettingError
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import Wording
@@ -62,13 +61,6 @@ def test_the_first_wording_or_plain_words_are_measured_once() -> None:
     assert prompt.text("Q").startswith("Answer with one of: entailment, neutral, contradiction.\n\npremise: ")
 
 
-@pytest.mark.parametrize("kind", ["counterfactual", "extra_tuple", "matched_labels"])
-def test_every_kind_starts_from_the_same_demonstrations(kind: str) -> None:
-    for plain, other in zip(Prompting(2, 3).prompts(data()), Prompting(2, 3, kind).prompts(data()), strict=True):
-        assert {*shown(plain)} < {*shown(other)}
-        assert (other.seed, other.tuples, other.kind) == (plain.seed, 2, kind)
-
-
 def test_equal_settings_are_equal_however_they_are_given() -> None:
     """The parser gives lists; a model that is asked without a prompt refuses settings that are not the usual ones."""
     assert Prompting(wordings=[]) == Prompting() == Prompting(wordings="")
@@ -85,13 +77,9 @@ def test_a_part_alone_has_the_lines_of_that_part() -> None:
 
 @pytest.mark.parametrize("swap", [["hypothesis"], ["premise", "hypothesis"]])
 def test_the_part_that_the_attentiveness_test_swaps_is_the_one_that_is_lent(swap: list[str]) -> None:
-    (prompt,) = Prompting(1, demonstrations="counterfactual").prompts(data(swap=swap))
-    by_uid = {example.uid: example for example in prompt.demonstrations}
-    copies = [example for uid, example in by_uid.items() if uid.endswith("~")]
-    assert len(copies) == 2
-    for copy in copies:
-        base = by_uid[copy.uid[:-1]]
-        assert [part for part in base.parts if base.parts[part] != copy.parts[part]] == swap[:1]
+    some, kind = data(swap=swap, seed=2), "counterfactual"
+    for draw, prompt in enumerate(Prompting(1, 2, kind).prompts(some)):
+        assert prompt.demonstrations == demonstrations(some.training_pool(), some.task, 1, 2, draw, kind, swap[0])
 
 
 # what is evaluated is not shown
@@ -128,20 +116,17 @@ def test_one_file_for_both_splits_shows_what_is_not_evaluated() -> None:
 
 
 @pytest.mark.parametrize("partial", [None, "question", "context"])
-def test_questions_that_are_evaluated_are_not_shown(
-    write_squad: Callable[[Path, int], Path], tmp_path: Path, partial: str | None
-) -> None:
+def test_questions_that_are_evaluated_are_not_shown(partial: str | None) -> None:
     """With a part alone, the other is another's, in training and validation not the same one's."""
-    settings = {"name": "squad", "parts": {"context": "context", "question": "question"}, "uid": "id"}
-    settings |= {"path": str(write_squad(tmp_path / "all.json", 6)), "partial": partial}
-    some = set_up(Reading(**settings, max_validation=40), "validate")
+    path = twin_path("squad2") / "train-v2.0.json"
+    some = configured("squad2", path, "validate", partial=partial, max_validation=12)
     prompts = Prompting(2, 5).prompts(some)
     numbers = {uid.split("/")[-1] for uid in shown(*prompts)}
     assert numbers.isdisjoint(uid.split("/")[-1] for uid in uids(some.whole))
     for prompt in prompts:
         assert [example.label == "[]" for example in prompt.demonstrations].count(True) == 2
-    with refused(DataError, "60 training examples of squad"):
-        Prompting(1).prompts(set_up(Reading(**settings), "validate"))
+    with refused(DataError, "20 training examples of squad2"):
+        Prompting(1).prompts(configured("squad2", path, "validate"))
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,8 @@
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from functools import partial
 from itertools import chain
-from typing import Any
 
 import numpy as np
 import pytest
@@ -38,22 +37,12 @@ def test_evaluation_batches_are_cut_from_one_sorted_list(lengths: np.ndarray, si
     assert all(0 < n <= max(size, first or size) for n in sizes)
 
 
-def test_a_first_batch_of_another_size_gives_everyone_other_companions() -> None:
-    lengths = np.full(256, 5)
-    full = evaluation_batches(lengths, list(range(256)), 64)
-    shifted = evaluation_batches(lengths, list(range(256)), 64, first=32)
-    assert [len(b) for b in full] == [64] * 4
-    assert [len(b) for b in shifted] == [32, 64, 64, 64, 32]
-    assert not {frozenset(b.tolist()) for b in full} & {frozenset(b.tolist()) for b in shifted}
-
-
 @pytest.mark.parametrize("world", [1, 2, 3])
 @given(lengths=LENGTHS, size=st.integers(1, 9))
 def test_evaluation_gives_every_example_once_in_the_same_batches(lengths: np.ndarray, size: int, world: int) -> None:
     batches = evaluation_batches(lengths, list(range(len(lengths))), size)
     ranks = [[batch.tolist() for batch in share(batches, rank, world)] for rank in range(world)]
-    whole = [batch for rank in ranks for batch in rank]
-    assert sorted(whole) == sorted(batch.tolist() for batch in batches)
+    assert sum(map(len, ranks)) == len(batches)
     assert share(batches, world, world) == []  # a rank beyond those that predict
     for j, batch in enumerate(batches):
         assert ranks[j % world][j // world] == batch.tolist()
@@ -127,7 +116,7 @@ def test_a_loader_begins_where_the_trainer_stands_when_the_first_batch_is_asked_
     assert len(rest) == 8
 
 
-@given(lengths=LENGTHS, size=st.integers(1, 9), padding=st.integers(0, 60))
+@given(lengths=LENGTHS, size=st.integers(1, 9), padding=st.integers(0, 60) | st.just(10_000))
 def test_snug_batches_hold_all_and_little_padding(lengths: np.ndarray, size: int, padding: int) -> None:
     batches = snug_batches(lengths, size, padding)
     assert sorted(i for batch in batches for i in batch) == list(range(len(lengths)))
@@ -137,12 +126,7 @@ def test_snug_batches_hold_all_and_little_padding(lengths: np.ndarray, size: int
         assert missing <= padding
         if len(following):  # it could not hold one more
             assert len(batch) == size or missing + lengths[batch[0]] - lengths[following[0]] > padding
-
-
-@given(lengths=LENGTHS, size=st.integers(1, 9))
-def test_snug_batches_are_the_usual_ones_where_padding_costs_nothing(lengths: np.ndarray, size: int) -> None:
-    usual = evaluation_batches(lengths, list(range(len(lengths))), size)
-    assert [b.tolist() for b in snug_batches(lengths, size, 10_000)] == [b.tolist() for b in usual]
+    assert np.concatenate([*batches, []]).tolist() == [*chain(*evaluation_batches(lengths, range(len(lengths)), size))]
 
 
 PARTS, LABELS = ("premise", "hypothesis"), ("yes", "no")
@@ -150,13 +134,9 @@ TASK = Task(CLASSIFICATION, PARTS, LABELS, "no")
 WORDS = "the dog in a park saw two old trees and a cat by some water".split()
 
 
-def pool_of(labels: Sequence[str | None], seed: int = 0) -> Examples:
-    rng = np.random.default_rng(seed)
-    texts = [[" ".join(rng.choice(WORDS, rng.integers(1, 12))) for _ in PARTS] for _ in labels]
-    rows = zip(labels, texts, strict=True)
-    return Examples.of(
-        Example(f"u{i}", dict(zip(PARTS, pair, strict=True)), label) for i, (label, pair) in enumerate(rows)
-    )
+def pool_of(labels: Sequence[str | None]) -> Examples:
+    texts = [[" ".join(WORDS[: 1 + i * k % 11]) for k in (3, 7)] for i in range(len(labels))]
+    return Examples.of(Example(f"u{i}", dict(zip(PARTS, pair, strict=True)), labels[i]) for i, pair in enumerate(texts))
 
 
 @pytest.fixture
@@ -164,18 +144,7 @@ def processor(tiny_bert) -> TextProcessor:
     return TextProcessor(AutoTokenizer.from_pretrained(tiny_bert), PARTS, 32)
 
 
-def assert_same(found: dict[str, Any], expected: dict[str, Any]) -> None:
-    assert list(found) == list(expected) == ["inputs", "labels", "positions", "size"]
-    assert list(found["inputs"]) == list(expected["inputs"])
-    for name, tensor in expected["inputs"].items():
-        assert torch.equal(found["inputs"][name], tensor), name
-    assert found["labels"].dtype == expected["labels"].dtype
-    assert torch.equal(found["labels"], expected["labels"])
-    assert found["positions"].dtype == expected["positions"].dtype == np.int64
-    assert found["positions"].tolist() == expected["positions"].tolist()
-    assert found["size"] == expected["size"]
-
-
+assert_same = partial(torch.testing.assert_close, rtol=0, atol=0)
 GOLDS = {
     "classification": (TASK, ["yes", "no", None, "maybe"]),
     "soft": (Task(SOFT, PARTS, LABELS), ['{"yes": 1.0}', '{"no": 0.3, "yes": 0.6}', None, "{}"]),
@@ -249,13 +218,9 @@ def test_batches_are_made_while_another_is_used() -> None:
     batches.close()
 
 
-@pytest.mark.parametrize("error", [None, KeyError("of the user")])
-def test_whoever_stops_early_ends_the_thread(error: Exception | None) -> None:
-    with suppress(KeyError):
-        for _ in ahead(range(50)):
-            if error is not None:
-                raise error
-            break
+def test_whoever_stops_early_ends_the_thread() -> None:
+    for _ in ahead(range(50)):
+        break
     assert not threads()
 
 

@@ -3,11 +3,9 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,14 +21,12 @@ from heedful.datamodules.base.splits import (
     require_gold,
     sample,
     split_groups,
-    with_counterfactuals,
 )
 from heedful.datamodules.kinds import READING_ALIASES
 from heedful.interventions import Swap
-from heedful.records import DataError, Example, Examples, SettingError
+from heedful.records import DataError, Example, Examples
 
-from changed_examples import sharing
-from own_data import LABELS, nli_rows, own, uids, write_jsonl
+from own_data import LABELS, nli_rows, own, uids
 from refusals import refused
 
 GROUPS = st.lists(st.text("abcdefgh", min_size=1, max_size=2), min_size=1, max_size=60)
@@ -42,16 +38,9 @@ def grouped(groups: Sequence[str], name: str = "table") -> Examples:
     return Examples.of(Example(f"d/{i}", {"premise": f"p {i}"}, "neutral", {name: group}) for i, group in rows)
 
 
-def pool(n: int, premises: int = 0) -> Examples:
-    """``n`` examples with labels in turn; ``premises`` different premises, or one for each example."""
-    return Examples.of(
-        Example(
-            f"d/train/{i}",
-            {"premise": f"premise {i % premises if premises else i}", "hypothesis": f"hypothesis {i}"},
-            LABELS[i % 3],
-        )
-        for i in range(n)
-    )
+def pool(n: int) -> Examples:
+    parts = ("premise", "hypothesis")
+    return Examples.of(Example(f"d/train/{i}", {p: f"{p} {i}" for p in parts}, LABELS[i % 3]) for i in range(n))
 
 
 # samples
@@ -96,15 +85,6 @@ def test_a_sample_by_group_is_nested_and_begins_one_group_after_another(
     shuffle.shuffle(positions)
     mixed = examples.take(positions)
     assert [mixed.uid(i) for i in by_hash(mixed, seed, "x", groups_of(mixed))] == [e.uid for e in order]
-
-
-def test_a_number_out_of_range_is_refused() -> None:
-    """A negative number is not "all": taken as a slice it would leave out the last few."""
-    for n in (-1, 11):
-        with refused(DataError, 10, f"max_train asks for {n}"):
-            sample(pool(10), n, 0, "max_train")
-    with refused(SettingError, "hold_out 0"):
-        hold_out(pool(10), 0, 0)
 
 
 # folds and held-out examples
@@ -173,23 +153,22 @@ def test_held_out_examples_and_the_rest_are_all_and_disjoint(n: int, held: int, 
     assert [uids(part) for part in hold_out(pool(n), held, seed)] == [uids(rest), uids(out)]
 
 
-def test_a_cluster_that_is_no_group_is_kept_together_and_has_partners_within(tmp_path: Path) -> None:
+def test_a_cluster_that_is_no_group_is_kept_together_and_has_partners_within() -> None:
     rows = [row | {"article": f"a{i // 4}"} for i, row in enumerate(nli_rows(40))]
-    write_jsonl(tmp_path / "train.jsonl", rows)
-    data = own(tmp_path, meta=["article"], cluster="article", folds=5, fold=0)
+    data = own(rows, meta=["article"], cluster="article", folds=5, fold=0)
     assert list(data.pool.column("cluster")) == list(data.pool.column("meta.article"))
     assert not {*data.pool.column("cluster")} & {*data.train_examples.column("cluster")}
     assert data.pool.groups == ("premise", "hypothesis")
     assert data.pool.partners(["premise"]).counts.tolist() == [7] * 8
-    by_group = own(tmp_path, groups=["article"], folds=5, fold=0)
+    by_group = own(rows, groups=["article"], folds=5, fold=0)
     assert list(by_group.pool.column("cluster")) == list(data.pool.column("cluster"))
     assert by_group.pool.partners(["premise"]).counts.tolist() == [4] * 8
-    by_part = own(tmp_path, groups=["article"], cluster="premise", hold_out=7)
+    by_part = own(rows, groups=["article"], cluster="premise", hold_out=7)
     assert list(by_part.pool.column("cluster")) == [e.groups["premise"][:16] for e in by_part.pool]
-    write_jsonl(tmp_path / "train.jsonl", [*rows, rows[0] | {"premise": "x", "article": ""}])
-    own(tmp_path, meta=["article"], hold_out=1)
-    with refused(DataError, "train.jsonl, row 41", "'article'"):
-        own(tmp_path, meta=["article"], cluster="article", hold_out=1)
+    rows.append(rows[0] | {"premise": "x", "article": ""})
+    own(rows, meta=["article"], hold_out=1)
+    with refused(DataError, "row 41", "'article'"):
+        own(rows, meta=["article"], cluster="article", hold_out=1)
 
 
 def test_a_training_example_without_gold_is_refused() -> None:
@@ -202,87 +181,25 @@ def test_a_training_example_without_gold_is_refused() -> None:
 # counterfactuals
 
 
-POOLS = st.lists(
-    st.tuples(st.integers(0, 4), st.integers(0, 4), st.sampled_from(LABELS), st.integers(0, 6)), min_size=1, max_size=14
-)
-
-
-def related_pool(rows: Sequence[tuple[int, int, str, int]]) -> Examples:
-    """Examples that may share a premise, a hypothesis or a document."""
-    return Examples.of(
-        Example(f"u{i}", {"premise": f"p{p}", "hypothesis": f"h{h}"}, label, {"document": f"d{d}"})
-        for i, (p, h, label, d) in enumerate(rows)
-    )
-
-
-@given(rows=POOLS, part=st.sampled_from(["premise", "hypothesis"]), default=st.sampled_from(LABELS))
-def test_partners_are_unrelated_and_only_for_other_labels(
-    rows: list[tuple[int, int, str, int]], part: str, default: str
-) -> None:
-    """Against all examples one by one: a partner shares neither a part nor a group, and makes no real pair."""
-    pairs = {(p, g) for p, g, _, _ in rows}
-    partners = counterfactual_partners(related_pool(rows), Swap(part, default), seed=0)
-    for i, (p, h, label, d) in enumerate(rows):
-        allowed = {j for j, (q, g, _, e) in enumerate(rows) if q != p and g != h and e != d}
-        allowed = {j for j in allowed if ((rows[j][0], h) if part == "premise" else (p, rows[j][1])) not in pairs}
-        assert partners[i] in (allowed if label != default and allowed else {-1})
-
-
-@pytest.mark.parametrize("part", ["premise", "hypothesis"])
-def test_a_training_set_is_the_examples_and_then_their_counterfactuals(part: str) -> None:
-    """Of three labels in equal shares two get one counterfactual each: two thirds more examples."""
-    examples, swap = pool(300), Swap(part, "neutral")
-    partners = counterfactual_partners(examples, swap, seed=0)
-    both = with_counterfactuals(examples, swap, partners)
-    assert len(both) == 500
-    assert list(both)[:300] == list(examples)
-    added = [both[i] for i in range(300, 500)]
-    other = ({"premise", "hypothesis"} - {part}).pop()
-    changed = [i for i, label in enumerate(examples.column("label")) if label != "neutral"]
-    assert changed == both.positions[300:].tolist()
-    for i, made in zip(changed, added, strict=True):
-        base, partner = examples[i], examples[int(partners[i])]
-        assert made == Example(
-            base.uid,
-            {name: (partner if name == part else base).parts[name] for name in base.parts},
-            "neutral",
-            {other: base.groups[other], part: partner.groups[part]},
-        )
-        assert partner.parts[part] != base.parts[part]
-    for name in ("premise", "hypothesis"):  # without making an example
-        assert list(both.column(f"parts.{name}")) == [e.parts[name] for e in both]
-    assert list(both.column("label")) == [e.label for e in both]
-    assert both[-1] == both[len(both) - 1]
-
-
-def test_examples_without_a_partner_get_no_counterfactual() -> None:
-    examples, swap = pool(4, premises=1), Swap("premise", "neutral")
-    both = with_counterfactuals(examples, swap, counterfactual_partners(examples, swap, 0))
-    assert list(both) == list(examples)
-    one = pool(6, premises=2).keep_parts(["hypothesis"])  # whose groups stay
-    assert sharing(one, 0).tolist() == [0, 2, 4]
+def test_examples_of_other_labels_than_the_default_have_the_partners_of_the_attentiveness_test() -> None:
+    examples, swap = pool(12), Swap("premise", "neutral")
+    partners = counterfactual_partners(examples, swap, seed=3, draw=1)
+    changed = np.flatnonzero([label != "neutral" for label in examples.column("label")])
+    assert np.flatnonzero(partners >= 0).tolist() == changed.tolist()
+    assert partners[changed].tolist() == swap.partners(examples, changed, 1, 3).tolist()
 
 
 # names of splits
 
 
-@pytest.mark.parametrize(
-    ("splits", "names"),
-    [
-        (None, ("train", "dev")),
-        ({"validation": "valid"}, ("train", "dev")),
-        ({"validation": "test"}, ("train", "test")),
-        ({"train": "validation", "validation": "test"}, ("dev", "test")),
-        ({"train": "test", "validation": "train"}, ("test", "train")),
-    ],
-)
-def test_a_split_is_the_one_that_is_asked_for(tmp_path: Path, splits: dict | None, names: tuple[str, str]) -> None:
-    starts = {"train": 0, "dev": 100, "test": 200}
-    for name, start in starts.items():
-        write_jsonl(tmp_path / f"{name}.jsonl", nli_rows(8, start))
-    data = own(tmp_path, splits=splits)
-    found = [min(data.load(split).column("parts.premise")) for split in ("train", "validation")]
-    assert found == [f"p {starts[name]}" for name in names]
+def test_a_split_is_the_one_that_is_asked_for() -> None:
+    held = {name: nli_rows(8, 100 * i) for i, name in enumerate(("train", "dev", "test"))}
+    swapped = {"train": "validation", "validation": "test"}
+    usual = ("train", "dev")
+    for splits, names in ((None, usual), ({"validation": "valid"}, usual), (swapped, ("dev", "test"))):
+        data = own(held, splits=splits)
+        found = [min(data.load(split).column("parts.premise")) for split in ("train", "validation")]
+        assert found == [held[name][0]["premise"] for name in names]
 
 
 def test_the_names_of_a_split_with_an_ending() -> None:

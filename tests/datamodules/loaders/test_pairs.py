@@ -43,19 +43,6 @@ def test_parts_labels_groups_and_meta_come_from_the_named_columns() -> None:
     assert dict(example.meta) == {"topic": " a ", "n": ""}
 
 
-def test_rows_without_gold_are_left_out_and_counted() -> None:
-    found = examples([pair(0), pair("-", premise=""), pair(2), pair(None)])
-    assert sorted(found.column("label")) == ["contradiction", "entailment"]
-    assert (found.no_gold, found.is_unlabelled) == (2, False)
-
-
-@pytest.mark.parametrize("spelling", ["none", "-1", "-"])
-def test_a_declared_label_is_gold_even_if_elsewhere_it_means_none(spelling: str) -> None:
-    """Some data have a relation called "none", and some call the second class -1."""
-    found = examples([pair("some"), pair(spelling)], columns(labels={"some": [1], "other": [spelling]}))
-    assert (sorted(found.column("label")), found.no_gold) == (["other", "some"], 0)
-
-
 def test_rows_without_an_id_are_named_by_their_label_and_texts() -> None:
     """Whatever their order; blanks and how letters are composed do not count, and repeats are numbered."""
     texts = [("It  is caf\u00e9.", 0), ("It is cafe\u0301. ", 0), ("It is caf\u00e9.", 1), ("It is Caf\u00e9.", 0)]
@@ -93,9 +80,7 @@ MISTAKES = [  # rows, settings, facts
         for column in PAIRS.parts
     ),
     *(([pair(id=7), pair(id=8), pair(id=again)], {"uid": "id"}, ["row 3", "row 1", "'7'"]) for again in (7, "7")),
-    ([pair("-"), pair(None)], {}, ["2 without", "data.label null"]),
     ([pair(topic=[1])], {"meta": ("topic",)}, ["row 1", "'topic'", "[1]"]),
-    ([pair()], {"meta": ("topic",), "slices": ("topic",)}, ["data.slices topic", "premise, hypothesis, label"]),
 ]
 
 
@@ -219,6 +204,8 @@ def test_a_label_that_tools_take_for_missing_is_never_lost(name: str) -> None:
         for value in {None, "", " ", math.nan, "None", "null", "NONE", "nan"} - {name}:
             with refused(DataError, [*labels][1]):
                 read(value)
+    for mark in ("-1", "-"):
+        assert gold({"some": [], "other": [mark]})(mark) == "other"
     with refused(DataError, "'na'"):
         gold({"NA": [], "some": []})("na")
 

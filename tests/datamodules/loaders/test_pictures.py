@@ -22,15 +22,11 @@ from heedful.datamodules.loaders.pictures import STARRED, Pictures, filled, list
 from heedful.datamodules.loaders.vqa_answers import most_frequent, normalised, spelled, worth
 from heedful.records import FORMATS, SOFT, DataError, HeedfulError, Picture, SettingError
 
-from drawn_pictures import people, vqa_rows, write_parquet, write_vqa
-from own_data import CONFIGS, configured, set_up
+from drawn_pictures import people, png, vqa_rows
+from own_data import CONFIGS, configured, set_up, twin_path
 from refusals import refused
 
-
-def png(colour: tuple[int, int, int] = (1, 2, 3)) -> bytes:
-    data = io.BytesIO()
-    Image.new("RGB", (4, 3), colour).save(data, "PNG")
-    return data.getvalue()
+VQA = twin_path("vqa2")
 
 
 def found(columns: dict[str, str] | Pictures, rows: list[dict[str, Any]], folder: Path | None = None) -> list[Any]:
@@ -44,30 +40,30 @@ def found(columns: dict[str, str] | Pictures, rows: list[dict[str, Any]], folder
 def test_paths_begin_where_the_file_of_the_rows_lies_or_in_a_named_folder(tmp_path: Path) -> None:
     (tmp_path / "p").mkdir()
     for name in ("a.png", "a\nb.png", "COCO_000000000042.png"):
-        (tmp_path / "p" / name).write_bytes(png())
+        (tmp_path / "p" / name).write_bytes(png("red"))
     (row,) = found({"image": "image"}, [{"image": "p/a.png", "n": 1}], tmp_path)
-    assert (row["n"], row["image"].read(), row["image"].key) == (1, png(), hashlib.sha256(png()).hexdigest())
+    assert (row["n"], row["image"].read(), row["image"].key) == (1, png("red"), hashlib.sha256(png("red")).hexdigest())
     assert row["image"].where.endswith("rows.jsonl, row 1")
     (other,) = found(Pictures({"image": "image"}, None, tmp_path / "p"), [{"image": "a\nb.png"}])
     assert Picture.decode(other["image"].encode()) == other["image"]
     (pattern,) = found({"image": "{dir}/COCO_{id:012d}.png"}, [{"dir": "p", "id": 42}], tmp_path)
-    assert pattern["{dir}/COCO_{id:012d}.png"].read() == other["image"].read() == png()
+    assert pattern["{dir}/COCO_{id:012d}.png"].read() == other["image"].read() == png("red")
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=9), st.booleans())
 def test_bytes_in_rows_are_kept_once_each(colours: list[int], as_on_hub: bool) -> None:
-    data = [png((c, 0, 0)) for c in colours]
+    data = [png("red", c) for c in colours]
     rows = [{"image": {"bytes": d, "path": "x.png"} if as_on_hub else d} for d in data]
     pictures = [row["image"] for row in found({"image": "image"}, rows)]
     assert [picture.read() for picture in pictures] == data
     assert len({(p.start, p.size) for p in pictures}) == len({*colours})
     assert all(Picture.decode(p.encode()) == p for p in pictures)
-    assert Path(pictures[0].path).stat().st_size == sum(len(png((c, 0, 0))) for c in {*colours})
+    assert Path(pictures[0].path).stat().st_size == sum(len(png("red", c)) for c in {*colours})
 
 
 def test_a_star_makes_an_example_of_every_file(tmp_path: Path) -> None:
     for name in ("dev-7-1-0.png", "dev-7-1-2.png", "dev-17-1-0.png", "dev-7-1.png", "dev-7-1-0-9.png"):
-        (tmp_path / name).write_bytes(png((len(name), 0, 0)))
+        (tmp_path / name).write_bytes(png("red", len(name)))
     pattern = "*-{id}-*.png"
     rows = found({"image": pattern}, [{"id": "7-1"}, {"id": "17-1"}], tmp_path)
     assert [row[STARRED] for row in rows] == ["7-1-0", "7-1-2", "17-1-0"]
@@ -92,11 +88,7 @@ def test_a_star_makes_an_example_of_every_file(tmp_path: Path) -> None:
         ("{id:03d}.png", {"id": "x"}, ["{id:03d}.png"]),
         ("*-{id}-*.png", {"id": "8"}, ["*-8-*.png", "image_folder"]),
         ("*-{id}-*.png", {"id": "*"}, ["*-{id}-*.png"]),
-        *(
-            (column, {name: path}, [ascii(path)[1:-1]])
-            for path in ("../secret.png", "/etc/hosts", "a/../../secret.png", "link/secret.png")
-            for column, name in (("image", "image"), ("{p}", "p"))
-        ),
+        *((column, {name: "../secret.png"}, ["../secret.png"]) for column, name in (("image", "image"), ("{p}", "p"))),
         ("{id}-*.png", {"id": "7"}, ["'7-1.png'"]),  # a link out of the folder
     ],
 )
@@ -105,12 +97,11 @@ def test_what_cannot_be_a_picture_is_refused_with_its_row(
 ) -> None:
     folder = tmp_path / "in"
     folder.mkdir()
-    (tmp_path / "secret.png").write_bytes(png())
+    (tmp_path / "secret.png").write_bytes(png("red"))
     (folder / "text.png").write_text("no picture")
     (folder / "eps.png").write_bytes(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 1 1\n%%EndComments\n")
-    (folder / "link").symlink_to(tmp_path)
     (folder / "7-1.png").symlink_to(tmp_path / "secret.png")
-    leaves = "secret" in str(values) or "/etc" in str(values) or column == "{id}-*.png"
+    leaves = "secret" in str(values) or column == "{id}-*.png"
     with refused(DataError, *([folder] if leaves else ["row 1"]), *facts):
         found({"image": column}, [values], folder)
     if column in ("image", "{id}.png") and isinstance(values.get("image", values.get("id")), str):
@@ -138,41 +129,13 @@ def test_patterns_are_filled_with_the_values_of_a_row() -> None:
             filled(pattern, row, "w")
 
 
-# what people see
-
-
-def shown(kind: str) -> bytes:
-    """A picture of 4 by 2 pixels, white at the left and black at the right."""
-    grey = Image.fromarray(np.repeat(np.uint8([[255, 255, 0, 0]]), 2, axis=0))
-    exif = Image.Exif()
-    exif[0x0112] = 6  # to be turned by 90 degrees
-    saved: dict[str, tuple[Image.Image, dict[str, Any]]] = {
-        "palette, transparent": (grey.convert("P"), {"format": "PNG", "transparency": 0}),
-        "16 bits": (Image.fromarray(np.asarray(grey).astype(np.uint16) * 257), {"format": "PNG"}),
-        "CMYK": (grey.convert("CMYK"), {"format": "TIFF"}),
-        "animated": (grey, {"format": "GIF", "save_all": True, "append_images": [grey.rotate(180)]}),
-        "turned": (grey.rotate(90, expand=True), {"format": "PNG", "exif": exif}),
-        "icon": (grey, {"format": "ICO"}),
-    }
-    held = io.BytesIO()
-    saved[kind][0].save(held, **saved[kind][1])
-    return held.getvalue()
-
-
-@pytest.mark.parametrize("kind", ["palette, transparent", "CMYK", "turned", "animated"])
-def test_a_picture_is_what_people_see(kind: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_first_frame_of_an_animated_picture_is_read_and_that_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    white, black, held = Image.new("L", (4, 2), 255), Image.new("L", (4, 2)), io.BytesIO()
+    white.save(held, "GIF", save_all=True, append_images=[black])
     with caplog.at_level("INFO"):
-        (row,) = found({"image": "image"}, [{"image": shown(kind)}])
-    assert thumbnail(row["image"])[:, :, 0].tolist() == [[255, 255, 0, 0]] * 2
-    said = "1 picture is animated, and the first frame is read."
-    assert any(said in message for message in caplog.messages) == (kind == "animated")
-
-
-def test_a_grey_picture_of_16_bits_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "deep.png").write_bytes(shown("16 bits"))
-    (row,) = found({"image": "image"}, [{"image": "deep.png"}], tmp_path)
-    with refused(DataError, "row 1", "deep.png", "8 bits"):
-        thumbnail(row["image"])
+        (row,) = found({"image": "image"}, [{"image": held.getvalue()}])
+    assert thumbnail(row["image"]).tolist() == [[[255] * 3] * 4] * 2
+    assert "1 picture is animated, and the first frame is read." in caplog.text
 
 
 def test_a_thumbnail_is_small_and_of_a_known_format(tmp_path: Path) -> None:
@@ -181,9 +144,10 @@ def test_a_thumbnail_is_small_and_of_a_known_format(tmp_path: Path) -> None:
     small = thumbnail(row["image"], 100)
     assert (small.shape, small.dtype) == ((20, 100, 3), np.uint8)
     assert small[10, 10, 0] > 200 > 50 > small[10, 10, 2]
-    (tmp_path / "b.ico").write_bytes(icon := shown("icon"))
+    Image.new("L", (4, 2)).save(tmp_path / "b.ico")
+    data = (tmp_path / "b.ico").read_bytes()
     with refused(DataError, "row 1", "b.ico"):
-        thumbnail(Picture(hashlib.sha256(icon).hexdigest(), str(tmp_path / "b.ico"), 0, len(icon), "row 1"))
+        thumbnail(Picture(hashlib.sha256(data).hexdigest(), str(tmp_path / "b.ico"), 0, len(data), "row 1"))
 
 
 # lists of answers, and questions that several people answered
@@ -214,12 +178,7 @@ def test_a_file_lists_answers_or_is_named(tmp_path: Path, name: str, content: st
         assert listed_answers(name, str(tmp_path)) == listed_answers(str(tmp_path / name), None) == expected
 
 
-@pytest.fixture(scope="module")
-def vqa(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_vqa(tmp_path_factory.mktemp("vqa2"))
-
-
-def vqa2(path: Path | None, stage: str = "fit", **settings: Any) -> VisualQuestions:
+def vqa2(stage: str = "fit", path: Any = VQA, **settings: Any) -> VisualQuestions:
     return configured("vqa2", path, stage, **{"answers": 6} | settings)
 
 
@@ -227,11 +186,11 @@ def golds(examples: Any) -> list[dict[str, float]]:
     return [json.loads(gold) for gold in examples.column("label")]
 
 
-def test_labels_are_the_frequent_answers_and_gold_is_what_each_is_worth(vqa: Path) -> None:
-    data = vqa2(vqa)
-    counts = Counter(row["multiple_choice_answer"] for row in vqa_rows(24))
+def test_labels_are_the_frequent_answers_and_gold_is_what_each_is_worth() -> None:
+    data = vqa2()
+    counts = Counter(row["multiple_choice_answer"] for row in vqa_rows(6))
     assert list(data.task.labels) == sorted(counts, key=lambda answer: (-counts[answer], answer))
-    assert data.task.labels == ("no", "black", "blue", "green", "red", "yes") == vqa2(vqa, "validate").task.labels
+    assert data.task.labels == ("no", "blue", "red", "yes", "black", "green") == vqa2("validate").task.labels
     assert (data.task.kind, data.task.default_label, data.task.distribution) == (SOFT, None, ())
     assert golds(data.pool)[:2] == [{"dark red": 0.6, "red": 1.0, "white": 0.3}, {"maybe": 0.3, "yes": 1.0}]
     assert dict(data.pool[1].meta) == {"answer_type": "yes/no"}
@@ -243,57 +202,55 @@ def test_labels_are_the_frequent_answers_and_gold_is_what_each_is_worth(vqa: Pat
 
 
 def test_training_questions_without_a_label_are_left_out_and_evaluated_ones_stay(
-    vqa: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level("INFO"):
-        data = vqa2(vqa, answers=2)  # no and black
-    assert (len(data.trained), len(data.pool), data.counts.hopeless) == (24, 24, {"not_in_labels": 12})
-    assert all({"no", "black"} & gold.keys() for gold in golds(data.trained))
-    assert "24 training questions are left out: no answer is a label." in caplog.text
-    assert "no answer to 12 evaluated questions is a label" in caplog.text
+        data = vqa2(answers=2)  # no and blue
+    assert (len(data.trained), len(data.pool), data.counts.hopeless) == (6, 6, {"not_in_labels": 3})
+    assert all({"no", "blue"} & gold.keys() for gold in golds(data.trained))
+    assert "6 training questions are left out: no answer is a label." in caplog.text
+    assert "no answer to 3 evaluated questions is a label" in caplog.text
     (tmp_path / "answers.txt").write_text("left\nright\n")
     with refused(DataError, "vqa2", "answers"):
-        vqa2(vqa, answers=str(tmp_path / "answers.txt"))
+        vqa2(answers=str(tmp_path / "answers.txt"))
 
 
-def test_labels_of_a_model_are_found_by_what_they_mean(vqa: Path, tmp_path: Path) -> None:
+def test_labels_of_a_model_are_found_by_what_they_mean(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(json.dumps({"id2label": {"1": "Yes.", "0": "no", "2": "Red"}}))
-    for path, stage in ((vqa / "validation.parquet", "validate"), (vqa, "fit")):
-        data = vqa2(path, stage, answers=str(tmp_path / "config.json"))
+    for path, stage in ((VQA / "validation.parquet", "validate"), (VQA, "fit")):
+        data = vqa2(stage, path, answers=str(tmp_path / "config.json"))
         assert data.task.labels == ("no", "Yes.", "Red")
         assert golds(data.pool)[:2] == [{"Red": 1.0, "dark red": 0.6, "white": 0.3}, {"Yes.": 1.0, "maybe": 0.3}]
-    assert len(data.trained) == 30
+    assert len(data.trained) == 8
     with refused(DataError, "answers 6", "answers RUN/checkpoints/backbone/config.json"):
-        vqa2(None, "validate")
+        vqa2("validate", None)
 
 
-def test_a_default_label_is_added_where_it_is_no_answer(vqa: Path, tmp_path: Path) -> None:
-    data = vqa2(vqa, augment="counterfactual", default_label="(unrelated)")
+def test_a_default_label_is_added_where_it_is_no_answer(tmp_path: Path) -> None:
+    data = vqa2(augment="counterfactual", default_label="(unrelated)")
     assert data.task.labels[6:] == (data.task.default_label,) == ("(unrelated)",)
     trained = data.training_set()
-    assert (len(trained), json.loads(trained[48].label)) == (2 * 48, {"(unrelated)": 1.0})
-    assert trained[48].parts["question"] == trained[0].parts["question"]
+    assert (len(trained), json.loads(trained[12].label)) == (2 * 12, {"(unrelated)": 1.0})
+    assert trained[12].parts["question"] == trained[0].parts["question"]
     (tmp_path / "config.json").write_text(json.dumps({"id2label": dict(enumerate(data.task.labels))}))
-    again = vqa2(vqa, "validate", answers=str(tmp_path / "config.json"), default_label="(unrelated)")
+    again = vqa2("validate", answers=str(tmp_path / "config.json"), default_label="(unrelated)")
     assert (again.task.labels, again.task.default_label) == (data.task.labels, "(unrelated)")
-    chosen = vqa2(vqa, default_label="no")
+    chosen = vqa2(default_label="no")
     assert (chosen.task.labels[0], len(chosen.task.labels), chosen.task.default_label) == ("no", 6, "no")
     (tmp_path / "answers.txt").write_text("yes\nno\nred\nblue\ngreen\nblack\n")
-    settings = {"parts": CONFIGS["vqa2"]["init_args"]["parts"], "label": "multiple_choice_answer", "path": str(vqa)}
+    settings = {"parts": CONFIGS["vqa2"]["init_args"]["parts"], "label": "multiple_choice_answer", "path": str(VQA)}
     settings |= {"answers": str(tmp_path / "answers.txt"), "augment": "counterfactual", "default_label": "(unrelated)"}
     one_answer = set_up(PairedImages("own", **settings))
     assert one_answer.task.labels[6:] == ("(unrelated)",)
-    assert one_answer.training_set()[48].label == "(unrelated)"
+    assert one_answer.training_set()[12].label == "(unrelated)"
 
 
-def test_rows_without_answers(tmp_path: Path) -> None:
+def test_rows_without_answers() -> None:
     rows = vqa_rows(6)
     for row, answers in zip(rows, (None, [], [None] * 10, people("yes")), strict=False):
         row["answers"] = answers
     rows[1]["multiple_choice_answer"] = rows[2]["multiple_choice_answer"] = None
-    for split in ("train", "validation"):
-        write_parquet(tmp_path / f"{split}.parquet", rows[::-1])
-    data = vqa2(tmp_path, validate_on_train=True)
+    data = vqa2(path={"train": rows[::-1], "validation": rows[::-1]}, validate_on_train=True)
     assert data.counts.no_gold == 2
     assert {"red": 1.0} in golds(data.pool)  # the most frequent answer, where the ten are absent
     assert {"yes": 1.0} in golds(data.pool)
@@ -311,7 +268,7 @@ def test_rows_without_answers(tmp_path: Path) -> None:
 )
 def test_answers_of_another_kind_are_refused(tmp_path: Path, wrong: dict[str, Any], facts: list[str]) -> None:
     (tmp_path / "answers.txt").write_text("yes\nno\n")
-    row = {"image": png(), "question": "q", "question_id": 1, "answer_type": "other"} | wrong
+    row = {"image": png("red"), "question": "q", "question_id": 1, "answer_type": "other"} | wrong
     with refused(DataError, "row 1", *facts):
         configured("vqa2", [row], "validate", answers=str(tmp_path / "answers.txt"))
 
@@ -347,20 +304,12 @@ def defined(answer: str, people: list[str]) -> float:
 
 @given(st.lists(st.sampled_from(["red", "blue", "2", "", "white"]), min_size=2, max_size=12))
 def test_worth_is_the_accuracy_over_all_groups_without_one_person(people: list[str]) -> None:
+    assert (worth([]), worth([""] * 10), worth(["yes"])) == ({}, {}, {"yes": 1.0})
     found = worth(people)
     assert list(found) == sorted(set(people) - {""})
     for answer, value in found.items():
         assert value == pytest.approx(defined(answer, people), abs=1e-12)
         assert 0 < value <= 1 or people.count(answer) == 1
-
-
-def test_of_ten_people() -> None:
-    people = ["a"] + ["b"] * 2 + ["c"] * 3 + ["d"] * 4
-    assert worth(people) == {"a": 0.3, "b": 0.6, "c": 0.9, "d": 1.0}
-    assert worth(["yes"] * 10) == {"yes": 1.0}
-    assert worth(["yes"] * 9 + [""]) == {"yes": 1.0}
-    assert worth(["yes"]) == {"yes": 1.0}
-    assert worth([""]) == worth([]) == worth([""] * 10) == {}
 
 
 def test_frequent_answers_and_labels_by_what_they_mean() -> None:

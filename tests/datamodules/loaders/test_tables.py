@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from heedful.datamodules import load_counterfactuals, load_evidence, load_tables
 from heedful.datamodules.base.inoculation import Inoculation
 from heedful.datamodules.loaders.table_files import TableFolder, parse_table
-from heedful.records import DataError, Example, Examples, HeedfulError, SettingError, Table
+from heedful.records import DataError, HeedfulError, SettingError, Table
 
 from infotabs_files import write_infotabs
 from own_data import configured, twin_path, uids
@@ -92,48 +93,32 @@ def test_a_table_is_read_once_from_its_folder_alone(tmp_path: Path) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """20 tables for training, 5 for dev, 5 for alpha1, with three pairs each; T5k has five rows, the others two."""
-    made = tmp_path / "infotabs"
-    (made / "maindata").mkdir(parents=True)
-    for name, (first, tables) in {"train": (0, 20), "dev": (20, 5), "test_alpha1": (25, 5)}.items():
-        (made / "maindata" / f"infotabs_{name}.tsv").write_text(HEADER + pairs(first, tables))
-    for i in range(30):
-        more = f', "f": ["g"], "h": ["i"], "j": ["it is thing {i}"]' if i % 5 == 0 else ""
-        write_table(made / "tables" / "json", f"T{i}", f'"a": ["b {i}"], "c": ["d", "e"]{more}')
-    rows = [f"T{i}\t{'animal' if i % 2 else 'city'}\n" for i in range(30)]
-    (made / "tables" / "table_categories.tsv").write_text("table_id\tcategory\n" + "".join(rows))
-    return made
-
-
-def pairs(first: int, tables: int) -> str:
-    return "".join(
-        f"GW1\tT{i}\tit is {'no' * k} thing {i}\t{'ENC'[k]}\n" for i in range(first, first + tables) for k in range(3)
-    )
+    """The twin, in which each table has five pairs: T0 to T3 for training, T4 to T11 in dev, T8 to T11 in alpha1."""
+    return shutil.copytree(twin_path("infotabs"), tmp_path / "infotabs")
 
 
 def test_splits_go_by_short_names(folder: Path) -> None:
     for split in ("alpha1", "infotabs_test_alpha1", "infotabs_test_alpha1.tsv"):
         pool = configured("infotabs", folder, "validate", splits={"validation": split}).pool
         assert pool.uid(0).startswith("infotabs/alpha1/")
-        assert {*pool.column("meta.table")} == {f"T{i}" for i in range(25, 30)}
+        assert {*pool.column("meta.table")} == {"T8", "T9", "T10", "T11"}
     data = configured("infotabs", folder, groups=["annotater_id"], meta=["annotater_id"])
     assert data.pool.groups == ("premise", "hypothesis", "table", "annotater_id")
     assert data.pool.meta == ("table", "annotater_id")
     assert list(data.pool.column("cluster")) == list(data.pool.column("meta.table"))
-    examples = load_tables(folder, split="train")
-    (e,) = [e for e in examples if e.meta["table"] == "T0" and e.label == "entailment"]
-    assert (e.parts["hypothesis"], e.parts["premise"].keys[:2]) == ("it is  thing 0", ("a", "c"))
-    assert e.meta == {"table": "T0", "category": "city"}
+    (e,) = [e for e in load_tables(folder, split="train") if e.parts["hypothesis"] == "Album 0 has over 2 songs."]
+    assert (e.label, e.parts["premise"].keys[:2]) == ("entailment", ("Genre", "Year"))
+    assert e.meta == {"table": "T0", "category": "Album"}
 
 
 def test_tables_without_a_category_are_counted(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     categories = folder / "tables" / "table_categories.tsv"
-    categories.write_text("table_id\tcategory\nT21\tcity\n")
+    categories.write_text("table_id\tcategory\nT5\tcity\n")
     with caplog.at_level("INFO"):
         assert {*load_tables(folder, split="dev").column("meta.category")} == {"", "city"}
         categories.unlink()
         assert {*load_tables(folder, split="dev").column("meta.category")} == {""}
-    assert caplog.messages[0].endswith("infotabs_dev.tsv without a category: 4.")
+    assert caplog.messages[0].endswith("infotabs_dev.tsv without a category: 7.")
     assert caplog.messages[1].endswith("table_categories.tsv, so that tables have no category.")
 
 
@@ -143,7 +128,7 @@ def test_tables_without_a_category_are_counted(folder: Path, caplog: pytest.LogC
         ("maindata/infotabs_dev.tsv", f"{HEADER}GW1\tT99\th\tE\n", ["row 1", "T99.json"]),
         ("maindata/infotabs_dev.tsv", f"{HEADER}GW1\tT1\th\tX\n", ["row 1", "'X'"]),
         ("maindata/infotabs_dev.tsv", "hypothesis\tlabel\nh\tE\n", ["row 1", "'table_id'", "hypothesis, label"]),
-        ("tables/json/T20.json", '{"a": ["b"]}', []),
+        ("tables/json/T4.json", '{"a": ["b"]}', []),
         ("tables/table_categories.tsv", "table_id\tcategory\nT1\ta\nT1\tb\n", ["row 2", "'T1'", "'b'", "'a'"]),
         ("tables/table_categories.tsv", "id\tcategory\nT1\ta\n", ["row 1", "'table_id'", "id, category"]),
     ],
@@ -156,35 +141,35 @@ def test_a_broken_file_is_named_with_its_row(folder: Path, name: str, text: str,
 
 def test_the_form_of_tables_is_part_of_the_task_and_lost_rows_are_counted(folder: Path) -> None:
     data = configured("infotabs", folder, table_style="cells", keep_rows=3)
-    assert (data.task.form.style, data.task.form.keep, data.counts.shortened) == ("cells", 3, 1)
-    for settings in ({}, {"keep_rows": 5}, {"keep_rows": 3, "partial": "hypothesis"}):
+    assert (data.task.form.style, data.task.form.keep, data.counts.shortened) == ("cells", 3, 4)
+    for settings in ({}, {"keep_rows": 4}, {"keep_rows": 3, "partial": "hypothesis"}):
         assert configured("infotabs", folder, **settings).counts.shortened == 0
 
 
 def test_tables_that_a_file_names_are_not_trained_on(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     named = folder / "named.csv"
     for column in ("table_id", "Table ID", "original_tableid"):
-        named.write_text(f"{column},x\nT1,1\nT2,2\nT1,3\nT25,4\n")
+        named.write_text(f"{column},x\nT1,1\nT2,2\nT1,3\nT9,4\n")
         with caplog.at_level("INFO"):
             data = configured("infotabs", folder, without_tables=str(named))
-        said = f"6 examples are left out by {named}; not in the training set: 1 of 3 tables."
+        said = f"10 examples are left out by {named}; not in the training set: 1 of 3 tables."
         assert said in caplog.text
-        assert {*data.trained.column("meta.table")} == {f"T{i}" for i in range(20)} - {"T1", "T2"}
+        assert {*data.trained.column("meta.table")} == {"T0", "T3"}
     for text, error, facts in (
-        ("table_id\nT1.json\nT25\n", SettingError, ["without_tables", "'T1.json'"]),
+        ("table_id\nT1.json\nT9\n", SettingError, ["without_tables", "'T1.json'"]),
         ("table\nT1\n", DataError, ["row 1", "table_id or Table ID or original_tableid", "are table"]),
-        ("table_id\n" + "".join(f"T{i}\n" for i in range(20)), DataError, ["without_tables"]),
+        ("table_id\n" + "".join(f"T{i}\n" for i in range(4)), DataError, ["without_tables"]),
     ):
         named.write_text(text)
         with refused(error, "named.csv", *facts):
             configured("infotabs", folder, without_tables=str(named))
 
 
-def test_a_challenge_set_may_be_pairs_about_the_same_tables(folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "challenge.tsv").write_text(HEADER + pairs(3, 10))
-    inoculation = Inoculation(str(tmp_path / "challenge.tsv"), 12, by_group=True)
+def test_a_challenge_set_may_be_pairs_about_the_same_tables(folder: Path) -> None:
+    challenge = (folder / "maindata" / "infotabs_test_alpha1.tsv").rename(folder / "challenge.tsv")
+    inoculation = Inoculation(str(challenge), 10, by_group=True)
     trained = configured("infotabs", folder, augment="inoculation", inoculation=inoculation).trained
-    assert (len(trained), len({*trained.column("meta.table")})) == (12, 4)
+    assert (len(trained), len({*trained.column("meta.table")})) == (10, 2)
     assert all(uid.startswith("infotabs/challenge/") for uid in uids(trained))
 
 
@@ -201,62 +186,58 @@ def write_rows(file: Path, rows: list[list[str]], header: list[str] = SIDES) -> 
 
 @pytest.fixture
 def flipped(tmp_path: Path) -> Path:
-    """A folder with two pairs on one table."""
-    write_table(tmp_path / "flipped" / "tables_json", "T1", '"b": ["c"]')
-    write_table(tmp_path / "flipped" / "tables_mod_json", "T1_mod_1", '"b": ["d"]')
-    write_table(tmp_path / "flipped" / "tables_mod_json", "T1_mod_2", '"b": [" c"]')
-    rows = [["T1", "it is c", "E", "T1_mod_1", "it is c", "C"], ["T1", "it is d", "C", "T1_mod_1", "it is d", "E"]]
-    write_rows(tmp_path / "flipped" / "cf.tsv", rows)
-    return tmp_path / "flipped"
+    return write_infotabs(tmp_path) / "flips"
 
 
 def test_a_folder_and_its_file_in_any_order_are_the_same_challenge(flipped: Path) -> None:
     both = load_counterfactuals(flipped)
+    for examples, genres in zip(both, (("rock", "pop"), ("folk",)), strict=True):
+        assert [e.parts["premise"].values["Genre"] for e in examples if e.meta["table"] == "T1"] == [genres] * 2
+        assert {(e.meta["table"], e.meta["modified"]) for e in examples} == {("T1", "T1_mod"), ("T3", "T3_mod")}
     originals, modified = both
-    assert [e.parts["premise"].values["b"] for e in (originals[0], modified[0])] == [("c",), ("d",)]
-    expected = {("it is c", "contradiction"), ("it is d", "entailment")}
-    assert {(e.parts["hypothesis"], e.label) for e in modified} == expected
-    assert modified[1].meta == {"table": "T1", "modified": "T1_mod_1"}
+    labels = {"Genre: pop": "contradiction", "Genre: folk": "entailment", "Year: 2000": "entailment"}
+    assert {e.parts["hypothesis"]: e.label for e in modified} == labels
     assert uids(modified) == uids(originals)
-    assert all(re.fullmatch("counterfactuals/flipped/[0-9a-f]{16}", uid) for uid in uids(modified))
+    assert all(re.fullmatch("counterfactuals/flips/[0-9a-f]{16}", uid) for uid in uids(modified))
     assert load_counterfactuals(flipped, "own/x")[0].uid(0).startswith("own/x/")
-    header, *rows = (flipped / "cf.tsv").read_text().splitlines()
-    (flipped / "cf.tsv").write_text("\n".join([header, *rows[::-1], rows[0]]) + "\n")
-    for one, other in zip(both, load_counterfactuals(flipped / "cf.tsv"), strict=True):
-        assert (list(one), len(other)) == ([e for e in other if not e.uid.endswith("#2")], 3)
+    header, *rows = (flipped / "flips.tsv").read_text().splitlines()
+    (flipped / "flips.tsv").write_text("\n".join([header, *rows[::-1], rows[0]]) + "\n")
+    for one, other in zip(both, load_counterfactuals(flipped / "flips.tsv"), strict=True):
+        assert (list(one), len(other)) == ([e for e in other if not e.uid.endswith("#2")], 4)
 
 
 def test_a_pair_that_changes_nothing_is_left_out_and_counted(flipped: Path, caplog: pytest.LogCaptureFixture) -> None:
-    rows = [["T1", "it is c", "E", f"T1_mod_{k}", "it is c", "C"] for k in (1, 2)]
+    shutil.copy(flipped / "tables_json" / "T2.json", flipped / "tables_mod_json" / "T2_mod.json")
+    rows = [[table, "h", "E", f"{table}_mod", "h", "C"] for table in ("T1", "T2")]
     with caplog.at_level("INFO"):
-        assert len(load_counterfactuals(write_rows(flipped / "cf.tsv", rows))[0]) == 1
+        assert len(load_counterfactuals(write_rows(flipped / "flips.tsv", rows))[0]) == 1
     (said,) = caplog.messages
-    assert said.endswith("cf.tsv: pairs without a change of table or hypothesis, left out: 1 (row 2).")
+    assert said.endswith("flips.tsv: pairs without a change of table or hypothesis, left out: 1 (row 2).")
 
 
 @pytest.mark.parametrize(
     ("row", "facts"),
     [
-        (["T2", "h", "E", "T1_mod_1", "h", "C"], ["row 1", "tables_json/T2.json"]),
+        (["T9", "h", "E", "T1_mod", "h", "C"], ["row 1", "tables_json/T9.json"]),
         (["T1", "h", "E", "T1_mod_9", "h", "C"], ["row 1", "tables_mod_json/T1_mod_9.json"]),
-        (["T1", "h", "E", "T1_mod_1", "h", "x"], ["row 1", "'x'"]),
-        (["T1", "", "E", "T1_mod_1", "h", "C"], ["row 1", "'hypothesis'"]),
-        (["T1", "h", "", "T1_mod_1", "h", "C"], ["1 label"]),
+        (["T1", "h", "E", "T1_mod", "h", "x"], ["row 1", "'x'"]),
+        (["T1", "", "E", "T1_mod", "h", "C"], ["row 1", "'hypothesis'"]),
+        (["T1", "h", "", "T1_mod", "h", "C"], ["1 label"]),
     ],
 )
 def test_a_broken_counterfactual_is_named(flipped: Path, row: list[str], facts: list[str]) -> None:
-    with refused(DataError, "cf.tsv", *facts):
-        load_counterfactuals(write_rows(flipped / "cf.tsv", [["T1", "g", "E", "T1_mod_1", "g", "C"], row][::-1]))
+    with refused(DataError, "flips.tsv", *facts):
+        load_counterfactuals(write_rows(flipped / "flips.tsv", [["T1", "g", "E", "T1_mod", "g", "C"], row][::-1]))
 
 
 def test_what_is_no_challenge_says_what_it_should_hold(flipped: Path, tmp_path: Path) -> None:
-    write_rows(flipped / "cf.tsv", [["x"] * 3], SIDES[:3])
-    with refused(DataError, "cf.tsv, row 1", "'modified_tableid'", "original_tableid"):
+    write_rows(flipped / "flips.tsv", [["x"] * 3], SIDES[:3])
+    with refused(DataError, "flips.tsv, row 1", "'modified_tableid'", "original_tableid"):
         load_counterfactuals(flipped)
     (flipped / "second.tsv").touch()
     (tmp_path / "alone.tsv").touch()
     for path, *facts in (
-        (flipped, "cf.tsv, second.tsv", "one .tsv", "tables_json/", "tables_mod_json/"),
+        (flipped, "flips.tsv, second.tsv", "one .tsv", "tables_json/", "tables_mod_json/"),
         (tmp_path / "nowhere", f"path {tmp_path / 'nowhere'}"),
         (tmp_path / "alone.tsv", "tables_mod_json/"),
     ):
@@ -283,65 +264,54 @@ def test_modified_tables_inoculate_data_that_call_their_parts_otherwise(tmp_path
 # annotated rows
 
 ANNOTATED = ["Table ID", "Hypothesis", "Truth Label", "Majority Label", "JSON"]
-PREMISE = Table("A", (("b", ("c",)), ("d", ("e",))))
+KEYS = ["Genre", "Length", "Label"]  # of T1
 
 
-def examples() -> Examples:
-    rows = [("h1", "entailment"), ("h2", "neutral"), ("h3", "contradiction"), ("h1", "contradiction")]
-    return Examples.of(
-        Example(f"i/train/{i}", {"premise": PREMISE, "hypothesis": h}, label, {"table": "T1"}, {"table": "T1"})
-        for i, (h, label) in enumerate(rows)
-    )
+def annotation(majority: str, hypothesis: str = "Genre: pop", label: str = "E", keys: Any = KEYS) -> list[str]:
+    return ["T1", hypothesis, label, majority, json.dumps(dict(zip([*keys, "none"], majority, strict=False)))]
 
 
-def annotation(majority: str, hypothesis: str = "h1", label: str = "E", keys: str = "bd") -> list[str]:
-    marks = json.dumps(dict(zip([*keys, "none"], majority, strict=False)))
-    return ["T1", hypothesis, label, majority, marks]
+def evidence(folder: Path, rows: list[list[str]]) -> Any:
+    examples = load_tables(write_infotabs(folder) / "infotabs", split="train")
+    return load_evidence(write_rows(folder / "a.csv", rows, ANNOTATED[: len(rows[0])]), examples)
 
 
 def test_each_reason_is_counted(tmp_path: Path) -> None:
-    rows = [
-        annotation("110"),
-        annotation("010", "h3", "C"),
-        annotation("110", "h2", "N"),
-        annotation("001"),
-        annotation("101"),
-        annotation("000"),
-    ]
-    found, left_out = load_evidence(write_rows(tmp_path / "a.csv", rows, ANNOTATED), examples())
-    assert [(e.uid, e.keys) for e in found] == [("i/train/0", ("b", "d")), ("i/train/2", ("d",))]
+    neutral = ["T2", "Year: 1999", "N", "100", '{"Genre": "1", "Producer": "0", "none": "0"}']
+    rows = [annotation(bits) for bits in ("1010", "0001", "1001", "0000")] + [annotation("0100", "Length: 9:00", "C")]
+    found, left_out = evidence(tmp_path, [*rows, neutral])
+    assert {e.hypothesis: e.keys for e in found} == {"Genre: pop": ("Genre", "Label"), "Length: 9:00": ("Length",)}
     assert left_out == {"neutral": 1, "no relevant row": 2, "relevant rows and none": 1}
 
 
 @pytest.mark.parametrize(
     ("row", "facts"),
     [
-        (annotation("1000"), ["'1000'", "3 bits"]),
-        (annotation("100", keys="bx"), ["JSON", "'x'"]),
-        (annotation("100", keys="b"), ["JSON"]),
-        ([*annotation("100")[:4], "[1]"], ["JSON", "[1]"]),
-        ([*annotation("100")[:4], "{}"], ["JSON"]),
-        (annotation("100", "h9"), ["'h9'", "'T1'"]),
-        (annotation("100", "h1", "C"), ["'C'", "i/train/0", "'entailment'"]),
-        (annotation("100")[:3], ["'Majority Label'", "Table ID, Hypothesis"]),
+        (annotation("10000"), ["'10000'", "4 bits"]),
+        (annotation("1000", keys=["Genre", "Length", "x"]), ["JSON", "'x'"]),
+        (annotation("1000", keys=["Genre"]), ["JSON"]),
+        ([*annotation("1000")[:4], "[1]"], ["JSON", "[1]"]),
+        ([*annotation("1000")[:4], "{}"], ["JSON"]),
+        (annotation("1000", "h9"), ["'h9'", "'T1'"]),
+        (annotation("1000", label="C"), ["'C'", "infotabs/train/", "'entailment'"]),
+        (annotation("1000")[:3], ["'Majority Label'", "Table ID, Hypothesis"]),
     ],
 )
 def test_an_annotation_that_does_not_fit_is_named(tmp_path: Path, row: list[str], facts: list[str]) -> None:
     with refused(HeedfulError, "a.csv, row 1", *facts):
-        load_evidence(write_rows(tmp_path / "a.csv", [row], ANNOTATED[: len(row)]), examples())
+        evidence(tmp_path, [row])
 
 
-def test_inoculation_samples_are_nested_and_hypotheses_are_perturbed() -> None:
-    def chosen(n: int, **settings: Any) -> Examples:
-        inoculation = Inoculation(n=n, **settings)
-        return configured("infotabs", twin_path("infotabs"), augment="inoculation", inoculation=inoculation).trained
-
+def test_hypotheses_that_inoculate_are_perturbed() -> None:
     train = load_tables(twin_path("infotabs"), split="train")
-    few, many = (list(chosen(n, perturbed=True)) for n in (3, 8))
-    assert few == many[:3]
-    for e in many:
-        base = train[e.uid.removesuffix("#perturbed")]
+    few, perturbed = (
+        list(configured("infotabs", twin_path("infotabs"), augment="inoculation", inoculation=some).trained)
+        for some in (Inoculation(n=3, perturbed=True), Inoculation(n=8, perturbed=True))
+    )
+    assert few == perturbed[:3]
+    bases = [train[e.uid.removesuffix("#perturbed")] for e in perturbed]
+    for e, base in zip(perturbed, bases, strict=True):
         assert e.parts["premise"] == base.parts["premise"]
         assert e.parts["hypothesis"] != base.parts["hypothesis"]
         assert {base.label, e.label} <= {"entailment", "contradiction"}
-    assert {e.label == train[e.uid.removesuffix("#perturbed")].label for e in many} == {True, False}
+    assert {e.label == base.label for e, base in zip(perturbed, bases, strict=True)} == {True, False}

@@ -2,11 +2,14 @@
 
 import csv
 import gzip
-import io
 import json
+import os
+import random
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import datasets
 import numpy as np
@@ -14,7 +17,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import heedful
@@ -32,27 +35,20 @@ ROWS = [
     {"premise": "È vero — 100 % 🙂", "hypothesis": " spaces stay ", "label": "null"},
 ]
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12)
+NAMES = ["premise", "hypothesis", "label"]
 XY = {"header": ("x", "y")}
-PLAIN: dict[str, Any] = {"quoting": False}
+NO_QUOTES: dict[str, Any] = {"quoting": False}
 
 
-def write(path: Path, rows: list[dict], newline: str = "\n", encoding: str = "utf-8") -> Path:
+def write(path: Path, rows: list[dict], **options: Any) -> Path:
     """Write rows in the format of the path's suffix, compressed where it ends in .gz."""
-    form = kind(path)
+    frame, form = pd.DataFrame(rows), kind(path)
     if form == "parquet":
-        pq.write_table(pa.Table.from_pylist(rows), path)
-        return path
-    opened = gzip.open if path.name.endswith(".gz") else open
-    with opened(path, "wt", encoding=encoding, newline="") as file:
-        if form == "jsonl":
-            file.writelines(json.dumps(row, ensure_ascii=False) + newline for row in rows)
-        elif form == "json":
-            json.dump(rows, file, ensure_ascii=False)
-        else:
-            delimiter = "\t" if form == "tsv" else ","
-            writer = csv.DictWriter(file, list(rows[0]), delimiter=delimiter, lineterminator=newline)
-            writer.writeheader()
-            writer.writerows(rows)
+        frame.to_parquet(path)
+    elif form in ("json", "jsonl"):
+        frame.to_json(path, orient="records", lines=form == "jsonl", force_ascii=False)
+    else:
+        frame.to_csv(path, sep="\t" if form == "tsv" else ",", index=False, **options)
     return path
 
 
@@ -66,7 +62,7 @@ def test_every_format_gives_back_the_rows_as_they_were(tmp_path: Path, name: str
 @given(texts=st.lists(st.tuples(TEXT, TEXT), min_size=1, max_size=4))
 def test_any_text_survives(tmp_path_factory: pytest.TempPathFactory, suffix: str, texts: list[tuple[str, str]]) -> None:
     rows = [{"a": a, "b": b} for a, b in texts]
-    path = write(tmp_path_factory.mktemp("any") / f"a.{suffix}", rows, newline="\r\n")
+    path = write(tmp_path_factory.mktemp("any") / f"a.{suffix}", rows, lineterminator="\r\n")
     assert [columns for _, columns in read(path)] == rows
 
 
@@ -89,7 +85,7 @@ AB = {"a": "1", "b": "2"}
         ("a.jsonl", '{"a": 1}\n\n  \n{"a": 2}\n', {}, {1: {"a": 1}, 4: {"a": 2}}),  # a row number is that of an editor
         ("a.csv", "a\n1\n\n2\n", {}, {1: {"a": "1"}, 2: {"a": "2"}}),
         ("a.jsonl", '{"a": 1}\r\r\n{"a":\r 2}\r\r\n', {}, {1: {"a": 1}, 2: {"a": 2}}),
-        ("a.tsv", 'a\tb\n"open\t5" disk\n', PLAIN, {1: {"a": '"open', "b": '5" disk'}}),
+        ("a.tsv", 'a\tb\n"open\t5" disk\n', NO_QUOTES, {1: {"a": '"open', "b": '5" disk'}}),
         ("a.tsv", 'a\tb\n5" disk\t"all of it"\n', {}, {1: {"a": '5" disk', "b": "all of it"}}),
         *(  # columns without a name at the ends, as some tools number rows
             ("a.tsv", text, {}, {1: AB})
@@ -110,7 +106,6 @@ def test_a_file_is_read(tmp_path: Path, name: str, text: str, options: dict, exp
 @pytest.mark.parametrize(
     ("name", "content", "options", "facts"),
     [
-        ("a.jsonl", '{"a": 1}\n{"a": 1\n{"a": 1}\n', {}, ["row 2"]),
         ("a.jsonl", '{"a": 1}\n\n[1, 2]\n', {}, ["row 3", "[1, 2]"]),
         ("a.json", '[{"a": 1}, {"a": 1]', {}, ["JSON"]),
         ("a.json", '{"data": []}', {}, ["no rows"]),
@@ -118,7 +113,6 @@ def test_a_file_is_read(tmp_path: Path, name: str, text: str, options: dict, exp
         ("a.json", '[{"a": 1}, "b"]', {}, ["row 2", "'b'"]),
         ("a.json", '[["1"]]', XY, ["row 1", " 1", "columns names 2"]),
         ("a.csv", "a,b\n1,2\n1,2,3\n", {}, ["row 2", " 3", " 2"]),
-        ("a.csv", "a,b\n1,2\n1\n", {}, ["row 2", " 1", " 2"]),
         ("a.tsv", 'a\tb\n"Yes," he said.\tx\n', {}, ["row 1", "quoting false"]),
         ("a.csv", "a,b,a\n1,2,3\n", {}, ["'a', 'b', 'a'"]),
         ("a.csv", "a,,b\n1,2,3\n", {}, ["'a', '', 'b'"]),
@@ -144,20 +138,14 @@ def test_a_broken_file_is_named_with_the_row(
 
 
 @pytest.mark.parametrize("name", ["a.jsonl.gz", "a.csv.gz", "a.parquet"])
-@pytest.mark.parametrize("damage", ["cut", "start", "middle"])
-def test_a_damaged_packed_file_is_refused(tmp_path: Path, name: str, damage: str) -> None:
-    path = write(tmp_path / name, [{"a": f"{i * 7919 % 10007} {i}"} for i in range(2000)])
-    content = bytearray(path.read_bytes())
-    if damage == "cut":
-        content = content[: len(content) // 2]
-    elif damage == "start":
-        content[:8] = content[-8:] = bytes(8)
-    else:
-        start = 4 if name == "a.parquet" else len(content) // 2
-        content[start : start + 60] = bytes(60)
-    path.write_bytes(content)
-    with refused(DataError, name):
-        list(read(path))
+@pytest.mark.parametrize("start", [0, 0.5, 1])
+def test_a_damaged_packed_file_is_refused(tmp_path: Path, name: str, start: float) -> None:
+    content = write(tmp_path / name, [{"a": f"{i * 7919 % 10007} {i}"} for i in range(2000)]).read_bytes()
+    k = int(start * (len(content) - 60))
+    for damaged in (content[:k], content[:k] + bytes(60) + content[k + 60 :]):
+        (tmp_path / name).write_bytes(damaged)
+        with refused(DataError, name):
+            list(read(tmp_path / name))
 
 
 def test_what_cannot_be_opened_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,12 +154,8 @@ def test_what_cannot_be_opened_is_named(tmp_path: Path, monkeypatch: pytest.Monk
     for name, *facts in (("a.csv",), ("b.csv", "folder"), ("a.parquet", "no rows")):
         with refused(DataError, name, *facts):
             list(read(tmp_path / name))
-
-    def forbidden(*_: object) -> None:
-        raise PermissionError(13, "Permission denied")
-
     (tmp_path / "a.csv").write_text("a\n1\n")
-    monkeypatch.setattr("builtins.open", forbidden)
+    monkeypatch.setattr("builtins.open", Mock(side_effect=PermissionError(13, "Permission denied")))
     with refused(DataError, "a.csv", "Permission denied"):
         list(read(tmp_path / "a.csv"))
 
@@ -189,6 +173,76 @@ def test_files_are_read_row_by_row_and_parquet_batch_by_batch(tmp_path: Path) ->
     assert next(rows)[1]["a"].startswith("0 0")
     assert pa.total_allocated_bytes() - before < 10 * 2**20  # of 30 MB
     rows.close()
+
+
+# damaged files: each loads completely, or is refused in one line that names the file and the row
+
+PIECES = ["\r\n", "a, b", *"A dog é 🙂 NA null None ' 0 \" \\ { } ; ,".split(), *" \n\u2028\x0c\x85"]
+MARKS = b'",\t\n\r\0\\{}[]: \xff\x80\xed'
+PLACE = re.compile(r"row \d+|line \d+|footer|header|not rows|not valid JSON|not UTF-8")
+DAMAGES = dict.fromkeys(("byte", "insert", "cut"), "either") | {"ends": "loads"}
+DAMAGES |= dict.fromkeys(("ragged", "latin-1", "nul"), "refused")  # and what must come of it
+
+
+def pieces(form: str, rows: list[dict[str, str]], rng: random.Random) -> list[bytes]:
+    """The header (csv, tsv) or nothing, and then each row, all with their line ends."""
+    if form == "jsonl":
+        return [b"", *(json.dumps(row, ensure_ascii=rng.random() < 0.5).encode() + b"\n" for row in rows)]
+    how = {"sep": "\t" if form == "tsv" else ",", "quoting": rng.choice([csv.QUOTE_MINIMAL, csv.QUOTE_ALL])}
+    lines = [pd.DataFrame([row]).to_csv(header=False, index=False, **how) for row in rows]
+    return [line.encode() for line in (pd.DataFrame(columns=[*rows[0]]).to_csv(index=False, **how), *lines)]
+
+
+def damaged(damage: str, lines: list[bytes], k: int, rng: random.Random) -> bytes:
+    """A file of which a row, the ends of lines or the number of rows is not what it was."""
+    line, head = lines[k], lines[0]
+    at = rng.randrange(1, len(line) - 1)
+    marks = bytes(rng.choices(MARKS, k=rng.randint(1, 2)))
+    row = {
+        "byte": line[:at] + rng.choice([marks, b""]) + line[at + 1 :],
+        "insert": line[:at] + marks + line[at:],
+        "cut": line[:at],
+        "ragged": rng.choice([b"x\n", line[:-1] + b",\tx\n"] if head else [b"[]\n", b"1\n", b"null\n"]),
+        "latin-1": line.replace("é".encode(), b"\xe9").replace(b"\\u00e9", b"\xe9"),
+    }.get(damage, line)
+    after = [] if damage == "cut" else lines[k + 1 :]
+    whole = [*lines[:k], row, *after, *([bytes(rng.choice([1, 7, 4096]))] if damage == "nul" else [])]
+    if damage == "ends":
+        ends = [b"\n", b"\r\n", b"\n\n"]
+        whole = [rng.choice([b"\xef\xbb\xbf", b""]), *(one[:-1] + rng.choice(ends) for one in whole if one)]
+    return b"".join(whole)
+
+
+@pytest.mark.slow
+@settings(max_examples=int(os.environ.get("HEEDFUL_DAMAGED", 600)))
+@given(
+    rng=st.integers(0, 2**32).map(random.Random),
+    damage=st.sampled_from([*DAMAGES]),
+    form=st.sampled_from(["csv", "tsv", "jsonl"]),
+)
+def test_a_damaged_file_loads_completely_or_is_refused_by_name(
+    tmp_path_factory: pytest.TempPathFactory, rng: random.Random, damage: str, form: str
+) -> None:
+    rows = [
+        {"id": f"r{i}"} | {c: f"é{i} {''.join(rng.choices(PIECES, k=rng.randint(0, 12)))}." for c in NAMES[:2]}
+        for i in range(rng.choice([3, 5, 30]))
+    ]
+    path, k = tmp_path_factory.getbasetemp() / f"a.{form}", rng.randrange(len(rows))
+    path.write_bytes(damaged(damage, pieces(form, rows, rng), k + 1, rng))
+    try:
+        found = [columns for _, columns in read(path)]
+    except DataError as error:
+        message = str(error)
+        assert DAMAGES[damage] != "loads", message
+        assert message.isprintable()
+        assert len(message) - len(str(path.parent)) < 400
+        assert path.name in message
+        assert PLACE.search(message.replace(path.name, "")), message
+        return
+    assert DAMAGES[damage] != "refused"
+    intact = rows if damage == "ends" else rows[:k] + ([] if damage == "cut" else rows[k + 1 :])
+    assert [row for row in found if row in intact] == intact
+    assert len(found) - len(intact) in {"ends": (0,), "cut": (0, 1)}.get(damage, (1,))
 
 
 # paths within data files
@@ -228,7 +282,6 @@ def test_paths_that_leave_the_folder_are_refused(folder: Path, path: Any) -> Non
         inside(folder, path)
 
 
-NAMES = ["premise", "hypothesis", "label"]
 NLI = {"name": "own", "parts": {name: name for name in NAMES[:2]}, "labels": {"yes": [1], "no": [0]}}
 HEADER = ",".join(NAMES) + "\n"
 PLAIN = HEADER + "a,b,yes\nc,d,no\n"
@@ -250,25 +303,15 @@ def labelled(*labels: str) -> list[tuple[str, str, str]]:
     return [(f"p{i}", "h", label) for i, label in enumerate(labels)]
 
 
-def of_dictionaries() -> pa.Table:
-    columns = {"premise": ["a", "c"], "hypothesis": ["b", "d"], "label": ["yes", "no"]}
-    return pa.table({name: pa.array(values).dictionary_encode() for name, values in columns.items()})
-
-
-def parquet(table: pa.Table) -> bytes:
-    written = io.BytesIO()
-    pq.write_table(table, written)
-    return written.getvalue()
-
-
 def zst(text: str) -> bytes:
     return pa.compress(text.encode(), codec="zstd", asbytes=True)
 
 
-PLAIN_QUOTES, TRUE = {"quoting": False}, {"labels": {"yes": [1, True], "no": []}}
+TRUE = {"labels": {"yes": [1, True], "no": []}}
 NOTHING = [("null", "NA", "yes"), ("nan", "None", "no")]
 DATASET = datasets.Dataset.from_list(rows())
 FRAME = pd.DataFrame(rows())
+CATEGORIES = pd.DataFrame(PLAIN_ROWS, columns=NAMES).astype("category")
 # what it is: (name of a file or None for rows in memory, content, settings, examples or the facts of a DataError)
 FILES: dict[str, tuple[str | None, Any, dict[str, Any], list[Any]]] = {
     "BOM": ("a.csv", "\ufeff" + PLAIN, {}, PLAIN_ROWS),
@@ -280,7 +323,7 @@ FILES: dict[str, tuple[str | None, Any, dict[str, Any], list[Any]]] = {
     "CRLF, tsv": ("a.tsv", PLAIN.replace("\n", "\r\n").replace(",", "\t"), {}, PLAIN_ROWS),
     "CRLF, jsonl": ("a.jsonl", lines(rows()).replace("\n", "\r\n"), {}, labelled("yes", "no")),
     "an open quote": ("a.csv", OPEN_QUOTE, {}, ["a.csv, row 2", "data.quoting false", "in measure, set quoting false"]),
-    "an open quote, a character": ("a.csv", OPEN_QUOTE, PLAIN_QUOTES, [*PLAIN_ROWS[:1], ('"c', "d", "no"), "..."]),
+    "an open quote, a character": ("a.csv", OPEN_QUOTE, NO_QUOTES, [*PLAIN_ROWS[:1], ('"c', "d", "no"), "..."]),
     "a long field": ("a.csv", f"{HEADER}{LONG},b,yes\n", {}, [(LONG, "b", "yes")]),
     "a long field in quotes": ("a.tsv", f'premise\thypothesis\tlabel\n"{LONG}"\tb\tyes\n', {}, [(LONG, "b", "yes")]),
     "U+2028": ("a.jsonl", lines([rows()[0] | {"premise": "a\u2028b"}]), {}, [("a\u2028b", "h", "yes")]),
@@ -297,8 +340,8 @@ FILES: dict[str, tuple[str | None, Any, dict[str, Any], list[Any]]] = {
     "texts like nothing": ("a.csv", HEADER + "null,NA,1\nnan,None,0\n", {}, NOTHING),
     "frame, NaN label": (None, pd.DataFrame(rows([1, np.nan])), {}, labelled("yes")),
     "frame, NaN text": (None, FRAME.assign(premise=["a", np.nan]), {}, ["the frame, row 2", "'premise'", "Fill it in"]),
-    "dictionary columns": ("a.parquet", parquet(of_dictionaries()), {}, PLAIN_ROWS),
-    "dictionary columns in memory": (None, of_dictionaries(), {}, PLAIN_ROWS),
+    "dictionary columns": ("a.parquet", CATEGORIES.to_parquet(), {}, PLAIN_ROWS),
+    "dictionary columns in memory": (None, pa.Table.from_pandas(CATEGORIES), {}, PLAIN_ROWS),
     "torch": (None, DATASET.with_format("torch"), {}, labelled("yes", "no")),
     "numpy": (None, DATASET.with_format("numpy"), {}, labelled("yes", "no")),
     "pandas": (None, DATASET.with_format("pandas"), {}, labelled("yes", "no")),
@@ -339,11 +382,7 @@ def test_a_file_works_or_is_refused_by_its_row(case: str, tmp_path: Path) -> Non
 def test_the_advice_about_quotes_works_in_measure(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(HEADER + "".join(f'"p{i},h{i % 5},{"yes" if i % 2 else "no"}\n' for i in range(30)))
     with refused(DataError, "row 1", "in measure, set quoting false"):
-        heedful.measure(answer, tmp_path / "a.csv", NAMES[:2])
-    result = heedful.measure(answer, tmp_path / "a.csv", NAMES[:2], quoting=False)
+        heedful.measure(lambda inputs: ["yes"] * len(inputs), tmp_path / "a.csv", NAMES[:2])
+    result = heedful.measure(lambda inputs: ["yes"] * len(inputs), tmp_path / "a.csv", NAMES[:2], quoting=False)
     assert settings_of({"quoting": "false"}, ["quoting"]) == {"quoting": False}
     assert next(value for key, value in result.numbers.items() if key.family == "accuracy")["n"] == 30
-
-
-def answer(inputs: list[dict[str, str]]) -> list[str]:
-    return ["yes" if len(row["premise"]) % 2 else "no" for row in inputs]
