@@ -99,7 +99,7 @@ def test_a_dry_run_sends_nothing_and_leaves_nothing(monkeypatch, here, capsys):
         printed = capsys.readouterr().out
         counts = dict(re.findall(r"^  (\w+) +(\d+) requests", printed, re.MULTILINE))
         assert counts == {"base": "20", "changed": "40", "null": "20", "together": "80"}
-        assert "Each writes at most 8 tokens. Nothing was sent." in printed
+        assert "At most 8 written tokens per request. Nothing was sent." in printed
         tokens = int(re.search(r"together .* about +([\d,]+) tokens", printed)[1].replace(",", ""))
         ask(monkeypatch, fake)
         base = [body for body in fake.requests if "The answer is" not in question_of(body)]

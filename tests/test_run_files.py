@@ -57,7 +57,7 @@ def test_an_export_has_the_weights_of_the_run(
     run(evaluate.main, "--model", copied / BACKBONE, *EVALUATED, "--output", tmp_path / "out")
     assert results_of(tmp_path / "out")["identity"]["weights"] == results_of(finished)["identity"]["weights"]
     command.main(["compare", str(finished), str(tmp_path / "out")])
-    assert "Note: (1) and (2) are of the same weights." in capsys.readouterr().out
+    assert "Note: (1) and (2) have the same weights." in capsys.readouterr().out
 
 
 def end_in_the_second(self: Callback, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -80,13 +80,11 @@ def test_a_run_that_had_not_ended_is_no_equal_of_one_that_had(
     killed: Path, finished: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run(evaluate.main, "--checkpoint", killed)
-    assert "These numbers are of a run that had not ended: epoch 1 of 4, step 3." in capsys.readouterr().out
+    assert "a run that had not ended: epoch 1 of 4, step 3." in capsys.readouterr().out
     (folder,) = (killed / "evaluations").glob("*/*")
     assert results_of(folder)["unfinished"] == "epoch 1 of 4, step 3"
     command.main(["compare", str(finished), str(folder)])
-    assert "The numbers of (2) are of a run that had not ended: epoch 1 of 4" in " ".join(
-        capsys.readouterr().out.split()
-    )
+    assert "are from a run that had not ended: epoch 1 of 4" in " ".join(capsys.readouterr().out.split())
     command.main(["matrix", str(finished), str(folder)])
     assert "epoch 1 of 4, step 3" in " ".join(capsys.readouterr().out.split())
 

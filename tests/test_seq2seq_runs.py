@@ -120,7 +120,7 @@ def test_a_model_that_was_never_trained_here_and_mistakes(tiny_t5, nlixy, tmp_pa
         (["--trainer.precision", "16-mixed"], SettingError, "trainer.precision 16-mixed", "bf16-mixed"),
         (["--model.max_length", "6"], ModelError, "model.max_length 6 "),
         (["--data.template", "{premise}"], SettingError, "data.template '{premise}'", "premise, hypothesis"),
-        (["--model.decoding", "beam"], SettingError, "model.decoding: beam ", "likelihood or greedy"),
+        (["--model.decoding", "beam"], SettingError, "model.decoding: beam ", "'likelihood', 'greedy'"),
     ):
         with refused(error, *facts):
             run(train.main, *argv, "--data.n_train", "16", *words, "--output", tmp_path / "out")

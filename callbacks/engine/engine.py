@@ -182,8 +182,8 @@ class Engine(Callback):
                 pl_module.log_dict(bounds, logger=shows_bounds, sync_dist=True, batch_size=1)
 
     def _base(self, data: PairedData, processes: TrainerProcesses) -> Predictions:
-        base = gather_predictions(self._predicted.predictions(), processes)
-        self._predicted = None
+        predictions, self._predicted = self._predicted.predictions(), None  # on_exception: every rank gets here
+        base = gather_predictions(predictions, processes)
         if missing := len(np.setxor1d(base.positions, data.predicted)):
             raise RunError(f"{missing} validation examples were not predicted, or should not have been.")
         return base
