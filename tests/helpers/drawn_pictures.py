@@ -11,22 +11,6 @@ from PIL import Image, ImageDraw
 
 COLORS = ("red", "blue", "green", "black")
 IMAGE = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
-SQUARES = {  # settings of the data of tiny_data.write_squares
-    "name": "squares",
-    "parts": {"image": "pictures/{file}", "question": "text"},
-    "labels": {"no": [], "yes": []},
-    "label": "answer",
-    "default_label": "no",
-    "uid": "id",
-}
-TWO = {
-    "name": "two",
-    "parts": {"left": "image0", "right": "image1", "sentence": "sentence"},
-    "pictures": ["left", "right"],
-    "labels": {"False": [], "True": []},
-    "default_label": "False",
-    "uid": "identifier",
-}
 PERSON = pa.struct([("answer", pa.string()), ("answer_confidence", pa.string()), ("answer_id", pa.int64())])
 
 
