@@ -4,11 +4,8 @@ They exist in the versions that ``setup.cfg`` allows; other versions may change 
 uses private APIs.
 """
 
-import signal
-
 from pytorch_lightning import LightningModule, Trainer
 from pytorch_lightning.callbacks import ModelCheckpoint, ModelPruning, WeightAveraging
-from pytorch_lightning.strategies.launchers import _SubprocessScriptLauncher
 from torch import Tensor
 from torch.optim import Optimizer
 
@@ -23,10 +20,9 @@ def leave_sigterm(trainer: Trainer) -> None:
     trainer._signal_connector._sigterm_notifier_fn = lambda *_: None
 
 
-def end_processes(trainer: Trainer) -> None:
-    """Send SIGTERM to the other processes that Lightning started."""
-    if isinstance(trainer.strategy.launcher, _SubprocessScriptLauncher):
-        trainer.strategy.launcher.kill(signal.SIGTERM)
+def resume_by_epochs(trainer: Trainer) -> None:
+    """Resume from the end of an epoch with the next epoch, with ``max_steps`` too; Lightning would count it twice."""
+    trainer.fit_loop._iteration_based_training = lambda: False  # type: ignore[method-assign]
 
 
 def accumulates(trainer: Trainer) -> bool:

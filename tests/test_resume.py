@@ -39,6 +39,7 @@ FROM_LAST = " from last.ckpt (epoch 2, step "
         ("two", [BATCH, 13, "before"], FROM_LAST),
         ("plain", ["pathlib:Path.replace", 7, "before", "last.ckpt"], FROM_LAST),
         ("plain", [BATCH, 2, "before"], "no checkpoint"),
+        ("by_steps", [BATCH, 12, "before"], " from last.ckpt"),  # of the end of an epoch
         ("twice_validated", [EVALUATING, 3, "before"], " from last.ckpt"),
         ("twice_validated_accumulated", [BATCH, 8, "before"], " from last.ckpt"),
         ("twice_validated_accumulated", [BATCH, 12, "before"], " from last.ckpt"),

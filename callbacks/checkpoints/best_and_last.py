@@ -17,7 +17,12 @@ from heedful.callbacks.engine.evaluation import Plans
 from heedful.callbacks.engine.trainer_processes import is_stop_requested
 from heedful.datamodules import PairedData
 from heedful.lightning_modules.callbacks_of_lightning import model_to_save
-from heedful.lightning_modules.lightning_internals import accumulates, save_after_validation, trains_next
+from heedful.lightning_modules.lightning_internals import (
+    accumulates,
+    resume_by_epochs,
+    save_after_validation,
+    trains_next,
+)
 from heedful.records import SettingError, inform
 from heedful.records.arguments import RecordsArguments
 from heedful.records.numbers.metric_name import direction_of
@@ -71,6 +76,7 @@ class BestCheckpoint(RecordsArguments, ModelCheckpoint):
         self.require_known(plans, trainer.datamodule)
         if any(isinstance(callback, ModelPruning) for callback in trainer.callbacks):
             save_after_validation(self)  # the weights that were measured, before they are pruned
+        resume_by_epochs(trainer)
         super().setup(trainer, pl_module, stage)
 
     def require_known(self, plans: Plans, data: PairedData) -> None:

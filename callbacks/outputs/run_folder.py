@@ -1,5 +1,6 @@
 """The folder of a run and its files."""
 
+import signal
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,7 +15,6 @@ from heedful.callbacks.checkpoints.files import remove_last
 from heedful.callbacks.engine.measure import Measurements
 from heedful.callbacks.engine.trainer_processes import replace_sigterm_handler
 from heedful.callbacks.outputs.description import describe_trainer
-from heedful.lightning_modules.lightning_internals import end_processes
 from heedful.records import atomic_path, write_json, writing
 from heedful.records.stopping import Stopped, is_postponed
 from heedful.records.storage.files import flush_file, share_file
@@ -148,8 +148,9 @@ class RunFolder(Callback):
 
     def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
         """End processes that Lightning has started but not yet connected."""
-        if isinstance(exception, Stopped) and not is_postponed():
-            end_processes(trainer)
+        launcher = trainer.strategy.launcher
+        if isinstance(exception, Stopped) and not is_postponed() and launcher is not None:
+            launcher.kill(signal.SIGTERM)
 
     def finish(self) -> None:
         """Mark the run as finished, then remove ``last.ckpt``; called on rank 0."""

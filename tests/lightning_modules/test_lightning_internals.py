@@ -8,7 +8,6 @@ import pytest
 import torch
 from pytorch_lightning import Callback, LightningModule, Trainer
 from pytorch_lightning.callbacks import ModelCheckpoint, ModelPruning, WeightAveraging
-from pytorch_lightning.strategies.launchers import _SubprocessScriptLauncher
 
 from heedful.callbacks import BestCheckpoint
 from heedful.lightning_modules import lightning_internals as internals
@@ -32,12 +31,12 @@ class Small(LightningModule):
         return self.optimizer(self.parameters(), lr=0.1, **self.settings)
 
 
-def fitted(*callbacks, module=None, batches=5, epochs=1, **settings):
+def fitted(*callbacks, module=None, batches=5, epochs=1, ckpt_path=None, **settings):
     quiet = dict.fromkeys(("logger", "enable_progress_bar", "enable_model_summary", "enable_checkpointing"), False)
     settings = {"max_epochs": epochs, "num_sanity_val_steps": 0, "accelerator": "cpu", **quiet, **settings}
     trainer = Trainer(callbacks=list(callbacks), **settings)
     data = torch.utils.data.DataLoader(torch.ones(batches, 2), batch_size=1)
-    trainer.fit(module or Small(), data, torch.utils.data.DataLoader(torch.ones(1, 2)))
+    trainer.fit(module or Small(), data, torch.utils.data.DataLoader(torch.ones(1, 2)), ckpt_path=ckpt_path)
     return trainer
 
 
@@ -85,15 +84,18 @@ def test_leave_sigterm_keeps_lightning_from_ending_the_run(left):
     assert len(watch.seen) == (5 if left else 2)
 
 
-def test_end_processes_reaches_those_that_lightning_started(monkeypatch):
-    killed = []
-    monkeypatch.setattr(_SubprocessScriptLauncher, "kill", lambda self, number: killed.append(number))
-    internals.end_processes(Trainer(accelerator="cpu", logger=False))
-    assert not killed
-    trainer = Trainer(accelerator="cpu", devices=2, strategy="ddp", logger=False)
-    trainer.strategy._configure_launcher()  # as the trainer does when it begins
-    internals.end_processes(trainer)
-    assert killed == [signal.SIGTERM]
+def test_resume_by_epochs_counts_an_epoch_once(tmp_path):
+    """Without it, the resumed epoch is number 2, whose data have another order."""
+
+    class Resume(Watch):
+        def setup(self, trainer, pl_module, stage):
+            internals.resume_by_epochs(trainer)
+
+    settings = {"epochs": -1, "enable_checkpointing": True}
+    fitted(saving := ModelCheckpoint(tmp_path, save_last=True), max_steps=5, **settings)
+    watch = Resume(lambda trainer: trainer.fit_loop.epoch_progress.current.processed)
+    fitted(watch, ckpt_path=saving.last_model_path, max_steps=8, **settings, default_root_dir=tmp_path)
+    assert watch.seen == [1, 1, 1]
 
 
 def test_averaged_model_is_what_a_training_ends_with():
