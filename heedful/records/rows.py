@@ -150,10 +150,11 @@ def pairs_in(rows: pa.Table) -> tuple[np.ndarray, np.ndarray]:
     names = pc.unique(pc.coalesce(rows["group"], rows["uid"]))
     lender = pc.list_element(lent["clusters"].combine_chunks(), 1)  # the first is the uid of the base example
     unique = pc.unique(lender)
-    found = pc.index_in(unique, value_set=names)
-    numbers = pc.fill_null(found, 0).to_numpy().astype(np.int64)
-    elsewhere = keys(unique.filter(found.is_null()).to_pylist()) >> np.uint64(2)
-    numbers[found.is_null()] = len(names) + elsewhere.astype(np.int64)
+    indices = pc.index_in(unique, value_set=names)
+    is_outside = indices.is_null()
+    numbers = pc.fill_null(indices, 0).to_numpy().astype(np.int64)
+    elsewhere = keys(unique.filter(is_outside).to_pylist()) >> np.uint64(2)
+    numbers[is_outside.to_numpy(zero_copy_only=False)] = len(names) + elsewhere.astype(np.int64)
     lenders[has_lender.to_numpy()] = numbers[pc.index_in(lender, value_set=unique)]
     return clusters, lenders
 
