@@ -204,4 +204,4 @@ def test_reports_read_such_runs_or_say_why_not(
     with refused(RunError, "no gold labels"):
         command.main(["compare", "--inoculation", bare, again])
     with refused(RunError, "no gold labels"):
-        read_suite("own", [bare, again], {}, [])
+        read_suite("own", [bare, again], {})

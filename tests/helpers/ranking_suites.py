@@ -116,8 +116,6 @@ def save(
     return str(folder)
 
 
-def suite(folder: Path, qualities: Mapping[str, float], **settings) -> str:
-    """A folder with the results of several models, by name; returns it."""
-    for name, quality in qualities.items():
-        save(folder / name, quality, **settings)
-    return str(folder)
+def suite(folder: Path, qualities: Mapping[str, float], **settings) -> list[str]:
+    """Folders with the results of several models, by name."""
+    return [save(folder / name, quality, **settings) for name, quality in qualities.items()]

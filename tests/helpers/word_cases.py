@@ -36,10 +36,7 @@ def _hostile() -> list[Explanation]:
 CASES = {
     "pair": _pair(),
     "hostile": _hostile(),
-    "one part": explanations([example("it ran", [0.25, 0.5])]),
     "empty part": explanations([example("", [], "it", [0.5])]),
-    "long": explanations([example("word " * 500, [0.25] * 500)]),
-    "many": explanations(several(12)),
     "a method that has not explained all": explanations(
         [*several(1, ("lime",)), replace(several(1)[1], variant="swap a")]
     ),

@@ -5,11 +5,10 @@ from pathlib import Path
 
 import yaml
 
-from heedful.metrics import METRICS
 from heedful.records.storage.results import read_results
 from heedful.records.storage.schema import SCHEMA
 from heedful.records.version import AUTHORS, TITLE, VERSION
-from heedful.reports.citing import PAPERS, bibtex, paper_of
+from heedful.reports.citing import bibtex
 
 ROOT = Path(__file__).parents[2]
 RUNS = ROOT / "tests" / "frozen" / f"schema_{SCHEMA}" / "runs"
@@ -25,12 +24,6 @@ def entries(text: str) -> dict[str, dict[str, str]]:
         assert key not in found
         found[key] = {"kind": kind, **dict(fields)}
     return found
-
-
-def test_every_evaluation_but_plain_accuracy_has_its_paper():
-    assert METRICS.keys() - PAPERS.keys() == {"accuracy"}
-    assert paper_of("table_rows").startswith("Gupta et al., “Is My Model Using the Right Evidence?")
-    assert paper_of("accuracy") == ""
 
 
 def test_bibtex_has_heedful_and_each_paper_that_was_measured_once():

@@ -15,7 +15,6 @@ from heedful.cli import command
 from heedful.metrics.attentiveness import attentiveness
 from heedful.metrics.number import measured
 from heedful.records import NO_LABEL, SPAN, Context, Measurement, MetricName, RunError
-from heedful.records.rows import BASE
 from heedful.records.storage.results import write_results
 from heedful.reports import comparable as report
 from heedful.reports.tables import emit
@@ -159,13 +158,11 @@ def test_models_at_the_majority_share_stay_out_unless_asked_for(tmp_path, capsys
 
 @pytest.mark.parametrize(
     ("settings", "fact"),
-    [({"manifest": "n"}, "attentiveness"), ({"seed": 1}, "0 and 1"), ({"content": "x"}, "1 of 1")],
+    [({"manifest": "n"}, "attentiveness"), ({"seed": 1}, "0 and 1")],
 )
 def test_runs_with_other_swaps_are_refused(tmp_path, settings, fact):
     rows = rows_of([CHANGED])
     first = save(tmp_path / "a", rows)
-    if content := settings.pop("content", None):
-        rows = with_column(rows, "content", [content if i == BASE else "" for i in rows["intervention"].to_pylist()])
     with refused(RunError, first, tmp_path / "b", fact):
         command.main(["compare", "--agreed", first, save(tmp_path / "b", rows, **settings)])
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.cli import command
-from heedful.records import Context, Line, Measurement, MetricName, RunError, Section, Shown
+from heedful.records import Context, Line, Measurement, MetricName, RunError, Shown
 from heedful.reports import compare as report
 
 import written_results
@@ -174,36 +174,6 @@ def test_the_mean_is_of_what_all_runs_have(tmp_path, capsys):
     assert "Metrics that not all of these runs have: 1." in text
     with refused(RunError):
         report.averaged([results((ACCURACY, PLAIN)), results((PREMISE, SCORE))])
-
-
-def test_the_mean_is_shown_as_the_runs_are():
-    """It shows what any of them shows; headings do not say what each run was measured on."""
-    lines = [Line(str(name), "x", 1, "ratio", section="s") for name in (ACCURACY, PREMISE)]
-    runs = [
-        written_results.results(
-            {ACCURACY: PLAIN, PREMISE: PLAIN}, Shown([line], ["by y"], {"s": Section(("on a",), "a")})
-        )
-        for line in lines
-    ]
-    mean = report.averaged(runs)
-    assert mean["display"] == Shown(lines, ["by y"]).as_dict()
-    assert mean["names"] == runs[0]["names"]
-
-
-@pytest.mark.parametrize(
-    ("form", "begins"), [("csv", '"mean of 2'), ("latex", r"\begin{tabular}{lr}"), ("markdown", "| mean")]
-)
-def test_a_format_is_the_table_alone(two_runs, capsys, form, begins):
-    a, b, _ = two_runs
-    command.main(["compare", str(a), str(b), "--mean", "--format", form])
-    text = capsys.readouterr().out
-    assert text.startswith(begins)
-    assert "accuracy/d" in text
-    assert "runs have" not in text
-    command.main(["compare", str(a), str(b), "--format", "csv"])
-    header, row = capsys.readouterr().out.splitlines()
-    assert header.split(",")[-2:] == [str(a), str(b)]
-    assert row.startswith("accuracy/d,")
 
 
 def trained(folder: Path, seed: int, backbone: str = "org/model", swap_seed: int | None = None, **others) -> str:

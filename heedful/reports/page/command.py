@@ -1,4 +1,4 @@
-"""One page of HTML about runs, to send to a colleague: ``heedful page RUN [RUN ...] -o page.html``."""
+"""The command ``heedful page RUN [RUN ...] -o page.html``: one self-contained HTML page about runs."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +12,7 @@ ENDS = (".html", ".htm")
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Write a page about runs, and print the name of the file."""
+    """Write a page about runs, and print its path."""
     parser = CommandParser(
         "page",
         "One page of HTML that needs no other file: the verdict, every number with its interval and how to read it, "

@@ -5,8 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.cli import command
-from heedful.cli.figure import FORMATS
 from heedful.records import Context, Measurement, MetricName
 from heedful.reports.figures import partial_inputs as report
 from heedful.reports.figures.partial_inputs import Point, scatter, spearman, spearman_within
@@ -124,15 +122,3 @@ def test_a_run_is_matched_with_the_model_of_the_parts_that_stay_and_drawn_with_b
 def test_names_of_points_that_are_close_do_not_meet(places, below):
     (axes,) = scatter([point("d", x, y, model=str(k)) for k, (x, y) in enumerate(places)], {}).axes
     assert [text.xyann[1] < 0 for text in axes.texts] == below
-
-
-@pytest.mark.slow
-def test_the_command_writes_the_figure_and_says_what_is_in_it(runs, tmp_path, capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "120")
-    for suffix in (end[1:] for end in FORMATS):
-        command.main(["figure", "partial", *runs, "--output", str(tmp_path / f"f.{suffix}")])
-        assert (tmp_path / f"f.{suffix}").stat().st_size > 1000
-    text = capsys.readouterr().out
-    assert "+20.0 [+15.0, +25.0]" in text
-    assert "Spearman over all: undefined (n=2)" in text
-    assert "--partial hypothesis" in text

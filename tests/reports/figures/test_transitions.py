@@ -2,13 +2,11 @@
 
 import pytest
 from matplotlib.colors import to_hex
-from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
 
 from heedful.cli import command
 from heedful.interventions.tables.allowed_transitions import LABELS
 from heedful.records import Measurement, MetricName
-from heedful.reports.figures import registry
 from heedful.reports.figures import transitions as transition_figure
 from heedful.reports.figures.transitions import collect, graph
 from heedful.reports.runs import read_runs
@@ -106,17 +104,3 @@ def test_the_command_writes_a_file_and_says_where(tmp_path, name, start, capsys)
     command.main(["figure", "transitions", run, run, "--name", "insert", "--output", str(output)])
     assert capsys.readouterr().out.split() == [str(output)]
     assert output.read_bytes().startswith(start)
-
-
-def test_a_new_figure_is_one_function(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(registry, "FIGURES", registry.FIGURES.copy())
-
-    @registry.figure("mine", "how many numbers there are", "table_rows")
-    def draw(runs):
-        drawn = Figure()
-        drawn.add_subplot().bar([run.label for run in runs], [len(run.numbers) for run in runs])
-        yield registry.Drawn("mine", "numbers", drawn)
-
-    monkeypatch.setattr("heedful.cli.figure.FIGURES", registry.FIGURES)
-    command.main(["figure", "mine", save(tmp_path / "a"), "--output", str(tmp_path / "f.svg")])
-    assert (tmp_path / "f.svg").read_text().startswith("<?xml")

@@ -28,7 +28,6 @@ import written_results
 from made_rows import make
 from prompted_runs import CONTEXT, LABELS, rows_of, save
 from refusals import refused
-from tiers import first_tier
 
 SOFT_ROWS = make({"u00": ('{"entailment": 1.0}', "entailment")}, labels=1)
 KINDS = {"": "plain", " augmented": "counterfactual", " half default": "extra_tuple", " matched": "matched_labels"}
@@ -180,30 +179,11 @@ def test_one_seed_has_the_intervals_of_its_evaluation(tmp_path, capsys, group):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("kind", "version"), first_tier(1, [("plain", 0), ("counterfactual", 0), ("extra_tuple", 1), ("matched_labels", 3)])
-)
-def test_demonstrations_of_another_version_stand_apart(tmp_path, capsys, kind, version):
-    """A folder that says no version has the first; plain demonstrations are drawn as they were then."""
-    for seed in range(2):
-        save(tmp_path / f"old{seed}", rows_of(seed=seed), seed=seed, kind=kind, version=version)
-        save(tmp_path / f"new{seed}", rows_of(seed=seed + 2), seed=seed + 2, kind=kind)
-    groups = {g.key.kind: [prompt.seed for prompt in g.prompts] for g in groups_of(find([str(tmp_path)])[0])}
-    if kind == "plain":
-        assert groups == {"plain": [0, 1, 2, 3]}
-        return
-    old = f"{kind}, version {max(1, version)}"
-    assert groups == {kind: [2, 3], old: [0, 1]}
-    command.main(["matrix", "--prompts", str(tmp_path)])
-    assert f"{old}: drawn by another version of Heedful." in " ".join(capsys.readouterr().out.split())
-
-
-@pytest.mark.slow
 def test_the_terminal_has_80_columns_and_at_chance_attentiveness_is_hidden(runs, capsys):
     command.main(["matrix", "--prompts", runs])
     text = capsys.readouterr().out
     assert max(len(line) for line in text.splitlines() if runs not in line) <= 80
-    assert f"in {runs}: 32 folders" in text
+    assert f"in {runs}: 32 prompts" in text
     assert "(a) accuracy not above the majority share" in text
     assert "crosses examples and seeds" in text
     for more, is_shown in (((), False), (("--all",), True)):
@@ -260,17 +240,26 @@ def test_of_texts_it_is_exact_match_abstention_and_what_stays(tmp_path, capsys):
     assert not any("+invalid" in row for rows in found.values() for row in rows)
 
 
-def test_models_of_one_name_are_told_apart_by_settings_that_change_answers(tmp_path):
-    """Of the versions of an evaluation the newest is read."""
-    for version, decoding in enumerate(("greedy", "likelihood")):
-        folder = tmp_path / "run" / "evaluations" / "nli-dev" / f"version_{version}"
-        save(folder, rows_of(), decoding=decoding)
-    save(tmp_path / "greedy", rows_of(), decoding="greedy")
+def test_models_and_kinds_of_one_name_are_told_apart(tmp_path):
+    """By settings that change answers, and by the version that drew the demonstrations."""
+    for decoding in ("greedy", "likelihood"):
+        save(tmp_path / decoding, rows_of(), decoding=decoding)
+    for version in (0, None):
+        save(
+            tmp_path / f"{version}",
+            rows_of(),
+            seed=version or 1,
+            kind="extra_tuple",
+            version=version,
+            decoding="greedy",
+        )
     save(tmp_path / "other", rows_of(), backbone="models/other")
     save(tmp_path / "seed", rows_of(seed=1), seed=1, backbone="models/other", max_requests=5, concurrency=2)
-    groups = groups_of(find([str(tmp_path)])[0])
-    names = {"models-tiny, decoding greedy": 1, "models-tiny, decoding likelihood": 1, "models-other": 2}
-    assert {group.key.model: len(group.prompts) for group in groups} == names
+    names = {("greedy", "plain"): 1, ("greedy", "extra_tuple, version 1"): 1, ("greedy", "extra_tuple"): 1}
+    names = {(f"models-tiny, decoding {name}", kind): n for (name, kind), n in names.items()}
+    names |= {("models-tiny, decoding likelihood", "plain"): 1, ("models-other", "plain"): 2}
+    groups = groups_of(find([str(tmp_path)]))
+    assert {(group.key.model, group.key.kind): len(group.prompts) for group in groups} == names
 
 
 @pytest.mark.slow
@@ -324,16 +313,6 @@ def test_differences_are_over_the_seeds_that_both_have(tmp_path, capsys):
             save(tmp_path / f"{kind}{seed}", rows_of(seed=seed), seed=seed, kind=kind)
     (row,) = table(tables(capsys, str(tmp_path)), "less others")
     assert (row["seeds"], row["accuracy"]) == ("1", "+0.0")  # both have the same rows
-
-
-def test_what_is_left_out_is_counted(tmp_path, capsys):
-    save(tmp_path / "in" / "a", rows_of())
-    (written_results.save(tmp_path / "in" / "plain") / "run.json").write_text("{}")
-    Path(save(tmp_path / "in" / "stopped", rows_of(), seed=1), "results.json").unlink()
-    command.main(["matrix", "--prompts", str(tmp_path / "in")])
-    text = capsys.readouterr().out
-    assert f"hold no prompt: 1 folders, such as {tmp_path}/in/plain." in text
-    assert f"has not ended: 1, such as {tmp_path}/in/stopped." in text
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from heedful.metrics.tables.challenge import HALF_ERROR, challenge
 from heedful.metrics.tables.transitions import invalid_transitions
 from heedful.records import SPAN, Context, Line, Measurement, MetricName, Section, Shown, printable
 from heedful.reports.flags import FLAGS
-from heedful.reports.terminal.table import TERMS, TITLE, build, merged, print_table
+from heedful.reports.terminal.table import TERMS, TITLE, build, print_table
 
 import written_results
 
@@ -86,15 +86,6 @@ def test_the_table_of_one_run_names_data_folder_and_every_line():
     assert table_of(text)[1].split() == "accuracy 61.23 ± 1.28 [59.4, 63.0] n=4321".split()
 
 
-def test_several_runs_name_their_data_sets_but_not_data_of_which_nothing_was_predicted():
-    elsewhere = Line("two_class/rte", "two-class accuracy rte")
-    found = {"mnli": (ACCURACY, {}), "rte": (ACCURACY, {}), "none": (elsewhere, {"counts": {"examples": 0}})}
-    runs = {data: results((line, PLAIN), data=data, **more) for data, (line, more) in found.items()}
-    text = printed(runs)
-    assert "mnli, rte, validation" in text
-    assert "none" not in printed({"a": runs["none"]})
-
-
 def test_two_runs_stand_side_by_side_with_their_headlines():
     first, second = (results((PREMISE, m), (MORE[2], PLAIN)) for m in (SCORE, OTHER))
     text = printed({"runs/a": first, "runs/b": second})
@@ -150,12 +141,6 @@ def test_a_metric_that_only_one_run_has_leaves_the_other_cell_empty():
     assert (column(text, 1), column(text, 2)) == ("50.00 n=4", f"undefined: {UNDEFINED.reason}")
 
 
-def test_what_a_later_run_adds_stands_beside_its_neighbours_there():
-    runs = ("abz", "cbdezf", "adgz", "h", "kf")
-    lines = merged([results(*((Line(f"accuracy/{name}", name), PLAIN) for name in run)) for run in runs])
-    assert "".join(line.label for line in lines) == "acbdgezkfh"
-
-
 EFFECTS = [Line(f"natural_logic/nlixy/{x}", x.upper(), beside=True, section="natural logic") for x in ("tce", "dce")]
 
 
@@ -176,22 +161,9 @@ def test_a_heading_says_once_what_its_lines_rest_on():
     assert heading == [["natural", "logic", "test,", "dev,"], "39,184 pairs 8 pairs".split(), "of 1,518 seeds".split()]
 
 
-@pytest.mark.parametrize(
-    ("asides", "line"),
-    [
-        (["by relation"], "By relation: results.json"),
-        (
-            ["by a, b and c", "other rules", "naive intervals"],
-            "By a, b and c, other rules and naive intervals: results",
-        ),
-        (["other rules", "other rules", "naive intervals"], "Other rules and naive intervals: results.json"),
-    ],
-)
-def test_what_is_elsewhere_is_named_below_one_run(asides, line):
-    found = results((ACCURACY, PLAIN), asides=asides)
-    text = printed({"a": found})
-    assert line in text
-    assert text.count("results.json") == 1
+def test_what_is_elsewhere_is_named_below_one_run():
+    found = results((ACCURACY, PLAIN), asides=["by relation", "other rules", "other rules", "naive intervals"])
+    assert "By relation, other rules and naive intervals: results.json" in printed({"a": found})
     assert "results.json" not in printed({"a": found, "b": found}) + printed({"a": results((ACCURACY, PLAIN))})
 
 
