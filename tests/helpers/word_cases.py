@@ -33,11 +33,4 @@ def _hostile() -> list[Explanation]:
     return explanations([one])
 
 
-CASES = {
-    "pair": _pair(),
-    "hostile": _hostile(),
-    "empty part": explanations([example("", [], "it", [0.5])]),
-    "a method that has not explained all": explanations(
-        [*several(1, ("lime",)), replace(several(1)[1], variant="swap a")]
-    ),
-}
+CASES = {"pair": _pair(), "hostile": _hostile()}

@@ -1,4 +1,4 @@
-"""What each report does with runs that do not belong together."""
+"""How each report handles runs that cannot be compared."""
 
 import shutil
 from collections.abc import Callable
@@ -34,7 +34,7 @@ OTHER = "x-base"
 
 
 def rows_of_run(seed: int, content: str) -> pa.Table:
-    """Base rows, swaps of the premise and hypotheses that were negated."""
+    """Rows of predictions for original examples, for swapped premises and for negated hypotheses."""
     right, stays, flips = np.random.default_rng(seed).random((3, len(UIDS))) < [[0.8], [0.5], [0.6]]
     answers = {True: "entailment", False: "contradiction"}
     base = {uid: ("entailment", answers[ok]) for uid, ok in zip(UIDS, right.tolist(), strict=True)}
@@ -58,7 +58,7 @@ def run_folder(
     report: str = "",
     **data: str,
 ) -> str:
-    """A run with what a report needs, trained with a seed and evaluated with the seed 0, with weights of its own."""
+    """Write a run with the evaluations that a report needs, trained with ``seed`` and evaluated with the seed 0."""
     number = sum(map(ord, f"{folder.name}{seed}"))
     context = Context("d", parts=("premise", "hypothesis"), labels=LABELS, default_label=default_label)
     run = {"data": "d", "split": "test", "seed": 0, "note": None, "counts": {"examples": 24}}
@@ -71,7 +71,7 @@ def run_folder(
         words = word_rows(explained(probs, [0] * 8, range(8), "d", ("shap",), {}), content=content)
         of_words = replace(context, labels=OF_WORDS)
         written["attributions"] = words, about | {"context": of_words.as_dict()}
-    if data:  # a model of one part
+    if data:  # a partial-input model
         written = {"accuracy": written["accuracy"]}
     found = score(run | {"weights": f"weights of {folder.name}"}, written).results
     configured(folder, backbone, found=found, written=written, seed_everything=seed, **data)
@@ -81,7 +81,7 @@ def run_folder(
 def asked(
     folder: Path, seed: int = 0, content: str = "", default_label: str | None = "neutral", backbone: str = BACKBONE
 ) -> str:
-    """The same of a model that was asked in context, where the seed is that of demonstrations."""
+    """Write a run of a prompted model, with ``seed`` as the seed of the demonstrations."""
     rows = rows_of_run(sum(map(ord, folder.name)), content)
     context = Context("d", parts=("premise", "hypothesis"), labels=LABELS, default_label=default_label)
     context = replace(context, own=OWN["attentiveness"])
@@ -90,7 +90,7 @@ def asked(
 
 
 def with_partial(runs: list[str], output: Path) -> None:
-    """Draw runs with those of the same models on the hypothesis alone."""
+    """Draw the figure of runs and of partial-input runs of the same models."""
     alone = [
         run_folder(output / f"alone{k}", k, backbone=b, partial="hypothesis") for k, b in enumerate((BACKBONE, OTHER))
     ]

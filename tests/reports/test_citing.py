@@ -1,4 +1,4 @@
-"""BibTeX of what was measured, read by a parser of its own."""
+"""BibTeX of the measured evaluations."""
 
 import re
 from pathlib import Path
@@ -15,7 +15,7 @@ RUNS = ROOT / "tests" / "frozen" / f"schema_{SCHEMA}" / "runs"
 
 
 def entries(text: str) -> dict[str, dict[str, str]]:
-    """BibTeX by a reader of the test's own: key to kind and fields."""
+    """Parse BibTeX: kind and fields by key."""
     found = {}
     for kind, key, inside in re.findall(r"^@(\w+)\{([\w-]+),\n(.*?)^\}$", text, re.MULTILINE | re.DOTALL):
         fields = re.findall(r"^  (\w+) = \{(.*)\},$", inside, re.MULTILINE)

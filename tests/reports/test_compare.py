@@ -1,4 +1,4 @@
-"""Several runs: the paired difference against a plain computation, and the mean."""
+"""``heedful compare``: paired differences against loops, and means over runs."""
 
 import re
 from dataclasses import replace
@@ -26,7 +26,7 @@ UNDEFINED = Measurement(None, 0, reason="every prediction is the default label '
 
 
 def results(*numbers: tuple[MetricName, Measurement], **others) -> dict:
-    """Results that show each of their numbers by its name."""
+    """Results with a line for each number, labelled with the name of the number."""
     shown = Shown([Line(str(name), str(name), beside=True) for name, _ in numbers])
     return written_results.results(dict(numbers), shown, **others)
 
@@ -55,7 +55,7 @@ def test_the_paired_difference_is_the_mean_of_the_differences(rows_of, tmp_path_
 
 @pytest.fixture
 def two_runs(rows_of, tmp_path):
-    """Two runs of 200 examples, the second better by about 10 points; and the difference of each example."""
+    """Two runs on 200 examples, the second better by about 10 points, and the difference of the scores per example."""
     rng = np.random.default_rng(0)
     first, second = rng.random(200) < 0.6, rng.random(200) < 0.7
     for name, right in (("a", first), ("b", second)):
@@ -74,7 +74,7 @@ def test_the_paired_interval_counts_what_changes_and_is_near_that_of_a_naive_boo
     assert there.ci95 == pytest.approx(change_interval([Entry(i, x) for i, x in enumerate(change)]))
     assert there.value == -back.value == pytest.approx(change.mean())
     assert none.value == 0
-    assert -none.ci95[0] == none.ci95[1] == pytest.approx(1 - 0.025 ** (1 / 200))  # none of 200 examples changes
+    assert -none.ci95[0] == none.ci95[1] == pytest.approx(1 - 0.025 ** (1 / 200))  # of 200 examples, none differs
 
 
 DIFFERENT_EXAMPLES = {"fewer": (["u0"], "1 are in one"), "others": (["u1", "u2"], "2 are in one"),
@@ -83,7 +83,7 @@ DIFFERENT_EXAMPLES = {"fewer": (["u0"], "1 are in one"), "others": (["u1", "u2"]
 
 @pytest.mark.parametrize("case", DIFFERENT_EXAMPLES)
 def test_different_examples_cannot_be_paired(rows_of, tmp_path, capsys, case):
-    """Nor can examples with the same uids and other content, as rows of two files of one data set."""
+    """Examples differ in their uids, or have the same uids and another content."""
     a, b = tmp_path / "a", tmp_path / "b"
     uids, fact = DIFFERENT_EXAMPLES[case]
     for folder, names, text in ((a, ["u0", "u1"], "x"), (b, uids, "y" if case == "content" else "x")):
@@ -146,7 +146,7 @@ def test_without_accuracy_on_the_same_data_there_is_only_the_table(two_runs, cap
 
 @given(st.lists(st.none() | st.floats(0, 1), min_size=2, max_size=5), st.sampled_from([(), ("few_examples",)]))
 def test_the_mean_of_runs(values, flags):
-    """A number that is not shown in some run is not shown in the mean."""
+    """A number without a value, or of too few examples, in any run is undefined in the mean."""
     ms = [Measurement(v, 9, reason="why" if v is None else None) for v in values]
     ms[0] = replace(ms[0], flags=flags)
     m = report.averaged([results((ACCURACY, one)) for one in ms])["metrics"]["accuracy/d"]
@@ -177,7 +177,7 @@ def test_the_mean_is_of_what_all_runs_have(tmp_path, capsys):
 
 
 def trained(folder: Path, seed: int, backbone: str = "org/model", swap_seed: int | None = None, **others) -> str:
-    """A run that was trained with a seed, and measured by the same one or by another."""
+    """Write a run that was trained with ``seed``, and evaluated with ``swap_seed`` or else with the same seed."""
     measured = {name: others.pop(name) for name in ("data", "split") if name in others}
     seeds = {"seed": seed if swap_seed is None else swap_seed}
     found = results((ACCURACY, PLAIN)) | seeds | measured
@@ -202,7 +202,9 @@ def test_the_mean_is_over_runs_that_differ_in_the_seed_of_their_training_alone(t
     settings, fact = DIFFERENT[case]
     same = [trained(tmp_path / "a", 0), trained(tmp_path / "b", 1)]
     command.main(["compare", "--mean", *same])
-    command.main(["compare", "--mean", same[0], trained(tmp_path / "d", 2, swap_seed=0)])  # one seed of the evaluation
+    command.main(
+        ["compare", "--mean", same[0], trained(tmp_path / "d", 2, swap_seed=0)]
+    )  # both were evaluated with the same seed
     assert capsys.readouterr().out.count("mean of 2 runs") == 2
     if case == "no training":
         for folder, name in zip(same, "ab", strict=True):

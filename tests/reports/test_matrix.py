@@ -1,4 +1,4 @@
-"""Models by data sets."""
+"""``heedful matrix``: tables of models by data sets."""
 
 import csv
 import io

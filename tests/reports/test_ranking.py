@@ -1,4 +1,4 @@
-"""Rankings from folders of results: against loops over their rows, what is printed, and what is refused."""
+"""``heedful rank``: few-shot accuracies against loops over rows, tables, figures, and refused runs."""
 
 import csv
 import io
@@ -37,7 +37,7 @@ def three(tmp_path_factory):
 
 
 def blocks(text):
-    """Heading to rows, of tables as CSV."""
+    """Parse tables in CSV: rows by heading."""
     found = {}
     for block in text.split("\n\n"):
         (heading, *header), *rows = csv.reader(io.StringIO(block))
@@ -51,7 +51,7 @@ def tables(capsys, *arguments):
 
 
 def test_few_shot_accuracy_is_that_of_loops_over_the_rows(three, capsys):
-    """ACC, CONF, CONF-GT and SUM-DIFF, from the rows of both files."""
+    """The rankers ACC, CONF, CONF-GT and SUM-DIFF, from the rows of both evaluations."""
     numbers = {}
     for folder, name in zip(three, QUALITIES, strict=True):
         base, words = (read_evaluation(folder, each)[0].to_pylist() for each in ("accuracy", "attributions"))
@@ -93,7 +93,7 @@ def test_few_shot_accuracy_is_that_of_loops_over_the_rows(three, capsys):
 
 @pytest.fixture
 def own(tmp_path, monkeypatch):
-    """Factors that know the truth, its reverse, and nothing; the sum of all phi says which model it is."""
+    """A module with factors that order models correctly, reversely, or not at all."""
     (tmp_path / "ranking_oracles.py").write_text(
         "def best(of):\n    return -of.full\n"
         "def worst(of):\n    return of.full\n"
@@ -105,7 +105,7 @@ def own(tmp_path, monkeypatch):
 
 
 def test_oracles_of_ones_own(own, tmp_path, capsys):
-    qualities = {"good": 1.0, "bad": 0.0}  # whose f(x) is that of gold, or of the other label
+    qualities = {"good": 1.0, "bad": 0.0}  # probability of the gold label
     folders = suite(tmp_path / "two", qualities, truthful=True, data="two", **SIZES)
     names = [f"ranking_oracles:{name}" for name in ("best", "worst", "constant", "sometimes")]
     found = tables(capsys, *folders, "--factors", ",".join(names))
@@ -208,7 +208,7 @@ def test_sets_are_named_on_the_command_line_or_by_their_data(three, tmp_path):
 
 
 def test_factors_that_can_rank_nothing_are_left_out(tmp_path, capsys):
-    """No part has a word of the other one, and the three factors of a target are one outside of their data."""
+    """The parts have no word in common, and IRREG, ADJ and VERB are the same factor outside of MSGS."""
     folders = suite(tmp_path, QUALITIES, data="s", population=1, first=4, examples=120, target="1")
     report.main([*folders, "--samples", "5", "--n", "3", "--l1"])
     text = " ".join(capsys.readouterr().out.split())
@@ -230,7 +230,7 @@ def test_the_factor_that_fits_a_set_is_defined_for_most_examples(undefined, with
 
 @pytest.mark.slow
 def test_near_pairs_are_marked_and_models_without_probabilities_have_no_confidence(tmp_path, capsys):
-    """Two of the models have one accuracy, and no right order."""
+    """Two of the models have the same accuracy, and so no correct order."""
     qualities = {"a": 0.7, "b": 0.705, "c": 0.2, "twin": 0.2}
     found = tables(capsys, *suite(tmp_path, qualities, data="s", probabilities=False, **SIZES))
     assert list(found["Few-shot accuracy [95 %], shap, n = 10 (tables 2, 7, 8), %"])[:3] == [

@@ -1,4 +1,4 @@
-"""Mistakes on the command line of every report, each refused in one sentence that holds the facts."""
+"""Mistakes on the command lines of reports raise errors that name the cause."""
 
 from dataclasses import replace
 
@@ -73,7 +73,7 @@ REFUSED = {
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    """Runs with swaps, without rows, and of one part; an empty folder; sheets that are damaged."""
+    """A folder with runs (with swaps, without rows, of one part), an empty folder and damaged sheets."""
     folder = tmp_path_factory.mktemp("place")
     rows = make({"u0": ("entailment", "entailment")}, [{"uid": "u0", "y2": "neutral"}])
     name = MetricName("attentiveness", "d", "premise")

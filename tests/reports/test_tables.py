@@ -1,4 +1,4 @@
-"""Tables as texts: what a reader of each format gets back is what was given."""
+"""File formats of tables: cells survive CSV, LaTeX and Markdown."""
 
 import csv
 import io
@@ -22,7 +22,7 @@ def test_csv_gives_back_what_was_written(rows):
 
 
 def _without_empty(rows):
-    """A row of one empty cell is an empty line to some readers."""
+    """The rows as CSV readers return them that read a single empty cell as an empty line."""
     return [[] if row == [""] else row for row in rows]
 
 

@@ -1,4 +1,4 @@
-"""Attentiveness against partial-input scores: the matching, the correlations, the figure."""
+"""The figure "partial": pairs of runs, rank correlations against loops, and points."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def point(data, x, y, above=True, model="m"):
 
 
 def ranks(values):
-    """Average ranks, by counting."""
+    """Average ranks of values."""
     return [sum(v < x for v in values) + (sum(v == x for v in values) + 1) / 2 for x in values]
 
 
@@ -49,7 +49,7 @@ def test_spearman_is_the_correlation_of_ranks_over_all_and_within_data_sets(poin
 
 
 def test_clusters_of_data_sets_mislead():
-    """Within each data set attentiveness rises with the gain; over both it falls."""
+    """Attentiveness rises with the gain within each data set, and falls over both."""
     points = [point("a", x, 0.9 + x) for x in (0.01, 0.02, 0.03)] + [point("b", x, x) for x in (0.2, 0.21, 0.22)]
     assert spearman(points) < 0
     texts = report.correlations([*points, point("b", 0.5, 0.0, above=False)])

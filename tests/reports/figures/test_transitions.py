@@ -1,4 +1,4 @@
-"""The graph of transitions: what stands on its edges, how they look, and what is refused."""
+"""The figure "transitions": percentages and styles of the edges."""
 
 import pytest
 from matplotlib.colors import to_hex
@@ -16,7 +16,7 @@ from tiers import first_tier
 
 
 def save(folder, first=0.10, operations=("delete",), data=("infotabs",), splits=()) -> str:
-    """Shares first, first + 1 %, ... in the order of the edges; the last is undefined. Splits have 10 % more each."""
+    """Write a run with shares of transitions that rise by 1 % per edge, and by 10 % per split; the last is undefined."""
     found = {MetricName("accuracy", "infotabs"): Measurement(0.5, 4)}
     for name in data:
         for operation in operations:
@@ -42,7 +42,7 @@ def shown(drawn):
 
 
 def arrows(drawn):
-    """(colour, whether dashed) of each edge, in the order of the labels."""
+    """The colour of each edge, and whether it is dashed."""
     found = [p for p in drawn.axes[0].patches if isinstance(p, FancyArrowPatch)]
     return [(to_hex(p.get_edgecolor()), p.get_linestyle() != "-") for p in found]
 

@@ -1,4 +1,4 @@
-"""The report of models in context: against loops over all rows, in its tables, and for runs that do not fit."""
+"""``heedful matrix --prompts``: means over seeds against loops over rows, tables, and refused runs."""
 
 import csv
 import io
@@ -40,7 +40,8 @@ def small(monkeypatch):
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """k = 0 and 1 with three seeds, two wordings, augmentation and both controls; another data set at chance."""
+    """Runs with k = 0 and 1, three seeds, two wordings and all kinds of demonstrations, on two data sets; on the second
+    the model is at chance."""
     root, n = tmp_path_factory.mktemp("runs"), 0
     prompted = [("paper", "plain", 0), ("short", "plain", 1), *(("paper", kind, 1) for kind in KINDS.values())]
     for data, right in (("nli", 0.8), ("hard", 0.2)):
@@ -61,12 +62,12 @@ def runs(tmp_path_factory):
         return found[run.folder, model]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(prompts, "_read", once)  # 32 folders, which no test changes, are read once
+        patch.setattr(prompts, "_read", once)  # read 32 folders, which no test changes, once
         yield str(root)
 
 
 def tables(capsys, *arguments):
-    """Heading to rows; each a list of cells below its header."""
+    """Parse the tables of the report: rows, as cells by header, by heading."""
     command.main(["matrix", "--prompts", *arguments, "--format", "csv"])
     found = {}
     for block in capsys.readouterr().out.split("\n\n"):
@@ -77,7 +78,7 @@ def tables(capsys, *arguments):
 
 
 def table(found, *words):
-    """The rows of the one table that has these words in its heading."""
+    """The rows of the only table whose heading contains all words."""
     (rows,) = (rows for heading, rows in found.items() if all(word in heading for word in words))
     return rows
 
@@ -87,7 +88,7 @@ def row_of(rows, label):
 
 
 def by_loops(root, kind, likely=False):
-    """Of each of three seeds: accuracy, agreement, attentiveness, its std over draws, and the share of "neutral"."""
+    """Accuracy, agreement, attentiveness, its standard deviation over draws, and the share of "neutral", by seed."""
     found = []
     for seed in range(3):
         rows = read_evaluation(f"{root}/nli/paper-{kind}-k1-seed{seed}", "attentiveness")[0].to_pylist()
@@ -162,7 +163,7 @@ def test_the_tables_of_the_paper_hold_the_same_numbers(runs, capsys):
 
 @pytest.mark.parametrize("group", [1, 4])
 def test_one_seed_has_the_intervals_of_its_evaluation(tmp_path, capsys, group):
-    rows = rows_of(group=group, invalid=0.0)  # else draws are not of as many pairs of answers
+    rows = rows_of(group=group, invalid=0.0)  # missing answers would make draws unequally large
     save(tmp_path / "one", rows, 1, 0)
     (found,) = groups_of([str(tmp_path / "one")])
     expected = by_name(accuracy(rows, CONTEXT))[MetricName("accuracy", "nli")]
@@ -241,7 +242,7 @@ def test_of_texts_it_is_exact_match_abstention_and_what_stays(tmp_path, capsys):
 
 
 def test_models_and_kinds_of_one_name_are_told_apart(tmp_path):
-    """By settings that change answers, and by the version that drew the demonstrations."""
+    """Settings that change answers distinguish models; the version that drew demonstrations distinguishes kinds."""
     for decoding in ("greedy", "likelihood"):
         save(tmp_path / decoding, rows_of(), decoding=decoding)
     for version in (0, None):
@@ -285,7 +286,7 @@ def test_a_model_that_writes_nothing_or_has_no_probabilities_has_one_answer(tmp_
 @pytest.mark.slow
 @pytest.mark.parametrize("few", [9, 10])
 def test_of_few_examples_their_number_stands_in_every_table(tmp_path, capsys, few):
-    """Few of 60 examples are predicted as another label than the default label; these are swapped twice."""
+    """Attentiveness counts few of 60 examples, since the others are predicted as the default label."""
     uids = [f"u{i:02}" for i in range(60)]
     for k, (seed, kind) in enumerate((seed, kind) for seed in range(2) for kind in ("plain", "counterfactual")):
         base = {uid: (LABELS[i % 2], "entailment" if i < few else "neutral") for i, uid in enumerate(uids)}
@@ -330,7 +331,7 @@ def test_differences_are_over_the_seeds_that_both_have(tmp_path, capsys):
 def test_runs_that_do_not_belong_together_are_refused(tmp_path, settings, error: type[HeedfulError], facts):
     save(tmp_path / "a", rows_of())
     save(tmp_path / "b", **{"rows": rows_of(seed=1), "seed": 1, **(settings or {})})
-    if settings is None:  # results without rows of base predictions
+    if settings is None:  # results without rows
         written_results.save(tmp_path / "b", written_results.results(identity=read_results(tmp_path / "b")["identity"]))
     with refused(error, tmp_path / "b", *facts):
         command.main(["matrix", "--prompts", str(tmp_path / "a"), str(tmp_path / "b")])

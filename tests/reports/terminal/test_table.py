@@ -1,4 +1,4 @@
-"""The table at 80 columns: of one run, and of several side by side."""
+"""The table of one run, and of several runs, at 80 columns."""
 
 import dataclasses
 import io
@@ -39,7 +39,7 @@ UNDEFINED = Measurement(None, 0, reason="every prediction is the default label '
 
 
 def results(*shown: tuple[Line, Measurement], sections=(), asides=(), **others) -> dict:
-    """Results whose numbers are shown in these lines."""
+    """Results with these lines and their measurements."""
     numbers = {MetricName(*line.metric.split("/", 2)): m for line, m in shown}
     return written_results.results(numbers, Shown([line for line, _ in shown], asides, dict(sections)), **others)
 
@@ -51,7 +51,7 @@ def printed(found: dict[str, dict]) -> str:
 
 
 def table_of(text: str) -> list[str]:
-    """The lines of the table: from its header to the first footnote."""
+    """The lines of the printed table, from the header to the last row."""
     lines = [line for line in text.splitlines() if line.strip()]
     start = next(i for i, line in enumerate(lines) if line.startswith("% ±"))
     end = next(i for i, line in enumerate(lines) if re.match(r"\(\w\) |Note: |in ", line))
@@ -63,14 +63,14 @@ def words(lines: list[str]) -> str:
 
 
 def labels(text: str) -> list[str]:
-    """The labels in the table, with their indentation."""
+    """The labels in a printed table, with indentation."""
     header, *lines = table_of(text)
     width = len("% ± std over draws [95 %]")
     return [label for line in lines if (label := line[: max(width, header.find("(1)"))].rstrip())]
 
 
 def column(text: str, run: int) -> str:
-    """The words in the column of one of two runs, without its header."""
+    """The cells of one of two runs in a printed table, joined."""
     header, *lines = table_of(text)
     start = header.index(f"({run})")
     end = header.index("(2)") if run == 1 else None
@@ -132,7 +132,7 @@ def test_no_line_of_the_table_is_longer_than_80_columns_and_no_number_is_cut(run
     ],
 )
 def test_a_number_is_shown_with_its_unit_interval_and_n(line, m, shown):
-    """The noise floor is not rounded away, and a text stands in place of a number."""
+    """Tiny values, such as the numeric noise, are not rounded to 0; a text replaces a number."""
     assert words(table_of(printed({"a": results((line, m))}))[1:]) == shown
 
 
@@ -218,7 +218,7 @@ def test_every_flag_that_a_metric_can_raise_is_explained(rows_of):
     pairs = [
         change | {"intervention": "I0", "expectation": "change", "partner": "c", "clusters": ["u", "a", "c"], "p2": no}
     ]
-    for i in range(9):  # of which one changes, in one of two contexts
+    for i in range(9):  # one of the predictions changes, in one of two contexts
         moved = {"p2": yes if i else no, "variant": str(i), "partner": str(i), "clusters": ["u", "ab"[i % 2], str(i)]}
         pairs.append(change | {"intervention": "I2", "expectation": "stay"} | moved)
     rows = rows_of({"u": ("entailment", "entailment")}, pairs)
@@ -232,7 +232,7 @@ def test_every_flag_that_a_metric_can_raise_is_explained(rows_of):
     rows = rows_of(dict.fromkeys("uv", ("entailment", "entailment")), edits)
     found |= by_name(invalid_transitions(rows, "d", ["delete"], splits=["u", "v"]))
     found |= METRICS["accuracy"].score(rows_of(dict.fromkeys("uv", ("yes", "no"))), Context("d", labels=("yes", "no")))
-    over = over_seeds([Measurement(0.5, 2), Measurement(None, 0)])  # the second has no number
+    over = over_seeds([Measurement(0.5, 2), Measurement(None, 0)])  # the second is undefined
     ranked = measured(0.5, 3, np.full(9, np.nan), few_of(np.zeros(2)))
     assert {flag for m in (*found.values(), over, ranked) for flag in m.flags} == {HALF_ERROR, *FLAGS}
 
@@ -299,7 +299,7 @@ def test_labels_that_do_not_explain_themselves_are_explained_once(shown, terms):
 
 
 def test_what_else_was_counted_stands_below_the_table_of_one_run():
-    """Changes that are never read, how much of each part is read, inputs predicted once, and what is no answer."""
+    """Unread changes, truncated parts, inputs that were predicted once, and missing answers."""
     flagged = dataclasses.replace(PLAIN, flags=("unread_changes",))
     lines = [(PREMISE, flagged), (Line("attentiveness/d/premise/unread", "unread", 1), Measurement(0.24, 50))]
     lines += [(dataclasses.replace(PREMISE, metric="x/d"), PLAIN), (Line("x/d/u", "unread", 1), Measurement(0.04, 50))]
