@@ -1,4 +1,4 @@
-"""Explained examples for the tests of what draws them."""
+"""Attributions of examples, for the tests of coloured words."""
 
 from dataclasses import replace
 
@@ -12,13 +12,13 @@ HOSTILE = "<script>alert('1')</script> \"q\" &amp; $x^2$ \u202e\ud800 猫 " + "l
 
 
 def several(n: int, methods: tuple[str, ...] = ("lime", "shap")) -> list[Attribution]:
-    """Attributions of n pairs."""
+    """Attributions of n pairs by each method."""
     made = [replace(example("it ran", [0.1, 0.2], "a cat", [0.3, -0.05]), uid=f"d/{k:02d}") for k in range(n)]
     return [replace(one, method=method) for one in made for method in methods]
 
 
 def _pair() -> list[Explanation]:
-    """Two methods, and the same with other words in the first part; errors of one of them."""
+    """A pair and the same pair with a swapped first part, by two methods; one method has standard errors."""
     base = several(1)
     swapped = example("no", [-0.4], "a cat", [0.1, -0.05], separators=[0.05, 0.0])
     swapped = replace(swapped, uid="d/00", variant="swap a", gold=None)

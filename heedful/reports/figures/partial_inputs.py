@@ -74,8 +74,8 @@ def _correlation(sets: Sequence[Sequence[Point]]) -> float | None:
 
 
 def partial_of(run: Run, part: str, runs: Sequence[Run]) -> Run | None:
-    """Find the run of the same model on the same data that was trained on all parts except ``part``, preferably with the
-    same seed; None if there is none."""
+    """Find the run of the same model and data that was trained on all parts except ``part``, preferably with the same
+    seed; None if there is none."""
     wanted = set((run.other_parts(part) or "").split("+"))
     key = (run.data, run.split, run.model, run.kind)
     fitting = [r for r in runs if r.partial and (r.data, r.split, r.model, r.kind) == key and r.score is not None]

@@ -16,7 +16,7 @@ from tiers import first_tier
 
 
 def save(folder, first=0.10, operations=("delete",), data=("infotabs",), splits=()) -> str:
-    """Write a run with shares of transitions that rise by 1 % per edge, and by 10 % per split; the last is undefined."""
+    """Write a run with transitions whose shares rise by 1 % per edge and 10 % per split; the last is undefined."""
     found = {MetricName("accuracy", "infotabs"): Measurement(0.5, 4)}
     for name in data:
         for operation in operations:
