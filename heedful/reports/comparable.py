@@ -33,21 +33,13 @@ HEADER = ("run", "on U", "n", "own score", "n", "on U - own")
 
 @dataclass(frozen=True)
 class Swaps:
-    """The results of swapping one part, for each example of a run.
+    """The results of swapping one part, for each example of a run."""
 
-    Attributes:
-        answers: Predictions for the original examples, normalised if they are spans: object [examples].
-        eligible: Whether any swap of the example counts: bool [examples].
-        changed: Number of swaps that change the prediction: float64 [examples].
-        swaps: Number of swaps that count: float64 [examples].
-        has_too_few: Whether no swap counts because too many inputs got no answer.
-    """
-
-    answers: np.ndarray
-    eligible: np.ndarray
-    changed: np.ndarray
-    swaps: np.ndarray
-    has_too_few: bool
+    answers: np.ndarray  # predictions for the original examples, normalised if they are spans: object [examples]
+    eligible: np.ndarray  # whether any swap of the example counts: bool [examples]
+    changed: np.ndarray  # number of swaps that change the prediction: float64 [examples]
+    swaps: np.ndarray  # number of swaps that count: float64 [examples]
+    has_too_few: bool  # whether no swap counts because too many inputs got no answer
 
     @classmethod
     def of(cls, rows: pa.Table, part: str, context: Context) -> "Swaps":
@@ -78,7 +70,7 @@ class Comparison:
         on_u: Attentiveness on U, by run.
         eligible: Attentiveness on the eligible examples of the run, by run.
         less: ``on_u`` minus ``eligible``, by run.
-        pairs: Attentiveness of run j minus the attentiveness of run i on U, by (i, j).
+        pairs: Run j minus run i on U, by (i, j).
     """
 
     labels: Mapping[str, int]

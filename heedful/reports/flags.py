@@ -12,15 +12,10 @@ from heedful.records.word_lists import word_lists
 
 
 class Flag(NamedTuple):
-    """The texts about a flag.
+    """The texts about a flag."""
 
-    Attributes:
-        short: Footnote of a table, without a full stop.
-        warning: Warning of a page.
-    """
-
-    short: str
-    warning: str
+    short: str  # footnote of a table, without a full stop
+    warning: str  # warning of a page
 
 
 FLAGS = {name: Flag(**texts) for name, texts in word_lists(__file__).items()}

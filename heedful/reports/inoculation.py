@@ -29,7 +29,7 @@ from heedful.metrics.tables.challenge import (
 )
 from heedful.metrics.tables.counterfactual_tables import CounterfactualTablesSettings, set_changes, set_data
 from heedful.metrics.tables.inoculation import INOCULATION, inoculation, inoculation_outcome
-from heedful.records import Context, DataError, MetricName, RunError
+from heedful.records import Context, MetricName, RunError
 from heedful.records.rows import of_split
 from heedful.reports.alike import DATA, KIND, PAIRED, require_alike
 from heedful.reports.runs import read_runs, require_gold
@@ -44,23 +44,14 @@ Families = dict[str, tuple[str, ...]]  # interventions by kind of change
 
 
 class Test(NamedTuple):
-    """A challenge test.
+    """A challenge test."""
 
-    Attributes:
-        evaluation: The evaluation that measured the test.
-        source: Name of a separate data set, the prefix of its uids; "" for changed examples of the evaluated data.
-        family: Kind of change: "perturb", "title" or "annotated".
-        interventions: Interventions of this kind.
-        kind: "preserved" or "flipped", the effect of the change on the label.
-        split: Split of the original examples; "" for all splits.
-    """
-
-    evaluation: str
-    source: str
-    family: str
-    interventions: tuple[str, ...]
-    kind: str
-    split: str = ""
+    evaluation: str  # the evaluation that measured the test
+    source: str  # name of a separate data set, the prefix of its uids; "" for changed examples of the evaluated data
+    family: str  # kind of change: "perturb", "title" or "annotated"
+    interventions: tuple[str, ...]  # interventions of this kind
+    kind: str  # "preserved" or "flipped", the effect of the change on the label
+    split: str = ""  # split of the original examples; "" for all splits
 
     def __str__(self) -> str:
         split = f", {self.split}" if self.split and not self.source else ""
@@ -168,8 +159,6 @@ def print_inoculation(evaluations: Sequence[str], text_format: str | None = None
     if len(evaluations) < 2:
         raise RunError("There is nothing to compare. Name the evaluation before inoculation, and one or more after it.")
     before, *after = map(Path, evaluations)
-    if missing := next((folder for folder in (before, *after) if not folder.is_dir()), None):
-        raise DataError(f"{missing} is not a folder.")
     for folder in after:
         tables = [_cells(test, numbers) for test, numbers in compare(before, folder).items()]
         emit(tables, text_format, footer=[f"before: {before}", f"after: {folder}"])

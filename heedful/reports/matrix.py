@@ -20,15 +20,10 @@ UNKNOWN = "-"  # replaces attentiveness of models whose accuracy is not above th
 
 
 class Cell(NamedTuple):
-    """A cell of a table.
+    """A cell of a table."""
 
-    Attributes:
-        text: Text of the cell.
-        m: The entry of results.json from which the text was formatted; None if it was not measured.
-    """
-
-    text: str
-    m: Mapping[str, Any] | None
+    text: str  # text of the cell
+    m: Mapping[str, Any] | None  # its entry of results.json; None if it was not measured
 
 
 Matrix = dict[tuple[str, str], Cell]  # by (row, column)

@@ -95,23 +95,14 @@ class Population:
 
 @dataclass(frozen=True)
 class Suite:
-    """Models on one out-of-distribution data set.
+    """Models on one out-of-distribution data set."""
 
-    Attributes:
-        name: Name of the data set.
-        models: Names of the models.
-        folders: Folders of their results.
-        correct: Scores of the predictions: float64 [models, examples].
-        clusters: Number of the cluster of each example: int [examples].
-        populations: Examples with attributions, by method of attribution.
-    """
-
-    name: str
-    models: tuple[str, ...]
-    folders: tuple[str, ...]
-    correct: np.ndarray
-    clusters: np.ndarray
-    populations: Mapping[str, Population]
+    name: str  # name of the data set
+    models: tuple[str, ...]  # names of the models
+    folders: tuple[str, ...]  # folders of their results
+    correct: np.ndarray  # scores of the predictions: float64 [models, examples]
+    clusters: np.ndarray  # number of the cluster of each example: int [examples]
+    populations: Mapping[str, Population]  # examples with attributions, by method of attribution
 
     @property
     def truth(self) -> np.ndarray:

@@ -17,15 +17,10 @@ Evaluated = tuple[pa.Table, Mapping[str, Any]]  # rows of an evaluation (one pre
 
 @dataclass(frozen=True)
 class Scored:
-    """The numbers of a run.
+    """The numbers of a run."""
 
-    Attributes:
-        numbers: Measurements by metric name.
-        results: Content of results.json without the hashes of the rows files.
-    """
-
-    numbers: Numbers
-    results: dict[str, Any]
+    numbers: Numbers  # measurements by metric name
+    results: dict[str, Any]  # content of results.json without the hashes of the rows files
 
 
 def score(

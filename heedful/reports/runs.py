@@ -27,17 +27,11 @@ UNKNOWN_WORTH = "whether the model is better than a single answer is not known"
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """The results of one model on one data set.
+    """The results of one model on one data set."""
 
-    Attributes:
-        folder: The folder, as the user wrote it.
-        results: Content of results.json.
-        label: Name of the run in tables.
-    """
-
-    folder: str
-    results: Mapping[str, Any]
-    label: str = ""
+    folder: str  # the folder, as the user wrote it
+    results: Mapping[str, Any]  # content of results.json
+    label: str = ""  # name of the run in tables
 
     @property
     def identity(self) -> Mapping[str, Any]:

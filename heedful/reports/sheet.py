@@ -202,8 +202,6 @@ def main(arguments: list[str]) -> None:
     if options.score:
         print_scores(options.score)
         return
-    if options.n < 1:
-        raise SettingError(f"--n is {options.n}. Take one case or more.")
     cases = build(options.run, options.n)
     results = read_results(options.run)
     path = Path(options.output or folder_name("sheet", results["data"], results["split"]) + ".csv")

@@ -26,21 +26,13 @@ ALL, WITHIN = "over all", "within data sets"  # names of rank correlations
 
 
 class Point(NamedTuple):
-    """A full-input model, on one data set and with one swapped part.
+    """A full-input model, on one data set and with one swapped part."""
 
-    Attributes:
-        data: Name of the data set and of the swapped part.
-        model: Name of the model.
-        gain: Score of the model trained on the other parts, minus the majority share.
-        attentiveness: Attentiveness to the swapped part.
-        is_above: Whether the accuracy of the full-input model is above the majority share.
-    """
-
-    data: str
-    model: str
-    gain: Measurement
-    attentiveness: Measurement
-    is_above: bool
+    data: str  # name of the data set and of the swapped part
+    model: str  # name of the model
+    gain: Measurement  # score of the model trained on the other parts, minus the majority share
+    attentiveness: Measurement  # attentiveness to the swapped part
+    is_above: bool  # whether the accuracy of the full-input model is above the majority share
 
 
 def spearman(points: Sequence[Point]) -> float | None:

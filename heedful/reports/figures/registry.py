@@ -17,36 +17,23 @@ MARKERS = "o^sDv<>hPX"
 
 
 class Drawn(NamedTuple):
-    """One figure.
+    """One figure."""
 
-    Attributes:
-        name: Name among the figures of the same kind, such as an operation on tables.
-        title: Text for readers who cannot see the figure.
-        figure: The figure.
-        notes: Lines that are printed with the figure.
-    """
-
-    name: str
-    title: str
-    figure: "Figure"
-    notes: Sequence[str] = ()
+    name: str  # name among the figures of the same kind, such as an operation on tables
+    title: str  # text for readers who cannot see the figure
+    figure: "Figure"  # the figure
+    notes: Sequence[str] = ()  # lines that are printed with the figure
 
 
 Draw = Callable[[Sequence[Run]], Iterator[Drawn]]  # draws the figures of runs; none for runs without such numbers
 
 
 class Kind(NamedTuple):
-    """A kind of figure.
+    """A kind of figure."""
 
-    Attributes:
-        draw: Draws the figures.
-        about: Description in a few words.
-        evaluation: The evaluation in whose section a page shows the figures; "" for none.
-    """
-
-    draw: Draw
-    about: str
-    evaluation: str
+    draw: Draw  # draws the figures
+    about: str  # description in a few words
+    evaluation: str  # the evaluation in whose section a page shows the figures; "" for none
 
 
 FIGURES: dict[str, Kind] = {}

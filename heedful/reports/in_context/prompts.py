@@ -33,59 +33,35 @@ Name = tuple[str, str, str]  # (WRITTEN or SCORED, swapped part or "" for none, 
 
 
 class Key(NamedTuple):
-    """The model, the data and the settings of a prompt, without the seed of its demonstrations.
+    """The model, the data and the settings of a prompt, without the seed of its demonstrations."""
 
-    Attributes:
-        model: Name of the model.
-        data: Name of the data set.
-        split: Name of the split.
-        wording: Name of the wording of the prompt.
-        kind: Method that draws the demonstrations, such as "counterfactual".
-        tuples: Number of demonstrations of each label (k).
-    """
-
-    model: str
-    data: str
-    split: str
-    wording: str
-    kind: str
-    tuples: int
+    model: str  # name of the model
+    data: str  # name of the data set
+    split: str  # name of the split
+    wording: str  # name of the wording of the prompt
+    kind: str  # method that draws the demonstrations, such as "counterfactual"
+    tuples: int  # number of demonstrations of each label (k)
 
 
 @dataclass(frozen=True)
 class Prompt:
-    """The numbers of one prompt.
+    """The numbers of one prompt."""
 
-    Attributes:
-        folder: Folder of the results.
-        key: Model, data and settings.
-        seed: Seed of the demonstrations.
-        writes: Whether answers are generated texts; otherwise the most probable labels.
-        is_span: Whether answers are spans of a text instead of labels.
-        numbers: Measurements by name.
-    """
-
-    folder: str
-    key: Key
-    seed: int
-    writes: bool
-    is_span: bool
-    numbers: Mapping[Name, Measurement]
+    folder: str  # folder of the results
+    key: Key  # model, data and settings
+    seed: int  # seed of the demonstrations
+    writes: bool  # whether answers are generated texts; otherwise the most probable labels
+    is_span: bool  # whether answers are spans of a text instead of labels
+    numbers: Mapping[Name, Measurement]  # measurements by name
 
 
 @dataclass(frozen=True)
 class Group:
-    """The means over prompts that differ only in the seed of their demonstrations.
+    """The means over prompts that differ only in the seed of their demonstrations."""
 
-    Attributes:
-        key: Model, data and settings of the prompts.
-        prompts: The prompts in the order of their seeds.
-        numbers: Means over seeds by name.
-    """
-
-    key: Key
-    prompts: tuple[Prompt, ...]
-    numbers: Mapping[Name, OverSeeds]
+    key: Key  # model, data and settings of the prompts
+    prompts: tuple[Prompt, ...]  # the prompts in the order of their seeds
+    numbers: Mapping[Name, OverSeeds]  # means over seeds by name
 
     @property
     def writes(self) -> bool:

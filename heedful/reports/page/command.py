@@ -8,8 +8,6 @@ from heedful.records.command_lines import CommandParser
 from heedful.records.storage.results import distinct
 from heedful.reports.page.writing import REPORT, write_page
 
-ENDS = (".html", ".htm")
-
 
 def main(arguments: Sequence[str]) -> None:
     """Write a page about runs, and print its path."""
@@ -34,7 +32,5 @@ def main(arguments: Sequence[str]) -> None:
     if options.output is None and len(runs) > 1:
         raise SettingError(f"A page about {len(runs)} runs needs a file. Name one: --output page.html.")
     to = Path(options.output or Path(runs[0]) / REPORT)
-    if to.suffix.lower() not in ENDS:
-        raise SettingError(f"output {to}: a page is HTML. Name a file that ends in {ENDS[0]}.")
     write_page(runs, to, examples=not options.without_examples)
     print(printable(f"in {to}"))

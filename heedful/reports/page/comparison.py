@@ -24,17 +24,11 @@ FLAGGED = (
 
 @dataclass(frozen=True)
 class Comparison:
-    """The comparison of several runs.
+    """The comparison of several runs."""
 
-    Attributes:
-        tables: Tables of models by data sets.
-        differences: A table for each further run: its headlines minus the headlines of the first run.
-        notes: Notes on the tables, and the reasons why runs cannot be paired.
-    """
-
-    tables: list[Cells]
-    differences: list[Cells]
-    notes: list[str]
+    tables: list[Cells]  # tables of models by data sets
+    differences: list[Cells]  # a table for each further run: its headlines minus the headlines of the first run
+    notes: list[str]  # notes on the tables, and the reasons why runs cannot be paired
 
 
 def compared(runs: Sequence[Run]) -> Comparison:

@@ -25,19 +25,12 @@ QUOTES = ("no_answers", "one_text")  # counts that quote answers of the model
 
 @dataclass(frozen=True)
 class Made:
-    """The origin of results.
+    """The origin of results."""
 
-    Attributes:
-        command: The command line of the run.
-        again: A command line that repeats the run with its config.yaml; "" if the command is unknown.
-        facts: Names and texts of settings, hashes and versions.
-        counts: Names and texts of counts, such as the number of examples.
-    """
-
-    command: str
-    again: str
-    facts: list[tuple[str, str]]
-    counts: list[tuple[str, str]]
+    command: str  # the command line of the run
+    again: str  # a command line that repeats the run with its config.yaml; "" if the command is unknown
+    facts: list[tuple[str, str]]  # names and texts of settings, hashes and versions
+    counts: list[tuple[str, str]]  # names and texts of counts, such as the number of examples
 
 
 def without_places(text: str) -> str:
