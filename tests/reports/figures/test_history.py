@@ -14,9 +14,3 @@ def test_the_figure_leaves_a_gap_where_a_value_is_undefined():
     points = [line[0].get_ydata().tolist() for line in axes.containers]
     assert points == [[50.0, 50.0], [50.0]]
     assert axes.get_ylim()[0] < 0  # a line at 0 is visible
-
-
-def test_epochs_are_whole_numbers():
-    axes = history_figure([(1, {"accuracy": Measurement(0.5, 10)})], "title").axes[0]
-    axes.figure.canvas.draw()
-    assert all(float(tick) == int(tick) for tick in axes.get_xticks())

@@ -108,17 +108,3 @@ def test_a_run_is_matched_with_the_model_of_the_parts_that_stay_and_drawn_with_b
     labels = [text.get_text() for text in axes.figure.legends[0].get_texts()]
     symbols = ["not above majority", "bars: 95 % intervals", "line: the majority share"]
     assert labels == ["d: premise\nSpearman +1.00", "e: premise", *symbols]
-
-
-@pytest.mark.parametrize(
-    ("places", "below"),
-    [
-        ([(0.1, 0.5), (0.1, 0.5)], [False, True]),
-        ([(0.1, 0.5), (0.1, 0.53)], [True, False]),
-        ([(0.1, 0.5), (0.1, 0.7)], [False, False]),
-        ([(0.1, 0.3), (0.1, 0.95)], [False, True]),  # near the top
-    ],
-)
-def test_names_of_points_that_are_close_do_not_meet(places, below):
-    (axes,) = scatter([point("d", x, y, model=str(k)) for k, (x, y) in enumerate(places)], {}).axes
-    assert [text.xyann[1] < 0 for text in axes.texts] == below

@@ -260,16 +260,6 @@ def test_names_neither_style_nor_command_the_terminal(name):
     assert f"on {part}" in text
 
 
-def test_of_several_data_sets_each_row_names_its_own():
-    other = Line("accuracy/mnli", "accuracy", beside=True)
-    kinds = Line("two_class/snli", "two-class accuracy snli", beside=True)
-    runs = {"a": results((ACCURACY, PLAIN), (kinds, PLAIN)), "b": results((other, SCORE), data="mnli")}
-    assert labels(printed(runs)) == ["accuracy d", "two-class accuracy snli", "accuracy mnli"]
-    assert labels(printed({"a": runs["a"]})) == ["accuracy", "two-class accuracy snli"]
-    same = {"a": results((ACCURACY, PLAIN)), "b": results((ACCURACY, SCORE))}
-    assert labels(printed(same)) == ["accuracy"]
-
-
 def test_the_cells_of_a_table_say_by_themselves_what_they_are():
     flagged = dataclasses.replace(SCORE, flags=("not_above_majority",))
     runs = {"a": results((ACCURACY, flagged), (MORE[0], PLAIN), (MORE[1], PLAIN))}
