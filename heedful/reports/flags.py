@@ -54,5 +54,5 @@ def lettered(text: str, footnotes: dict[str, str]) -> str:
 
 
 def warnings(flags: Iterable[str]) -> tuple[str, ...]:
-    """The warnings of flags; the name of a flag that flags.yaml lacks."""
+    """The warnings of flags; a flag without texts in flags.yaml is its own warning."""
     return tuple(FLAGS[flag].warning if flag in FLAGS else flag for flag in flags)

@@ -74,6 +74,4 @@ def _changes(before: str | None, text: str) -> str:
         return "there was none"
     old, new = (json.loads(content)["metrics"] for content in (before, text))
     differ = sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
-    gone = sorted(old.keys() - new.keys())
-    changes = f"{len(differ):,} metrics differ, the first is {differ[0]}" if differ else "the same metrics"
-    return changes + (f"; {len(gone):,} of them are gone, the first is {gone[0]}" if gone else "")
+    return f"{len(differ):,} metrics differ, the first is {differ[0]}" if differ else "the same metrics"

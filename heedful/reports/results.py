@@ -12,7 +12,7 @@ from heedful.metrics.number import Numbers, measured, shown
 from heedful.records import Context, MetricName, RunError, Section, SettingError, Shown
 from heedful.records.rows import BASE
 
-Evaluated = tuple[pa.Table, Mapping[str, Any]]  # rows of an evaluation (one prediction each), and their metadata
+Evaluated = tuple[pa.Table, Mapping[str, Any]]  # rows of an evaluation, one per prediction, and their metadata
 
 
 @dataclass(frozen=True)

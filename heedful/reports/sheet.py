@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 DRAW = 0  # the random replacement of each part that people judge
 TABLES = TableForm("structure")  # texts with all rows of a table
 UID, PART, LABEL, ANSWER, PARTNER = "uid", "swapped", "label", "now_wrong", "lent_by"
-ENOUGH = 0.8  # if fewer labels may become wrong, reports on the data set need a note
+ENOUGH = 0.8  # share of labels that become wrong; if it may be lower, reports on the data set need a note
 Case = dict[str, str]  # a line of a sheet: text by column
 
 

@@ -50,9 +50,8 @@ def _frame(axes: "Axes", title: str) -> None:
     axes.text(97, 93, "TCE = DCE", color="0.4", ha="right", va="top", rotation=45, rotation_mode="anchor", fontsize=9)
     axes.set(xlim=(-2, 102), ylim=(-2, 102), aspect="equal")
     axes.set_title(title)
-    axes.set_title(
-        "\N{NORTH WEST ARROW} better", loc="left", color="0.4", fontsize=10
-    )  # outside of the axes, where no marker can be
+    # A title is outside of the axes, where no marker can be
+    axes.set_title("\N{NORTH WEST ARROW} better", loc="left", color="0.4", fontsize=10)
     axes.set_xlabel("DCE: changes though the label stays, %")
     axes.set_ylabel("TCE: changes where the label does, %")
     axes.grid(alpha=0.25)

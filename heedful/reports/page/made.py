@@ -15,9 +15,8 @@ from heedful.records.storage.yaml_files import read_yaml
 from heedful.reports.page.about import texts
 from heedful.reports.runs import PLAIN, Run
 
-PLACES = re.compile(
-    r"(?<![\w.:/-])(?:~|\.\.|/)[^\s'\",;:\[\]{}()]*/[^\s'\",;:\[\]{}()]*"
-)  # paths outside of the folder
+# Absolute paths, and paths that begin with "~" or ".."
+PLACES = re.compile(r"(?<![\w.:/-])(?:~|\.\.|/)[^\s'\",;:\[\]{}()]*/[^\s'\",;:\[\]{}()]*")
 SCRIPTS = ("train.py", "evaluate.py")
 HIDDEN = {"partners_real"}  # counts that a page omits
 QUOTES = ("no_answers", "one_text")  # counts that quote answers of the model
@@ -34,7 +33,7 @@ class Made:
 
 
 def without_places(text: str) -> str:
-    """Replace paths in a text: relative paths inside of the working folder, the last component outside of it.
+    """Shorten paths in a text: paths in the working folder become relative, others keep only their last component.
 
     Example:
         >>> without_places("read /srv/someone/data/mnli and ../else/rows.csv, not runs/a")
@@ -129,7 +128,7 @@ def _counts(counts: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, str]]
 
 
 def name_of(run: Run) -> str:
-    """The label of a run without paths of the machine; the label may hold the path of the backbone as a folder name."""
+    """The label of a run without paths of the machine, and without folder names made of such paths."""
     label = f"{run.label}, {run.partial} alone" if run.partial else run.label
     backbone = str(run.kind.get("backbone", ""))
     if without_places(backbone) != backbone:
