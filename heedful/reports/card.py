@@ -21,7 +21,7 @@ from heedful.reports.citing import bibtex
 from heedful.reports.configs import backbone_of, run_settings, trainings
 from heedful.reports.page.made import name_of, without_quotes
 from heedful.reports.page.writing import REPORT, write_page
-from heedful.reports.runs import read_runs
+from heedful.reports.runs import Run, read_runs
 from heedful.reports.tables import as_markdown, escaped, is_known
 from heedful.reports.terminal.table import build, footnotes, lines_of
 
@@ -49,7 +49,8 @@ def write_card(folder: str | Path, to: str | Path, name: str | None = None) -> P
             run has exported, or ``to`` is not empty.
     """
     folder, to = Path(folder), Path(to)
-    results, run = read_results(folder), _run_of(folder)
+    measured = read_runs([str(folder)])[0]
+    run = _run_of(measured)
     if to.exists() and (not to.is_dir() or any(to.iterdir())):
         raise RunError(f"output {to} holds something already. Name another folder.")
     with writing(to):
@@ -59,23 +60,25 @@ def write_card(folder: str | Path, to: str | Path, name: str | None = None) -> P
             shutil.copytree(run / BACKBONE, card, ignore=shutil.ignore_patterns(".*"))
             for file in (card / config for config in CONFIGS if (card / config).is_file()):
                 file.write_text(as_json(without_path_entries(read_json(file))), encoding="utf-8")
-            (card / RESULTS).write_text(results_text(without_quotes(results), results["rows"]), encoding="utf-8")
-            (card / "README.md").write_text(readme(folder, run, name), encoding="utf-8")
+            text = results_text(without_quotes(measured.results), measured.results["rows"])
+            (card / RESULTS).write_text(text, encoding="utf-8")
+            (card / "README.md").write_text(readme(measured, run, name), encoding="utf-8")
             write_page([folder], card / REPORT, examples=False)
             card.replace(to)
     return to
 
 
-def _run_of(folder: Path) -> Path:
-    """The folder of the training that exported the measured model: ``folder`` or a parent folder."""
+def _run_of(measured: Run) -> Path:
+    """The folder of the training that exported a measured model: the folder of the results, or a parent folder."""
+    folder = Path(measured.folder)
     run = next((at for at in (folder, *folder.resolve().parents[1:3]) if (at / BACKBONE).is_dir()), None)
     if run is None or not run_settings(run).get("trained"):
         raise RunError(
             f"{folder} belongs to no run that trained a model: there is none to export. Name a run of train.py."
         )
-    if "finished" not in read_run(run) or read_results(folder).get("unfinished"):
+    if "finished" not in read_run(run) or measured.results.get("unfinished"):
         raise RunError(f"{run} has not ended: its model is not final. Wait for its end, or resume it.")
-    if read_results(folder)["identity"].get("weights") != read_results(run)["identity"].get("weights"):
+    if measured.identity.get("weights") != read_results(run)["identity"].get("weights"):
         raise RunError(f"{folder} measured other weights than {run} exported. Evaluate the checkpoint of the run.")
     return run
 
@@ -96,18 +99,18 @@ def _is_place(value: Any) -> bool:
     return isinstance(value, str) and PLACE.fullmatch(value) is not None
 
 
-def readme(folder: Path, run: Path, name: str | None) -> str:
+def readme(measured: Run, run: Path, name: str | None) -> str:
     """Compose the model card.
 
     Args:
-        folder: Folder of the results.
+        measured: The results.
         run: Folder of the training.
         name: USER/NAME on the hub, or None.
     """
     import transformers
     from huggingface_hub import EvalResult, ModelCardData
 
-    results, chain, data = read_results(folder), trainings(run_settings(run)), run_settings(folder)["data"]
+    results, chain, data = measured.results, trainings(run_settings(run)), run_settings(Path(measured.folder))["data"]
     data_name = str(data.get("name"))
     config = read_json(run / BACKBONE / "config.json")
     architecture, parts = str((config.get("architectures") or [""])[0]), config.get("heedful", {}).get("parts", [])
@@ -116,7 +119,7 @@ def readme(folder: Path, run: Path, name: str | None) -> str:
     is_known, place = hasattr(transformers, architecture), name or "FOLDER"
     base = base_model(backbone_of(chain[-1]))
     trained = [training["data"] for training in chain if training["trained"]]
-    title = _last(name) if name else f"{name_of(read_runs([str(folder)])[0])}-{results['data']}"
+    title = _last(name) if name else f"{name_of(measured)}-{measured.data}"
     metadata = ModelCardData(
         base_model=base,
         datasets=list(dict.fromkeys(hub["id"] for hub in map(hub_of, trained) if hub)) or None,

@@ -9,7 +9,6 @@ a separate data set, which is compared with the split that its name ends with, o
 """
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from textwrap import fill
 from typing import NamedTuple
 
@@ -32,7 +31,7 @@ from heedful.metrics.tables.inoculation import INOCULATION, inoculation, inocula
 from heedful.records import Context, MetricName, RunError
 from heedful.records.rows import of_split
 from heedful.reports.alike import DATA, KIND, PAIRED, require_alike
-from heedful.reports.runs import read_runs, require_gold
+from heedful.reports.runs import Run, read_runs, require_gold
 from heedful.reports.tables import Cells, emit, number
 
 ORIGINAL, CHALLENGE, SETS = "accuracy", "challenge", "counterfactual_tables"  # names of evaluations
@@ -100,19 +99,17 @@ def challenge_tests(rows: pa.Table, evaluation: str, context: Context, splits: S
             yield from (test._replace(kind=kind) for kind in KINDS if pairs.get(kind))
 
 
-def compare(before: Path, after: Path) -> dict[Test, Numbers]:
+def compare(first: Run, second: Run) -> dict[Test, Numbers]:
     """Compute the numbers of :func:`heedful.metrics.tables.inoculation.inoculation` for each challenge test.
 
     Args:
-        before: Folder of the evaluation before inoculation.
-        after: Folder of the evaluation after inoculation.
+        first: The evaluation before inoculation.
+        second: The evaluation after inoculation.
 
     Raises:
         HeedfulError: The evaluations have no original test or no common challenge test, or cannot be compared.
     """
-    if before.resolve() == after.resolve():
-        raise RunError(f"{after} is the evaluation before inoculation. Name an evaluation after inoculation.")
-    runs = first, second = read_runs([str(before), str(after)])
+    runs = (first, second)
     for run in runs:
         if ORIGINAL not in run.rows:
             raise RunError(f"{run.folder} has no rows/{ORIGINAL}.parquet. Evaluate again, with it among evaluations.")
@@ -129,8 +126,8 @@ def compare(before: Path, after: Path) -> dict[Test, Numbers]:
             compared[test] = inoculation(original, challenge, str(test), test.interventions, test.kind, seed)
     if not compared:
         raise RunError(
-            f"{before} and {after} have no common rows of {CHALLENGE} or {SETS}. Evaluate again, with one among "
-            "evaluations."
+            f"{first.folder} and {second.folder} have no common rows of {CHALLENGE} or {SETS}. Evaluate again, with "
+            "one among evaluations."
         )
     return compared
 
@@ -149,16 +146,16 @@ def _cells(test: Test, numbers: Numbers) -> Cells:
     return Cells(f"challenge: {test}", ["%", "n", *TIMES], rows, outcome)
 
 
-def print_inoculation(evaluations: Sequence[str], text_format: str | None = None) -> None:
+def print_inoculation(folders: Sequence[str], text_format: str | None = None) -> None:
     """Print the tables of all challenge tests.
 
     Args:
-        evaluations: Folder of the evaluation before inoculation, and folders of evaluations after inoculation.
+        folders: Folder of the evaluation before inoculation, and folders of evaluations after inoculation.
         text_format: One of :data:`FORMATS`, or None for a terminal.
     """
-    if len(evaluations) < 2:
+    before, *after = read_runs(folders)
+    if not after:
         raise RunError("There is nothing to compare. Name the evaluation before inoculation, and one or more after it.")
-    before, *after = map(Path, evaluations)
-    for folder in after:
-        tables = [_cells(test, numbers) for test, numbers in compare(before, folder).items()]
-        emit(tables, text_format, footer=[f"before: {before}", f"after: {folder}"])
+    for run in after:
+        tables = [_cells(test, numbers) for test, numbers in compare(before, run).items()]
+        emit(tables, text_format, footer=[f"before: {before.folder}", f"after: {run.folder}"])

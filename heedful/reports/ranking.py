@@ -38,7 +38,6 @@ from heedful.metrics.ranking import (
 from heedful.records import RunError, SettingError, atomic_path
 from heedful.records.command_lines import CommandParser
 from heedful.records.rows import BASE, cluster_of, probabilities, select, strings
-from heedful.records.storage.results import distinct, read_results
 from heedful.reports.alike import EXAMPLES, PAIRED, REMEDIES, require_alike
 from heedful.reports.figures.rankings import against, histograms
 from heedful.reports.flags import FLAGS
@@ -127,51 +126,51 @@ class Ranking(NamedTuple):
         return f"{title}, {self.suite.name}, {self.method}, n = {self.result.n}{end}"
 
 
-def sets_of(folders: Sequence[str], assignments: Sequence[str] = ()) -> dict[str, list[str]]:
-    """Group folders of results by out-of-distribution data set.
+def sets_of(folders: Sequence[str], assignments: Sequence[str] = ()) -> dict[str, list[Run]]:
+    """Read runs, and group them by out-of-distribution data set.
 
     Args:
         folders: Folders of results, grouped by data set and split.
         assignments: Further sets, "NAME=FOLDER,FOLDER,...".
 
     Returns:
-        The folders, one for each model, by name of the set.
+        The runs, one for each model, by name of the set.
 
     Raises:
         HeedfulError: A folder has no results, two sets have the same name, or a set has fewer than two models.
     """
-    groups: list[tuple[str, list[str]]] = []
+    groups: list[tuple[str, list[Run]]] = []
     for text in assignments:
         if (match := re.fullmatch("([^=]+)=(.+)", text)) is None:
             raise SettingError(f"--set {text} is not a set. Write NAME=FOLDER,FOLDER,... with a folder for each model.")
-        groups.append((match[1], match[2].split(",")))
-    runs = [Run(folder, read_results(folder)) for folder in distinct(folders)]
+        groups.append((match[1], read_runs(match[2].split(","))))
+    runs = read_runs(folders)
     for pair, name in columns(runs).items():
-        groups.append((name, [run.folder for run in runs if (run.data, run.split) == pair]))
-    sets = {name: distinct(paths) for name, paths in groups}
-    for name, paths in sets.items():
-        if len(paths) < 2:
+        groups.append((name, [run for run in runs if (run.data, run.split) == pair]))
+    sets = dict(groups)
+    for name, (first, *more) in sets.items():
+        if not more:
             raise RunError(
-                f"The set {name} has results of one model, {paths[0]}. Name two models on the same examples."
+                f"The set {name} has results of one model, {first.folder}. Name two models on the same examples."
             )
     if len(sets) < len(groups):
         raise SettingError(f"Two of these sets have one name: {', '.join(name for name, _ in groups)}. Use --set.")
     return sets
 
 
-def read_suite(name: str, folders: Sequence[str], factors: Mapping[str, Factor]) -> Suite:
+def read_suite(name: str, runs: Sequence[Run], factors: Mapping[str, Factor]) -> Suite:
     """Read the results of models on one out-of-distribution data set.
 
     Args:
         name: Name of the data set.
-        folders: A folder of results for each model.
+        runs: A run for each model.
         factors: Factors by name.
 
     Raises:
         HeedfulError: A folder has no accuracy or no attributions, the examples or the methods of attribution of the
             models differ, or all models have the same accuracy.
     """
-    runs = read_runs(folders)
+    folders = tuple(run.folder for run in runs)
     explained = [_explained(run) for run in runs]
     require_alike(runs, PAIRED, (ACCURACY, ATTRIBUTIONS), TO_DO)
     bases = [select(run.rows[ACCURACY][0], intervention=BASE) for run in runs]
@@ -185,7 +184,7 @@ def read_suite(name: str, folders: Sequence[str], factors: Mapping[str, Factor])
         method: _population(bases, labels, [by_method[method] for by_method in explained], factors)
         for method in explained[0]  # equal for all models, as require_alike has compared their manifests
     }
-    return Suite(name, tuple(short_names(folders)), tuple(folders), correct, cluster_of(bases[0]), populations)
+    return Suite(name, tuple(short_names(folders)), folders, correct, cluster_of(bases[0]), populations)
 
 
 def _explained(run: Run) -> dict[str, list[Attribution]]:
@@ -481,8 +480,7 @@ def main(arguments: list[str]) -> None:
     factors = factors_named([name for name in options.factors.split(",") if name] or list(FACTORS))
     factors = {name: partial(of_normalised, factor) for name, factor in factors.items()} if options.l1 else factors
     sizes = list(dict.fromkeys(map(int, texts)))
-    sets = sets_of(options.runs, options.set)
-    suites = [read_suite(name, folders, factors) for name, folders in sets.items()]
+    suites = [read_suite(name, runs, factors) for name, runs in sets_of(options.runs, options.set).items()]
     if options.l1:
         suites = [replace(s, populations={f"{method}-l1": p for method, p in s.populations.items()}) for s in suites]
     rankings = [

@@ -37,10 +37,10 @@ from heedful.records import (
 from heedful.records.command_lines import CommandParser
 from heedful.records.rows import contents, difference, strings, where
 from heedful.records.storage.folder_names import folder_name
-from heedful.records.storage.results import CONFIG, read_results
+from heedful.records.storage.results import CONFIG
 from heedful.records.storage.schema import ROOMS
 from heedful.reports.configs import run_settings
-from heedful.reports.runs import read_runs
+from heedful.reports.runs import Run, read_runs
 from heedful.reports.tables import number
 
 if TYPE_CHECKING:
@@ -71,23 +71,23 @@ def sample(rows: pa.Table, part: str, context: Context, n: int) -> np.ndarray:
     return np.sort(places[np.lexsort([uid_keys, low, high])[:n]])
 
 
-def build(folder: str, n: int) -> list[Case]:
+def build(run: Run, n: int) -> list[Case]:
     """Build the sheet of a run, with equal numbers of lines for all swapped parts.
 
     Args:
-        folder: Folder of the run.
+        run: The run.
         n: Number of lines.
 
     Raises:
         HeedfulError: The run has no rows, no prediction counts, or the data have changed.
     """
-    rows, context = read_runs([folder])[0].swaps()
+    rows, context = run.swaps()
     parts = SwapSettings.from_context(context).swap
     counts = [n // len(parts) + (k < n % len(parts)) for k in range(len(parts))]
     places = np.concatenate([sample(rows, part, context, count) for part, count in zip(parts, counts, strict=True)])
     if not len(places):
-        raise RunError(f"{folder} has no example whose prediction counts, so there is nothing to annotate.")
-    data = _data(Path(folder), rows, context.seed)
+        raise RunError(f"{run.folder} has no example whose prediction counts, so there is nothing to annotate.")
+    data = _data(Path(run.folder), rows, context.seed)
     cases = []
     for row in rows.select(["uid", "partner", "part", "y"]).take(places).to_pylist():
         position, lender = (np.array([data.pool.position(row[name])]) for name in ("uid", "partner"))
@@ -202,9 +202,9 @@ def main(arguments: list[str]) -> None:
     if options.score:
         print_scores(options.score)
         return
-    cases = build(options.run, options.n)
-    results = read_results(options.run)
-    path = Path(options.output or folder_name("sheet", results["data"], results["split"]) + ".csv")
+    (run,) = read_runs([options.run])
+    cases = build(run, options.n)
+    path = Path(options.output or folder_name("sheet", run.data, run.split) + ".csv")
     if path.exists():
         raise RunError(f"{path} exists, and may hold answers. Move it away, or name another with --output.")
     with atomic_path(path) as temporary, open(temporary, "w", encoding="utf-8", errors="replace", newline="") as file:

@@ -9,6 +9,7 @@ from heedful.cli import command
 from heedful.records import Context
 from heedful.records.storage.results import write_results
 from heedful.reports.inoculation import challenge_tests, compare
+from heedful.reports.runs import read_runs
 
 import written_results
 
@@ -81,7 +82,7 @@ def written(folder: Path, rows_of, right: bool) -> Path:
 
 def test_two_runs_are_compared_and_the_comparison_is_printed(tmp_path, rows_of, capsys):
     before, after = (written(tmp_path / str(right), rows_of, right) for right in (False, True))
-    (numbers,) = compare(before, after).values()
+    (numbers,) = compare(*read_runs([str(before), str(after)])).values()
     found = {name[2:4]: m.value for name, m in numbers.items()}
     assert [found["original", time] for time in ("before", "after", "change")] == [1, 1, 0]
     assert [found["paired", time] for time in ("before", "after", "change")] == [1, 1, 0]

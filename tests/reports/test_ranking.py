@@ -197,8 +197,8 @@ def test_mixtures_are_refused_in_one_sentence(tmp_path, settings, error: type[He
 
 
 def test_sets_are_named_on_the_command_line_or_by_their_data(three, tmp_path):
-    assert sets_of(three) == {"hans": three}
-    assert sets_of((), [f"x={','.join(three[:2])}"]) == {"x": three[:2]}
+    sets = sets_of(three, [f"x={','.join(three[:2])}"])
+    assert {name: [run.folder for run in runs] for name, runs in sets.items()} == {"x": three[:2], "hans": three}
     results, rows = read_results(three[0]), read_evaluation(three[0], "accuracy")
     write_results(tmp_path / "bare", results, {"accuracy": rows})
     with refused(HeedfulError, tmp_path / "bare", "attributions", "evaluations"):

@@ -24,7 +24,7 @@ REFUSED = {
     "compare --agreed swapped one_part": (RunError, "one_part"),
     "compare --inoculation swapped": (RunError,),
     "compare --inoculation swapped gone": (DataError, "gone"),
-    "compare --inoculation swapped swapped": (RunError, "swapped"),
+    "compare --inoculation swapped swapped": (RunError,),
     "compare --inoculation swapped bare": (RunError, "bare", "accuracy"),
     "compare --inoculation swapped twin": (RunError, "swapped", "twin", "challenge", "counterfactual_tables"),
     "matrix": (RunError,),

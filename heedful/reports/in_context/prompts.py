@@ -21,7 +21,7 @@ from heedful.records import SOFT, SPAN, Context, DataError, Measurement, MetricN
 from heedful.records.rows import BASE, probabilities, select, strings
 from heedful.records.storage.results import RESULTS, distinct
 from heedful.reports.alike import CHANGES, DEFAULT, EXAMPLES, SEED, by_data, require_alike
-from heedful.reports.runs import ATTENTIVENESS, HASHES, PLAIN, Run, distinguished, read_runs, require_gold
+from heedful.reports.runs import ATTENTIVENESS, HASHES, PLAIN, Run, distinguished, require_gold
 
 PROMPT = "prompt"
 EVALUATIONS = ("accuracy", "answers", ATTENTIVENESS)
@@ -100,14 +100,13 @@ def find(folders: Sequence[str]) -> list[str]:
     return distinct(paths)
 
 
-def groups_of(folders: Sequence[str]) -> list[Group]:
-    """Read the results of prompts, and average over the seeds of the demonstrations.
+def groups_of(runs: Sequence[Run]) -> list[Group]:
+    """Average the numbers of prompts over the seeds of their demonstrations.
 
     Raises:
-        HeedfulError: A folder has no rows, examples or swaps of the same data set differ, or two folders hold the same
+        HeedfulError: A run has no rows, examples or swaps of the same data set differ, or two runs have the same
             prompt.
     """
-    runs = read_runs(folders)
     names = [run.model if run.partial or run.regime == PLAIN else f"{run.model} {run.regime}" for run in runs]
     names = [f"{name}, {run.partial} alone" if run.partial else name for name, run in zip(names, runs, strict=True)]
     kinds = [

@@ -10,7 +10,6 @@ from heedful.metrics.attentiveness import KEPT
 from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
 from heedful.metrics.statistics.over_seeds import OverSeeds
 from heedful.records import HeedfulError, listing
-from heedful.records.storage.results import read_results, rows_file
 from heedful.reports.flags import marks
 from heedful.reports.in_context.prompts import (
     AGREEMENT,
@@ -28,7 +27,7 @@ from heedful.reports.in_context.prompts import (
     groups_of,
     less,
 )
-from heedful.reports.runs import ATTENTIVENESS
+from heedful.reports.runs import ATTENTIVENESS, read_runs
 from heedful.reports.tables import Cells, bounds, cross_table, emit, number, percents, spread, too_few
 from heedful.reports.terminal.table import print_table
 
@@ -272,7 +271,7 @@ def print_prompts(folders: Sequence[str], with_all: bool, text_format: str | Non
         with_all: Whether to show attentiveness of models that are not above the majority share.
         text_format: One of :data:`FORMATS`, or None for a terminal.
     """
-    groups = groups_of(find(folders))
+    groups = groups_of(read_runs(find(folders)))
     tables = list(build(groups, with_all, False))
     prompts = sum(len(group.prompts) for group in groups)
     emit(tables, text_format, notes(groups, tables, with_all), [f"in {', '.join(folders)}: {prompts} prompts"])
@@ -280,17 +279,18 @@ def print_prompts(folders: Sequence[str], with_all: bool, text_format: str | Non
 
 def print_summary(folders: Sequence[str]) -> None:
     """Print the tables of several prompts that were just measured; :func:`print_table` if they cannot be averaged."""
-    results = {folder: read_results(folder) for folder in folders}
-    if not all(any(rows_file(folder, name).exists() for name in EVALUATIONS) for folder in folders):
+    runs = read_runs(folders)
+    results = {run.folder: run.results for run in runs}
+    if not all(run.rows.keys() & {*EVALUATIONS} for run in runs):
         print_table(results)
         return
     try:
-        groups = groups_of(folders)
+        groups = groups_of(runs)
     except HeedfulError as error:
         print_table(results)
         print(f"No summary over prompts: {error}")
         return
     tables = list(build(groups, False, True))
-    more = [name for name in next(iter(results.values()))["rows"] if name not in EVALUATIONS]
+    more = [name for name in runs[0].results["rows"] if name not in EVALUATIONS]
     footer = [f"Numbers of {listing(more)}: results.json in each folder."] if more else []
     emit(tables, None, notes(groups, tables, False), [*(f"in {folder}" for folder in folders), *footer])

@@ -3,7 +3,6 @@
 import csv
 import io
 from dataclasses import replace
-from pathlib import Path
 from statistics import mean, stdev
 
 import numpy as np
@@ -20,9 +19,9 @@ from heedful.records.rows import BASE
 from heedful.records.storage.results import read_evaluation, read_results
 from heedful.records.task import SOFT
 from heedful.reports.flags import FLAGS
-from heedful.reports.in_context import prompts
 from heedful.reports.in_context.prompts import find, groups_of, scored
 from heedful.reports.in_context.tables import print_summary
+from heedful.reports.runs import read_runs
 
 import written_results
 from made_rows import make
@@ -52,18 +51,7 @@ def runs(tmp_path_factory):
                 rows = rows_of(right=right, attentive=0.5 + 0.4 * (kind == "counterfactual"), seed=n, context=context)
                 folder = root / data / f"{wording}-{kind}-k{tuples}-seed{seed}"
                 save(folder, rows, tuples, seed, kind, wording, context)
-    read, found = prompts._read, {}
-
-    def once(run, model):
-        if not Path(run.folder).is_relative_to(root):
-            return read(run, model)
-        if (run.folder, model) not in found:
-            found[run.folder, model] = read(run, model)
-        return found[run.folder, model]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(prompts, "_read", once)  # read 32 folders, which no test changes, once
-        yield str(root)
+    return str(root)
 
 
 def tables(capsys, *arguments):
@@ -165,7 +153,7 @@ def test_the_tables_of_the_paper_hold_the_same_numbers(runs, capsys):
 def test_one_seed_has_the_intervals_of_its_evaluation(tmp_path, capsys, group):
     rows = rows_of(group=group, invalid=0.0)  # missing answers would make draws unequally large
     save(tmp_path / "one", rows, 1, 0)
-    (found,) = groups_of([str(tmp_path / "one")])
+    (found,) = groups_of(read_runs([str(tmp_path / "one")]))
     expected = by_name(accuracy(rows, CONTEXT))[MetricName("accuracy", "nli")]
     number = found.numbers["written", "", "worth"]
     assert (number.value, number.ci95) == (expected.value, pytest.approx(expected.ci95))
@@ -181,10 +169,10 @@ def test_one_seed_has_the_intervals_of_its_evaluation(tmp_path, capsys, group):
 
 @pytest.mark.slow
 def test_the_terminal_has_80_columns_and_at_chance_attentiveness_is_hidden(runs, capsys):
-    command.main(["matrix", "--prompts", runs])
+    command.main(["matrix", "--prompts", f"{runs}/hard"])
     text = capsys.readouterr().out
     assert max(len(line) for line in text.splitlines() if runs not in line) <= 80
-    assert f"in {runs}: 32 prompts" in text
+    assert f"in {runs}/hard: 16 prompts" in text
     assert "(a) accuracy not above the majority share" in text
     assert "crosses examples and seeds" in text
     for more, is_shown in (((), False), (("--all",), True)):
@@ -246,20 +234,14 @@ def test_models_and_kinds_of_one_name_are_told_apart(tmp_path):
     for decoding in ("greedy", "likelihood"):
         save(tmp_path / decoding, rows_of(), decoding=decoding)
     for version in (0, None):
-        save(
-            tmp_path / f"{version}",
-            rows_of(),
-            seed=version or 1,
-            kind="extra_tuple",
-            version=version,
-            decoding="greedy",
-        )
+        settings = {"kind": "extra_tuple", "version": version, "decoding": "greedy"}
+        save(tmp_path / str(version), rows_of(), seed=version or 1, **settings)
     save(tmp_path / "other", rows_of(), backbone="models/other")
     save(tmp_path / "seed", rows_of(seed=1), seed=1, backbone="models/other", max_requests=5, concurrency=2)
     names = {("greedy", "plain"): 1, ("greedy", "extra_tuple, version 1"): 1, ("greedy", "extra_tuple"): 1}
     names = {(f"models-tiny, decoding {name}", kind): n for (name, kind), n in names.items()}
     names |= {("models-tiny, decoding likelihood", "plain"): 1, ("models-other", "plain"): 2}
-    groups = groups_of(find([str(tmp_path)]))
+    groups = groups_of(read_runs(find([str(tmp_path)])))
     assert {(group.key.model, group.key.kind): len(group.prompts) for group in groups} == names
 
 
