@@ -5,6 +5,7 @@ import platform
 import re
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow.parquet as pq
 import pytest
@@ -22,7 +23,6 @@ from heedful.records.storage.results import read_results
 from heedful.reports.card import base_model, main, write_card
 
 import written_results
-from fake_hub import fake_hub
 from refusals import refused
 
 pytestmark = pytest.mark.slow  # cards of whole runs
@@ -158,24 +158,39 @@ def test_a_base_model_is_named_only_if_it_is_known_to_be_on_the_hub():
     assert base_model("models/mine") is None, "a folder or an id: nobody knows"
 
 
-def test_a_push_has_every_file_and_is_private(run, tmp_path, monkeypatch):
-    with fake_hub(monkeypatch) as hub:
-        main([str(run), "--push", "someone/attentive", "-o", str(tmp_path / "card")])
-        assert hub.private == {"someone/attentive": True}
-        assert hub.files == {p.name: p.read_bytes() for p in (tmp_path / "card").iterdir()}
-        assert b"from_pretrained('someone/attentive')" in hub.files["README.md"]
-        ModelCard.load(tmp_path / "card" / "README.md").validate()
+class FakeHub:
+    """The methods of ``HfApi`` that a push calls, on repositories in memory."""
+
+    def __init__(self):
+        self.private, self.files, self.refusal = {"someone/open": False}, {}, ""
+
+    def create_repo(self, name, private, exist_ok):
+        if self.refusal:
+            raise OSError(self.refusal)
+        self.private.setdefault(name, private)
+        return f"https://hub.example/{name}"
+
+    def model_info(self, name):
+        return SimpleNamespace(private=self.private[name])
+
+    def upload_folder(self, repo_id, folder_path, commit_message):
+        self.files[repo_id] = {path.name: path.read_bytes() for path in folder_path.iterdir()}
 
 
-def test_a_public_repository_and_a_hub_that_refuses_end_in_a_sentence(run, tmp_path, monkeypatch):
-    with fake_hub(monkeypatch) as hub:
-        hub.private["someone/open"] = False
-        with pytest.raises(HeedfulError, match="public"):
-            main([str(run), "--push", "someone/open", "-o", str(tmp_path / "card")])
-        assert hub.commits == 0
-        hub.refuses = "no rights"
-        with pytest.raises(RunError, match="no rights"):
-            main([str(run), "--push", "someone/attentive", "-o", str(tmp_path / "other")])
+def test_a_push_has_every_file_and_is_private(run, tmp_path, monkeypatch, capsys):
+    hub = FakeHub()
+    monkeypatch.setattr("huggingface_hub.HfApi", lambda: hub)
+    main([str(run), "--push", "someone/attentive", "-o", str(tmp_path / "card")])
+    assert hub.private["someone/attentive"]
+    assert hub.files == {"someone/attentive": {p.name: p.read_bytes() for p in (tmp_path / "card").iterdir()}}
+    assert b"from_pretrained('someone/attentive')" in hub.files["someone/attentive"]["README.md"]
+    assert "https://hub.example/someone/attentive" in capsys.readouterr().out
+    with refused(RunError, "someone/open"):
+        main([str(run), "--push", "someone/open", "-o", str(tmp_path / "open")])
+    hub.refusal = "no rights"
+    with refused(RunError, "no rights"):
+        main([str(run), "--push", "someone/attentive", "-o", str(tmp_path / "other")])
+    assert list(hub.files) == ["someone/attentive"]
 
 
 def test_a_model_of_another_family_is_loaded_as_its_card_says_and_measures_the_same(tiny_t5, tmp_path):

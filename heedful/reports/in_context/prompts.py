@@ -93,8 +93,8 @@ def find(folders: Sequence[str]) -> list[str]:
     for folder in distinct(folders):
         if (Path(folder) / RESULTS).exists():
             paths.append(folder)
-        elif below := sorted(Path(folder).rglob(RESULTS)):
-            paths += [str(path.parent) for path in below]
+        elif files := sorted(Path(folder).rglob(RESULTS)):
+            paths += [str(file.parent) for file in files]
         else:
             raise RunError(f"{folder} holds no results. Name folders of evaluations with prompts.")
     return distinct(paths)
