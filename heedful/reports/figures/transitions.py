@@ -73,13 +73,13 @@ def draw(runs: Sequence[Run]) -> Iterator[Drawn]:
             yield Drawn(operation, title, graph(shares_of, operation))
 
 
-def style(operation: str, before: str, after: str) -> str:
+def kind_of(operation: str, before: str, after: str) -> str:
     """The kind of a transition: a key of ``KINDS``.
 
     For a deleted row whose relevance is unknown, the kind names the rows for which the transition is allowed.
 
     Example:
-        >>> style("delete", "entailment", "entailment"), style("insert", "entailment", "entailment")
+        >>> kind_of("delete", "entailment", "entailment"), kind_of("insert", "entailment", "entailment")
         ('irrelevant', 'valid')
     """
     name, _, relevance = operation.partition("_")
@@ -138,7 +138,7 @@ def graph(runs: Mapping[str, Edges], operation: str) -> "Figure":
     axes = canvas.add_subplot()
     kinds = set()
     for before, after in EDGES.values():
-        kind = style(operation, before, after)
+        kind = kind_of(operation, before, after)
         shares = [run[before, after]["value"] for run in runs.values() if run[before, after]["value"] is not None]
         share = sum(shares) / len(shares) if shares else 0.0
         _edge(axes, (before, after), _text(list(runs.values()), (before, after), kind), kind, share)

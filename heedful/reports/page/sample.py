@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from heedful.metrics.hits import alike
 from heedful.records import Context, keys, random_key, words_of
-from heedful.records.rows import BASE, KEY, codes, probabilities, same, strings, where
+from heedful.records.rows import BASE, KEY, codes, same, strings, where
 from heedful.reports.results import Evaluated
 
 MOST = 600  # examples per run
@@ -100,23 +100,10 @@ def _turns(rows: pa.Table, changed: np.ndarray, seed: int) -> tuple[np.ndarray, 
 
 def _entries(rows: pa.Table, name: str, labels: Sequence[str]) -> list[dict[str, Any]]:
     """Rows as dictionaries, with the probability of the base prediction instead of the probabilities of all labels."""
-    entries = rows.select(COLUMNS).to_pylist()
-    p, p2 = (_answer_probabilities(rows, column, labels) for column in ("p", "p2"))
-    for entry, before, after in zip(entries, p, p2, strict=True):
-        moved = None if before is None or after is None else after - before
-        entry |= {"evaluation": name, "p": before, "p2": after, "moved": moved}
-    return entries
-
-
-def _answer_probabilities(rows: pa.Table, column: str, labels: Sequence[str]) -> list[float | None]:
-    """The probability of the base prediction ``y`` in a column of probabilities; None if a row has none, or if ``y`` is
-    not a label."""
     index = {label: k for k, label in enumerate(labels)}
-    answers = rows["y"].to_pylist()
-    has_p = np.array([answer in index for answer in answers], dtype=bool) & rows[column].is_valid().to_numpy()
-    values: list[float | None] = [None] * rows.num_rows
-    if has_p.any():
-        p = probabilities(rows.filter(pa.array(has_p)), column)
-        for k, row in enumerate(np.flatnonzero(has_p).tolist()):
-            values[row] = float(p[k, index[answers[row]]])
-    return values
+    entries = rows.select(COLUMNS).to_pylist()
+    for entry in entries:
+        k = index.get(entry["y"])
+        p, p2 = (None if k is None or entry[column] is None else entry[column][k] for column in ("p", "p2"))
+        entry |= {"evaluation": name, "p": p, "p2": p2, "moved": None if p is None or p2 is None else p2 - p}
+    return entries
