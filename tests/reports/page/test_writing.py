@@ -28,7 +28,6 @@ from heedful.reports.page.writing import REPORT, write_page
 import paged_runs
 import written_results
 from paged_runs import LABELS, Page
-from tiers import first_tier
 
 ENCODER = {"class_path": "heedful.lightning_modules.Encoder", "init_args": {"backbone": written_results.MINILM}}
 PLANTED = {"class_path": "heedful.datamodules.Planted", "init_args": {"name": "d"}}
@@ -86,21 +85,11 @@ def test_each_number_and_its_place_on_a_scale_are_those_of_the_results(folder, t
             checked += 1
     assert checked > 8
     m = results["metrics"]["attentiveness/d/premise"]
+    low, high = (f"{100 * bound:.1f}" for bound in m["ci95"])
+    assert f"{100 * m['value']:.1f} % [{low}, {high}]" in page.verdicts["attentiveness/d/premise"]
     line = re.search(r'<tr class="l0" data-metric="attentiveness/d/premise".*?</tr>', text, re.DOTALL)[0]
     found = [float(re.search(rf'{name}="([\d.]+)"', line)[1]) for name in ('class="ci" x1', 'class="ci".*? x2', "cx")]
     assert found == pytest.approx([2 + 100 * x for x in (*m["ci95"], m["value"])])
-
-
-def test_the_verdict_has_the_number_and_its_reference(folder, text):
-    results = read_json(folder / "results.json")
-    verdicts = Page(text).verdicts
-    m = results["metrics"]["attentiveness/d/premise"]
-    sentence = verdicts["attentiveness/d/premise"]
-    low, high = (f"{100 * bound:.1f}" for bound in m["ci95"])
-    assert f"{100 * m['value']:.1f} % [{low}, {high}]" in sentence
-    assert f"{m['n']} of 30 examples count, those not predicted as “neutral”, each with 2 replacements" in sentence
-    majority = results["metrics"]["accuracy/d/majority"]["value"]
-    assert f"one constant answer would reach {100 * majority:.1f} %" in verdicts["accuracy/d"]
 
 
 def test_a_caution_stands_once_and_its_numbers_refer_to_it(folder, text):
@@ -224,18 +213,6 @@ def test_paths_outside_the_working_folder_are_their_last_names(tmp_path, monkeyp
     monkeypatch.chdir(tmp_path)
     assert without_places(place) == expected
     assert without_places(f"--output {tmp_path}/runs/a {place}") == f"--output runs/a {expected}"
-
-
-@pytest.mark.parametrize(
-    ("words", "again"),
-    first_tier(1, [(["heedful", "evaluate", "--model", "x"], "heedful evaluate --config config.yaml"), (["a.py"], "")]),
-)
-def test_a_command_that_repeats_the_run_is_named_if_it_is_known(tmp_path, page_of, words, again):
-    folder = paged_runs.saved(tmp_path / "run", paged_runs.rows(8), **TRAINED)
-    (folder / "run.json").write_text(json.dumps({"command": words}))
-    text = page_of(folder).text
-    assert ("To repeat it" in text) == bool(again)
-    assert again in text
 
 
 def test_runs_are_compared_with_the_first_or_the_reason_is_named(folder, other, page_of, tmp_path):
