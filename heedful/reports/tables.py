@@ -271,12 +271,7 @@ def _guarded(text: str) -> str:
 
 
 def as_html(table: Cells) -> str:
-    """Format a table as HTML with its notes as a caption; texts are escaped.
-
-    Example:
-        >>> as_html(Cells("", ["part", "n"], [["<b>", "3"]]))[-67:]
-        '<td style="text-align:left">&lt;b&gt;</td><td>3</td></tr>\\n</table>\\n'
-    """
+    """Format a table as HTML with its notes as a caption; texts are escaped."""
     align = ' style="text-align:left"'
     lines = []
     for tag, cells in zip(["th", *["td"] * len(table.rows)], _grid(table), strict=True):
