@@ -1,4 +1,4 @@
-"""Content of run.json: details that may differ between runs with equal results."""
+"""The content of run.json: facts that may differ between runs with equal results."""
 
 import platform
 import sys
@@ -17,13 +17,13 @@ PACKAGES = ("torch", "pytorch-lightning", "transformers", "torchmetrics", "datas
 
 
 def command() -> list[str]:
-    """The command line of this process, for run.json."""
+    """The command line of this process."""
     return [called().partition(" ")[0], *sys.argv[1:]]
 
 
 @cache
 def packages() -> dict[str, str]:
-    """Versions of packages that numbers may depend on."""
+    """Versions of the packages on which numbers may depend."""
     return {"heedful": VERSION} | {name: version(name) for name in PACKAGES}
 
 
@@ -34,7 +34,7 @@ def describe(
 
     Args:
         about: Further facts.
-        accelerator: Class of Lightning's accelerator.
+        accelerator: Name of the class of Lightning's accelerator.
         processes: Number of processes.
         precision: Precision of the Trainer.
     """
@@ -54,5 +54,5 @@ def describe(
 
 
 def describe_trainer(trainer: Any, about: Mapping[str, Any]) -> dict[str, Any]:
-    """The content of run.json for a Trainer."""
+    """The content of run.json, with the accelerator, processes and precision of a Trainer."""
     return describe(about, type(trainer.accelerator).__name__, trainer.world_size, str(trainer.precision))
