@@ -131,11 +131,6 @@ class Evaluation(RecordsArguments, Callback):
         """Name of the evaluation on the command line, and of its rows file."""
         return self.metric.name
 
-    @property
-    def title(self) -> str:
-        """Name with the settings that differ from their defaults, for the name of the results folder."""
-        return self.name
-
     def plan(self, setting: Setting) -> Plan | Nothing:
         """Plan the changes, or return the reason why there is nothing to do.
 

@@ -15,7 +15,7 @@ from heedful.metrics.natural_logic.entailment import disagreements
 from heedful.records import BATCH, Context, inform
 from heedful.records.rows import runs, where
 
-NAME, SEEDS = "nlixy", 400
+NAME = "nlixy"  # of the examples in metric names
 
 
 class NaturalLogic(Evaluation):
@@ -33,21 +33,12 @@ class NaturalLogic(Evaluation):
     in_training = True
     brings_examples = True
 
-    def __init__(self, path: str | None = None, split: str = "test", seeds: int = SEEDS, paired: bool = False) -> None:
+    def __init__(self, path: str | None = None, split: str = "test", seeds: int = 400, paired: bool = False) -> None:
         require_number("natural_logic.seeds", seeds)
         self.path = path
         self.split = split
         self.seeds = seeds
         self.paired = paired
-
-    @property
-    def title(self) -> str:
-        title = f"{self.name}-{self.split}"
-        if self.seeds != SEEDS:
-            title += f"-{self.seeds}"
-        if self.paired:
-            title += "-paired"
-        return title
 
     def plan(self, setting: Setting) -> Plan | Nothing:
         data = setting.data

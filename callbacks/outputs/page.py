@@ -74,7 +74,7 @@ class MadeAgain:
     def _changed(
         self, plan: Plan, intervention: str, part: str, answer_of: Mapping[int, str | None]
     ) -> dict[Key, Example]:
-        """The changed examples of one intervention and part; ``answer_of`` maps positions in the pool to predictions."""
+        """The changed examples of one intervention and part; ``answer_of`` maps positions to predictions."""
         positions = np.array(sorted(answer_of), dtype=np.int64)
         answers = pa.array([answer_of[position] for position in positions.tolist()], pa.string())
         changed: dict[Key, Example] = {}

@@ -49,22 +49,12 @@ class Challenge(Evaluation):
         if unknown := [kind for kind in kinds or () if kind not in all_kinds]:
             raise SettingError(f"challenge.kinds {unknown[0]} does not exist. {guess(unknown[0], all_kinds)}")
         self.kinds = list(dict.fromkeys(all_kinds if kinds is None else kinds))
-        self.all = kinds is None
         self.half_or_double = half_or_double
         if ENTITIES in (kinds or ()):
             try:
                 SpacyAnalyser()
             except HeedfulError as error:
                 raise error.at(f"challenge.kinds {ENTITIES}") from None
-
-    @property
-    def title(self) -> str:
-        words = [self.name]
-        if not self.all:
-            words += self.kinds
-        if self.half_or_double:
-            words.append("half_or_double")
-        return "-".join(words)
 
     def plan(self, setting: Setting) -> Plan | Nothing:
         data = setting.data

@@ -48,11 +48,6 @@ class CounterfactualTables(Evaluation):
         if hypothesis_only is not None:
             self._evaluated()
 
-    @property
-    def title(self) -> str:
-        sets = [Path(path).resolve().name for path in self.paths]
-        return "-".join([self.name, *sets, *(["cells"] if self.hypothesis_only else [])])
-
     def _evaluated(self) -> tuple[pa.Table, dict[str, Any]]:
         """The rows of the hypothesis-only model and their metadata."""
         flag = f"counterfactual_tables.hypothesis_only {self.hypothesis_only}"

@@ -1,7 +1,6 @@
 """Evidence: does a model use the rows of a table that people find relevant?"""
 
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -38,10 +37,6 @@ class Evidence(Evaluation):
     def __init__(self, path: str | None = None, split: str = "train") -> None:
         self.path = path
         self.split = split
-
-    @property
-    def title(self) -> str:
-        return "-".join([self.name, Path(self.path or "").stem, self.split])
 
     def plan(self, setting: Setting) -> Plan | Nothing:
         if self.path is None:
