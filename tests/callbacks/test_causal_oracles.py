@@ -1,4 +1,4 @@
-"""The evaluation of natural logic on models whose effects can be computed by hand."""
+"""Natural logic on models with known causal effects."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ import oracles
 from refusals import refused
 
 LABELS = ("entailment", "neutral", "contradiction")
-UP, DOWN, P, Q = 3, 4, 5, 2  # upward and downward contexts; pairs of relation leq, and unrelated ones
+UP, DOWN, P, Q = 3, 4, 5, 2  # numbers of upward and downward contexts, of pairs of relation leq and of unrelated pairs
 
 
 @pytest.fixture
@@ -27,14 +27,14 @@ def nlixy(tmp_path, write_nlixy):
 
 
 def variables(premise, hypothesis):
-    """(monotonicity, relation) of a composed example, read off its words."""
+    """(monotonicity, relation) of a composed example."""
     monotonicity = "up" if premise.startswith("up") else "down" if premise.startswith("down") else "neither"
     first = next(w for w in premise.split() if w.rstrip("0123456789") in ("small", "big", "this", "that"))
     return monotonicity, {"small": "leq", "big": "geq"}.get(first.rstrip("0123456789"), "none")
 
 
 class Oracle(oracles.Oracle):
-    """Says entailment as ``rule(monotonicity, relation)`` decides, surely or with 0.4, 0.3, 0.3; else contradiction."""
+    """Entailment if ``rule(monotonicity, relation)``, with probability 1 or (0.4, 0.3, 0.3); else contradiction."""
 
     def __init__(self, rule, sure=True):
         super().__init__(rule)
@@ -65,7 +65,7 @@ def perfect(monotonicity, relation):
     return (monotonicity, relation) in (("up", "leq"), ("down", "geq"))
 
 
-def test_a_perfect_model_changes_always_where_it_should_and_never_where_it_should_not(nlixy):
+def test_a_perfect_model_has_total_effects_of_1_and_direct_effects_of_0(nlixy):
     engine, _ = measure(perfect, nlixy)
     assert effects(engine) == (1, 0, 1, 0)
     found = engine
@@ -96,7 +96,7 @@ def test_a_model_that_reads_only_the_relation(nlixy):
     assert engine["natural_logic/nlixy/insertion/tce/towards_gold"].value == pytest.approx(towards)
 
 
-def test_the_sets_have_the_sizes_that_can_be_counted_by_hand(nlixy):
+def test_the_sizes_of_the_sets(nlixy):
     engine, _ = measure(perfect, nlixy, seeds=1000)
     counts, n = engine.content["counts"], (UP + DOWN) * 2 * (P + Q)
     sizes = {name: counts[f"natural_logic/{name}"]["pairs"] for name in ("I0", "I1", "I2", "I3")}
@@ -114,7 +114,7 @@ def test_the_sets_have_the_sizes_that_can_be_counted_by_hand(nlixy):
     assert counts["natural_logic/rules_disagree"] == 0
 
 
-def test_every_example_is_predicted_once_however_many_pairs_it_is_in(nlixy):
+def test_an_example_of_many_pairs_is_predicted_once(nlixy):
     engine, module = measure(perfect, nlixy, seeds=1000)
     composed = [pair for pair in module.seen if "saw" in pair[0]]
     assert len(composed) == len(set(composed)) == engine.content["counts"]["natural_logic/examples"]
@@ -129,19 +129,23 @@ def test_every_example_is_predicted_once_however_many_pairs_it_is_in(nlixy):
         assert (row["y2"], row["p2"]) == answer[row["partner"]]
 
 
-def test_the_two_rules_part_where_entailment_is_first_with_less_than_half(nlixy):
+def test_sum_and_argmax_differ_if_entailment_has_less_than_half(nlixy):
     engine, _ = measure(perfect, nlixy, sure=False)
     assert effects(engine) == (0, 0, 0, 0)
     assert engine["natural_logic/nlixy/context/tce/argmax"].value == 1
     assert engine.content["counts"]["natural_logic/rules_disagree"] == UP * P + DOWN * P
 
 
-def test_a_model_without_entailment_is_refused(nlixy):
-    data = PairedText("d", {"premise": "p", "hypothesis": "h"}, {"yes": [], "no": []})
-    with refused(DataError, f"path {nlixy}", "entailment", "yes, no"):
-        NaturalLogic(str(nlixy)).plan(Setting(data))
-
-
-def test_written_answers_have_no_effects_that_were_asked_for(nlixy):
-    with refused(DataError, f"path {nlixy}", "read first_token"):
-        NaturalLogic(str(nlixy)).plan(Setting(Planted(), capabilities=Capabilities(probabilities=False)))
+@pytest.mark.parametrize(
+    ("setting", "facts"),
+    [
+        (
+            Setting(PairedText("d", {"premise": "p", "hypothesis": "h"}, {"yes": [], "no": []})),
+            ["entailment", "yes, no"],
+        ),
+        (Setting(Planted(), capabilities=Capabilities(probabilities=False)), ["read first_token"]),
+    ],
+)
+def test_labels_without_entailment_and_models_without_probabilities_are_refused(nlixy, setting, facts):
+    with refused(DataError, f"path {nlixy}", *facts):
+        NaturalLogic(str(nlixy)).plan(setting)

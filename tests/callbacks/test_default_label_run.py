@@ -1,4 +1,4 @@
-"""Default predictions of models that follow a rule, through the real engine."""
+"""Predictions of the default label, on models with known answers through the real engine."""
 
 import pytest
 
@@ -14,7 +14,7 @@ ONLY = ["accuracy", "default_label"]
 
 
 class Pairs(PairedData):
-    """Six premises, each with a hypothesis of every label; gold is the sign behind it, where it is of the premise."""
+    """Six premises, each with a hypothesis of every label, which is the sign of the hypothesis."""
 
     def __init__(self, **settings):
         super().__init__("d", ("premise", "hypothesis"), LABELS, **{"default_label": "neutral", **settings})
@@ -46,7 +46,7 @@ def run(rule, **settings):
 
 
 @pytest.mark.parametrize("rule", [perfect, hypothesis_only])
-def test_a_model_that_reads_hypotheses_reaches_gold_in_every_sibling_swap(rule):
+def test_a_model_of_hypotheses_follows_every_sibling(rule):
     engine, found = run(rule)
     for name in ("premise", "premise/siblings", "premise/siblings_gold"):
         assert found[name].value == 1
@@ -63,7 +63,7 @@ def test_a_model_that_reads_hypotheses_reaches_gold_in_every_sibling_swap(rule):
     }
 
 
-def test_a_model_of_premises_moves_with_them_and_follows_no_sibling():
+def test_a_model_of_premises_follows_no_sibling():
     _, found = run(premise_only)
     assert found["premise/siblings"].value == found["premise/siblings_gold"].value == 0
     stays = found["premise"].value
@@ -84,9 +84,8 @@ def test_siblings_that_were_not_predicted_are_left_out():
     assert pairs == expected
 
 
-def test_it_runs_where_it_is_named_and_says_why_it_does_not():
-    assert DefaultLabel().among(["default_label"])
-    assert not DefaultLabel().among(None)
+def test_there_is_nothing_to_do_without_a_default_label_or_another_part():
+    assert [DefaultLabel().among(only) for only in (["default_label"], None)] == [True, False]
     for settings in ({"default_label": None}, {"partial": "premise"}):
         data = Pairs(**settings)
         data.setup("validate")

@@ -1,4 +1,4 @@
-"""Row operations on models whose transitions can be told beforehand."""
+"""Row operations on models with known transitions."""
 
 from collections import Counter
 from dataclasses import replace
@@ -55,7 +55,7 @@ class Claims(PairedData):
 
 
 def reads_the_row(table, hypothesis):
-    """Looks the key up that the hypothesis names."""
+    """Look up the key that the hypothesis names."""
     key, value = hypothesis.split(": ")
     if key not in table.values:
         return N
@@ -94,7 +94,7 @@ def test_a_model_that_reads_the_row_makes_exactly_the_predicted_transitions():
     for row in rows_of(engine, "delete"):
         key = CLAIMS[int(row["uid"][-1])][0]
         assert row["y2"] == (N if row["variant"] == key else row["y"])
-    for row in rows_of(engine, "insert"):  # only what it said nothing of can become known
+    for row in rows_of(engine, "insert"):
         key, value = CLAIMS[int(row["uid"][-1])]
         lent = TABLES[row["partner"].split("/")[-1][:2]][1].values[row["variant"]]
         assert row["y2"] == ((E if value in lent else C) if row["variant"] == key else row["y"])
@@ -127,7 +127,7 @@ def test_the_transitions_of_deletions_can_be_counted_by_hand():
 
 
 class WithRelevance(TableRows):
-    """Knows of the hypotheses about the first three tables on which row they rest."""
+    """Deletions with the relevant row of each hypothesis about the first three tables."""
 
     def plan(self, setting):
         known = {f"d/validation/t{t}.{k}": (key,) for t in range(3) for k, (key, _) in enumerate(CLAIMS)}
@@ -135,33 +135,42 @@ class WithRelevance(TableRows):
         return replace(super().plan(setting), interventions=edits)
 
 
-def test_where_relevance_is_known_the_transitions_are_judged_by_it():
-    engine = measure(reads_the_row, WithRelevance(["delete"]))
-    found = {k.removeprefix("transitions/d/"): m for k, m in engine.items()}
+def test_transitions_are_judged_by_relevance_if_it_is_known():
+    of_rows, found = (
+        {k.removeprefix("transitions/d/"): m for k, m in measure(rule, WithRelevance(["delete"])).items()}
+        for rule in (reads_the_row, reads_the_hypothesis)
+    )
     for label in (E, C):
         for name in ("delete", "delete_relevant", "delete_irrelevant"):
-            assert found[f"{name}/invalid/from_{label}"].value == 0
-        assert found[f"delete_relevant/from_{label}/to_{N}"].value == 1
-        assert found[f"delete_irrelevant/from_{label}/to_{label}"].value == 1
-    assert found[f"delete_relevant/invalid/from_{N}"].n == 0  # what is not there cannot be deleted
-    engine = measure(reads_the_hypothesis, WithRelevance(["delete"]))
-    found = {k.removeprefix("transitions/d/"): m for k, m in engine.items()}
+            assert of_rows[f"{name}/invalid/from_{label}"].value == 0
+        assert of_rows[f"delete_relevant/from_{label}/to_{N}"].value == 1
+        assert of_rows[f"delete_irrelevant/from_{label}/to_{label}"].value == 1
+    assert of_rows[f"delete_relevant/invalid/from_{N}"].n == 0  # a missing row cannot be deleted
     assert found["delete/invalid"].value == found["delete_irrelevant/invalid"].value == 0
     assert [found[f"delete_relevant/invalid/from_{label}"].value for label in LABELS] == [1, 0, 1]
 
 
 def test_a_sample_of_hypotheses_and_of_rows():
-    engine = measure(reads_the_row, operations=["delete", "insert"], max_examples=10, rows_per_table=1)
-    for operation in ("delete", "insert"):
+    """All operations change the same hypotheses; a smaller sample is part of a larger one."""
+    operations = ["delete", "insert", "identity"]
+    engine = measure(reads_the_row, operations=operations, max_examples=10, rows_per_table=1)
+    more = measure(reads_the_row, operations=operations, max_examples=20)
+    sampled = {row["uid"] for row in rows_of(engine, "identity")}
+    assert len(sampled) == 10
+    for operation in operations:
         counts = engine.content["counts"][f"table_rows/{operation}"]
         assert counts["hypotheses"] + counts["without_edit"] == 10
         assert counts["edited"] == counts["hypotheses"]
-    more = measure(reads_the_row, operations=["delete", "insert"], max_examples=20)
-    for operation in ("delete", "insert"):
-        assert {r["uid"] for r in rows_of(engine, operation)} <= {r["uid"] for r in rows_of(more, operation)}
+        uids = {row["uid"] for row in rows_of(engine, operation)}
+        assert uids <= sampled & {row["uid"] for row in rows_of(more, operation)}
+        assert operation != "delete" or uids == {
+            uid for uid in sampled if len(TABLES[uid.split("/")[-1][:2]][1].rows) > 1
+        }
+    both = measure(reads_the_row, data=OfSplits("left", "right"), operations=["identity"], max_examples=9)
+    assert Counter(row["uid"].split("/")[1] for row in rows_of(both, "identity")) == {"left": 9, "right": 9}
 
 
-def test_what_has_no_table_or_other_labels_or_no_operations_is_left_alone():
+def test_there_is_nothing_to_do_without_a_table_the_labels_or_operations():
     data, evaluation = Claims(), TableRows()
     data.setup("validate")
     assert evaluation.plan(Setting(data)).pool is data.pool
@@ -200,13 +209,15 @@ class OfSplits(Claims):
         )
 
 
-@pytest.mark.parametrize("rule", [reads_the_row])
 @pytest.mark.parametrize("settings", first_tier(1, [{}, {"max_examples": 7, "rows_per_table": 1}]))
-def test_of_several_splits_each_has_the_rows_and_the_numbers_that_it_has_alone(rule, settings):
-    both = measure(rule, data=OfSplits("left", "right"), operations=ALL, **settings)
-    alone = {split: measure(rule, data=OfSplits(split), operations=ALL, **settings) for split in ("left", "right")}
+def test_a_split_has_the_rows_and_numbers_of_an_evaluation_of_that_split_alone(settings):
+    both, *apart = (
+        measure(reads_the_row, data=OfSplits(*splits), operations=ALL, **settings)
+        for splits in (("left", "right"), ("left",), ("right",))
+    )
+    alone = dict(zip(("left", "right"), apart, strict=True))
 
-    def edited(*engines):  # all that a row says, but for its split, and that it stands in the other one as well
+    def edited(*engines):  # all columns except the split and the group, which the other split shares
         rows = [row for engine in engines for operation in ALL for row in rows_of(engine, operation)]
         assert all((row["group"] is None) == (len(engines) == 2 or "/t2." not in row["uid"]) for row in rows)
         rows = [row | {"slices": row["slices"][:2], "group": None} for row in rows]
@@ -228,15 +239,3 @@ def test_of_several_splits_each_has_the_rows_and_the_numbers_that_it_has_alone(r
         for what in ("hypotheses", "without_edit", "edited"):
             assert counts[what] == sum(c[what] for c in apart)
         assert all(row["slices"][-1] == f"split={row['uid'].split('/')[1]}" for row in rows_of(both, operation))
-
-
-def test_all_operations_take_the_same_hypotheses():
-    engine = measure(reads_the_row, operations=["permute", "identity", "delete"], max_examples=9)
-    taken = {
-        operation: {r["uid"] for r in rows_of(engine, operation)} for operation in ("permute", "identity", "delete")
-    }
-    assert len(taken["identity"]) == 9
-    possible = {uid for uid in taken["identity"] if len(TABLES[uid.split("/")[-1][:2]][1].rows) > 1}
-    assert taken["permute"] == taken["delete"] == possible
-    both = measure(reads_the_row, data=OfSplits("left", "right"), operations=["identity"], max_examples=9)
-    assert Counter(row["uid"].split("/")[1] for row in rows_of(both, "identity")) == {"left": 9, "right": 9}

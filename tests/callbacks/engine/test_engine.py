@@ -1,4 +1,4 @@
-"""The engine on models whose attentiveness is known by construction."""
+"""The engine on models with known attentiveness."""
 
 import numpy as np
 import pyarrow.compute as pc
@@ -22,7 +22,7 @@ LABELS = ("entailment", "neutral", "contradiction")
 
 
 class Oracle(oracles.Oracle):
-    """Answers by ``rule(premise, hypothesis, original)``, where ``original`` tells a pair of the data from another."""
+    """Answers ``rule(premise, hypothesis, original)``; ``original`` is whether the data have the pair."""
 
     def __init__(self, rule, pool_of):
         super().__init__(rule)
@@ -36,7 +36,7 @@ class Oracle(oracles.Oracle):
 
 
 def certain(answers):
-    """Outputs that are sure of these labels."""
+    """Outputs with a probability of 1 for each label."""
     return Outputs(torch.tensor([[float(a == label) for label in LABELS] for a in answers])) if answers else None
 
 
@@ -45,7 +45,7 @@ def chance(text):
 
 
 def guess(hypothesis):
-    """A label for a hypothesis, whatever the premise."""
+    """A label that depends on the hypothesis alone."""
     return LABELS[int(3 * chance(hypothesis))]
 
 
@@ -80,7 +80,7 @@ def test_a_model_that_ignores_the_premise_with_known_probability():
     assert abs(found.value - 0.7) < 4 * np.sqrt(0.7 * 0.3 / (5 * found.n))
 
 
-def test_every_uid_has_one_base_row_and_only_non_default_predictions_are_changed():
+def test_every_example_is_predicted_once_and_only_non_default_predictions_are_changed():
     engine, module, data = measure(lambda p, h, original: guess(h), n=77)
     rows, _ = engine.rows["attentiveness"]
     base = select(rows, intervention="base")
@@ -90,31 +90,28 @@ def test_every_uid_has_one_base_row_and_only_non_default_predictions_are_changed
     assert pc.all(pc.not_equal(swapped["y"], "neutral")).as_py()
     eligible = int(np.sum(strings(base, "y") != "neutral"))
     assert swapped.num_rows == 5 * eligible == 5 * engine.content["counts"]["attentiveness/premise"]["eligible"]
-    # the base is predicted once, the null control once, the counterfactuals once: nothing else
-    assert sum(module.batches) == 77 + 77 + 5 * eligible
+    assert sum(module.batches) == 77 + 77 + 5 * eligible, "base examples, null control, and swaps"
 
 
-def test_undefined_is_neither_0_nor_nan():
+def test_without_an_eligible_example_the_value_is_undefined():
     engine, _, _ = measure(lambda p, h, original: "neutral")
-    found = engine["attentiveness/planted/premise"]
-    assert found.value is None
-    assert "default label 'neutral'" in found.reason
+    assert engine["attentiveness/planted/premise"].value is None
     assert engine.content["metrics"]["attentiveness/planted/premise"]["value"] is None
 
 
 def test_the_null_control_sees_a_model_that_depends_on_its_batch():
-    class Companions(Oracle):
+    class BatchMates(Oracle):
         def predict(self, batch):
             return certain([LABELS[batch["size"] % 2]] * batch["size"])
 
     data = Planted(n_validation=51, eval_batch_size=16)
-    engine = validate(Companions(None, lambda: data.pool), data, Accuracy())
+    engine = validate(BatchMates(None, lambda: data.pool), data, Accuracy())
     flips = engine["null/planted/flips"]
     assert flips.value > 0
     assert flips.flags == ("predictions_depend_on_batch",)
 
 
-def test_monitoring_bounds_the_number_of_changed_examples_by_hash():
+def test_monitoring_changes_a_sample_and_a_smaller_sample_is_part_of_a_larger_one():
     few, _, _ = measure(lambda p, h, original: guess(h), exhaustive=False, max_examples=20)
     more, _, _ = measure(lambda p, h, original: guess(h), exhaustive=False, max_examples=40)
     uids = [set(select(e.rows["attentiveness"][0], intervention="swap")["uid"].to_pylist()) for e in (few, more)]
@@ -139,7 +136,7 @@ def test_rows_depend_neither_on_blocks_nor_batches_nor_threads(monkeypatch, chun
 
 @pytest.mark.parametrize(("limit", "n"), [(1, 16), (2, 32), (0.25, 16), (0.5, 32), (9, 64), (1.0, 64)])
 def test_limited_validation_batches_are_examples_chosen_by_hash(limit, n, caplog):
-    """The integer 1 is one batch, not all of them; and the longest examples are no more likely than others."""
+    """The integer 1 is one batch; and the longest examples, which come first, are no more likely than others."""
     data = Planted(n_validation=64, eval_batch_size=16)
     module = Oracle(lambda p, h, o: guess(h), lambda: data.pool)
     with caplog.at_level("INFO"):
@@ -155,7 +152,7 @@ def test_limited_validation_batches_are_examples_chosen_by_hash(limit, n, caplog
 @pytest.mark.parametrize("broken", [np.nan, np.inf])
 @pytest.mark.parametrize("batch", [0, 1])
 def test_outputs_that_are_not_finite_are_an_error(batch, broken):
-    """Of the examples themselves (batch 0), and of changed ones alone."""
+    """In base predictions (batch 0), or in the predictions of changed examples."""
 
     class Diverged(Oracle):
         def predict(self, batch_):
@@ -170,8 +167,7 @@ def test_outputs_that_are_not_finite_are_an_error(batch, broken):
 
 
 @pytest.mark.parametrize(("share", "n"), [(slice(1, None), 1), (slice(0), 8)])
-def test_a_prediction_for_each_example(monkeypatch, share, n):
-    """Rows of a part of the examples would be numbers of that part."""
+def test_an_example_without_a_prediction_is_an_error(monkeypatch, share, n):
     whole = Collector.predictions
 
     def lacking(collector):
@@ -185,7 +181,7 @@ def test_a_prediction_for_each_example(monkeypatch, share, n):
 
 
 @pytest.mark.parametrize("every", [0, 1e9])
-def test_a_long_evaluation_says_in_a_log_file_how_far_it_is(monkeypatch, caplog, every):
+def test_a_long_evaluation_logs_its_progress(monkeypatch, caplog, every):
     monkeypatch.setattr("heedful.callbacks.engine.batch_predictor.EVERY", every)
     monkeypatch.setattr("heedful.callbacks.engine.blocks.CHUNK", 40)
     with caplog.at_level("INFO"):
@@ -199,8 +195,7 @@ def test_a_long_evaluation_says_in_a_log_file_how_far_it_is(monkeypatch, caplog,
 
 
 @pytest.mark.parametrize("failing", ["__init__", "write", "finish"])
-def test_a_full_disk_is_told_to_all_processes(monkeypatch, failing):
-    """The first process alone writes rows: whatever fails there, the others must not wait for it."""
+def test_an_error_of_the_process_that_writes_rows_reaches_all_processes(monkeypatch, failing):
     told = []
 
     def by_first(make):
@@ -214,7 +209,7 @@ def test_a_full_disk_is_told_to_all_processes(monkeypatch, failing):
         raise RunError("The disk is full.")
 
     data = Planted(n_validation=8)
-    data.setup("validate")  # examples are spooled, too
+    data.setup("validate")  # spools the examples
     monkeypatch.setattr(Processes, "by_first", staticmethod(by_first))
     monkeypatch.setattr("heedful.callbacks.engine.experiment.Spool", type("Full", (Spool,), {failing: refuse}))
     with refused(RunError, "The disk is full."):
