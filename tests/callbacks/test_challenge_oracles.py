@@ -1,8 +1,5 @@
 """Challenge examples on models with known answers."""
 
-import re
-from ast import literal_eval
-
 import numpy as np
 import pytest
 
@@ -20,7 +17,6 @@ from refusals import refused
 from tiers import first_tier
 
 E, N, C = LABELS
-EDIT = re.compile(r"""(\w+) (\d+):(\d+) ('[^']*'|"[^"]*") -> ('[^']*'|"[^"]*")""")
 RULED = [kind for kind in KINDS if kind != "entities"]
 CLAIMS = (  # about a table
     ("{} was released after 1990.", E),
@@ -201,22 +197,13 @@ def test_a_split_has_the_changes_of_an_evaluation_of_that_split_alone(partial):
     assert not any("titles/flipped" in name for name in together)
 
 
-def test_the_variant_of_a_row_describes_the_change():
-    engine = measure()
+def test_rows_have_the_clusters_and_labels_of_their_changes():
     base = {e.uid: e for e in Claims().load("validation")}
-    texts = {(e.uid, e.parts["hypothesis"]) for e in engine.seen}
-    for row in changed(engine):
+    for row in changed(measure()):
         assert row["clusters"] == [row["uid"], f"table {base[row['uid']].meta['table']}"]
         flipped = row["intervention"].endswith("/flipped")
         assert row["expectation"] == ("change" if flipped else "stay")
         assert (base[row["uid"]].label, row["gold"]) in ((E, C), (C, E)) if flipped else ((E, E), (C, C))
-        text = base[row["uid"]].parts["hypothesis"]
-        for kind, start, end, old, new in reversed(EDIT.findall(row["variant"])):
-            assert kind == row["intervention"].removeprefix("perturb/").split("/")[0]
-            assert text[int(start) : int(end)] == literal_eval(old)
-            text = text[: int(start)] + literal_eval(new) + text[int(end) :]
-        assert text != base[row["uid"]].parts["hypothesis"]
-        assert (row["uid"], text) in texts
 
 
 def test_names_need_spacy_and_are_counted_without_it(caplog):
