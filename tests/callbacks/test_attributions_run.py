@@ -7,12 +7,11 @@ import pytest
 import torch
 
 from heedful.callbacks import Attributions
-from heedful.lightning_modules import NO_LABEL_NUMBER, Encoder, Outputs, Seq2Seq
+from heedful.lightning_modules import NO_LABEL_NUMBER, Encoder, Outputs
 from heedful.lightning_modules.processors.hiding import HiddenWords
 from heedful.records import Example, Examples, ModelError, SettingError, stopping
-from heedful.records.rows import BASE, select
 
-from letters import LABELS, METHODS, Letters, Reads, by_example, random, reader, rows_of
+from letters import METHODS, Letters, Reads, by_example, random, reader, rows_of
 from oracles import measure
 from refusals import refused
 from tiers import first_tier
@@ -130,25 +129,6 @@ def test_some_examples_are_also_explained_with_a_swapped_part(tiny_bert):
         assert {row["gold"] for row in other} == {None}
         assert sum(row["phi"] for row in other) == pytest.approx(other[0]["full"] - other[0]["nothing"])
     assert engine["attributions/letters/shap/delta"].n == 4  # without swapped ones
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("decoding", first_tier(1, ["likelihood", "greedy"]))
-def test_a_model_that_scores_labels(tiny_t5, decoding):
-    data = Letters()
-    engine = explain(random(Seq2Seq, tiny_t5, data, 1.0, decoding=decoding), data, steps=48)
-    counts = counts_of(engine)
-    answers = select(engine.rows["accuracy"][0], intervention=BASE)["y"].to_pylist()
-    assert counts["without_label"] == sum(answer not in LABELS for answer in answers)
-    explained = by_example(engine)
-    assert len(uids_of(engine)) == len(answers) - counts["without_label"]
-    assert bool(explained) == (decoding == "likelihood")
-    for (uid, method, _), rows in explained.items():
-        pair = data.pairs[int(uid.split("/")[1])]
-        assert [words_of(rows, part) for part in data.task.parts] == [text.split() for text in pair]
-        assert len(words_of(rows, "")) == 2
-        if method != "lime":
-            assert abs(rows[0]["delta"]) < (0.1 if method == "gradients" else 1e-9)
 
 
 class SomeWithoutGold(Letters):

@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 
 from heedful.callbacks import Challenge, Nothing, Setting
-from heedful.datamodules import PairedData, Planted
+from heedful.datamodules import Planted
 from heedful.interventions import KINDS
 from heedful.interventions.tables.allowed_transitions import LABELS
 from heedful.lightning_modules import Classifier
 from heedful.lightning_modules.processors.processor import Processor
-from heedful.records import Example, Examples, RunError, Table
+from heedful.records import Example, RunError, Table
 
+from oracles import Given, sure_of
 from oracles import measure as measured
-from oracles import sure_of
 from refusals import refused
 from tiers import first_tier
 
@@ -43,29 +43,16 @@ TABLES = {
 GOLD = {f"d/{'ab'[int(t[1:]) % 2]}/{t}.{k}": gold for t in TABLES for k, (_, gold) in enumerate(CLAIMS)}
 
 
-class Claims(PairedData):
-    """Each claim about each table; the tables are of two splits by turns."""
-
-    def __init__(self, labels=LABELS, splits=(), text="hypothesis", **settings):
-        self.halves = splits
-        super().__init__("d", ("premise", text), labels, default_label="neutral", **settings)
-
-    @property
-    def splits_evaluated(self):
-        return tuple(self.halves) if len(self.halves) > 1 else ()
-
-    def load(self, split):
-        examples = []
-        for uid, gold in GOLD.items():
-            _, half, name = uid.split("/")
-            table, k = name.split(".")
-            if self.halves and half not in self.halves:
-                continue
-            text = CLAIMS[int(k)][0].format(TABLES[table].title.split(" ")[0])
-            parts = dict(zip(self.full_task.parts, (TABLES[table], text), strict=True))
-            meta = {"table": table} | ({"split": half} if self.splits_evaluated else {})
-            examples.append(Example(uid, parts, gold if gold in self.full_task.labels else None, {}, meta))
-        return Examples.of(examples)
+def claims(labels=LABELS, **settings):
+    """Each claim about each table; the tables alternate between the splits a and b."""
+    examples = []
+    for uid, gold in GOLD.items():
+        _, split, name = uid.split("/")
+        table, k = name.split(".")
+        text = CLAIMS[int(k)][0].format(TABLES[table].title.split(" ")[0])
+        parts = {"premise": TABLES[table], "hypothesis": text}
+        examples.append(Example(uid, parts, gold if gold in labels else None, {}, {"table": table, "split": split}))
+    return Given(examples, labels, default_label="neutral", **settings)
 
 
 class Whole(Processor):
@@ -107,7 +94,7 @@ def gold_of_the_original(example):
 
 def measure(rule=gold_of_the_original, data=None, **settings):
     model = Oracle(rule)
-    engine = measured(model, data or Claims(), Challenge(**settings))
+    engine = measured(model, data or claims(), Challenge(**settings))
     engine.__dict__["seen"] = model.seen  # the inputs of the model, next to its numbers
     return engine
 
@@ -166,7 +153,7 @@ def test_a_model_that_knows_the_titles_by_heart_fails_on_other_titles():
 
 @pytest.mark.slow
 def test_a_model_of_the_hypothesis_alone_receives_the_same_changed_hypotheses():
-    full, alone = measure(), measure(data=Claims(partial="hypothesis"))
+    full, alone = measure(), measure(data=claims(partial="hypothesis"))
     names = "uid", "intervention", "variant", "draw", "gold", "y2", "clusters", "partner"
     rows, seen = [], []
     for engine in (full, alone):
@@ -180,9 +167,9 @@ def test_a_model_of_the_hypothesis_alone_receives_the_same_changed_hypotheses():
 
 @pytest.mark.parametrize("partial", first_tier(1, [None, "hypothesis"]))
 def test_a_split_has_the_changes_of_an_evaluation_of_that_split_alone(partial):
-    together, metrics, rows = measure(data=Claims(splits="ab", partial=partial)), {}, []
+    together, metrics, rows = measure(data=claims(splits="ab", partial=partial)), {}, []
     for half in "ab":
-        alone = measure(data=Claims(splits=half, partial=partial))
+        alone = measure(data=claims(splits=half, partial=partial))
         rows += alone.rows["challenge"][0].drop_columns("slices").to_pylist()
         for name, m in alone.items():
             if name.startswith("challenge/") and "kind=" not in name:
@@ -198,7 +185,7 @@ def test_a_split_has_the_changes_of_an_evaluation_of_that_split_alone(partial):
 
 
 def test_rows_have_the_clusters_and_labels_of_their_changes():
-    base = {e.uid: e for e in Claims().load("validation")}
+    base = {e.uid: e for e in claims().load("validation")}
     for row in changed(measure()):
         assert row["clusters"] == [row["uid"], f"table {base[row['uid']].meta['table']}"]
         flipped = row["intervention"].endswith("/flipped")
@@ -218,10 +205,10 @@ def test_names_need_spacy_and_are_counted_without_it(caplog):
 
 
 def test_there_is_nothing_to_do_without_a_table_the_labels_or_kinds():
-    data, evaluation = Claims(), Challenge()
+    data, evaluation = claims(), Challenge()
     data.setup("validate")
     assert evaluation.plan(Setting(data)).pool is data.pool
     assert isinstance(Challenge([]).plan(Setting(data)), Nothing)
-    for other in (Planted(n_validation=8), Claims(labels=("yes", "no", "neutral")), Claims(partial="premise")):
+    for other in (Planted(n_validation=8), claims(labels=("yes", "no", "neutral")), claims(partial="premise")):
         other.setup("validate")
         assert isinstance(evaluation.plan(Setting(other)), Nothing)

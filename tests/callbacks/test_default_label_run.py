@@ -3,28 +3,19 @@
 import pytest
 
 from heedful.callbacks import DefaultLabel, Nothing, Setting
-from heedful.datamodules import PairedData
-from heedful.records import Example, Examples
+from heedful.records import Example
 
-from oracles import ByParts, measure
+from oracles import NLI, ByParts, Given, measure
 
-LABELS = ("entailment", "neutral", "contradiction")
-SIGNS = dict(zip("+0-", LABELS, strict=True))
+SIGNS = dict(zip("+0-", NLI, strict=True))
 ONLY = ["accuracy", "default_label"]
 
 
-class Pairs(PairedData):
+def data_of(**settings):
     """Six premises, each with a hypothesis of every label, which is the sign of the hypothesis."""
-
-    def __init__(self, **settings):
-        super().__init__("d", ("premise", "hypothesis"), LABELS, **{"default_label": "neutral", **settings})
-
-    def load(self, split):
-        return Examples.of(
-            Example(f"d/v/{p}{sign}", {"premise": p, "hypothesis": p + sign}, label)
-            for p in "abcdef"
-            for sign, label in SIGNS.items()
-        )
+    signs = [(premise, *item) for premise in "abcdef" for item in SIGNS.items()]
+    examples = [Example(f"d/v/{p}{sign}", {"premise": p, "hypothesis": p + sign}, label) for p, sign, label in signs]
+    return Given(examples, **{"default_label": "neutral"} | settings)
 
 
 def perfect(premise, hypothesis):
@@ -40,7 +31,7 @@ def premise_only(premise, hypothesis):
 
 
 def run(rule, **settings):
-    engine = measure(ByParts(rule), Pairs(**settings), DefaultLabel(draws=3), only=ONLY)
+    engine = measure(ByParts(rule), data_of(**settings), DefaultLabel(draws=3), only=ONLY)
     prefix = "default_label/d/"
     return engine, {name.removeprefix(prefix): m for name, m in engine.items() if name.startswith(prefix)}
 
@@ -74,7 +65,7 @@ def test_a_model_of_premises_follows_no_sibling():
 
 
 def test_siblings_that_were_not_predicted_are_left_out():
-    data = Pairs(eval_batch_size=1)
+    data = data_of(eval_batch_size=1)
     engine = measure(ByParts(perfect), data, DefaultLabel(draws=3), only=ONLY, limit_val_batches=9)
     rows = engine.rows["default_label"][0].to_pylist()
     predicted = {r["uid"] for r in rows if r["intervention"] == "base"}
@@ -87,6 +78,6 @@ def test_siblings_that_were_not_predicted_are_left_out():
 def test_there_is_nothing_to_do_without_a_default_label_or_another_part():
     assert [DefaultLabel().among(only) for only in (["default_label"], None)] == [True, False]
     for settings in ({"default_label": None}, {"partial": "premise"}):
-        data = Pairs(**settings)
+        data = data_of(**settings)
         data.setup("validate")
         assert isinstance(DefaultLabel().plan(Setting(data)), Nothing)

@@ -11,40 +11,25 @@ from transformers import AutoTokenizer
 
 from heedful.callbacks import Attentiveness, NaivePartial
 from heedful.callbacks.engine.alone import MOST
-from heedful.datamodules import PairedData
 from heedful.lightning_modules import Encoder
 from heedful.metrics import METRICS
 from heedful.metrics.metric import UNREAD_CHANGES
-from heedful.records import Context, Example, Examples
+from heedful.records import Context, Example
 from heedful.records.rows import read_rows, save_rows, select
 from heedful.reports.terminal.table import print_table
 
-from oracles import measure
+from oracles import NLI, Given, measure
 
-LABELS = ("entailment", "neutral", "contradiction")
 LONG = "a dog ran " * 1000
 NAME = "attentiveness/d/premise"
-
-
-class Pairs(PairedData):
-    """Pairs with the given premises."""
-
-    def __init__(self, premises, **settings):
-        super().__init__("d", ("premise", "hypothesis"), LABELS, **settings)
-        self.premises = premises
-
-    def load(self, split):
-        pairs = enumerate((p, f"{'the cat ' * (i % 3)}sat in {chr(97 + i)}") for i, p in enumerate(self.premises))
-        return Examples.of(
-            Example(f"d/v/{i}", dict(zip(("premise", "hypothesis"), pair, strict=True)), LABELS[i % 3])
-            for i, pair in pairs
-        )
 
 
 def read_by(backbone, premises, *evaluations, max_length=64):
     """The measurements of a random model that reads ``max_length`` tokens, and the parts of each example by uid."""
     torch.manual_seed(0)
-    data = Pairs(premises, eval_batch_size=4)
+    hypotheses = [f"{'the cat ' * (i % 3)}sat in {chr(97 + i)}" for i in range(len(premises))]
+    pairs = [{"premise": p, "hypothesis": h} for p, h in zip(premises, hypotheses, strict=True)]
+    data = Given([Example(f"d/v/{i}", pair, NLI[i % 3]) for i, pair in enumerate(pairs)], eval_batch_size=4)
     data.setup("validate")
     module = Encoder(str(backbone), max_length=max_length)
     module.prepare(data.task)

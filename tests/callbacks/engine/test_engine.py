@@ -98,7 +98,7 @@ def test_rows_depend_neither_on_blocks_nor_batches_nor_threads(monkeypatch, chun
         monkeypatch.setattr(BatchPredictor, "is_on_cpu", is_on_cpu)
         both = ("premise", "hypothesis")
         engine, _, _ = measure(
-            lambda premise, hypothesis: guess("", premise + hypothesis), 31, swap=both, eval_batch_size=batch
+            lambda premise, hypothesis: guess("", premise + hypothesis), 19, swap=both, draws=2, eval_batch_size=batch
         )
         found.append((engine.content, {name: rows.to_pylist() for name, (rows, _) in engine.rows.items()}))
     assert all(each == found[0] for each in found)

@@ -7,26 +7,17 @@ import pytest
 import torch
 
 from heedful.callbacks import Attentiveness
-from heedful.datamodules import PairedData
 from heedful.lightning_modules import NO_LABEL_NUMBER, Outputs
 from heedful.lightning_modules.predictor import Capabilities
 from heedful.metrics.attentiveness import attentiveness
 from heedful.metrics.number import measured as by_name
-from heedful.records import NO_LABEL, Context, Example, Examples, MetricName
+from heedful.records import NO_LABEL, Context, Example, MetricName
 from heedful.records.rows import read_rows, save_rows
 
-from oracles import Oracle, measure
+from oracles import NLI as LABELS
+from oracles import Given, Oracle, measure
 
-LABELS = ("entailment", "neutral", "contradiction")
 NAME = "attentiveness/d/premise"
-
-
-class Pairs(PairedData):
-    """Pairs of numbered sentences."""
-
-    def load(self, split):
-        pairs = [{"premise": f"premise {i}", "hypothesis": f"hypothesis {i}"} for i in range(60)]
-        return Examples.of(Example(f"d/{i}", pair, LABELS[i % 3]) for i, pair in enumerate(pairs))
 
 
 def drawn(what, parts, n):
@@ -51,7 +42,9 @@ class Scribe(Oracle):
 @pytest.fixture(scope="module")
 def engines():
     """Measurements of a model that writes, and of a model whose written answers are its only answers."""
-    data = Pairs("d", ("premise", "hypothesis"), LABELS, default_label="neutral")
+    pairs = [{"premise": f"premise {i}", "hypothesis": f"hypothesis {i}"} for i in range(60)]
+    examples = [Example(f"d/{i}", pair, LABELS[i % 3]) for i, pair in enumerate(pairs)]
+    data = Given(examples, default_label="neutral")
     return [measure(Scribe(writes), data, Attentiveness(draws=3)) for writes in (True, False)]
 
 
