@@ -44,11 +44,6 @@ def by_split(pool: Examples, data: Pairs) -> list[Examples]:
     return [pool.take(np.flatnonzero(splits == split)) for split in data.splits_evaluated]
 
 
-def table_of(pool: Examples) -> str:
-    """Name of the first part that is a table."""
-    return pool.tables[0]
-
-
 def require_entailment(labels: Sequence[str], display_name: str) -> None:
     """Raise DataError, with a message that begins with ``display_name``, if no label is entailment."""
     if not any(map(is_entailment, labels)):

@@ -14,7 +14,7 @@ from pytorch_lightning.callbacks import ModelCheckpoint
 from heedful.callbacks.checkpoints.files import remove_last
 from heedful.callbacks.engine.measure import Measurements
 from heedful.callbacks.engine.trainer_processes import replace_sigterm_handler
-from heedful.callbacks.outputs.description import describe_trainer
+from heedful.callbacks.outputs.description import describe
 from heedful.records import atomic_path, write_json, writing
 from heedful.records.stopping import Stopped, is_postponed
 from heedful.records.storage.files import flush_file, share_file
@@ -130,7 +130,7 @@ class RunFolder(Callback):
         self.folder.mkdir(parents=True, exist_ok=True)
         with atomic_path(self.folder / CONFIG) as temporary:
             self.save_config(temporary)
-        start = describe_trainer(trainer, self.about)
+        start = describe(self.about, trainer)
         if trainer.datamodule.changed:
             start["changed_data"] = trainer.datamodule.changed
         first = read_run(self.folder) if self._is_resumed else {}

@@ -29,7 +29,7 @@ PREFIX = "attributions/"
 
 
 def explain(module, data, methods=ALL, only=("accuracy", "attributions"), **settings):
-    """The engine after attributions, and accuracy."""
+    """The measurements of attributions and accuracy."""
     return measure(module, data, Attributions(methods, **{**SETTINGS, **settings}), only=only)
 
 
@@ -55,7 +55,7 @@ def test_the_only_word_that_a_model_reads_has_all_of_phi(tiny_bert, hide):
             phi[row["word"] == "z"].append(row["phi"])
             assert (row["full"], row["nothing"]) == (pytest.approx(worth + 1 / 3), pytest.approx(1 / 3))
         (own,) = phi[True]
-        if method == "lime":  # its ridge shrinks, and few masks leave words correlated
+        if method == "lime":  # ridge regression shrinks phi
             assert own > 0.7 * worth
             assert np.abs(phi[False]).max() < 0.2 * own, uid
         else:

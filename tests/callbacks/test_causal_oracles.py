@@ -75,20 +75,20 @@ def test_a_perfect_model_has_total_effects_of_1_and_direct_effects_of_0(nlixy):
         assert found[f"{name}/ratio"].value is None
         assert found[f"{name}/tce/towards_gold"].value == found[f"{name}/tce/signed"].value == 1
         assert found[f"{name}/dce/absolute"].value == found[f"{name}/dce/total_variation"].value == 0
-    # of the contexts that are neither upward nor downward monotone, no example is entailment
+    # no example with a context that is neither upward nor downward monotone is entailment
     assert found["natural_logic/nlixy/accuracy"].value == 1
 
 
 def test_a_model_that_reads_only_monotonicity(nlixy):
     engine, _ = measure(lambda monotonicity, relation: monotonicity == "up", nlixy)
     assert effects(engine) == (1, 0, 0, 0)
-    # right on both sides of a pair of relation leq, and on none of geq
+    # both predictions of a pair are right for the relation leq, and none for geq
     assert engine["natural_logic/nlixy/context/tce/towards_gold"].value == 0.5
 
 
 def test_a_model_that_reads_only_the_relation(nlixy):
     engine, _ = measure(lambda monotonicity, relation: relation == "leq", nlixy, seeds=1000)
-    # I1 goes between leq and the others in an upward context, between geq and the others in a downward one
+    # a pair of I1 has leq and another relation in upward contexts, geq and another relation in downward contexts
     every = 2 * P * (P + 2 * Q)
     expected = (UP * every + DOWN * 2 * P * P) / ((UP + DOWN) * every)
     assert effects(engine) == (0, 0, pytest.approx(expected, abs=1e-15), 0)

@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 
 from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting
-from heedful.callbacks.evaluations.pools import fitted, table_of
+from heedful.callbacks.evaluations.pools import fitted
 from heedful.datamodules.base.pairs import Pairs
 from heedful.datamodules.loaders.tables import load_tables
 from heedful.datamodules.loaders.tabprobe import load_evidence
@@ -53,7 +53,7 @@ class Evidence(Evaluation):
         relevant = {pair.uid: frozenset(pair.keys) for pair in annotated}
         lenders = fitted(examples, data)
         pool = lenders.take(sorted({examples.position(uid) for uid in relevant}))
-        part = table_of(pool)
+        part = pool.tables[0]
         hypothesis = next(name for name in pool.parts if name != part)
         swap = SwapValues(relevant, lenders, part, hypothesis)
         reasons = Counter(swap.why_not(pool, uid) or "swapped" for uid in pool.column("uid"))

@@ -5,7 +5,7 @@ from typing import Any
 import pyarrow as pa
 
 from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting, require_number
-from heedful.callbacks.evaluations.pools import by_split, table_of
+from heedful.callbacks.evaluations.pools import by_split
 from heedful.datamodules.base.pairs import Pairs
 from heedful.datamodules.base.splits import by_hash
 from heedful.interventions import Donors, RowEdits
@@ -52,7 +52,7 @@ class TableRows(Evaluation):
             return Nothing(f"needs table_rows.operations, a table among the parts and the labels {', '.join(LABELS)}")
         edits = []
         for pool in by_split(data.pool, data):  # a split has the same edits as in an evaluation of that split alone
-            part = table_of(pool)
+            part = pool.tables[0]
             only = self._chosen(pool, data)
             donors = Donors(pool, part)
             edits += [RowEdits(name, part, donors, self.rows_per_table, only=only) for name in self.operations]

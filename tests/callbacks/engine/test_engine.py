@@ -108,7 +108,7 @@ def test_rows_depend_neither_on_blocks_nor_batches_nor_threads(monkeypatch, chun
 
 @pytest.mark.parametrize(("limit", "n"), [(1, 16), (2, 32), (0.25, 16), (0.5, 32), (9, 64), (1.0, 64)])
 def test_limited_validation_batches_are_examples_chosen_by_hash(limit, n, caplog):
-    """The integer 1 is one batch; and the longest examples, which come first, are no more likely than others."""
+    """The integer 1 is one batch. The longest examples, which are predicted first, are not preferred."""
     data = Planted(n_validation=64, eval_batch_size=16)
     with caplog.at_level("INFO"):
         engine = validate(Oracle(guess), data, Accuracy(), limit_val_batches=limit)
