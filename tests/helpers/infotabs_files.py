@@ -18,7 +18,7 @@ TABLES = {
     "T2": {"title": ["Beta"], "Genre": ["jazz"], "Producer": ["Ann"]},
     "T3": {"title": ["Gamma"], "Length": ["2:00"], "Year": ["1999"]},
 }
-PAIRS = [  # table, hypothesis, label, relevant rows: one bit per row, and a last bit for "none"
+PAIRS = [  # table, hypothesis, label, relevant rows, as bits and one more for "none"
     ("T1", "Genre: pop", "E", "1000"),
     ("T1", "Length: 9:00", "C", "0100"),
     ("T1", "Genre+Label: rock XL", "E", "1010"),
@@ -30,7 +30,7 @@ PAIRS = [  # table, hypothesis, label, relevant rows: one bit per row, and a las
 
 
 def write_infotabs(tmp_path: Path) -> Path:
-    """Write files of InfoTabS, annotations of its training set (relevant.csv) and counterfactual tables (flips/)."""
+    """Write a folder like that of InfoTabS, with annotations of its training set and counterfactuals beside it."""
     made = tmp_path / "infotabs"
     (made / "maindata").mkdir(parents=True)
     (made / "tables" / "json").mkdir(parents=True)
