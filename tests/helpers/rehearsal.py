@@ -319,9 +319,7 @@ class Rehearsal:
         """
         is_inference = torch.is_inference_mode_enabled()
         if is_inference and any(value.alias_info is not None for value in func._schema.returns):
-            is_inference = all(
-                wrapper.is_inference() for wrapper in wrappers.values()
-            )  # a view is an inference tensor if its base is
+            is_inference = all(wrapper.is_inference() for wrapper in wrappers.values())
 
         def wrapped(value: Any) -> Any:
             if not isinstance(value, Tensor) or id(value) in wrappers:
