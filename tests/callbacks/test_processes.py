@@ -115,7 +115,8 @@ def rank_of(rank, world):
         for n, name, path in ((rank, "planted", nlixy), (0, "nlixy", nlixy if rank else f"{nlixy}-other")):
             data = Planted(n_validation=9, grammar_seed=n)
             try:
-                validate("refused", ready(Encoder(backbone), data), data, Accuracy(), NaturalLogic(path, seeds=9))
+                model = ready(Encoder(backbone, max_length=64), data)
+                validate("refused", model, data, Accuracy(), NaturalLogic(path, seeds=9))
             except HeedfulError as error:
                 (output / f"refused-{name}-{rank}").write_text(f"evaluate.py: {error}")
     else:
@@ -124,7 +125,7 @@ def rank_of(rank, world):
             data = PairedImages("squares", parts, labels=labels, label="answer", path=squares, eval_batch_size=3)
             data.setup("validate")
             model = LateFusion(backbone, freeze_vision=frozen, image_size=[32, 32], hidden=16)
-            model = ready(model, data, lambda network: network.head.parameters())
+            model = ready(model, data, lambda network: [network.head[-1].weight])
             validate(f"squares-{frozen}", model, data, Accuracy(), Attentiveness(), *([] if frozen else [Drift()]))
         data = planted(37)
         model = ready(Encoder(backbone, max_length=7), data)  # reads two words of each part
