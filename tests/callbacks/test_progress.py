@@ -3,7 +3,6 @@
 from types import SimpleNamespace
 
 import torch
-from pytorch_lightning import Trainer
 
 from heedful.callbacks import Accuracy, Attentiveness, Engine, Setting
 from heedful.callbacks.engine.evaluation import LOSS, Plans
@@ -25,4 +24,3 @@ def test_headlines_are_in_percent_under_the_names_of_figures():
     trainer.callback_metrics = {LOSS: torch.tensor(0.25)}
     assert bar.get_metrics(trainer, None) == expected, "the loss is read twice a second"
     assert Progress().get_metrics(trainer, None) == expected | {"loss": 0.25}
-    assert isinstance(Trainer(callbacks=[bar], logger=False, accelerator="cpu").progress_bar_callback, Progress)
