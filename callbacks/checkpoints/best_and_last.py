@@ -135,7 +135,7 @@ class BestCheckpoint(RecordsArguments, ModelCheckpoint):
         super()._save_checkpoint(trainer, filepath)
 
     def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
-        # at max_steps False: a resumed run may have a higher max_steps
+        # False after the last step, since a resumed run may have a higher max_steps
         checkpoint["should_stop"] = trainer.should_stop and not self._at_last_step
 
     def on_load_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:

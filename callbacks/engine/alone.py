@@ -28,19 +28,20 @@ HALF = {torch.float16, torch.bfloat16}
 def with_alone(
     planned: Sequence[Planned], batches: BatchPredictor, pool: Examples, encoded: Encoded, base: Predictions
 ) -> list[Planned]:
-    """Store the number of predictions that depend on padding in the context of accuracy; a collective.
+    """Predict padded examples alone, and store the number of predictions that differ; must run on all ranks.
 
     The test is omitted for models that generate text, for models whose inputs are unknown, and in half precision.
 
     Args:
-        planned: The evaluations of the pool. Those that repeat all examples (the null control) get the number.
+        planned: The evaluations of the pool. The context of evaluations with a null control over all examples gets the
+            number.
         batches: Predicts the examples.
         pool: The examples.
         encoded: The pool as the model reads it.
         base: Predictions of the examples.
 
     Returns:
-        The evaluations, with the number in the context if it is above 0.
+        The evaluations; without changes if no prediction differs.
     """
     repeated = [p for p in planned if any(isinstance(i, Null) and i.limit is None for i in p.plan.interventions)]
     model = batches.predictor

@@ -44,7 +44,7 @@ class Pace:
 def gather_predictions(
     predicted: Predictions, processes: Processes, display_name: str = "the examples themselves"
 ) -> Predictions:
-    """Gather the predictions of all ranks on every rank, sorted by position; a collective.
+    """Gather the predictions of all ranks, sorted by position, on every rank; must run on all ranks.
 
     Raises:
         Stopped: A rank received SIGTERM and may lack predictions; raised on every rank.

@@ -144,7 +144,7 @@ class Block:
         pool, changes, plan = self.pool, self.changes[selected], interventions[selected]
         n = len(self.positions)
         names = [(r.BASE, ""), *((i.name, "+".join(i.parts)) for i in plan)]
-        group = np.repeat(np.arange(len(names)), [n, *map(len, changes)])  # 0: base rows
+        group = np.repeat(np.arange(len(names)), [n, *map(len, changes)])  # 0 for base rows
         positions = np.concatenate([self.positions, *(c.positions for c in changes)])
         draws = np.concatenate([np.full(n, r.NO_DRAW, dtype=np.int16), *(c.draws for c in changes)])
         variants = _texts(["", *(c.variant for c in changes)], group, np.arange(len(group)))
@@ -217,7 +217,7 @@ def blocks(
     is_predicted = np.zeros(len(pool), dtype=bool)
     is_predicted[predicted] = True
     step = FEW if any(isinstance(intervention, EachExample) for intervention in plan) else STEP
-    begin = 0  # of the block, in ``order``
+    begin = 0  # index in ``order`` of the first example of the block
     held: list[Changes] = []
     for start in range(0, max(1, len(order)), step):
         stop = min(start + step, len(order))
@@ -272,7 +272,7 @@ def _canonical(
     variants = variants.dictionary_encode()
     codes = pc.rank(variants.dictionary).to_numpy()[variants.indices.to_numpy()].astype(np.int64)
     key = (ranks * len(names) + np.array(names)[group]) * (len(variants.dictionary) + 1) + codes
-    key = key * 2**15 + draws + 1  # a draw has 15 bits
+    key = key * 2**15 + draws + 1  # draws are below 2**15
     order = np.argsort(key, kind="stable")
     return order, order[np.flatnonzero(np.diff(key[order]) == 0)]
 

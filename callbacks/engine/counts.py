@@ -75,4 +75,4 @@ def with_metadata(
     counts["no_label"] = int(no_label.sum())
     metadata = {"data": run["data"], "seed": run["seed"], "manifest": manifests[evaluation.name], "run": run}
     metadata |= {"context": context.as_dict(), "counts": counts}
-    return rows, json.loads(json.dumps(metadata, sort_keys=True))  # as read from a file
+    return rows, json.loads(json.dumps(metadata, sort_keys=True))  # the same values as from a file

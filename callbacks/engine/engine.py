@@ -86,7 +86,7 @@ class Engine(Callback):
             self._is_planned = True
         for callback in trainer.callbacks:
             if isinstance(callback, EarlyStopping) and self.plans.is_known(callback.monitor):
-                callback.strict = False  # an undefined score is not a missing one
+                callback.strict = False  # else Lightning raises an error if the metric is undefined
 
     def on_validation_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         stop_if_requested(trainer)
@@ -133,11 +133,11 @@ class Engine(Callback):
         self.measurements = replace(measurements, epoch=epoch, step=trainer.global_step)
         if not is_training:
             self._require_same_weights(trainer, pl_module)
-        if is_training or self.exhaustive:  # the final evaluation of train.py would repeat the last point
+        if is_training or self.exhaustive:  # else train.py's final evaluation adds a second point
             self._log(self.measurements.numbers, trainer, pl_module)
         if not is_training and self.writers:
             stop_if_requested(trainer)
-            stopping.postpone()  # the rest is short
+            stopping.postpone()  # SIGTERM waits for the writers, which are fast
         for writer in self.writers if trainer.is_global_zero else ():
             writer.write(self.measurements)
 
@@ -162,7 +162,7 @@ class Engine(Callback):
         for name, measurement in numbers.items():
             if not is_known(measurement):
                 kept_metrics(trainer).pop(str(name), None)  # the value of the previous epoch
-            elif name.by == ("", ""):  # not a slice
+            elif name.by == ("", ""):  # numbers of slices are not logged
                 is_headline = name in headlines
                 pl_module.log(str(name), measurement.value, prog_bar=is_headline, sync_dist=True, batch_size=1)
         self._log_intervals(numbers, trainer, pl_module)
@@ -178,7 +178,8 @@ class Engine(Callback):
                 pl_module.log_dict(bounds, logger=shows_bounds, sync_dist=True, batch_size=1)
 
     def _base(self, data: PairedData, processes: TrainerProcesses) -> Predictions:
-        predictions, self._predicted = self._predicted.predictions(), None  # on_exception: every rank gets here
+        # None: all ranks have arrived here, so on_exception needs to send them no error
+        predictions, self._predicted = self._predicted.predictions(), None
         base = gather_predictions(predictions, processes)
         if missing := len(np.setxor1d(base.positions, data.predicted)):
             raise RunError(f"{missing} validation examples were not predicted, or should not have been.")

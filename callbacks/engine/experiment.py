@@ -68,7 +68,7 @@ class Experiment:
         slices = list(starmap(slice, pairwise(np.cumsum([0, *map(len, plans.values())]).tolist())))
         masks = self._chosen(plan, [mask for name in plans for mask in (done or {}).get(name, ())])
         schema = r.schema(len(self.task.distribution))
-        spools: dict[str, Spool] = {}  # on rank 0
+        spools: dict[str, Spool] = {}  # only on rank 0
         tables = dict.fromkeys(plans, schema.empty_table())
         identical = np.zeros(len(plan), dtype=np.int64)
         pace = Pace(f"Changed inputs of {', '.join(plans)}", len(self.base))
@@ -90,7 +90,7 @@ class Experiment:
                     block.compare(self._fingerprints, encoded.fingerprints, examples.repeated)
                 identical += np.bincount(block.interventions[block.is_copied], minlength=len(plan))
                 predicted = self._changed(plan, block, encoded)
-                by_first(pending.result)  # an error of the writer ends all processes
+                by_first(pending.result)  # raises an error of the writer on all ranks
                 pending = writer.submit(write, block, predicted)
                 pace.advance(len(block.positions))
             by_first(pending.result)
@@ -116,7 +116,7 @@ class Experiment:
         if self.predictor.capabilities.writes and self.base.probs is not None:
             answers.append(self.base.most_probable(self.task.distribution))
         for intervention in plan:
-            # with a limit, eligibility by the most probable label would displace examples that count
+            # with a limit, examples that are eligible by the most probable label only would displace others
             eligible = [
                 intervention.eligible(self.pool, positions, each)
                 for each in (answers if intervention.limit is None else answers[:1])

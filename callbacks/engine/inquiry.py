@@ -82,13 +82,13 @@ class Ask:
         sums = np.zeros((len(examples), width))
         of_tokens = words.features_of_tokens(examples, share(together, processes.rank, batches.ranks))
         shares = zip(batches.shared(make, together, "integrated gradients"), of_tokens, strict=False)
-        with processes.precision():  # as for predictions
+        with processes.precision():  # around all batches, as in BatchPredictor.predict
             for (batch, inputs), features in shares:
                 ends = inputs["inputs"], inputs["from"]
                 tokens = integrated_gradients(batches.predictor, *ends, inputs["labels"], steps, most, scale)
                 sums[batch] = of_words(tokens.cpu().numpy(), features, width, subwords)
         self.counts["gradients"] += len(examples) * steps
-        phi = sum(processes.meet(sums))  # each example is computed on one rank, and 0 on the others
+        phi = sum(processes.meet(sums))  # each input is computed on one rank and 0 on the others
         require_finite(int((~np.isfinite(phi)).any(axis=1).sum()), len(phi), "integrated gradients")
         return phi
 

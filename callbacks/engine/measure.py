@@ -72,7 +72,7 @@ def measure(
     about: Mapping[str, Any] = MappingProxyType({}),
     limit: int | float = ALL,
 ) -> Measurements:
-    """Predict each base and each distinct changed example once, and compute the numbers; a collective.
+    """Predict each base and each distinct changed example once, and compute the numbers; must run on all ranks.
 
     Args:
         predictor: The model, bound to the task of the data.

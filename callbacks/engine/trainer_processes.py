@@ -40,12 +40,12 @@ class TrainerProcesses(Processes):
 
 
 def is_stop_requested(trainer: Trainer) -> bool:
-    """Whether any process has received SIGTERM; a collective."""
+    """Whether any process has received SIGTERM; must run on all ranks."""
     return trainer.strategy.reduce_boolean_decision(requested(), all=False)
 
 
 def stop_if_requested(trainer: Trainer) -> None:
-    """Raise Stopped in all processes if any process has received SIGTERM; a collective."""
+    """Raise Stopped in all processes if any process has received SIGTERM; must run on all ranks."""
     if is_stop_requested(trainer):
         raise Stopped
 

@@ -18,7 +18,7 @@ from heedful.metrics import register as register_metric
 from heedful.records import SettingError
 from heedful.records.errors import guess
 
-EVALUATIONS: dict[str, type[Evaluation]] = {  # by name, in the order in which they run
+EVALUATIONS: dict[str, type[Evaluation]] = {  # name to class, in the order in which they run
     kind.metric.name: kind
     for kind in (
         Accuracy,

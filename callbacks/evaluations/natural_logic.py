@@ -15,7 +15,7 @@ from heedful.metrics.natural_logic.entailment import disagreements
 from heedful.records import BATCH, Context, inform
 from heedful.records.rows import runs, where
 
-NAME = "nlixy"  # of the examples in metric names
+NAME = "nlixy"  # of the data in metric names
 
 
 class NaturalLogic(Evaluation):

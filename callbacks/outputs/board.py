@@ -78,7 +78,7 @@ class Board(Callback):
             figure = history_figure(points, self._title)
             with atomic_path(self.folder() / "figures" / f"{name}.png") as temporary:
                 figure.savefig(temporary, dpi=150, format="png")
-            self._log_figure(f"figures/{name}", figure, measurements.step - 1)  # the step of Lightning's curves
+            self._log_figure(f"figures/{name}", figure, measurements.step - 1)  # Lightning logs the epoch at this step
         write_epochs(self.folder(), self.history)
 
     def _log_figure(self, tag: str, figure: Any, step: int) -> None:
@@ -105,12 +105,12 @@ class Board(Callback):
     def final(self, measurements: Measurements) -> None:
         """Log the hyperparameters together with the metrics of the best checkpoint."""
         tags = [tag for curves in _figures(measurements).values() for tag in curves.values()]
-        final = {f"final/{tag}": measurements[tag].value for tag in tags}  # the HParams tab shows a column for each
+        final = {f"final/{tag}": measurements[tag].value for tag in tags}  # columns of the HParams tab
         final = {name: value for name, value in final.items() if value is not None}
         for logger in self._loggers:
             if isinstance(logger, TensorBoardLogger):
                 logger.log_hyperparams(self.hyperparameters, final, step=measurements.step)
-                logger.finalize("success")  # ends its thread
+                logger.finalize("success")  # stops the thread that writes events
             else:
                 bounds = {f"final/{k}": v for tag in tags for k, v in bounds_of(tag, measurements[tag].ci95)}
                 logger.log_hyperparams(self.hyperparameters)

@@ -21,7 +21,7 @@ from heedful.records.storage.files import flush_file, share_file
 from heedful.records.storage.results import BACKBONE, CHECKPOINTS, CONFIG, RUN, read_run, write_results
 from heedful.reports.page.writing import REPORT
 
-FINISHED = "finished"  # in run.json
+FINISHED = "finished"  # key in run.json
 
 
 def new_version(parent: Path) -> Path:
@@ -68,7 +68,7 @@ def export(module: LightningModule, run: Path, weights: bool) -> None:
                     to.mkdir(exist_ok=True)
                 else:
                     share_file(path)  # safetensors creates files that only their owner can read
-                    flush_file(path)  # the run is marked as finished afterwards
+                    flush_file(path)  # before the run is marked as finished
                     path.replace(to)
 
 

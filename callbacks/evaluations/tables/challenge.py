@@ -58,7 +58,7 @@ class Challenge(Evaluation):
 
     def plan(self, setting: Setting) -> Plan | Nothing:
         data = setting.data
-        all_parts = data.whole  # the table too, where the model reads the hypothesis alone
+        all_parts = data.whole  # with the table, even for a model of the hypothesis alone
         table = text = None
         if all_parts is not None and set(data.task.labels) == set(LABELS):
             table, text = _parts(all_parts)
