@@ -39,7 +39,7 @@ class Page:
             write_page([folder], folder / REPORT)
 
 
-class MadeAgain:
+class RecomputedContents:
     """Contents of examples before and after a change: the changes are made again for the few examples of the page.
 
     Args:

@@ -22,7 +22,7 @@ from heedful.callbacks import Engine, Evaluation, RunFolder
 from heedful.callbacks.engine.forecast import forecast, inputs_of
 from heedful.callbacks.engine.measure import Measurements
 from heedful.callbacks.outputs.description import command, describe
-from heedful.callbacks.outputs.page import MadeAgain, Page
+from heedful.callbacks.outputs.page import Page, RecomputedContents
 from heedful.datamodules.base.processes import by_first
 from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import BasePredictor, Endpoint
@@ -189,10 +189,10 @@ def each_prompt(plan: Plan) -> Iterator[tuple[str, dict[str, Any]]]:
         yield name_of(prompt) if len(plan.prompts) > 1 else "", {"prompt": {**prompt.as_dict(), **sent}}
 
 
-def contents_of(plan: Plan) -> MadeAgain:
+def contents_of(plan: Plan) -> RecomputedContents:
     """Provide the texts of examples for the page."""
     plans = {name: planned.plan for name, planned in plan.plans.planned.items()}
-    return MadeAgain(plans, plan.data.seed, plan.data.task.parts)
+    return RecomputedContents(plans, plan.data.seed, plan.data.task.parts)
 
 
 def _validated(trainer: Trainer, plan: Plan, engine: Engine) -> Measurements:

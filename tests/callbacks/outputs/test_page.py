@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from heedful.callbacks import Attentiveness, Challenge, NaivePartial, TableRows
-from heedful.callbacks.outputs.page import MadeAgain
+from heedful.callbacks.outputs.page import RecomputedContents
 from heedful.interventions.tables.allowed_transitions import LABELS
 from heedful.records import generator
 from heedful.reports.page.contents import content_of
@@ -46,7 +46,7 @@ def test_both_sides_of_each_example_lead_to_the_answers_of_the_model(splits):
     engine = oracles.measure(guess, data, *evaluations, only=[evaluation.name for evaluation in evaluations])
     plans = {name: planned.plan for name, planned in engine.plans.planned.items()}
     entries = sampled(engine.rows, data.seed).rows
-    contents = MadeAgain(plans, data.seed, data.task.parts)(entries)
+    contents = RecomputedContents(plans, data.seed, data.task.parts)(entries)
     seen = set()
     for entry, content in zip(entries, contents, strict=True):
         assert not content.missing
