@@ -62,6 +62,10 @@ def test_every_example_is_predicted_once_and_only_non_default_predictions_are_ch
     eligible = int(np.sum(strings(base, "y") != "neutral"))
     assert swapped.num_rows == 5 * eligible == 5 * engine.content["counts"]["attentiveness/premise"]["eligible"]
     assert sum(module.batches) == 77 + 77 + 5 * eligible, "base examples, null control, and swaps"
+    assert module.batches[:7] == [16, 16, 16, 16, 13, 8, 16], "the first batch of changed examples is cut to half"
+    few = Oracle(guess)
+    validate(few, Planted(n_validation=3), Accuracy())
+    assert few.batches == [3, 1, 2]
 
 
 def test_without_an_eligible_example_the_value_is_undefined():
