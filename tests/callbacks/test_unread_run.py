@@ -111,3 +111,6 @@ def test_there_is_no_flag_and_no_second_number_if_everything_is_read(tiny_bert):
     assert UNREAD_CHANGES not in metrics[NAME]["flags"]
     assert "tokens_kept" not in engine.content["counts"]
     assert "unread" not in printed(engine)
+    swaps = select(engine.rows["attentiveness"][0], intervention="swap").to_pylist()
+    identical = len(swaps) - len({(row["uid"], row["partner"]) for row in swaps})
+    assert engine.content["counts"]["attentiveness/identical"] == identical > 0, "both draws have the same partner"
