@@ -104,7 +104,7 @@ def test_unread_changes_are_found_by_the_tokenizer_and_equal_inputs_are_predicte
 
 
 def test_there_is_no_flag_and_no_second_number_if_everything_is_read(tiny_bert):
-    engine, _ = read_by(tiny_bert, [f"{chr(97 + i)} man ran" for i in range(9)], Attentiveness(draws=2))
+    engine, _ = read_by(tiny_bert, [f"{chr(97 + i)} man ran" for i in range(9)], Attentiveness(draws=4))
     metrics = engine.content["metrics"]
     assert metrics[f"{NAME}/unread"]["value"] == 0.0
     assert f"{NAME}/read" not in metrics
@@ -113,4 +113,4 @@ def test_there_is_no_flag_and_no_second_number_if_everything_is_read(tiny_bert):
     assert "unread" not in printed(engine)
     swaps = select(engine.rows["attentiveness"][0], intervention="swap").to_pylist()
     identical = len(swaps) - len({(row["uid"], row["partner"]) for row in swaps})
-    assert engine.content["counts"]["attentiveness/identical"] == identical > 0, "both draws have the same partner"
+    assert engine.content["counts"]["attentiveness/identical"] == identical > 0, "some draws have the same partner"
