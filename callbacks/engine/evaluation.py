@@ -168,10 +168,6 @@ class Evaluation(RecordsArguments, Callback):
             unlabelled=plan.pool.is_unlabelled,
         )
 
-    def among(self, only: Sequence[str] | None) -> bool:
-        """Whether the evaluation runs: by name in ``only``, or, if ``only`` is None, by default."""
-        return self.by_default if only is None else self.name in only
-
 
 class Planned(NamedTuple):
     """An evaluation, its plan, and the context of its rows."""
@@ -221,8 +217,8 @@ class Plans:
         """
         planned: dict[str, Planned] = {}
         idle: dict[str, Nothing] = {}
-        for evaluation in evaluations:
-            if isinstance(evaluation, Evaluation) and evaluation.among(only):
+        for evaluation in (each for each in evaluations if isinstance(each, Evaluation)):
+            if evaluation.by_default if only is None else evaluation.name in only:
                 plan = evaluation.plan(setting)
                 if isinstance(plan, Nothing):
                     idle[evaluation.name] = plan

@@ -76,7 +76,6 @@ def test_siblings_that_were_not_predicted_are_left_out():
 
 
 def test_there_is_nothing_to_do_without_a_default_label_or_another_part():
-    assert [DefaultLabel().among(only) for only in (["default_label"], None)] == [True, False]
     for settings in ({"default_label": None}, {"partial": "premise"}):
         data = data_of(**settings)
         data.setup("validate")
