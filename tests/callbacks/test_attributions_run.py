@@ -67,6 +67,7 @@ def test_the_only_word_that_a_model_reads_has_all_of_phi(tiny_bert, hide):
 def test_phi_sums_to_the_difference_that_the_words_make(tiny_bert, scale):
     data = Letters()
     engine = explain(random(Encoder, tiny_bert, data), data, scale=scale, steps=64)
+    assert counts_of(engine)["gradients"] == 64 * len(data.pool)
     base = {row["uid"]: row for row in engine.rows["accuracy"][0].to_pylist()}
     for (uid, method, _), rows in by_example(engine).items():
         first, own = rows[0], base[uid]

@@ -6,9 +6,9 @@ import torch
 
 from heedful.callbacks import NaturalLogic, Setting
 from heedful.datamodules import PairedText, Planted
-from heedful.lightning_modules import Outputs
+from heedful.lightning_modules import NO_LABEL_NUMBER, Outputs
 from heedful.lightning_modules.predictor import Capabilities
-from heedful.records import DataError
+from heedful.records import NO_LABEL, DataError
 from heedful.records.rows import select
 
 import oracles
@@ -127,6 +127,24 @@ def test_an_example_of_many_pairs_is_predicted_once(nlixy):
     for row in pairs.slice(0, 300).to_pylist():
         assert (row["y"], row["p"]) == answer[row["uid"]]
         assert (row["y2"], row["p2"]) == answer[row["partner"]]
+
+
+class Silent(Oracle):
+    """Answers no label for some contexts."""
+
+    def answer(self, inputs):
+        outputs = super().answer(inputs)
+        is_silent = torch.tensor([parts["premise"].startswith("up0") for parts in inputs["parts"]])
+        return Outputs(outputs.probs, torch.where(is_silent, NO_LABEL_NUMBER, outputs.probs.argmax(dim=1)))
+
+
+def test_answers_without_a_label_are_counted(nlixy):
+    data = Planted(n_validation=8, eval_batch_size=16)
+    rows, metadata = oracles.measure(Silent(perfect), data, NaturalLogic(str(nlixy))).rows["natural_logic"]
+    answers = [row["y" if row["intervention"] == "base" else "y2"] for row in rows.to_pylist()]
+    assert (
+        metadata["counts"]["no_label"] == answers.count(NO_LABEL) > len(select(rows, intervention="base", y=NO_LABEL))
+    )
 
 
 def test_sum_and_argmax_differ_if_entailment_has_less_than_half(nlixy):

@@ -98,3 +98,6 @@ def test_outputs_that_are_not_finite_are_marked():
     assert collector.predictions().broken.tolist() == [False, True, True]
     soft.add(np.arange(3), Outputs(answers=torch.tensor([2, NOT_FINITE, NO_LABEL_NUMBER])))
     assert soft.predictions().broken.tolist() == [False, True, False]
+    texts = Collector(Task(SPAN, ("text",), ()))
+    texts.add(np.arange(3), Outputs(answers=["a", "b", None]))
+    assert join([texts.predictions()]).broken.tolist() == [False, False, True]

@@ -65,6 +65,8 @@ def test_an_example_is_changed_if_either_answer_counts(engines):
     assert {row["uid"] for row in swaps} == written | {u for u, row in base.items() if scored(row["p"]) != "neutral"}
     assert {row["uid"] for row in written_swaps} == written < {row["uid"] for row in swaps}
     assert any(row["y"] == NO_LABEL for row in base.values())
+    counts = engines[0].rows["attentiveness"][1]["counts"]
+    assert counts["no_label"] == sum(row["y2"] == NO_LABEL for row in swaps) > 0
 
 
 def test_the_attentiveness_of_written_answers_does_not_depend_on_the_probabilities(engines):
