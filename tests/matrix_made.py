@@ -10,8 +10,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import tiny_data
 import tiny_models
-
-from drawn_pictures import write_nlvr2, write_vqa
+from tiny_data import write_nlvr2, write_vqa
 
 LABELS = ("entailment", "neutral", "contradiction")
 # words of the planted data beside people, places, verbs and things

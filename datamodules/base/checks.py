@@ -1,4 +1,7 @@
-"""Checks of data settings that exclude each other or name a part, split or label that does not exist."""
+"""Checks of data settings: which ones exclude each other, and whether the named parts, splits and labels exist.
+
+A part is a named component of the input, such as "premise"; a swap replaces parts by the parts of another example.
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,11 +13,11 @@ from heedful.records.errors import guess
 from heedful.records.rows import SPLIT
 from heedful.records.storage.folder_names import FIT, is_folder_name
 
-RESERVED = "+/{}"  # + joins parts, / separates the names of metrics, and templates have braces
+RESERVED = "+/{}"  # separators in "left+right" and in names of metrics; braces of templates
 
 
 def require_sizes(name: str, sizes: Mapping[str, int | None]) -> None:
-    """Require a name that fits a folder, and sizes of 1 or more."""
+    """Require a data name that can name a folder, and sizes of at least 1; ``num_workers`` may be 0."""
     if not is_folder_name(name):
         raise SettingError(f"data.name {name!r} cannot name a folder. Use {FIT}.")
     for flag, n in sizes.items():
@@ -23,7 +26,10 @@ def require_sizes(name: str, sizes: Mapping[str, int | None]) -> None:
 
 
 def require_names(parts: Sequence[Any], labels: Sequence[Any]) -> None:
-    """Require distinct, printable texts as names of parts and labels; YAML may have converted them to other types."""
+    """Require names of parts and labels that are printable texts and differ in more than case.
+
+    YAML reads an unquoted yes, no, null or number as another type than text.
+    """
     for flag, names in (("data.parts", parts), ("data.labels", labels)):
         for name in names:
             if not isinstance(name, str):
@@ -52,7 +58,7 @@ def require_names(parts: Sequence[Any], labels: Sequence[Any]) -> None:
 def require_regime(
     name: str, parts: Sequence[str], swap: Sequence[str], partial: str | None, augment: str | None
 ) -> None:
-    """Require regime settings that name existing parts and do not exclude each other."""
+    """Require that ``swap`` and ``partial`` name existing parts and do not conflict with each other or ``augment``."""
     if len(parts) == 1 and (swap or augment == "counterfactual"):
         setting = f"data.swap {swap[0]}" if swap else "augment counterfactual"
         raise SettingError(f"{setting}: {name} has one part, {parts[0]}, and a swap needs two.")
@@ -73,7 +79,7 @@ def require_regime(
 
 
 def require_distractors(name: str, distractors: Sequence[str], parts: Sequence[str], swap: Sequence[str]) -> None:
-    """Require distractors that are parts, are not swapped, and are not all parts."""
+    """Require that distractors are parts, are not swapped, and leave at least one other part."""
     for part in distractors:
         if part not in parts:
             raise SettingError(f"data.distractors {part} is not a part of {name}. {guess(part, parts)}")
@@ -87,7 +93,7 @@ def require_distractors(name: str, distractors: Sequence[str], parts: Sequence[s
 
 
 def require_folds(hold_out: int | None, folds: int | None, fold: int | None, augment: str | None) -> None:
-    """Require both ``folds`` and ``fold`` or neither, in range, and no other validation set."""
+    """Require ``folds`` and ``fold`` together, a fold from 0 to ``folds`` - 1, and no other validation set."""
     if folds is None and fold is None:
         return
     if folds is None or fold is None:
@@ -109,7 +115,7 @@ def require_folds(hold_out: int | None, folds: int | None, fold: int | None, aug
 
 
 def require_splits(splits: Mapping[str, str | Sequence[str]], validation: Sequence[str], meta: Sequence[str]) -> None:
-    """Require one training split, and validation splits with distinct names."""
+    """Require a single training split, and one or more validation splits with distinct names."""
     if not isinstance(splits["train"], str):
         raise SettingError("data.splits: train is a list. Name one split; only validation may be a list.")
     names = [name.casefold() for name in validation]
@@ -129,7 +135,7 @@ def require_one_validation(
     where: Mapping[str, Any],
     aliases: Mapping[str, Sequence[str]],
 ) -> None:
-    """Refuse held-out training examples together with a validation split that was named explicitly."""
+    """Refuse to hold out training examples for validation if the settings also name a validation split."""
     if not (flags := [flag for flag, n in held_out.items() if n is not None]):
         return
     names = [splits["validation"]] if isinstance(splits["validation"], str) else splits["validation"]
@@ -148,7 +154,11 @@ def require_one_validation(
 def template_of(
     name: str, template: str | None, verbalisers: Mapping[str, str] | None, parts: Sequence[str], labels: Sequence[str]
 ) -> tuple[str, dict[str, str]]:
-    """The template of a data set, by default the plain one, and the texts of its labels."""
+    """The input template of text-to-text models, and the text of each label that differs from the label's name.
+
+    Raises:
+        SettingError: The template does not have each part once, or two labels have the same text.
+    """
     template, verbalisers = template or plain_template(parts, name), dict(verbalisers or {})
     if sorted(parts_of(template)) != sorted(parts):
         raise SettingError(

@@ -1,9 +1,9 @@
 """Mixtures: examples of another source replace a share of the training set.
 
-Source: "Assessing Out-of-Domain Language Model Performance from Few Examples", appendix A: 2 % of the ambiguous
-training set of MSGS are unambiguous rows, and 2 % of QQP are rows of PAWS. The paper does not say whether these rows
-are added. In Heedful they replace others, so that every mixture has the same number of examples and of steps in an
-epoch.
+Source: "Assessing Out-of-Domain Language Model Performance from Few Examples" (Singhal et al. 2023), appendix A: 2 % of
+the ambiguous training set of MSGS are unambiguous rows, and 2 % of QQP are rows of PAWS. The paper does not say whether
+these rows are added or replace others. Here they replace others, so that the number of training examples, and of steps
+in an epoch, is the same for all mixtures.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +15,6 @@ import numpy as np
 from heedful.datamodules.base.splits import by_hash
 from heedful.datamodules.loaders.pairs import Columns
 from heedful.datamodules.sources.row_filter import ANY_SPLIT, conditions_of
-from heedful.datamodules.sources.values import require_path
 from heedful.records import DataError, Examples, SettingError, agree, inform
 from heedful.records.errors import guess
 
@@ -25,14 +24,14 @@ class Mixture:
     """Examples that replace a share of the training set.
 
     Attributes:
-        share: Share of the training set, such as 0.02; required.
-        split: Split, or file in a folder, of the examples.
-        path: Path of the examples; by default the path of the data.
+        share: Share of the training set, between 0 and 1; required.
+        split: Split of the source, or file in its folder.
+        path: Path of the source; by default the path of the data.
         name: Name in uids and messages; by default the split.
         parts: Maps parts to columns, if the columns differ from the data.
-        label: Column of the label, if it differs.
-        labels: Maps labels to spellings, if the spellings differ; label names are the same as in the data.
-        where: Maps columns to the value or values of eligible rows.
+        label: Column of the label, if it differs from the data.
+        labels: Maps label names of the data to their spellings in this source, if the spellings differ.
+        where: Maps columns to the value, or the list of values, of eligible rows.
     """
 
     share: float = 0.0
@@ -44,16 +43,13 @@ class Mixture:
     labels: dict[str, list[str | int]] | None = None
     where: dict[str, Any] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        require_path(self.path, "data.mixture.path")
-
     @property
     def display_name(self) -> str:
         """The name in uids and messages."""
         return self.name or self.split
 
     def columns(self, data_columns: Columns) -> Columns:
-        """Columns of the mixture, derived from the columns of the data, without ids and meta columns."""
+        """Roles of the columns of this source: as in the data, without uids, groups and meta columns of the data."""
         return replace(
             data_columns,
             parts={part: (self.parts or data_columns.parts)[part] for part in data_columns.parts},
@@ -68,7 +64,7 @@ class Mixture:
 
 
 def require_mixture(mixture: Sequence[Mixture], parts: Sequence[str], labels: Sequence[str]) -> None:
-    """Require a total share between 0 and 1, and the parts and labels of the data."""
+    """Require shares that add up to less than 1, and the parts and labels of the data."""
     for each in mixture:
         if not 0 < each.share < 1:
             raise SettingError(
@@ -94,14 +90,14 @@ def require_mixture(mixture: Sequence[Mixture], parts: Sequence[str], labels: Se
 
 
 def mixed(examples: Examples, mixture: Sequence[Mixture], read: Callable[[Mixture], Examples], seed: int) -> Examples:
-    """Replace a share of the training set by examples of mixtures.
+    """Replace shares of the training set by examples of the mixtures.
 
-    Replaced and new examples are chosen by (seed, uid), so that samples are nested: a larger share keeps the choice of
-    a smaller one. Mixtures may read the same rows with different labels, so no two mixtures share a text.
+    Hashes of (seed, uid) choose the replaced and the new examples, so that samples are nested: a larger share keeps the
+    choice of a smaller one. Two mixtures may read the same rows with different labels; they never take the same texts.
 
     Args:
         examples: The training set.
-        mixture: The mixtures.
+        mixture: The mixtures, in order of precedence.
         read: Reads all eligible examples of a mixture.
         seed: The run's seed.
 

@@ -1,4 +1,4 @@
-"""Pairs of texts: conversion of rows to examples."""
+"""Loader of pairs of texts, and conversion of rows to examples for all loaders."""
 
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +20,7 @@ from heedful.records.same import Same
 
 LABEL = "label"  # the default column of gold labels
 DELIMITED = (".csv", ".tsv", ".txt")
-SEPARATORS = "\t;|,"  # signs of a wrong separator in the name of the only column
+SEPARATORS = "\t;|,"  # in the name of the only column, they suggest a wrong separator
 
 
 @dataclass(frozen=True)
@@ -30,14 +30,15 @@ class Columns:
     Attributes:
         parts: Maps part names to columns.
         label: Column of the label; None for unlabelled examples.
-        labels: Maps label names to spellings, besides the name itself; None for gold that is taken verbatim.
-        uid: Column of a unique id; None for ids from the content.
-        groups: Columns or parts: two examples with equal values are never partners. The first is the default cluster.
-        meta: Columns that are copied into the rows; they may be empty.
-        kinds: Maps parts to "table" or "picture", for parts other than text.
-        slices: The columns of ``meta`` that exist only for slices.
+        labels: Maps label names to further spellings; None for free-text answers.
+        uid: Column of a unique id; None for hashes of the content.
+        groups: Columns or parts that relate examples: examples with equal values are never partners. The first is the
+            default cluster.
+        meta: Columns that are copied into the rows of results; they may be empty.
+        kinds: Maps parts that are not texts to "table" or "picture".
+        slices: The columns of ``meta`` that only the setting ``slices`` names.
         several: Format of several right labels, as for :class:`Gold`.
-        cluster: Clusters for intervals instead of the first group: a part, a group or a meta column. Examples that
+        cluster: Part, group or meta column of the clusters for intervals, instead of the first group. Examples that
             share only a meta column may be partners.
     """
 
@@ -64,28 +65,28 @@ class Columns:
 
     @property
     def further_groups(self) -> tuple[str, ...]:
-        """The groups that are columns, not parts."""
+        """The groups that are not parts."""
         return tuple(group for group in self.groups if group not in self.parts)
 
     @property
     def clustered_by(self) -> str | None:
-        """The part, group or meta column of the clusters; None without clusters."""
+        """Name of the part, group or meta column whose values are the clusters; None without clusters."""
         return next(iter(self.groups), None) if self.cluster is None else self.cluster
 
     @property
     def required(self) -> tuple[str, ...]:
-        """The required columns of a row, without the label."""
+        """Columns that every row must have, apart from the label."""
         return (*self.parts.values(), *self.further_groups, *self.meta, *filter(None, [self.uid]))
 
     def meta_of(self, values: Mapping[str, Any], where: str, row: int | str) -> list[str]:
-        """The meta columns of a row as text; only clusters may not be empty."""
+        """The values of a row's meta columns as text; all but the cluster may be empty."""
         return [
             "" if is_empty(values[name]) and name != self.cluster else text_of(values[name], where, row, name)
             for name in self.meta
         ]
 
     def spellings(self) -> dict[str, str]:
-        """Label names by spelling."""
+        """Map every spelling, including the names, to its label name."""
         if self.labels is not None and not self.labels:
             raise SettingError("data.labels names no label. Name each with its spellings in the data.")
         label_of: dict[str, str] = {}
@@ -106,7 +107,7 @@ def load_pairs(source: Source, columns: Columns, split: Split, same: Same | None
         source: The source of rows.
         columns: Roles of the columns.
         split: The split.
-        same: For free-text gold: equality of answers; equal answers get the spelling of the first one.
+        same: For free-text answers: decides whether two are equal. Equal answers get the spelling of the first one.
 
     Raises:
         HeedfulError: The split does not exist, or a row does not fit the columns.
@@ -129,11 +130,10 @@ def _with_same_spelling(rows: Rows, column: str | None, same: Same) -> Rows:
 def to_examples(rows: Rows, where: str, columns: Columns, split: Split) -> Examples:
     """Convert rows to examples, sorted by uid; rows without a gold label are dropped and counted in ``no_gold``.
 
-    Rows for evaluation may lack the column "label", unless another column has a similar name: the examples are then
-    unlabelled.
+    Examples for evaluation are unlabelled if their rows lack the column "label" and no other column has a similar name.
 
     Args:
-        rows: (row number, columns) pairs.
+        rows: Pairs (row number, values by column).
         where: Name of the source in messages.
         columns: Roles of the columns.
         split: The split, whose prefix starts the uids.
@@ -147,7 +147,7 @@ def to_examples(rows: Rows, where: str, columns: Columns, split: Split) -> Examp
     further = columns.further_groups
     builder = ExamplesBuilder(tuple(columns.parts), further, columns.meta, columns.kinds, columns.clustered_by)
     has_label: bool | None = None
-    kept_rows = array("q")  # row number of every example
+    kept_rows = array("q")  # row number of each example
     no_gold = 0
     for row, values in rows:
         if has_label is None:
@@ -186,7 +186,7 @@ def to_examples(rows: Rows, where: str, columns: Columns, split: Split) -> Examp
 
 
 def _is_unlabelled(values: Mapping[str, Any], columns: Columns) -> bool:
-    """Whether a row lacks only the label, and has no column with a similar name."""
+    """Whether a row has all columns but the label, and no column with a similar name."""
     if columns.label in values or not values.keys() >= set(columns.required):
         return False
     further = [str(name).lower() for name in values if name not in columns.required]
@@ -201,7 +201,16 @@ def require_columns(
     label: bool = True,
     more: Sequence[str] = (),
 ) -> None:
-    """Require the columns of a row."""
+    """Require that a row has all columns with a role.
+
+    Args:
+        columns: Roles of the columns.
+        values: Values of the row by column.
+        where: Name of the source in messages.
+        row: Number of the row in messages.
+        label: Whether the label column is required.
+        more: Further required columns.
+    """
     required = [*columns.required, *more, *([columns.label] if label and columns.label is not None else [])]
     missing = list(dict.fromkeys(name for name in required if name not in values))
     if not missing:
@@ -224,24 +233,27 @@ def require_columns(
 
 
 def uid_of(values: Mapping[str, Any], where: str, row: int | str, prefix: str, columns: Columns) -> str:
-    """The uid of a row with an id; else "", which :func:`sort_by_uid` replaces."""
+    """The uid of a row, from its id; "" without ids, which :func:`sort_by_uid` replaces."""
     return "" if columns.uid is None else f"{prefix}/{text_of(values[columns.uid], where, row, columns.uid)}"
 
 
 def sort_by_uid(examples: Examples, rows: Sequence[int | str], where: str, prefix: str, columns: Columns) -> Examples:
-    """Sort examples by uid, so that the order of rows does not matter; without ids, set uids to content hashes first.
+    """Sort examples by uid, so that the order of rows does not matter. Without ids, uids are hashes of the content.
 
     Args:
         examples: Examples with uids of :func:`uid_of`.
-        rows: Row number of every example, for the message.
+        rows: Row number of each example, for the message.
         where: Name of the source in messages.
         prefix: ``<data>/<split>``, the start of uids.
         columns: Roles of the columns.
+
+    Raises:
+        DataError: Two rows have the same id.
     """
     if columns.uid is None:
         examples = _named_by_content(examples, prefix)
         return examples.take(examples.uid_order)
-    order = examples.uid_order  # stable
+    order = examples.uid_order  # stable: equal uids stay in the order of rows
     ordered = examples.table["uid"].take(pa.array(order))
     same = pc.equal(ordered[1:], ordered[:-1]).to_numpy()
     if same.any():
@@ -258,12 +270,15 @@ def sort_by_uid(examples: Examples, rows: Sequence[int | str], where: str, prefi
 def _named_by_content(examples: Examples, prefix: str) -> Examples:
     """Set uids to hashes of label and parts.
 
-    Repeats get the suffixes "#2", "#3" and so on, in the order of a hash of groups, meta columns and exact texts.
+    Examples with equal hashes get the suffixes "#2", "#3", ... in an order that depends on their groups, meta columns
+    and exact texts, not on the order of rows.
     """
     names = np.array(examples.contents(examples.parts).to_pylist(), dtype=object)
     _, content, counts = np.unique(names, return_inverse=True, return_counts=True)
     again = np.flatnonzero(counts[content] > 1)
-    pictures = [f"parts.{part}" for part, kind in examples.kinds.items() if kind == "picture"]  # hold their row
+    pictures = [
+        f"parts.{part}" for part, kind in examples.kinds.items() if kind == "picture"
+    ]  # a picture stores its row number
     detailed = [name for name in examples.table.column_names if name not in ("uid", *pictures)]
     details = np.array(identities(examples.table.take(again), detailed).to_pylist(), dtype=object)
     again = again[np.lexsort([details, content[again]])]
@@ -279,7 +294,7 @@ def require_parts(parts: Mapping[str, str], label: str | None, header: Iterable[
     Args:
         parts: Maps parts to columns.
         label: Column of the label, or None.
-        header: Names of all columns, for data without a header.
+        header: Names of all columns, for files without a header; otherwise empty.
     """
     names = list(header)
     if len(set(names)) < len(names) or not all(names):

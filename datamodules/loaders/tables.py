@@ -1,4 +1,4 @@
-"""InfoTabS (Gupta et al., 2020): tables with hypotheses."""
+"""Loader of InfoTabS (Gupta et al., 2020): hypotheses about tables."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -10,18 +10,18 @@ from heedful.datamodules.base.splits import by_hash, groups_of
 from heedful.datamodules.loaders.pairs import Columns, to_examples
 from heedful.datamodules.loaders.table_files import TableFolder
 from heedful.datamodules.loaders.tabprobe import LABELS, challenge_file, load_counterfactuals
-from heedful.datamodules.sources.readers import SUFFIXES, read
-from heedful.datamodules.sources.source import Source, Split
+from heedful.datamodules.sources.readers import read
+from heedful.datamodules.sources.source import Source, Split, stem
 from heedful.datamodules.sources.values import Rows, require_column
 from heedful.interventions import DIRECTIONS, KINDS, PerturbHypothesis, best_analyser
 from heedful.interventions import Source as Hypotheses
 from heedful.records import DataError, Example, Examples, SettingError, agree, generator, inform
 
 PAIRS, TABLES, CATEGORIES = "maindata", "tables/json", "tables/table_categories.tsv"
-PREMISE = "premise"  # column of tables
-TABLE = "table"  # column of their ids
-PREFIXES = ("", "infotabs_", "infotabs_test_")  # of the names of files
-PERTURBED = "#perturbed"  # suffix of uids
+PREMISE = "premise"  # added column with the table
+TABLE = "table"  # added column with the id of the table
+PREFIXES = ("", "infotabs_", "infotabs_test_")  # file names start with one of these
+PERTURBED = "#perturbed"  # suffix of the uid of a perturbed example
 NAMES_OF_IDS = ("table_id", "Table ID", "original_tableid")
 COLUMNS = Columns(
     {PREMISE: PREMISE, "hypothesis": "hypothesis"},
@@ -44,10 +44,11 @@ def load_tables(
     Args:
         source: A folder with ``maindata/<split>.tsv``, ``tables/json/<table>.json`` and
             ``tables/table_categories.tsv``.
-        columns: Roles of the columns of the file and of premise (the table), table (its id) and category.
-        split: "train", "dev", "alpha1", ..., with or without the prefix of the file; uids are
+        columns: Roles of the columns of the file and of the added columns premise (the table), table (its id) and
+            category.
+        split: "train", "dev", "alpha1", ..., with or without the prefix of the file name; uids are
             ``infotabs/<split>/<hash>``.
-        without: A file of tables to exclude from training.
+        without: File with the ids of tables to exclude from training.
 
     Raises:
         DataError: The split does not exist, or a file is broken.
@@ -70,22 +71,20 @@ def load_tables(
 
 
 def short_split(split: str) -> str:
-    """A split without prefix and suffix: "alpha1" for "infotabs_test_alpha1.tsv"."""
-    for suffix in SUFFIXES:
-        split = split.removesuffix(".gz").removesuffix(f".{suffix}")
-    return split.removeprefix("infotabs_").removeprefix("test_")
+    """The name of a split without prefix and suffix of its file: "alpha1" for "infotabs_test_alpha1.tsv"."""
+    return stem(split).removeprefix("infotabs_").removeprefix("test_")
 
 
 def challenge_tables(source: Source, columns: Columns, split: Split, path: str) -> Examples:
-    """Load challenge examples from TabProbe's counterfactual tables, or from a file of pairs about the same tables."""
-    if file := challenge_file(path, "data.inoculation.path"):
-        return load_counterfactuals(file, split.prefix, columns.labels or {}, parts=columns.parts)[1]
+    """Load a challenge set: TabProbe's counterfactual tables, or a file of hypotheses about the tables of the data."""
+    if file := challenge_file(path):
+        return load_counterfactuals(file, split.prefix, columns.labels or {}, columns.parts)[1]
     rows = _with_tables(read(Path(path), source.quoting), path, source.folder)
     return to_examples(rows, path, columns, split)
 
 
 def _with_tables(rows: Rows, where: str, folder: Path) -> Rows:
-    """Add the columns premise, table and category to the rows."""
+    """Add the columns premise (the table), table (its id) and category to the rows."""
     tables = TableFolder(folder / TABLES)
     categories = _categories(folder / CATEGORIES)
     unknown = set()
@@ -101,7 +100,7 @@ def _with_tables(rows: Rows, where: str, folder: Path) -> Rows:
 
 
 def _categories(file: Path) -> dict[str, str] | None:
-    """Map tables to categories; None without a file."""
+    """Map ids of tables to categories; None without the file of categories."""
     if not file.is_file():
         inform(f"There is no {file}, so that tables have no category.")
         return None
@@ -120,7 +119,7 @@ def _categories(file: Path) -> dict[str, str] | None:
 
 
 def _without(examples: Examples, file: Path, name: str) -> Examples:
-    """Drop training examples about the tables in a file."""
+    """Drop the training examples about tables whose ids are in a file."""
     names = set()
     for row, columns in read(file):
         ids = [str(columns[column]).strip() for column in NAMES_OF_IDS if column in columns]
@@ -149,9 +148,20 @@ def _without(examples: Examples, file: Path, name: str) -> Examples:
 def perturbed_hypotheses(
     examples: Examples, labels: Mapping[str, object], n: int, by_group: bool, seed: int, name: str
 ) -> Examples:
-    """Perturb ``n`` hypotheses of the training set, chosen by hash, with one random applicable change each.
+    """Sample ``n`` training examples by hash, and change each hypothesis by a random applicable perturbation.
 
-    Source: "Is My Model Using the Right Evidence?" (Gupta et al. 2022), §4 and §7.
+    Source: "Is My Model Using the Right Evidence?" (Gupta et al. 2022), sections 4 and 7.
+
+    Args:
+        examples: The training set.
+        labels: The labels, which must include entailment and contradiction.
+        n: Number of perturbed examples.
+        by_group: Whether to use all examples of a table before the next table.
+        seed: The run's seed.
+        name: Name of the data set, for messages.
+
+    Raises:
+        DataError: The examples are not pairs of a table and a text, or fewer than ``n`` can be perturbed.
     """
     texts = [part for part in examples.parts if part not in examples.tables]
     if (len(examples.tables), len(texts)) != (1, 1):

@@ -14,8 +14,6 @@ from heedful.datamodules import PairedText
 from heedful.datamodules.base.inoculation import Inoculation
 from heedful.datamodules.base.mixture import Mixture
 from heedful.records import DataError, Examples, generator
-from heedful.records.storage.results import write_results
-from heedful.reports.rescore import rescored
 
 from oracles import measure
 from own_data import LABELS, NLI, everything, nli_rows, own, set_up, uids, write_jsonl
@@ -162,7 +160,7 @@ def test_a_slice_is_a_column_of_few_values() -> None:
     set_up(sliced("row", max_validation=50), "validate")
 
 
-def test_numbers_by_slice_come_from_rows_alone(tmp_path: Path) -> None:
+def test_numbers_by_slice() -> None:
     def guess(premise: str, hypothesis: str) -> str:
         return LABELS[generator("guess", premise, hypothesis).integers(3)]
 
@@ -172,13 +170,9 @@ def test_numbers_by_slice_come_from_rows_alone(tmp_path: Path) -> None:
     assert {f"{name}/{text}" for name in ("accuracy/own", "attentiveness/own/premise") for text in by} <= found.keys()
     majorities = [name for name in found if name.startswith("accuracy/own/majority/")]
     assert majorities == ["accuracy/own/majority/half=0", "accuracy/own/majority/half=1"]  # a kind has one label
-    assert engine.content["metrics"]["accuracy/own/kind=overlap"]["flags"] == []
-    write_results(tmp_path / "run", engine.content, engine.rows)
-    assert rescored(tmp_path / "run") == (tmp_path / "run" / "results.json").read_text()
     base = [row for row in engine.rows["accuracy"][0].to_pylist() if row["intervention"] == "base"]
     right = [row["gold"] == row["y"] for row in base if "kind=overlap" in row["slices"]]
     assert found["accuracy/own/kind=overlap"] == pytest.approx(sum(right) / 20)
-    assert not any("kind=" in str(name) for chart in engine.plans.charts for name in chart.curves.values())
 
 
 # inoculation
@@ -255,3 +249,11 @@ def test_each_process_needs_a_batch(folder: Path) -> None:
     data.trainer = SimpleNamespace(lightning_module=module, current_epoch=0, world_size=3, global_rank=0)
     with refused(DataError, 40, 20, 3, "batch_size"):
         data.train_dataloader()
+
+
+def test_a_data_module_records_the_arguments_that_its_pairs_take() -> None:
+    rows = nli_rows(20)
+    data = PairedText("own", NLI["parts"], NLI["labels"], None, path=rows, batch_size=3)
+    assert data.arguments | {"default_label": "neutral"} == {**NLI, "label": None, "path": rows, "batch_size": 3}
+    again = data.with_arguments(batch_size=4)
+    assert (type(again), again.batch_size, again.trainer) == (PairedText, 4, None)

@@ -1,12 +1,15 @@
 """Small data sets of every kind, in the files of the real ones, written without Heedful."""
 
 import csv
+import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from PIL import Image
+import pyarrow as pa
+import pyarrow.parquet as pq
+from PIL import Image, ImageDraw
 
 PEOPLE = """violinist drummer pianist guitarist cellist flutist trumpeter harpist swimmer sprinter boxer gymnast
 cyclist rower skier wrestler carpenter blacksmith potter weaver mason tailor cobbler glazier chemist biologist
@@ -23,6 +26,10 @@ MSGS = {  # words of: (linguistic, surface) label to a sentence
     "test": {(1, 0): "every {0} is {1}ing cats that sat.", (0, 1): "the {0} {1}s cats that were sitting."},
     "control": {(1, 0): "every {0} was {1}ing dogs that ran.", (0, 1): "the {0} {1}s all dogs that were running."},
 }
+
+COLORS = ("red", "blue", "green", "black")
+IMAGE = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+PERSON = pa.struct([("answer", pa.string()), ("answer_confidence", pa.string()), ("answer_id", pa.int64())])
 
 
 def write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> Path:
@@ -172,49 +179,148 @@ def write_squares(folder: Path, train: int = 48, validation: int = 24) -> Path:
 
 def write_tables(folder: Path) -> Path:
     """Twelve tables with claims as InfoTabS has them, and annotated rows and counterfactual tables as TabProbe."""
-    made, genres, tables = folder / "infotabs", ("rock", "jazz", "pop"), {}
-    (made / "maindata").mkdir(parents=True)
+    genres, tables, claims, marked = ("rock", "jazz", "pop"), {}, [], []
     for i in range(12):
         table = {"title": [f"Album {i}"], "Genre": [genres[i % 3], genres[(i + 1) % 3]], "Year": [str(1990 + i)]}
         table |= {"Label": ["XL"]} if i % 2 else {"Producer": ["Ann"], "Length": [f"{i}:00"]}
         tables[f"T{i}"] = table
-    claims = []
     for i, name in enumerate(tables):
         claims += [(name, f"The genre is {genres[i % 3]}.", "E"), (name, f"The year is {1980 + i}.", "C")]
         claims += [(name, "It was sold in Rome.", "N"), (name, f"Album {i} has over {i + 2} songs.", "E")]
         claims += [(name, f"Album {i} was not made in {1990 + i}.", "C")]
-    for split, part in {
-        "infotabs_train": claims,
-        "infotabs_dev": claims[20:],
-        "infotabs_test_alpha1": claims[40:],
-    }.items():
-        rows = [{"annotater_id": "GW1", "table_id": t, "hypothesis": h, "label": label} for t, h, label in part]
-        write_table(made / "maindata" / f"{split}.tsv", rows)
-    marked = []
     for name, hypothesis, label in claims[::2]:
-        keys = [key for key in tables[name] if key != "title"]
-        bits = ["1" if key.lower() in hypothesis else "0" for key in keys]
-        bits.append("0" if "1" in bits else "1")
-        row = {"Table ID": name, "Hypothesis": hypothesis, "Truth Label": label, "Labels": f"['{''.join(bits)}']"}
-        marks = json.dumps(dict(zip([*keys, "none"], bits, strict=True)))
-        marked.append(row | {"Majority Label": "".join(bits), "JSON": marks})
-    write_table(folder / "relevant.csv", marked)
+        bits = ["1" if key.lower() in hypothesis else "0" for key in tables[name] if key != "title"]
+        marked.append((name, hypothesis, label, "".join([*bits, "0" if "1" in bits else "1"])))
+    splits = {"infotabs_train": claims, "infotabs_dev": claims[20:], "infotabs_test_alpha1": claims[40:]}
     changed = {
         f"{name}_mod": table | {"Genre": [genres[(i + 2) % 3]]} for i, (name, table) in enumerate(tables.items())
     }
-    for where, those in {
+    flips = [(table, hypothesis, "E", "C") for table, hypothesis, _ in claims if "genre" in hypothesis]
+    return write_table_files(folder, tables, splits, marked, changed, flips)
+
+
+def write_table_files(
+    folder: Path,
+    tables: Mapping[str, Any],
+    splits: Mapping[str, Iterable[tuple[str, str, str]]],
+    marked: Iterable[tuple[str, str, str, str]],
+    changed: Mapping[str, Any],
+    flips: Iterable[tuple[str, str, str, str]],
+) -> Path:
+    """A folder as of InfoTabS, and beside it annotations and counterfactual tables as of TabProbe.
+
+    Args:
+        folder: The folder of infotabs/, relevant.csv and flips/.
+        tables: Maps names to tables.
+        splits: Maps splits to (table, hypothesis, label).
+        marked: (Table, hypothesis, label, bits of relevant rows and of "none").
+        changed: Maps ``<table>_mod`` to changed tables.
+        flips: (Table, hypothesis, label, label with the changed table).
+    """
+    made = folder / "infotabs"
+    for split, claims in splits.items():
+        rows = [{"annotater_id": "GW1", "table_id": t, "hypothesis": h, "label": label} for t, h, label in claims]
+        write_table(made / "maindata" / f"{split}.tsv", rows)
+    rows = []
+    for name, hypothesis, label, bits in marked:
+        keys = [*(key for key in tables[name] if key != "title"), "none"]
+        row = {"Table ID": name, "Hypothesis": hypothesis, "Truth Label": label, "Labels": f"['{bits}']"}
+        rows.append(row | {"Majority Label": bits, "JSON": json.dumps(dict(zip(keys, bits, strict=True)))})
+    write_table(folder / "relevant.csv", rows)
+    for where, some in {
         made / "tables" / "json": tables,
         folder / "flips" / "tables_json": tables,
         folder / "flips" / "tables_mod_json": changed,
     }.items():
         where.mkdir(parents=True)
-        for name, table in those.items():
+        for name, table in some.items():
             (where / f"{name}.json").write_text(json.dumps(table))
-    flips = [
-        {"original_tableid": t, "original_hypothesis": h, "original_label": "E"}
-        | {"modified_tableid": f"{t}_mod", "modified_hypothesis": h, "modified_label": "C"}
-        for t, h, label in claims
-        if "genre" in h
+    rows = [
+        {"original_tableid": table, "original_hypothesis": hypothesis, "original_label": old}
+        | {"modified_tableid": f"{table}_mod", "modified_hypothesis": hypothesis, "modified_label": new}
+        for table, hypothesis, old, new in flips
     ]
-    write_table(folder / "flips" / "flips.tsv", flips)
+    write_table(folder / "flips" / "flips.tsv", rows)
+    return folder
+
+
+# drawn pictures, in the schemas of data sets on the hub
+
+
+def png(color: str, place: int = 4) -> bytes:
+    """A square of a color on white; its place makes pictures of one color differ."""
+    picture = Image.new("RGB", (32, 32), "white")
+    ImageDraw.Draw(picture).rectangle((place, place, place + 12, place + 12), fill=color)
+    file = io.BytesIO()
+    picture.save(file, "PNG")
+    return file.getvalue()
+
+
+def people(*answers: str) -> list[dict[str, Any]]:
+    """What ten people answered; the last answer is that of all who are left."""
+    given = [*answers, *[answers[-1]] * (10 - len(answers))]
+    return [{"answer": a, "answer_confidence": "yes", "answer_id": i + 1} for i, a in enumerate(given)]
+
+
+def vqa_rows(pictures: int, first: int = 0) -> list[dict[str, Any]]:
+    """Two questions about each picture: its color, which some see otherwise, and whether it is red."""
+    rows = []
+    for i in range(first, first + pictures):
+        color = COLORS[i % 4]
+        image = {"bytes": png(color, i % 19), "path": f"COCO_{i:012}.png"}
+        shared = {"image_id": i, "image": image, "question_type": "is the"}
+        yes = "yes" if color == "red" else "no"
+        rows += [
+            shared
+            | {"question": f"what color is square {i} ?", "question_id": 1000 * i, "answer_type": "other"}
+            | {
+                "answers": people("The white.", f"dark {color}", f"dark {color}", color),
+                "multiple_choice_answer": color,
+            },
+            shared
+            | {"question": f"is square {i} red ?", "question_id": 1000 * i + 1, "answer_type": "yes/no"}
+            | {"answers": people("maybe", yes), "multiple_choice_answer": yes},
+        ]
+    return rows
+
+
+def write_parquet(path: Path, rows: Sequence[dict[str, Any]]) -> Path:
+    """Rows as the hub keeps them: pictures are structs of bytes and path."""
+    kinds = {"image": IMAGE, "image0": IMAGE, "image1": IMAGE}
+    if isinstance(rows[0].get("answers", [""])[0], dict):
+        kinds["answers"] = pa.list_(PERSON)
+    arrays = {name: pa.array([row[name] for row in rows], kinds.get(name)) for name in rows[0]}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table(arrays), path)
+    return path
+
+
+def write_vqa(folder: Path, training: int = 24, validation: int = 12) -> Path:
+    """A folder with both splits, so many pictures in each; answers to training questions are texts and no objects."""
+    rows = vqa_rows(training)
+    for row in rows:
+        row["answers"] = [person["answer"] for person in row["answers"]]
+    write_parquet(folder / "train.parquet", rows)
+    write_parquet(folder / "validation.parquet", vqa_rows(validation, first=100))
+    return folder
+
+
+def nlvr2_rows(sets: int, split: str) -> list[dict[str, Any]]:
+    """Two pairs of pictures in each set, and two sentences about each pair."""
+    rows = []
+    for s in range(sets):
+        for pair in range(2):
+            left, right = COLORS[(s + pair) % 4], COLORS[(s + 2 * pair) % 4]
+            images = {"image0": png(left, 2 * s % 19), "image1": png(right, (2 * s + pair) % 19)}
+            for k, holds in enumerate((left == right, left != right)):
+                said = f"the squares {s} are {'not ' if k else ''}of one color ."
+                row = {"identifier": f"{split}-{s}-{pair}-{k}", "sentence": said, "label": str(holds)}
+                rows.append(row | {name: {"bytes": data, "path": None} for name, data in images.items()})
+    return rows
+
+
+def write_nlvr2(folder: Path, training: int = 10, validation: int = 6) -> Path:
+    """A folder with both splits, so many sets of pictures in each."""
+    write_parquet(folder / "train.parquet", nlvr2_rows(training, "train"))
+    write_parquet(folder / "validation.parquet", nlvr2_rows(validation, "dev"))
     return folder

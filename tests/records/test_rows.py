@@ -2,7 +2,6 @@
 
 import hashlib
 import random
-import re
 
 import numpy as np
 import pyarrow as pa
@@ -13,9 +12,27 @@ from hypothesis import strategies as st
 from heedful.records import RunError
 from heedful.records import rows as r
 
-from plain_rows import LABELS, plain, table
-from python_rows import sort_rows
+from made_rows import rows_from, sort_rows
 from refusals import refused
+
+LABELS = 3
+
+
+def table(keys, **columns):
+    """Rows with these (uid, intervention, part, variant, draw) keys."""
+    entries = [dict(zip(r.KEY, key, strict=True)) for key in keys]
+    return rows_from(
+        (entry | {name: values[i] for name, values in columns.items()} for i, entry in enumerate(entries)), LABELS
+    )
+
+
+def plain(n):
+    return table(
+        [(f"u{i}", "swap", "premise", "", i % 5) for i in range(n)],
+        p=[np.full(LABELS, (i + 1) / (n + 1), dtype=np.float32) for i in range(n)],
+        y2=["yes" if i % 2 else None for i in range(n)],
+    )
+
 
 keys = st.tuples(
     st.text(max_size=3),
@@ -48,20 +65,6 @@ def test_select_takes_the_rows_that_match_all():
     assert r.select(rows, intervention="swap", part="p", draw=0).num_rows == 1
     assert r.select(rows, intervention="none such").num_rows == 0
     assert r.select(rows).num_rows == 4
-
-
-@given(st.lists(keys, unique=True, max_size=20))
-def test_sorted_like_the_tuples_of_their_keys(found):
-    rows = sort_rows(table(found))
-    assert list(zip(*(rows[name].to_pylist() for name in r.KEY), strict=True)) == sorted(found)
-    assert sort_rows(rows).equals(rows)
-
-
-@given(st.lists(keys, unique=True, min_size=1, max_size=8), st.data())
-def test_two_rows_of_one_key_are_an_error_that_names_it(found, data):
-    twice = data.draw(st.sampled_from(found))
-    with pytest.raises(ValueError, match=re.escape(str(dict(zip(r.KEY, twice, strict=True))))):
-        sort_rows(table(data.draw(st.permutations([*found, twice]))))
 
 
 @given(st.lists(st.tuples(keys, vectors, vectors, st.lists(st.text(max_size=3), max_size=3)), max_size=8))

@@ -11,8 +11,7 @@ from heedful.datamodules import Columns, Split, to_examples
 from heedful.datamodules.loaders.gold import Gold
 from heedful.records import DataError, Examples
 
-from content_uids import content_uid
-from own_data import NLI, own, uids
+from own_data import NLI, content_uid, own, uids
 from refusals import refused
 
 PAIRS = Columns(NLI["parts"], "label", NLI["labels"])

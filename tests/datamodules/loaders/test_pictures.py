@@ -15,6 +15,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
+from tiny_data import people, png, vqa_rows
 
 from heedful.datamodules import PairedImages, VisualQuestions
 from heedful.datamodules.base.collate import Collate
@@ -22,7 +23,6 @@ from heedful.datamodules.loaders.pictures import STARRED, Pictures, filled, list
 from heedful.datamodules.loaders.vqa_answers import most_frequent, normalised, spelled, worth
 from heedful.records import FORMATS, SOFT, DataError, HeedfulError, Picture, SettingError
 
-from drawn_pictures import people, png, vqa_rows
 from own_data import CONFIGS, configured, set_up, twin_path
 from refusals import refused
 

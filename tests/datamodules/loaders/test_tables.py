@@ -238,7 +238,7 @@ def test_what_is_no_challenge_says_what_it_should_hold(flipped: Path, tmp_path: 
     (tmp_path / "alone.tsv").touch()
     for path, *facts in (
         (flipped, "flips.tsv, second.tsv", "one .tsv", "tables_json/", "tables_mod_json/"),
-        (tmp_path / "nowhere", f"path {tmp_path / 'nowhere'}"),
+        (tmp_path / "nowhere",),
         (tmp_path / "alone.tsv", "tables_mod_json/"),
     ):
         with refused(DataError, path, *facts):
@@ -273,14 +273,15 @@ def annotation(majority: str, hypothesis: str = "Genre: pop", label: str = "E", 
 
 def evidence(folder: Path, rows: list[list[str]]) -> Any:
     examples = load_tables(write_infotabs(folder) / "infotabs", split="train")
-    return load_evidence(write_rows(folder / "a.csv", rows, ANNOTATED[: len(rows[0])]), examples)
+    return examples, load_evidence(write_rows(folder / "a.csv", rows, ANNOTATED[: len(rows[0])]), examples)
 
 
 def test_each_reason_is_counted(tmp_path: Path) -> None:
     neutral = ["T2", "Year: 1999", "N", "100", '{"Genre": "1", "Producer": "0", "none": "0"}']
     rows = [annotation(bits) for bits in ("1010", "0001", "1001", "0000")] + [annotation("0100", "Length: 9:00", "C")]
-    found, left_out = evidence(tmp_path, [*rows, neutral])
-    assert {e.hypothesis: e.keys for e in found} == {"Genre: pop": ("Genre", "Label"), "Length: 9:00": ("Length",)}
+    examples, (found, left_out) = evidence(tmp_path, [*rows, neutral])
+    by_hypothesis = {examples[uid].parts["hypothesis"]: keys for uid, keys in found.items()}
+    assert by_hypothesis == {"Genre: pop": ("Genre", "Label"), "Length: 9:00": ("Length",)}
     assert left_out == {"neutral": 1, "no relevant row": 2, "relevant rows and none": 1}
 
 
