@@ -141,9 +141,7 @@ class PairedImages(PairedData):
         **kwargs: Any,
     ) -> None:
         if (labels is None) == (answers is None):
-            raise SettingError(
-                f"{name} reads labels either from data.labels or from the file data.answers. Give one of the two."
-            )
+            raise SettingError(f"{name} needs labels, from either data.labels or the file data.answers.")
         if labels is None:
             labels = {answer: [] for answer in with_default(listed_answers(answers, path), default_label, name)}
         super().__init__(
@@ -247,9 +245,7 @@ def answerable_questions(data: Pairs, examples: Examples, training: bool) -> Pre
             inform(f"{data.name}: no answer to {agree(n, 'evaluated question', 'evaluated questions')} is a label.")
         return replace(kept_parts(data, examples, training), hopeless={UNKNOWN: n})
     if not has_label.any():
-        raise DataError(
-            f"{data.name}: no answer to a training question is a label. Give labels that are answers with data.answers."
-        )
+        raise DataError(f"{data.name}: no answer to a training question is a label. Name others with data.answers.")
     if n:
         left_out = agree(n, "training question is", "training questions are")
         inform(f"{data.name}: {left_out} left out: no answer is a label.")
@@ -289,7 +285,7 @@ class Reading(PairedData):
         names = list(parts)
         if len(names) < 2 or partial and len(names) > 2:
             raise SettingError(
-                f"data.parts names {', '.join(names)}. Name a text and a question, and with partial no more."
+                f"data.parts names {', '.join(names)}, not text and question (with partial, only these)."
             )
         if wrong := [part for part in distractors if part in names[:2]]:
             raise SettingError(f"data.distractors {wrong[0]}: the text and the question matter. Name further parts.")

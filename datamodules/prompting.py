@@ -20,14 +20,13 @@ class Prompting:
 
     Attributes:
         tuples: Number of demonstrations per label.
-        seeds: Number of random draws of demonstrations, each of which is measured.
+        seeds: Number of random draws of demonstrations; every draw is measured.
         demonstrations: "plain"; "counterfactual" adds, for each demonstration whose label is not the default, a copy
             with a part of another example and the default label. Its controls are "extra_tuple", which adds real
             examples of the default label until half of the demonstrations have it, and "matched_labels", which adds a
             real example of the default label instead of each copy.
-        wordings: Names of wordings, each of which is measured; by default the first wording of the data. "template" is
-            the template of the data, the default of T5 models; "prompt" is ``model.prompt``, the default of an
-            endpoint.
+        wordings: Names of the wordings to measure, by default the first wording of the data. "template" is the template
+            of the data, the default of T5 models; "prompt" is ``model.prompt``, the default of an endpoint.
 
     Demonstrations show answers, so that evaluated examples are never demonstrations.
     """
@@ -44,10 +43,7 @@ class Prompting:
             if n < least:
                 raise SettingError(f"prompt.{flag} {n} is less than {least}.")
         if not self.tuples and self.demonstrations != "plain":
-            raise SettingError(
-                f"prompt.demonstrations {self.demonstrations} has no effect without demonstrations. Add prompt.tuples "
-                "1 or more."
-            )
+            raise SettingError(f"prompt.demonstrations {self.demonstrations} needs prompt.tuples 1 or more.")
 
     def prompts(self, data: Pairs, template: Wording | None = None, prompt: Wording | None = None) -> list[Prompt]:
         """The prompts to measure: each wording with each draw of demonstrations.
@@ -63,7 +59,7 @@ class Prompting:
         """
         if data.task.kind not in (CLASSIFICATION, SPAN):
             raise DataError(
-                f"{data.name} has labels of the kind {data.task.kind}; a model in context gives one label or text."
+                f"{data.name} has labels of the kind {data.task.kind}; a prompt asks for one label or text."
             )
         if self.seeds > 1 and not self.tuples:
             inform("Without demonstrations seeds do not differ: one prompt is measured.")
@@ -86,13 +82,11 @@ class Prompting:
         names = self.wordings or [next(iter(prompts | templates | from_data))]
         if prompts and PROMPT not in names:
             raise SettingError(
-                f"model.prompt has no effect: prompt.wordings names {listing([*names])} alone. Add {PROMPT} to it, or "
-                "leave one of the two out."
+                f"model.prompt has no effect, since prompt.wordings is {listing([*names])}. Add {PROMPT}."
             )
         if unknown := [name for name in names if name not in wordings]:
-            raise SettingError(
-                f"prompt.wordings {unknown[0]} is not a wording of {data.name}. {guess(unknown[0], wordings)}"
-            )
+            hint = guess(unknown[0], wordings)
+            raise SettingError(f"prompt.wordings {unknown[0]} is not a wording of {data.name}. {hint}")
         for name in names:
             if name not in templates:
                 wordings[name].require(name, full.parts, full.labels, "model.prompt" if name in prompts else "")

@@ -33,14 +33,9 @@ def require_names(parts: Sequence[Any], labels: Sequence[Any]) -> None:
     for flag, names in (("data.parts", parts), ("data.labels", labels)):
         for name in names:
             if not isinstance(name, str):
-                raise SettingError(
-                    f"{flag}: {name!r} is not a text. Put it in quotes: YAML reads yes, no, on, off, null, ~ and "
-                    "numbers as other types."
-                )
+                raise SettingError(f"{flag}: {name!r} is not a text. Put it in quotes.")
             if not name or name != name.strip() or not name.isprintable():
-                raise SettingError(
-                    f"{flag}: the name {name!r} is empty, has a blank at an end, or cannot be printed. Choose another."
-                )
+                raise SettingError(f"{flag}: the name {name!r} is empty, has outer blanks, or cannot be printed.")
         twice = [name for name, n in Counter(name.casefold() for name in names).items() if n > 1]
         if twice:
             same = " and ".join(repr(name) for name in names if name.casefold() == twice[0])
@@ -68,10 +63,7 @@ def require_regime(
     if twice := [part for k, part in enumerate(swap) if part in swap[:k] or len({*part.split("+")}) <= part.count("+")]:
         raise SettingError(f"data.swap names {twice[0]} twice.")
     if swap_of_all := [part for part in swap if {*part.split("+")} == {*parts}]:
-        raise SettingError(
-            f"data.swap {swap_of_all[0]} replaces every part, so that the input is another example with its own "
-            "answer. Leave one part out."
-        )
+        raise SettingError(f"data.swap {swap_of_all[0]} replaces every part by another example's. Leave one out.")
     if partial and augment == "counterfactual":
         raise SettingError("partial reads one part, and augment counterfactual swaps one of two. Leave one out.")
     if augment == "counterfactual" and not swap:
@@ -84,10 +76,7 @@ def require_distractors(name: str, distractors: Sequence[str], parts: Sequence[s
         if part not in parts:
             raise SettingError(f"data.distractors {part} is not a part of {name}. {guess(part, parts)}")
         if any(part in joined.split("+") for joined in swap):
-            raise SettingError(
-                f"data.swap {part} must change the answer, and data.distractors {part} must not. Leave one of the two "
-                "out."
-            )
+            raise SettingError(f"data.swap {part} and data.distractors {part} exclude each other. Leave one out.")
     if len(distractors) == len(parts):
         raise SettingError("data.distractors names every part. Leave one out that matters.")
 
@@ -97,21 +86,13 @@ def require_folds(hold_out: int | None, folds: int | None, fold: int | None, aug
     if folds is None and fold is None:
         return
     if folds is None or fold is None:
-        raise SettingError(
-            f"data.{'folds' if fold is None else 'fold'} is given alone. Give data.folds N, the number of folds, and "
-            "data.fold K, from 0 to N - 1."
-        )
+        raise SettingError("Give both data.folds N, the number of folds, and data.fold K, from 0 to N - 1.")
     if folds < 2 or not 0 <= fold < folds:
         raise SettingError(f"data.fold {fold} is not one of {folds} folds. Give two or more folds, and 0 to N - 1.")
     if hold_out is not None:
-        raise SettingError(
-            "data.hold_out and data.folds both define the validation set. Leave one of the two out; data.hold_out null "
-            "switches it off."
-        )
+        raise SettingError("data.hold_out and data.folds both define the validation set. Set data.hold_out null.")
     if augment == "inoculation":
-        raise SettingError(
-            "data.folds splits the training set, which augment inoculation does not read. Leave one of the two out."
-        )
+        raise SettingError("data.folds splits the training set, which augment inoculation replaces. Leave one out.")
 
 
 def require_splits(splits: Mapping[str, str | Sequence[str]], validation: Sequence[str], meta: Sequence[str]) -> None:
@@ -122,10 +103,7 @@ def require_splits(splits: Mapping[str, str | Sequence[str]], validation: Sequen
     if not names or len(set(names)) < len(names):
         raise SettingError(f"data.splits: validation names no split, or one twice: {', '.join(validation)}.")
     if len(names) > 1 and SPLIT in meta:
-        raise SettingError(
-            f"data.meta names {SPLIT!r}, the column that is added for several splits. Leave it out, or rename the "
-            "column in the files."
-        )
+        raise SettingError(f"data.meta names {SPLIT!r}, the column that is added for several splits. Leave it out.")
 
 
 def require_one_validation(
@@ -161,16 +139,13 @@ def template_of(
     """
     template, verbalisers = template or plain_template(parts, name), dict(verbalisers or {})
     if sorted(parts_of(template)) != sorted(parts):
-        raise SettingError(
-            f"data.template {template!r} does not name each of the parts {', '.join(parts)} once, in braces. Name "
-            "each once; null means the default template."
-        )
+        raise SettingError(f"data.template {template!r} must name each of {', '.join(parts)} once, in braces.")
     if unknown := [label for label in verbalisers if label not in labels]:
         raise SettingError(f"data.verbalisers {unknown[0]} is not a label of {name}. {guess(unknown[0], labels)}")
     texts = [verbalisers.get(label, label).strip() for label in labels]
     if "" in texts or len(set(texts)) < len(texts):
+        listed = ", ".join(map(repr, texts))
         raise SettingError(
-            f"data.verbalisers gives the labels {', '.join(labels)} the texts {', '.join(map(repr, texts))}. Give "
-            "each label a distinct text."
+            f"data.verbalisers: the labels {', '.join(labels)} have the texts {listed}, not distinct ones."
         )
     return template, verbalisers

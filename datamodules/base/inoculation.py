@@ -26,7 +26,4 @@ class Inoculation:
     def require_source(self) -> None:
         """Require either ``path`` or ``perturbed``."""
         if (self.path is None) != self.perturbed:
-            raise SettingError(
-                "augment inoculation needs data.inoculation.path or, for tables, data.inoculation.perturbed true. "
-                "Give one of the two."
-            )
+            raise SettingError("augment inoculation needs data.inoculation.path or data.inoculation.perturbed true.")

@@ -67,23 +67,17 @@ def require_mixture(mixture: Sequence[Mixture], parts: Sequence[str], labels: Se
     """Require shares that add up to less than 1, and the parts and labels of the data."""
     for each in mixture:
         if not 0 < each.share < 1:
-            raise SettingError(
-                f"data.mixture has the share {each.share} of {each.display_name}. Give a share between 0 and 1."
-            )
+            raise SettingError(f"data.mixture: the share {each.share} of {each.display_name} is not between 0 and 1.")
         if each.parts is not None and sorted(each.parts) != sorted(parts):
-            raise DataError(
-                f"data.mixture: {each.display_name} has the parts [{', '.join(each.parts)}]. Name a column for each of "
-                f"{', '.join(parts)}."
-            )
+            named = ", ".join(each.parts)
+            raise DataError(f"data.mixture: {each.display_name} has the parts [{named}], not {', '.join(parts)}.")
         if unknown := [label for label in each.labels or () if label not in labels]:
             raise DataError(
                 f"data.mixture: {each.display_name} has the label {unknown[0]!r}, which the data do not have. "
                 f"{guess(unknown[0], labels)}"
             )
         if not each.display_name or "/" in each.display_name:
-            raise SettingError(
-                f"data.mixture: {each.display_name!r} does not fit a uid. Give the mixture a name without a slash."
-            )
+            raise SettingError(f"data.mixture: the name {each.display_name!r} is empty or has a slash.")
         conditions_of(each.where, ANY_SPLIT)
     if (total := sum(each.share for each in mixture)) >= 1:
         raise SettingError(f"data.mixture has shares that add up to {total:g}. Give shares that add up to less than 1.")

@@ -55,8 +55,8 @@ class PairedData(Pairs, pl.LightningDataModule):
         sampler = TrainingSampler(encoded.lengths, self.batch_size, self.seed, trainer.global_rank, world)
         if not len(sampler):
             raise DataError(
-                f"{len(examples)} training examples make fewer batches of {self.batch_size} than there are processes "
-                f"({world}). Lower data.batch_size."
+                f"{len(examples)} training examples give {world} processes no batch of {self.batch_size} each. Lower "
+                "data.batch_size."
             )
         added = f" ({changed:,} counterfactual)" if (changed := int(examples.borrowed.sum())) else ""
         inform(f"{self.name}: training on {len(examples):,} examples{added}.{how_read(encoded.statistics)}")

@@ -333,8 +333,8 @@ class Pairs(RecordsArguments):
         """
         if self.augment == "counterfactual" and self.default_label is None:
             raise SettingError(
-                f"augment counterfactual needs a label for unrelated parts, and {self.name} has none. Name it with "
-                "data.default_label, such as '(unrelated)' if no answer fits."
+                f"augment counterfactual: {self.name} has no label for unrelated parts. Name one with "
+                "data.default_label, such as '(unrelated)'."
             )
         if self.loader.count_labels is not None and not self.full_task.labels and self.pool is None:
             labels = self.loader.count_labels(self._source("train"), self._split("train", self._names("train")[0]))
@@ -397,10 +397,7 @@ class Pairs(RecordsArguments):
             inform(f"{self.name}: {rows} left out of {' and '.join(names)}.")
         unlabelled = [name for name, pool in zip(names, pools, strict=True) if pool.is_unlabelled]
         if 0 < len(unlabelled) < len(names):
-            raise DataError(
-                f"data.splits: {', '.join(unlabelled)} has no gold labels, and other splits of {self.name} have. "
-                "Evaluate it alone, or set data.label null for all."
-            )
+            raise DataError(f"data.splits: only {', '.join(unlabelled)} has no gold labels. Evaluate it alone.")
         if unlabelled:
             inform(f"{self.name}: the examples are unlabelled: accuracy and dependent metrics are not measured.")
         if role == "validation":
@@ -468,9 +465,7 @@ class Pairs(RecordsArguments):
         if self.full_task.kind is SPAN or self.full_task.pictures:
             raise DataError(f"data.mixture is for texts with labels, which {self.name} is not.")
         if self.augment is not None:
-            raise SettingError(
-                f"data.mixture and augment {self.augment} both change the training set. Leave one of the two out."
-            )
+            raise SettingError(f"data.mixture and augment {self.augment} exclude each other. Leave one out.")
         require_mixture(self.mixture, self.full_task.parts, self.full_task.labels)
 
     def _ingredient(self, mixture: Mixture) -> Examples:

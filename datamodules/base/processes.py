@@ -152,7 +152,7 @@ def require_alike(value: Any, what: str) -> None:
 
     Args:
         value: The value on this process.
-        what: What the value describes, as a plural noun for the message.
+        what: A plural noun for the value, for the message.
 
     Raises:
         DataError: Values differ; every process raises it.

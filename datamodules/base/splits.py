@@ -40,7 +40,7 @@ def by_hash(examples: Examples, seed: int, purpose: str, groups: Iterable[str] |
     Args:
         examples: The examples.
         seed: The run's seed.
-        purpose: What the order is for; different purposes have independent orders.
+        purpose: Name of the purpose of the order; orders for different purposes are independent.
         groups: Group of each example.
 
     Returns:
@@ -131,10 +131,8 @@ def fold_out(examples: Examples, folds: int, fold: int) -> tuple[Examples, Examp
     """Split off one fold for validation, in whole groups of :func:`split_groups`: (other folds, this fold)."""
     groups = split_groups(examples)
     if len(set(groups)) < folds:
-        what = "values of data.cluster, or else the first of data.groups" if examples.has_clusters else "examples"
-        raise DataError(
-            f"data.folds {folds}: the training set has only {len(set(groups))} different {what}. Ask for fewer."
-        )
+        what = "values of data.cluster or the first of data.groups" if examples.has_clusters else "examples"
+        raise DataError(f"data.folds {folds}: the training set has only {len(set(groups))} different {what}.")
     held = folds_of(groups, folds) == fold
     return examples.take(np.flatnonzero(~held)), examples.take(np.flatnonzero(held))
 
@@ -153,8 +151,8 @@ def hold_out(examples: Examples, n: int, seed: int) -> tuple[Examples, Examples]
     end = int(ends[np.searchsorted(ends, n)])
     if end == len(order):
         raise DataError(
-            f"data.hold_out {n} leaves no training example: equal examples, and groups (data.cluster, or else the "
-            "first of data.groups), are not split. Hold out fewer."
+            f"data.hold_out {n} leaves no training example, since clusters (data.cluster or the first of data.groups) "
+            "and equal examples are not split. Hold out fewer."
         )
     return examples.take(np.sort(order[end:])), examples.take(np.sort(order[:end]))
 
@@ -203,10 +201,7 @@ def with_counterfactuals(examples: Examples, swap: Swap, partners: np.ndarray) -
 def require_gold(examples: Examples, name: str) -> Examples:
     """Require that every training example has a gold label, and return the examples."""
     if n := examples.table["label"].null_count:
-        raise DataError(
-            f"{n:,} of {len(examples):,} training examples of {name} have no gold label. Train on labelled examples; "
-            "unlabelled ones can only be evaluated."
-        )
+        raise DataError(f"{n:,} of {len(examples):,} training examples of {name} have no gold label.")
     return examples
 
 
@@ -217,7 +212,4 @@ def require_slices(examples: Examples, columns: Sequence[str], name: str) -> Non
             remedy = guess(column, examples.meta) if examples.meta else "Leave it out: there are no columns."
             raise DataError(f"data.slices {column} is not a column of {name}. {remedy}")
         if (values := len(set(examples.column(f"meta.{column}")))) > MOST_VALUES:
-            raise DataError(
-                f"data.slices {column}: the column has {values:,} different values, which is more than {MOST_VALUES}. "
-                "Name a column with fewer values."
-            )
+            raise DataError(f"data.slices {column}: the column has {values:,} values, more than {MOST_VALUES}.")

@@ -81,13 +81,11 @@ class Gold:
         if label is None and plain(value).lower() not in NO_GOLD:
             label = self.in_any_case.get(plain(value).lower())
             if label is None:
-                raise DataError(
-                    f"The label {brief(value)} is unknown. Known are {listing(list(self.spellings))}. Add a spelling "
-                    "with data.labels '{LABEL: [SPELLING]}'."
-                )
+                known = listing(list(self.spellings))
+                raise DataError(f"The label {brief(value)} is unknown, and not one of data.labels: {known}.")
         if label is None and self.like_missing and (is_null or plain(value).lower() in MISSING):
             raise DataError(
-                f"The label is {'missing' if is_null else brief(value)}, as many tools write the label "
-                f"{self.like_missing[0]}. Spell the label as in data.labels, and write - for no label."
+                f"The label is {'missing' if is_null else brief(value)}, as tools may write {self.like_missing[0]}. "
+                "Spell labels as in data.labels, and write - for no label."
             )
         return label

@@ -47,10 +47,7 @@ def _rows(path: Path, split: Split) -> tuple[str, Rows]:
     pairs = list(read(folder / PAIRS, quoting=False))
     composed = list(compose(contexts, pairs, f"{folder}/"))
     if not composed:
-        raise DataError(
-            f"{folder}: none of the {len(pairs)} word pairs fits one of the {len(contexts)} contexts. Take {CONTEXTS} "
-            f"and {PAIRS} from one data set."
-        )
+        raise DataError(f"{folder}: none of the {len(pairs)} word pairs fits one of the {len(contexts)} contexts.")
     unused = len({words.pair for words in word_pairs(pairs)} - {row["pair"] for row in composed})
     idle = len({sentence.context for sentence in sentences(contexts)} - {row["context"] for row in composed})
     if unused or idle:

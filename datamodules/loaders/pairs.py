@@ -58,10 +58,8 @@ class Columns:
             if twice := [name for name in names if list(names).count(name) > 1]:
                 raise SettingError(f"data.{option} names {twice[0]!r} twice.")
         if self.cluster not in (None, *(names := (*self.parts, *self.groups, *self.meta))):
-            raise SettingError(
-                f"data.cluster {self.cluster} is not a part, nor in data.groups or data.meta. "
-                f"{guess(self.cluster, names)}"
-            )
+            hint = guess(self.cluster, names)
+            raise SettingError(f"data.cluster {self.cluster} is not a part, nor in data.groups or data.meta. {hint}")
 
     @property
     def further_groups(self) -> tuple[str, ...]:
@@ -88,15 +86,12 @@ class Columns:
     def spellings(self) -> dict[str, str]:
         """Map every spelling, including the names, to its label name."""
         if self.labels is not None and not self.labels:
-            raise SettingError("data.labels names no label. Name each with its spellings in the data.")
+            raise SettingError("data.labels names no label. Name each with its spellings.")
         label_of: dict[str, str] = {}
         for name, spellings in (self.labels or {}).items():
             for spelling in map(str, (name, *spellings)):
                 if label_of.setdefault(spelling, name) != name:
-                    raise SettingError(
-                        f"data.labels: {spelling!r} is a spelling of both {label_of[spelling]} and {name}. Name it "
-                        "for one label."
-                    )
+                    raise SettingError(f"data.labels: {spelling!r} is a spelling of {label_of[spelling]} and {name}.")
         return label_of
 
 
@@ -176,10 +171,7 @@ def to_examples(rows: Rows, where: str, columns: Columns, split: Split) -> Examp
         builder.add(uid, parts, label, groups, columns.meta_of(values, where, row))
         kept_rows.append(row)
     if not kept_rows:
-        raise DataError(
-            f"{where} has no row with a gold label ({no_gold} without). Take labelled data, or set data.label null to "
-            "evaluate without labels."
-        )
+        raise DataError(f"{where} has no row with a gold label ({no_gold} without). To evaluate, set data.label null.")
     examples = sort_by_uid(builder.finish(), kept_rows, where, split.prefix, columns)
     examples.no_gold, examples.origin = no_gold, where
     return examples
@@ -216,9 +208,7 @@ def require_columns(
     if not missing:
         return
     if len(values) == 1 and any(mark in str(*values) for mark in SEPARATORS):
-        raise DataError(
-            f"{where} has one column, {brief(*values)}. Separate columns by commas in csv files, by tabs in tsv files."
-        )
+        raise DataError(f"{where} has one column, {brief(*values)}. Separate columns by commas (csv) or tabs (tsv).")
     names = {str(name).lower(): column_name(name) for name in values}
     near = nearest(missing[0].lower(), names)
     hint = f"{listed(values)}{f' Do you mean {names[near]}?' if near else ''}"
@@ -260,10 +250,7 @@ def sort_by_uid(examples: Examples, rows: Sequence[int | str], where: str, prefi
         again = order[1:][same]
         first = order[:-1][same][again.argmin()]
         name = examples.uid(again.min()).removeprefix(f"{prefix}/")
-        raise DataError(
-            f"{where}, row {rows[again.min()]}: the id {brief(name)} is also in row {rows[first]}. Give each row a "
-            "unique id."
-        )
+        raise DataError(f"{where}, row {rows[again.min()]}: the id {brief(name)} is also in row {rows[first]}.")
     return examples.take(order)
 
 
@@ -298,14 +285,9 @@ def require_parts(parts: Mapping[str, str], label: str | None, header: Iterable[
     """
     names = list(header)
     if len(set(names)) < len(names) or not all(names):
-        raise SettingError(
-            f"data.columns [{', '.join(names)}] has an empty or a repeated name. Give each column a unique name."
-        )
+        raise SettingError(f"data.columns [{', '.join(names)}] has an empty or a repeated name.")
     for part, column in parts.items():
         if column == label:
-            raise SettingError(
-                f"data.parts: {part} is the column {column!r}, which is also the label. Name another column, or name "
-                "the label with data.label."
-            )
+            raise SettingError(f"data.parts: {part} is the column {column!r}, which is also data.label. Name another.")
         if twin := next((p for p, c in parts.items() if c == column and p != part), None):
             raise SettingError(f"data.parts: {part} and {twin} are one column, {column!r}. Name one for each.")

@@ -39,10 +39,8 @@ def load_paradigms(source: Source, columns: Columns, split: Split, task: str) ->
         tasks = source.folder
         if not (tasks / task).is_dir():
             there = sorted(folder.name for folder in tasks.iterdir() if folder.is_dir()) if tasks.is_dir() else []
-            raise DataError(
-                f"data.path {tasks} has no folder of the task {task!r}. "
-                f"{guess(task, there) if there else 'Name the folder of all tasks.'}"
-            )
+            hint = guess(task, there) if there else "Name the folder of all tasks."
+            raise DataError(f"data.path {tasks} has no folder of the task {task!r}. {hint}")
         source = source.at(tasks / task)
     where, rows = source.rows(split)
     examples = to_examples(source.select(_with_targets(list(rows), where, task), where), where, columns, split)
@@ -78,8 +76,6 @@ def mixtures_of(control: str) -> tuple[Mixture, ...]:
     """
     number = r"(\d+(?:\.\d+)?)"
     if not (read := re.fullmatch(rf"(?:{number}L)?(?:{number}S)?", control)) or not any(read.groups()):
-        raise SettingError(
-            f"data.control {control!r} is not a percentage of control rows with each label. Write 2L, 2S or 1L2S."
-        )
+        raise SettingError(f"data.control {control!r} is not a percentage of control rows per label, such as 1L2S.")
     percents = zip(FOLLOWING.values(), read.groups(), strict=True)
     return tuple(Mixture(float(n) / 100, CONTROL, label=label) for label, n in percents if n is not None)

@@ -269,9 +269,7 @@ def _content(value: Any, where: str, column: str, folder: Path | None) -> Path |
     if isinstance(value, bytes) and value:
         return value
     if not isinstance(value, str) or not value.strip():
-        raise DataError(
-            f"{where}: the column {column!r} holds {brief(value)}, not a picture. Fill it in, or drop the row."
-        )
+        raise DataError(f"{where}: the column {column!r} holds {brief(value)}, not a picture.")
     if folder is None:
         raise _without_folder(where, brief(value))
     return _place(folder, value)
@@ -293,8 +291,7 @@ def filled(pattern: str, values: Mapping[str, Any], where: str) -> str:
         require_column(name, values, where)
         if is_empty(values[name]):
             raise DataError(
-                f"{where}: the column {name!r} is empty, and {pattern} needs it. Give it a value, or write {{{name}?}} "
-                "to allow an empty value."
+                f"{where}: the column {name!r} is empty, and {pattern} needs it. Allow it with {{{name}?}}."
             )
 
     def fill(field: re.Match) -> str:
@@ -309,9 +306,7 @@ def filled(pattern: str, values: Mapping[str, Any], where: str) -> str:
     try:
         text = FIELD.sub(fill, pattern)
     except (TypeError, ValueError) as error:
-        raise DataError(
-            f"{where}: {pattern} does not fit the row ({reason(error)}). Change the pattern in data.parts."
-        ) from None
+        raise DataError(f"{where}: the pattern {pattern} does not fit the row ({reason(error)}).") from None
     if "*" in pattern and text.count("*") != pattern.count("*"):
         raise DataError(f"{where}: a column of {pattern} has a *. Take another column.")
     return text

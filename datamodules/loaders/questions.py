@@ -68,10 +68,8 @@ class Answers:
             item.get("answer", item) if isinstance(item, Mapping) else item for item in (held if is_list else ())
         ]
         if not is_list or any(isinstance(answer, Mapping) for answer in answers):
-            raise DataError(
-                f"{where}, row {row}: the column {self.column!r} is {brief(values[self.column])}, not a list of texts, "
-                "or of objects with an answer."
-            )
+            held = brief(values[self.column])
+            raise DataError(f"{where}, row {row}: the column {self.column!r} is {held}, not a list of answers.")
         return ["" if is_empty(answer) else text_of(answer, where, row, self.column) for answer in answers]
 
 

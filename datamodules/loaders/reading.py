@@ -215,9 +215,7 @@ def without_part(examples: Examples, part: str, seed: int, within: str | None = 
     partners = swap.partners(examples, np.arange(len(examples)), 0, seed)
     for example, j in zip(examples, partners.tolist(), strict=True):
         if j < 0:
-            raise DataError(
-                f"partial {part} needs a {replaced} of another group, and {example.uid} has none. Take more data."
-            )
+            raise DataError(f"partial {part}: no {replaced} is unrelated to {example.uid}. Take more data.")
         parts = {**example.parts, replaced: examples.value(f"parts.{replaced}", j)}
         meta = dict(example.meta)
         if replaced == text:

@@ -12,7 +12,7 @@ from heedful.datamodules.loaders.table_files import TableFolder
 from heedful.datamodules.loaders.tabprobe import LABELS, challenge_file, load_counterfactuals
 from heedful.datamodules.sources.readers import read
 from heedful.datamodules.sources.source import Source, Split, stem
-from heedful.datamodules.sources.values import Rows, require_column
+from heedful.datamodules.sources.values import Rows, listed, require_column
 from heedful.interventions import DIRECTIONS, KINDS, PerturbHypothesis, best_analyser
 from heedful.interventions import Source as Hypotheses
 from heedful.records import DataError, Example, Examples, SettingError, agree, generator, inform
@@ -57,10 +57,7 @@ def load_tables(
     split = split if isinstance(split, Split) else Split(split, f"infotabs/{short_split(split)}")
     for folder in (PAIRS, TABLES):
         if not (source.folder / folder).is_dir():
-            raise DataError(
-                f"data.path {source.folder} has no folder {folder}. Name a folder with {PAIRS}/ and {TABLES}/, as "
-                "data/ of github.com/infotabs/infotabs."
-            )
+            raise DataError(f"data.path {source.folder} has no folder {folder}. Name one with {PAIRS}/ and {TABLES}/.")
     files = [prefix + name for name in split.names for prefix in PREFIXES]
     where, rows = source.at(source.folder / PAIRS).rows(replace(split, name=files[0], aliases=files[1:]))
     rows = source.select(_with_tables(rows, where, source.folder), where)
@@ -111,9 +108,9 @@ def _categories(file: Path) -> dict[str, str] | None:
         name = columns["table_id"].strip()
         category = columns["category"].strip()
         if category_of.setdefault(name, category) != category:
+            before = category_of[name]
             raise DataError(
-                f"{file}, row {row}: the table {name!r} has the category {category!r}, and before "
-                f"{category_of[name]!r}."
+                f"{file}, row {row}: the table {name!r} has the category {category!r}, and before {before!r}."
             )
     return category_of
 
@@ -124,18 +121,13 @@ def _without(examples: Examples, file: Path, name: str) -> Examples:
     for row, columns in read(file):
         ids = [str(columns[column]).strip() for column in NAMES_OF_IDS if column in columns]
         if not ids:
-            raise DataError(
-                f"{file}, row {row}: there is no column {' or '.join(NAMES_OF_IDS)}. The columns are "
-                f"{', '.join(columns)}."
-            )
+            raise DataError(f"{file}, row {row}: there is no column {' or '.join(NAMES_OF_IDS)}. {listed(columns)}")
         names.add(ids[0])
     stays = np.array([table not in names for table in examples.column(f"meta.{TABLE}")])
     absent = sorted(names.difference(examples.column(f"meta.{TABLE}")))
     if len(absent) == len(names):
-        raise SettingError(
-            f"data.without_tables {file} names no table of the training set, but {absent[0]!r} and so on. Name tables "
-            f"such as {examples.value(f'meta.{TABLE}', 0)!r}."
-        )
+        usual = examples.value(f"meta.{TABLE}", 0)
+        raise SettingError(f"data.without_tables {file} names {absent[0]!r}, ... and no training table, as {usual!r}.")
     if not stays.any():
         raise DataError(f"data.without_tables {file} names every table of the training set. Name fewer.")
     unused = f"; not in the training set: {len(absent):,} of {len(names):,} tables" if absent else ""
@@ -165,14 +157,11 @@ def perturbed_hypotheses(
     """
     texts = [part for part in examples.parts if part not in examples.tables]
     if (len(examples.tables), len(texts)) != (1, 1):
-        raise DataError(
-            "data.inoculation.perturbed needs one part that is a table and one that is a text, and data.parts has "
-            f"{', '.join(examples.parts)}. Take the table from the column {PREMISE}."
-        )
+        parts = ", ".join(examples.parts)
+        raise DataError(f"data.inoculation.perturbed needs one part that is a table and one text; there are {parts}.")
     if missing := [label for label in ("entailment", "contradiction") if label not in labels]:
-        raise DataError(
-            f"data.inoculation.perturbed needs the label {missing[0]!r}, and {name} has {', '.join(labels)}."
-        )
+        has = ", ".join(labels)
+        raise DataError(f"data.inoculation.perturbed needs the label {missing[0]!r}, and {name} has {has}.")
     hypotheses = Hypotheses(examples, best_analyser(), texts[0], examples.tables[0])
     kinds = [kind for kind in KINDS if kind != "entities" or hypotheses.analyser.knows_entities]
     changes = [PerturbHypothesis(kind, way, hypotheses) for kind in kinds for way in DIRECTIONS]
@@ -191,6 +180,4 @@ def perturbed_hypotheses(
                 f"{', '.join(kinds)} ({hypotheses.analyser.name})."
             )
             return Examples.of(perturbed)
-    raise DataError(
-        f"Only {len(perturbed)} hypotheses of the training set can be perturbed, and data.inoculation.n is {n}."
-    )
+    raise DataError(f"data.inoculation.n is {n}, and only {len(perturbed)} hypotheses can be perturbed.")

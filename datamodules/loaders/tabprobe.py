@@ -142,10 +142,7 @@ def load_evidence(path: str | Path, examples: Examples) -> tuple[dict[str, tuple
             require_column(name, columns, where)
         table, hypothesis, label, majority, marks = (str(columns[name]) for name in ANNOTATED)
         if (table, hypothesis) not in positions:
-            raise DataError(
-                f"{where}: no example has the hypothesis {brief(hypothesis)} and the table {table!r}. Name the "
-                "annotated split."
-            )
+            raise DataError(f"{where}: no example has the hypothesis {brief(hypothesis)} and the table {table!r}.")
         example = examples[positions[table, hypothesis]]
         if spellings.get(label) != example.label:
             raise DataError(f"{where}: the label is {brief(label)}, but {example.label!r} in {example.uid}.")
@@ -166,9 +163,7 @@ def load_evidence(path: str | Path, examples: Examples) -> tuple[dict[str, tuple
 def _require_rows(majority: str, marks: str, keys: Sequence[str], where: str) -> None:
     """Require one bit per row of the table and one for "none", and the keys of the table in the column JSON."""
     if not re.fullmatch(f"[01]{{{len(keys) + 1}}}", majority):
-        raise DataError(
-            f"{where}: {brief(majority)} is not {len(keys) + 1} bits, one per row of the table and one for none."
-        )
+        raise DataError(f"{where}: {brief(majority)} is not {len(keys) + 1} bits: one per table row, one for none.")
     try:
         marked = [(plain(key, where), bit) for key, bit in json.loads(marks, object_pairs_hook=list)]
     except (ValueError, TypeError, RecursionError):

@@ -68,7 +68,7 @@ def read(path: Path, quoting: bool = True, header: Sequence[str] = ()) -> Iterat
                 yield row, columns
     except (OSError, EOFError, zlib.error, UnicodeDecodeError, pa.ArrowException) as error:
         raise DataError(
-            f"{path} cannot be read after row {row} ({reason(error)}). Take a whole copy of it; text has to be UTF-8."
+            f"{path}, after row {row}: damaged, or not UTF-8 ({reason(error)}). Take a whole copy."
         ) from None
     if not row:
         raise DataError(f"{path} has no rows. Take a whole copy of it.")
@@ -166,10 +166,7 @@ def _header(names: list[str], path: Path) -> list[str]:
     while inner and not inner[-1]:
         inner.pop()
     if not inner or "" in inner or len(set(inner)) < len(inner):
-        raise DataError(
-            f"{path}: the header {brief(names)} has an empty or a repeated column. Correct the header, or name the "
-            "columns with data.columns."
-        )
+        raise DataError(f"{path}: the header {brief(names)} has an empty or a repeated column.")
     return names
 
 
@@ -219,10 +216,7 @@ def rows_in_memory(content: Any) -> tuple[str, Rows]:
         table, name = content.to_arrow(), "the frame"
     if not isinstance(table, pa.Table):
         kind = "None" if content is None else f"a value of the type {type(content).__name__}"
-        raise SettingError(
-            f"data.path is {kind}, neither a path nor rows. Give a path, a frame, a table, a data set, a list of "
-            "dictionaries, or a mapping of splits to one of these."
-        )
+        raise SettingError(f"data.path is {kind}, not a path, a frame, a table, a data set or a list of dictionaries.")
     _require_unique(table.column_names, name)
     return name, arrow_rows(table.to_batches(256))
 

@@ -19,10 +19,7 @@ def conditions_of(where: Mapping[str, Any], split: str) -> dict[str, tuple[str, 
     for column, values in where.items():
         if isinstance(values, Mapping):
             if column not in SPLITS:
-                raise SettingError(
-                    f"data.where: {brief(column)} has nested conditions, which only train and validation may have. "
-                    "Give it a value."
-                )
+                raise SettingError(f"data.where: {brief(column)} has conditions, as only train and validation may.")
             conditions |= conditions_of(values, ANY_SPLIT) if column == split else {}
             continue
         several = list(values) if isinstance(values, list | tuple) else [values]
@@ -58,15 +55,11 @@ def filtered(rows: Rows, where: str, conditions: Mapping[str, Sequence[str]]) ->
         if absent := [value for value in wanted if value not in values[column]]:
             common = [column_name(value) for value, _ in values[column].most_common(MOST_NAMED)]
             more = " and others" if len(values[column]) > MOST_NAMED else ""
-            raise SettingError(
-                f"data.where: the column {column!r} of {where} never has the value {brief(absent[0])}. It has "
-                f"{', '.join(common)}{more}."
-            )
+            has = f"It has {', '.join(common)}{more}."
+            raise SettingError(f"data.where: the column {column!r} of {where} never has {brief(absent[0])}. {has}")
     if not matching:
         text = "; ".join(f"{column} is {' or '.join(wanted)}" for column, wanted in conditions.items())
-        raise DataError(
-            f"data.where: no row of {where} meets all conditions ({text}). Name values that occur together."
-        )
+        raise DataError(f"data.where: no row of {where} meets all conditions ({text}).")
     inform(f"{where}: data.where keeps {matching:,} of {seen:,} rows.")
 
 

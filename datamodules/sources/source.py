@@ -68,9 +68,8 @@ class Hub:
             data_set = datasets.load_dataset(**arguments, split=split)
         except Exception as error:
             raise DataError(
-                f"The hub does not give the split {split!r} of {arguments['path']} ({reason(error)}). Name another "
-                "with data.splits or files with data.path, take data planted, or set HF_HUB_OFFLINE=1 to use the cache "
-                "alone."
+                f"The hub does not give the split {split!r} of {arguments['path']} ({reason(error)}). Name files with "
+                "data.path, take data planted, or set HF_HUB_OFFLINE=1 to use the cache alone."
             ) from error
         return f"{arguments['path']} ({split})", rows_in_memory(data_set)[1]
 
@@ -150,9 +149,7 @@ class Source:
             where, rows = rows_in_memory(path)
             return where, _some(rows, where)
         if path == IN_MEMORY:
-            raise DataError(
-                "The rows were in the memory of a Python program. Name a file with data.path, or give data= in Python."
-            )
+            raise DataError("The rows were in the memory of a Python program. Name a file with data.path.")
         path = Path(path)
         if (path / "dataset_dict.json").exists() or (path / "dataset_info.json").exists():
             return _saved(path, split)
@@ -209,10 +206,7 @@ def _saved(folder: Path, split: Split) -> tuple[str, Rows]:
     except HeedfulError:
         raise
     except Exception as error:
-        raise DataError(
-            f"{folder} is not a whole folder of save_to_disk ({reason(error)}). Save the data again, or take a whole "
-            "copy."
-        ) from None
+        raise DataError(f"{folder} is not a whole folder of save_to_disk ({reason(error)}).") from None
     return str(folder), arrow_rows(saved.with_format("arrow").iter(256))
 
 

@@ -25,7 +25,6 @@ import io
 import json
 import os
 import signal
-import socket
 import sys
 import time
 from collections.abc import Callable
@@ -43,6 +42,7 @@ import timm
 import torch
 from matplotlib.figure import Figure
 from pytorch_lightning.utilities import rank_zero_only
+from ranks import exit_after, free_port
 from transformers import BertConfig, BertModel, logging
 
 from heedful.callbacks.checkpoints.files import LAST, remove_last
@@ -107,22 +107,7 @@ def child(job: dict, rank: int, port: int) -> None:
         import resource
 
         resource.setrlimit(resource.RLIMIT_FSIZE, (job["limit"], job["limit"]))
-    act = prepared(job, rank, port)
-    status = 1
-    try:
-        act()
-        status = 0
-    except SystemExit as stop:
-        status = stop.code
-        if isinstance(status, str):
-            print(status, file=sys.stderr)
-            status = 1
-    except BaseException:
-        sys.excepthook(*sys.exc_info())
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(status or 0)
+    exit_after(prepared(job, rank, port))
 
 
 def prepared(job: dict, rank: int, port: int) -> Callable[[], None]:
@@ -149,9 +134,7 @@ def prepared(job: dict, rank: int, port: int) -> Callable[[], None]:
 
 def run(job: dict) -> list[int]:
     """Exit statuses, negative for a signal: -14 for a process that outlived another's death by half a minute."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     pids = []
     for rank in range(job.get("processes", 1)):
         pids.append(os.fork())

@@ -93,7 +93,8 @@ def by_text(
 
 def base_row(uid: str, p, labels, gold: str = "entailment", slices=()) -> dict:
     """A base row that answers the most probable label."""
-    return {"uid": uid, "gold": gold, "y": labels[int(np.argmax(p))], "p": p, "slices": list(slices)}
+    about = {"uid": uid, "gold": gold, "y": labels[int(np.argmax(p))], "p": p}
+    return USUAL | about | {"clusters": [uid], "slices": list(slices)}
 
 
 def pair_row(

@@ -179,7 +179,7 @@ def test_gold_is_one_label_or_several_each_worth_one(several: str | None, value:
     ("several", "value", "facts"),
     [
         (None, ["neutral"], ["['neutral']", "several list"]),
-        (None, "maybe", ["'maybe'", *LABELS, "labels '{LABEL: [SPELLING]}'"]),
+        (None, "maybe", ["'maybe'", *LABELS, "data.labels"]),
         (", ", "neutral,entailment", ["'neutral,entailment'"]),
         ("list", [0, 1, 0], ["[0, 1, 0]", "one number per label"]),  # one-hot
         ("list", [0.2, 0.5, 0.3], ["[0.2, 0.5, 0.3]", "one number per label"]),
