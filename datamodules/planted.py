@@ -37,7 +37,7 @@ OPPOSED = {antonym: [a, b] for a, b, antonym in VERBS}
 OPTIONAL = ("subject_adjective", "object_adjective", "number", "place", "time", "reason")
 CHOICES: dict[str, list[str]] = {
     "subject": SUBJECTS,
-    "verb": [word for a, b, antonym in VERBS for word in (a, b, antonym, antonym)],  # both sides equally often
+    "verb": [word for a, b, antonym in VERBS for word in (a, b, antonym, antonym)],  # verbs are as frequent as antonyms
     "object": OBJECTS,
     "subject_adjective": SUBJECT_ADJECTIVES,
     "object_adjective": OBJECT_ADJECTIVES,

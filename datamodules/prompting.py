@@ -38,7 +38,9 @@ class Prompting:
 
     def __post_init__(self) -> None:
         names = self.wordings.replace(",", " ").split() if isinstance(self.wordings, str) else self.wordings
-        object.__setattr__(self, "wordings", tuple(dict.fromkeys(names)))  # equal settings compare equal
+        object.__setattr__(
+            self, "wordings", tuple(dict.fromkeys(names))
+        )  # a tuple, so that equal settings compare equal
         for flag, n, least in (("tuples", self.tuples, 0), ("seeds", self.seeds, 1)):
             if n < least:
                 raise SettingError(f"prompt.{flag} {n} is less than {least}.")

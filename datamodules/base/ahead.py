@@ -35,4 +35,4 @@ def ahead(batches: Iterable[T], depth: int = 2, pin: bool = False) -> Iterator[T
             yield batch
             ready.append(thread.submit(following))
     finally:
-        thread.shutdown(cancel_futures=True)  # waits: the next iterator may use what this thread uses
+        thread.shutdown(cancel_futures=True)  # wait, so that the thread no longer uses the batches

@@ -7,14 +7,12 @@ in an epoch, is the same for all mixtures.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from heedful.datamodules.base.splits import by_hash
 from heedful.datamodules.loaders.pairs import Columns
-from heedful.datamodules.sources.row_filter import ANY_SPLIT, conditions_of
 from heedful.records import DataError, Examples, SettingError, agree, inform
 from heedful.records.errors import guess
 
@@ -31,7 +29,6 @@ class Mixture:
         parts: Maps parts to columns, if the columns differ from the data.
         label: Column of the label, if it differs from the data.
         labels: Maps label names of the data to their spellings in this source, if the spellings differ.
-        where: Maps columns to the value, or the list of values, of eligible rows.
     """
 
     share: float = 0.0
@@ -41,7 +38,6 @@ class Mixture:
     parts: dict[str, str] | None = None
     label: str | None = None
     labels: dict[str, list[str | int]] | None = None
-    where: dict[str, Any] = field(default_factory=dict)
 
     @property
     def display_name(self) -> str:
@@ -78,7 +74,6 @@ def require_mixture(mixture: Sequence[Mixture], parts: Sequence[str], labels: Se
             )
         if not each.display_name or "/" in each.display_name:
             raise SettingError(f"data.mixture: the name {each.display_name!r} is empty or has a slash.")
-        conditions_of(each.where, ANY_SPLIT)
     if (total := sum(each.share for each in mixture)) >= 1:
         raise SettingError(f"data.mixture has shares that add up to {total:g}. Give shares that add up to less than 1.")
 
@@ -92,7 +87,7 @@ def mixed(examples: Examples, mixture: Sequence[Mixture], read: Callable[[Mixtur
     Args:
         examples: The training set.
         mixture: The mixtures, in order of precedence.
-        read: Reads all eligible examples of a mixture.
+        read: Reads all examples of a mixture.
         seed: The run's seed.
 
     Returns:
@@ -102,7 +97,7 @@ def mixed(examples: Examples, mixture: Sequence[Mixture], read: Callable[[Mixtur
         DataError: A mixture has too few examples, or its share is less than one example.
     """
     samples: list[Examples] = []
-    used: list[np.ndarray] = []  # content keys
+    used: list[np.ndarray] = []  # hashes of the contents of earlier samples
     for each in mixture:
         pool = read(each)
         n = round(each.share * len(examples))

@@ -37,7 +37,7 @@ from heedful.datamodules.base.splits import (
     without_overlap,
 )
 from heedful.datamodules.loaders.pairs import LABEL, Columns, load_pairs, require_parts
-from heedful.datamodules.sources.row_filter import ANY_SPLIT, SPLITS, conditions_of
+from heedful.datamodules.sources.row_filter import SPLITS, conditions_of
 from heedful.datamodules.sources.source import Hub, Source, Split
 from heedful.interventions import Swap
 from heedful.records import (
@@ -286,7 +286,7 @@ class Pairs(RecordsArguments):
 
     @property
     def sides(self) -> tuple[str, ...]:
-        """Names of the parts, where all pictures are one name joined by "+"."""
+        """Names of the parts; the names of all pictures are joined to one by "+"."""
         pictures = self.task.pictures
         joined = ("+".join(pictures),) if pictures else ()
         return (*joined, *(part for part in self.task.parts if part not in pictures))
@@ -469,9 +469,8 @@ class Pairs(RecordsArguments):
         require_mixture(self.mixture, self.full_task.parts, self.full_task.labels)
 
     def _ingredient(self, mixture: Mixture) -> Examples:
-        """Load all eligible examples of a mixture."""
+        """Load all examples of a mixture."""
         source = self.source.at(self.path if mixture.path is None else mixture.path)
-        source = replace(source, where=conditions_of(mixture.where, ANY_SPLIT))
         aliases = aliases_of(mixture.split, self.loader.aliases)
         split = Split(mixture.split, f"{self.name}/train+{mixture.display_name}", aliases, True)
         return self.loader.load(source, mixture.columns(self.columns), split)

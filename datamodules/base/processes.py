@@ -71,7 +71,7 @@ def meet(value: Any) -> list[Any]:
 
 
 def busy() -> None:
-    """Keep the processes waiting that are in :func:`meet`, where torch would give up after half an hour.
+    """Prevent a timeout of torch in the processes that wait in :func:`meet`; a slow process calls it regularly.
 
     Raises:
         Stopped: A process received SIGTERM.

@@ -108,7 +108,7 @@ def split_groups(examples: Examples) -> np.ndarray:
     shape = (len(names), len(kinds))
     held = coo_array((np.ones(len(examples), dtype=bool), (cluster, content)), shape).tocsr()
     component = connected_components(block_array([[None, held], [held.T, None]]), directed=False)[1][: len(names)]
-    first = np.unique(component, return_index=True)[1]  # names ascend
+    first = np.unique(component, return_index=True)[1]  # names are sorted
     return names[first[component]][cluster]
 
 
@@ -121,7 +121,7 @@ def folds_of(groups: Sequence[str], folds: int) -> np.ndarray:
     names, group, sizes = np.unique(np.array(groups, dtype=object), return_inverse=True, return_counts=True)
     held = np.zeros(folds, dtype=np.int64)
     fold = np.zeros(len(names), dtype=np.int64)
-    for i in np.argsort(keys(names), kind="stable"):  # ties by name
+    for i in np.argsort(keys(names), kind="stable"):  # equal keys are sorted by name
         fold[i] = held.argmin()
         held[fold[i]] += sizes[i]
     return fold[group]

@@ -76,7 +76,7 @@ class Gold:
             raise DataError(f"The label {brief(value)} is not one text or number. {hint}")
         if self.is_verbatim and isinstance(value, str):
             return value if value.strip() else None
-        is_null = value is None or value != value  # never the label "None"
+        is_null = value is None or value != value  # a null value, not the text "None", which may be a label
         label = None if is_null else self.spellings.get(str(value).strip()) or self.spellings.get(plain(value))
         if label is None and plain(value).lower() not in NO_GOLD:
             label = self.in_any_case.get(plain(value).lower())

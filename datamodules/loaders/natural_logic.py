@@ -1,4 +1,7 @@
-"""Loader of NLI-XY (Rozanova et al., 2022): a context is a sentence with a gap, into which two words are inserted."""
+"""Loader of NLI-XY (Rozanova et al., 2022): a premise and a hypothesis are one context with two different words.
+
+A context is a sentence with a gap for the word.
+"""
 
 from pathlib import Path
 

@@ -61,13 +61,6 @@ def test_the_first_wording_or_plain_words_are_measured_once() -> None:
     assert prompt.text("Q").startswith("Answer with one of: entailment, neutral, contradiction.\n\npremise: ")
 
 
-def test_equal_settings_are_equal_however_they_are_given() -> None:
-    """The parser gives lists; a model that is asked without a prompt refuses settings that are not the usual ones."""
-    assert Prompting(wordings=[]) == Prompting() == Prompting(wordings="")
-    named = Prompting(wordings=("paper", "short"))
-    assert Prompting(wordings=["paper", "short", "paper"]) == named == Prompting(wordings="paper, short")
-
-
 def test_a_part_alone_has_the_lines_of_that_part() -> None:
     (prompt,) = Prompting(1).prompts(data(partial="hypothesis"))
     assert prompt.wording.question == "Hypothesis: {hypothesis}\nAnswer:"
@@ -133,7 +126,6 @@ def test_questions_that_are_evaluated_are_not_shown(partial: str | None) -> None
     ("settings", "facts"),
     [
         ({"tuples": -1}, ["prompt.tuples -1", 0]),
-        ({"seeds": 0}, ["prompt.seeds 0", 1]),
         ({"demonstrations": "counterfactual"}, ["prompt.demonstrations counterfactual", "tuples 1"]),
         ({"wordings": ["long"]}, ["wordings long", "own", "wrong?"]),
         ({}, ["wrong", "{hypothesis}", "{premise}, {hypothesis}"]),

@@ -76,7 +76,6 @@ AB = {"a": "1", "b": "2"}
     [
         ("A.CSV", "a,b\n1,2\n", {}, {1: AB}),
         ("a.csv", "a\n1\n2", {}, {1: {"a": "1"}, 2: {"a": "2"}}),  # a last line without a line feed
-        ("a.jsonl", '{"a": "1"}\n{"a": "2"}', {}, {1: {"a": "1"}, 2: {"a": "2"}}),
         ("a.jsonl", '{"a": 1}\n\n  \n{"a": 2}\n', {}, {1: {"a": 1}, 4: {"a": 2}}),  # a row number is that of an editor
         ("a.csv", "a\n1\n\n2\n", {}, {1: {"a": "1"}, 2: {"a": "2"}}),
         ("a.jsonl", '{"a": 1}\r\r\n{"a":\r 2}\r\r\n', {}, {1: {"a": 1}, 2: {"a": 2}}),
@@ -103,24 +102,20 @@ def test_a_file_is_read(tmp_path: Path, name: str, text: str, options: dict, exp
     [
         ("a.jsonl", '{"a": 1}\n\n[1, 2]\n', {}, ["row 3", "[1, 2]"]),
         ("a.json", '[{"a": 1}, {"a": 1]', {}, ["JSON"]),
-        ("a.json", '{"data": []}', {}, ["no rows"]),
         ("a.json", "1", {}, [" 1"]),
         ("a.json", '[{"a": 1}, "b"]', {}, ["row 2", "'b'"]),
         ("a.json", '[["1"]]', XY, ["row 1", " 1", "columns names 2"]),
         ("a.csv", "a,b\n1,2\n1,2,3\n", {}, ["row 2", " 3", " 2"]),
         ("a.tsv", 'a\tb\n"Yes," he said.\tx\n', {}, ["row 1", "quoting false"]),
         ("a.csv", "a,b,a\n1,2,3\n", {}, ["'a', 'b', 'a'"]),
-        ("a.csv", "a,,b\n1,2,3\n", {}, ["'a', '', 'b'"]),
         ("a.tsv", 'p\th\tl\nA\t"B c\tx\nD\te"\ty\nF\tG\tz\n', {}, ["row 1", "lines", "quoting false"]),
         ("a.tsv", 'a\tb\nx\t"To be\ny\tor not\nz\t5 disks\n', {}, ["row 1", "quoting false"]),  # nothing is swallowed
-        ("a.csv", 'a,b\n"c,d\n', XY, ["row 2"]),
         ("a.csv", "1,2,3\n", XY, ["row 1", " 3", "columns names 2"]),
         ("a.csv", "x,y\n1,2\n", XY, ["row 1", "header", "columns"]),
         *((name, text, {}, ["no rows"]) for name, text in {"a.csv": "a,b\n", "a.tsv": "a\tb", "a.json": "[]"}.items()),
         *[(f"a.{suffix}", "", {}, []) for suffix in (*SUFFIXES, "jsonl.gz")],
         ("a.jsonl", '{"a": "x"}\n{"a": "é"}\n'.encode("latin-1"), {}, ["UTF-8", "row 2"]),
         *((f"a.{form}", "a\né".encode("latin-1"), {}, ["UTF-8"]) for form in ("csv", "tsv", "json")),
-        ("a.csv", "a\n1\n".encode("utf-16"), {}, ["UTF-8"]),
         *((name, "a\n1\n", {}, SUFFIXES) for name in ("a.doc", "a", "a.csv.zip", "a.gz", "a.xlsx")),
     ],
 )
@@ -250,13 +245,11 @@ def zst(text: str) -> bytes:
     return pa.compress(text.encode(), codec="zstd", asbytes=True)
 
 
-TRUE = {"labels": {"yes": [1, True], "no": []}}
 FRAME = pd.DataFrame(rows())
 CATEGORIES = pd.DataFrame(PLAIN_ROWS, columns=NAMES).astype("category")
 # what it is: (name of a file or None for rows in memory, content, settings, examples or the facts of a DataError)
 FILES: dict[str, tuple[str | None, Any, dict[str, Any], list[Any]]] = {
     "BOM": ("a.csv", "\ufeff" + PLAIN, {}, PLAIN_ROWS),
-    "BOM, a quoted header": ("a.csv", '\ufeff"premise",hypothesis,label\na,b,yes\n', {}, PLAIN_ROWS[:1]),
     "BOM, no header": ("a.csv", "\ufeff" + PLAIN.removeprefix(HEADER), {"columns": NAMES}, PLAIN_ROWS),
     "BOM, jsonl": ("a.jsonl", "\ufeff" + lines(rows()), {}, labelled("yes", "no")),
     "BOM, json": ("a.json", "\ufeff" + json.dumps(rows()), {}, labelled("yes", "no")),
@@ -265,7 +258,6 @@ FILES: dict[str, tuple[str | None, Any, dict[str, Any], list[Any]]] = {
     "a long field": ("a.csv", f"{HEADER}{LONG},b,yes\n", {}, [(LONG, "b", "yes")]),
     "labels of types, frame": (None, pd.DataFrame(rows([1, "1", 1.0])), {}, labelled("yes", "yes", "yes")),
     "true among numbers": ("a.jsonl", lines(rows([1, True])), {}, ["a.jsonl, row 2", "True", "data.labels"]),
-    "true that is declared": ("a.jsonl", lines(rows([1, True])), TRUE, labelled("yes", "yes")),
     "-1 alone": ("a.jsonl", lines(rows([-1, -1])), {}, ["a.jsonl", "2 without", "data.label null"]),
     "null, then text, frame": (None, pd.DataFrame([*rows([1] * GAP, n=None), *rows([0], n="t")]), {}, [GAP + 1]),
     "frame, NaN text": (None, FRAME.assign(premise=["a", np.nan]), {}, ["the frame, row 2", "'premise'", "Fill it in"]),
