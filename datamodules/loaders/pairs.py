@@ -1,6 +1,5 @@
 """Loader of pairs of texts, and conversion of rows to examples for all loaders."""
 
-from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -142,7 +141,7 @@ def to_examples(rows: Rows, where: str, columns: Columns, split: Split) -> Examp
     further = columns.further_groups
     builder = ExamplesBuilder(tuple(columns.parts), further, columns.meta, columns.kinds, columns.clustered_by)
     has_label: bool | None = None
-    kept_rows = array("q")  # row number of each example
+    kept_rows = []  # row number of each example
     no_gold = 0
     for row, values in rows:
         if has_label is None:
@@ -167,12 +166,13 @@ def to_examples(rows: Rows, where: str, columns: Columns, split: Split) -> Examp
             for part, column in columns.parts.items()
         ]
         groups = [text_of(values[column], where, row, column) for column in further]
-        uid = uid_of(values, where, row, split.prefix, columns)
+        id_ = "" if columns.uid is None else text_of(values[columns.uid], where, row, columns.uid)
+        uid = f"{split.prefix}/{id_}"
         builder.add(uid, parts, label, groups, columns.meta_of(values, where, row))
         kept_rows.append(row)
     if not kept_rows:
         raise DataError(f"{where} has no row with a gold label ({no_gold} without). To evaluate, set data.label null.")
-    examples = sort_by_uid(builder.finish(), kept_rows, where, split.prefix, columns)
+    examples = _sort_by_uid(builder.finish(), kept_rows, where, split.prefix, columns)
     examples.no_gold, examples.origin = no_gold, where
     return examples
 
@@ -222,16 +222,11 @@ def require_columns(
     raise DataError(f"{where}, row {row}: there is no column {', '.join(map(repr, missing))}. {hint} {remedy}.")
 
 
-def uid_of(values: Mapping[str, Any], where: str, row: int | str, prefix: str, columns: Columns) -> str:
-    """The uid of a row, from its id; "" without ids, which :func:`sort_by_uid` replaces."""
-    return "" if columns.uid is None else f"{prefix}/{text_of(values[columns.uid], where, row, columns.uid)}"
-
-
-def sort_by_uid(examples: Examples, rows: Sequence[int | str], where: str, prefix: str, columns: Columns) -> Examples:
+def _sort_by_uid(examples: Examples, rows: Sequence[int | str], where: str, prefix: str, columns: Columns) -> Examples:
     """Sort examples by uid, so that the order of rows does not matter. Without ids, uids are hashes of the content.
 
     Args:
-        examples: Examples with uids of :func:`uid_of`.
+        examples: Examples with uids ``<prefix>/<id>``, where the id is "" without ids.
         rows: Row number of each example, for the message.
         where: Name of the source in messages.
         prefix: ``<data>/<split>``, the start of uids.

@@ -3,19 +3,21 @@
 import json
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from types import NoneType
 from typing import Any
 
 import numpy as np
 
-from heedful.datamodules.loaders.pairs import Columns, require_columns, sort_by_uid, uid_of
+from heedful.datamodules.loaders.pairs import Columns, require_columns, to_examples
 from heedful.datamodules.sources.readers import Row
 from heedful.datamodules.sources.source import Source, Split
-from heedful.datamodules.sources.values import brief, text_of
+from heedful.datamodules.sources.values import Rows, brief, text_of
 from heedful.interventions import Swap
 from heedful.records import CLUSTER, SPAN, DataError, Examples, ExamplesBuilder, agree, generator, inform
 from heedful.records.answers import normalised
 
+GOLD = "gold"  # added column: JSON list of the distinct gold answers
 STARTS = "starts"  # meta column: JSON list with the character offset of each gold answer, null if it is not in the text
 ABSENT = "not_in_text"  # name of the count of questions whose answers are not in the text
 
@@ -84,35 +86,31 @@ def load_reading(source: Source, columns: Columns, split: Split, no_answer: str 
             offset is not in its text; the message names the row.
     """
     where, rows = source.rows(split)
-    further = columns.further_groups
-    cluster = columns.clustered_by or next(iter(columns.parts))
-    builder = ExamplesBuilder(tuple(columns.parts), further, (STARTS, *columns.meta), cluster=cluster)
-    flags = () if no_answer is None else (no_answer,)
-    kept_rows = []  # row of each example
-    no_gold = hollow = 0
-    for row, values in source.select(questions(rows, where), where):
-        require_columns(columns, values, where, row, more=flags)
-        parts = [text_of(values[column], where, row, column) for column in columns.parts.values()]
+    text = next(iter(columns.parts))
+    roles = replace(
+        columns, label=GOLD, labels=None, meta=(STARTS, *columns.meta), cluster=columns.clustered_by or text
+    )
+    rows = _with_gold(source.select(questions(rows, where), where), where, columns, no_answer)
+    return to_examples(rows, where, roles, split)
+
+
+def _with_gold(rows: Rows, where: str, columns: Columns, no_answer: str | None) -> Rows:
+    """Add the columns ``gold``, None without a gold answer, and ``starts`` to the rows."""
+    text = next(iter(columns.parts.values()))
+    hollow = 0
+    for row, values in rows:
+        require_columns(columns, values, where, row, more=() if no_answer is None else (no_answer,))
         has_none = no_answer is not None and _has_none(values[no_answer], where, row, no_answer)
         answers = {} if has_none else answers_of(values[columns.label], where, row, columns.label)
-        if no_answer is not None and not has_none and not answers:
-            no_gold += 1
-            continue
         hollow += bool(answers) and not any(map(normalised, answers))
-        starts = [_place(parts[0], answer, start, f"{where}, row {row}") for answer, start in answers.items()]
-        groups = [text_of(values[column], where, row, column) for column in further]
-        meta = columns.meta_of(values, where, row)
-        uid = uid_of(values, where, row, split.prefix, columns)
-        builder.add(uid, parts, SPAN.write_gold(list(answers)), groups, [json.dumps(starts), *meta])
-        kept_rows.append(row)
-    if not kept_rows:
-        raise DataError(f"{where} has no question with a gold answer ({no_gold} without). Take data with gold labels.")
+        context = text_of(values[text], where, row, text)
+        starts = [_place(context, answer, start, f"{where}, row {row}") for answer, start in answers.items()]
+        is_unknown = no_answer is not None and not has_none and not answers
+        gold = None if is_unknown else SPAN.write_gold(list(answers))
+        yield row, {**values, GOLD: gold, STARTS: json.dumps(starts)}
     if hollow:
         answers_of_articles = "only answers of articles and punctuation, which count as no answer."
         inform(f"{where}: {agree(hollow, 'question has', 'questions have')} {answers_of_articles}")
-    examples = sort_by_uid(builder.finish(), kept_rows, where, split.prefix, columns)
-    examples.no_gold, examples.origin = no_gold, where
-    return examples
 
 
 def _has_none(value: Any, where: str, row: int | str, column: str) -> bool:

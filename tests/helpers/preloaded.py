@@ -1,12 +1,12 @@
-"""Runs Python programs in forks of a process that has imported libraries, but nothing of Heedful: tests/matrix.py.
+"""Runs Python programs in forks of a process that has imported libraries, but not Heedful, for tests/matrix.py.
 
 Reads jobs from stdin, one JSON object a line, and answers each with its exit status.
 
     argv        a file and its arguments, or "-m", a module and its arguments
     env         further variables of the environment
     cwd         folder to work in
-    out, err    files of what it prints
-    limit       seconds after which it is killed, with all that it has started
+    out, err    files of its output
+    limit       seconds after which it and its children are killed
 """
 
 import gc
@@ -30,7 +30,7 @@ PIL.Image timm yaml""".split()
 
 def program(argv: list[str]) -> None:
     """Run a file, or a module after "-m", with its arguments."""
-    importlib.reload(sys.modules["sitecustomize"])  # which reads the environment
+    importlib.reload(sys.modules["sitecustomize"])  # it reads the environment
     is_module = argv[0] == "-m"
     sys.argv = argv[1:] if is_module else argv
     if is_module:
@@ -59,7 +59,7 @@ def run(job: dict[str, Any]) -> int:
     while True:
         done, status = os.waitpid(pid, os.WNOHANG)
         if done or time.monotonic() > end:
-            with suppress(ProcessLookupError):  # what it has started may outlive it
+            with suppress(ProcessLookupError):  # its children may still run
                 os.killpg(pid, signal.SIGKILL)
         if done:
             return os.waitstatus_to_exitcode(status)

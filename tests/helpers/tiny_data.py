@@ -21,7 +21,7 @@ attic bakery workshop stadium airport temple vineyard desert valley office priso
 barn""".split()
 VERBS = "bought found repaired hid collected washed built kept lifted sold".split()
 THINGS = "apples plums hammers trucks coats parrots violins boxes roses letters".split()
-MSGS = {  # words of: (linguistic, surface) label to a sentence
+MSGS = {  # condition to (linguistic, surface) label to a sentence
     "training": {(1, 1): "the {0} is {1}ing dogs that ran.", (0, 0): "every {0} {1}s dogs that were running."},
     "test": {(1, 0): "every {0} is {1}ing cats that sat.", (0, 1): "the {0} {1}s cats that were sitting."},
     "control": {(1, 0): "every {0} was {1}ing dogs that ran.", (0, 1): "the {0} {1}s all dogs that were running."},
@@ -33,14 +33,14 @@ PERSON = pa.struct([("answer", pa.string()), ("answer_confidence", pa.string()),
 
 
 def write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> Path:
-    """A JSON object a line."""
+    """Write a JSON object per line."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return path
 
 
 def write_table(path: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
-    """A csv file with a header, or a tsv file."""
+    """Write a csv or tsv file with a header."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]), delimiter="\t" if path.suffix == ".tsv" else ",")
@@ -50,7 +50,7 @@ def write_table(path: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
 
 
 def pairs(n: int, first: int = 0) -> list[dict[str, str]]:
-    """Sentence pairs of three labels, of which every third premise stands twice."""
+    """Sentence pairs with three labels; a third of the premises occur twice."""
     rows = []
     for i in range(first, first + n):
         k = i - 1 if i % 3 == 2 else i
@@ -65,7 +65,7 @@ def pairs(n: int, first: int = 0) -> list[dict[str, str]]:
 
 
 def write_pairs(folder: Path) -> Path:
-    """Folders of pairs: csv with labels, csv without any, of two classes, of several labels, and as HANS has them."""
+    """Folders of pairs: csv with and without labels, with two classes, with several right labels, and as HANS."""
     train, validation = pairs(96), pairs(48, 96)
     for split, rows in {"train": train, "validation": validation}.items():
         write_table(folder / "csv" / f"{split}.csv", rows)
@@ -90,7 +90,7 @@ def write_pairs(folder: Path) -> Path:
 
 
 def write_msgs(folder: Path, task: str = "main_verb_lexical_content_the") -> Path:
-    """A folder of one task of MSGS: 50 paradigms to train on and 20 others."""
+    """A folder of a task of MSGS: 50 paradigms for training and 20 for validation."""
 
     def rows(conditions: Sequence[str], paradigms: Iterable[int]) -> list[dict[str, Any]]:
         nouns, verbs = ("girl", "boy", "cook"), ("paint", "find", "look", "bark")
@@ -110,7 +110,7 @@ def write_msgs(folder: Path, task: str = "main_verb_lexical_content_the") -> Pat
 
 
 def write_nlixy(folder: Path, contexts: Sequence[tuple[str, str]], insertions: Sequence[tuple[str, str, str]]) -> Path:
-    """A folder as of NLI-XY from (sentence, monotonicity) and (x, y, relation); every word fits everywhere."""
+    """A folder like NLI-XY, from (sentence, monotonicity) and (x, y, relation); each word fits into each sentence."""
     folder.mkdir(parents=True)
     rows = [f"{text}\t{slope}\t{'no' if slope == 'down' else ''}\tx\t\t\n" for text, slope in contexts]
     (folder / "contexts.tsv").write_text("context\tmonotonicity\toperator\tsingular\tmass\tplural\n" + "".join(rows))
@@ -120,10 +120,7 @@ def write_nlixy(folder: Path, contexts: Sequence[tuple[str, str]], insertions: S
 
 
 def write_squad(path: Path, articles: int) -> Path:
-    """A file as SQuAD 2.0 has it, of so many articles with two texts and five questions about each.
-
-    Who is where is said in three sentences of a text; of two questions nobody knows the answer.
-    """
+    """A file like SQuAD 2.0: each article has two texts with five questions, of which two have no answer."""
     data = []
     for a in range(articles):
         paragraphs = []
@@ -144,7 +141,7 @@ def write_squad(path: Path, articles: int) -> Path:
 
 
 def write_passages(folder: Path) -> Path:
-    """Questions with the passage that answers them and one that does not."""
+    """Questions, each with a passage that answers it and a distractor."""
     for split, first in (("train", 0), ("validation", 40)):
         rows = []
         for i in range(first, first + 24):
@@ -157,7 +154,7 @@ def write_passages(folder: Path) -> Path:
 
 
 def write_squares(folder: Path, train: int = 48, validation: int = 24) -> Path:
-    """A folder of pictures of one coloured square, with questions about them, a file for each split, and data.yaml."""
+    """A folder of one-coloured pictures, with a file of questions for each split, and data.yaml."""
     colours = {"red": (220, 20, 20), "green": (20, 200, 20), "blue": (20, 20, 230), "white": (250, 250, 250)}
     (folder / "pictures").mkdir(parents=True, exist_ok=True)
     for split, n in (("train", train), ("validation", validation)):
@@ -165,7 +162,7 @@ def write_squares(folder: Path, train: int = 48, validation: int = 24) -> Path:
         for i in range(n):
             colour, asked = list(colours)[i % 4], list(colours)[(i // 4) % 4]
             picture = Image.new("RGB", (20, 16), colours[colour])
-            picture.putpixel((i % 20, i // 20 % 16), (i % 256, len(split), 0))  # no two are byte for byte the same
+            picture.putpixel((i % 20, i // 20 % 16), (i % 256, len(split), 0))  # all pictures differ
             picture.save(folder / "pictures" / f"{split}-{i}.png")
             answer = "yes" if colour == asked else "no"
             rows.append({"id": f"q{i}", "file": f"{split}-{i}.png", "text": f"is it {asked} ?", "answer": answer})
@@ -178,7 +175,7 @@ def write_squares(folder: Path, train: int = 48, validation: int = 24) -> Path:
 
 
 def write_tables(folder: Path) -> Path:
-    """Twelve tables with claims as InfoTabS has them, and annotated rows and counterfactual tables as TabProbe."""
+    """Twelve tables with claims like InfoTabS, and annotations and counterfactual tables like TabProbe."""
     genres, tables, claims, marked = ("rock", "jazz", "pop"), {}, [], []
     for i in range(12):
         table = {"title": [f"Album {i}"], "Genre": [genres[i % 3], genres[(i + 1) % 3]], "Year": [str(1990 + i)]}
@@ -248,7 +245,7 @@ def write_table_files(
 
 
 def png(color: str, place: int = 4) -> bytes:
-    """A square of a color on white; its place makes pictures of one color differ."""
+    """The bytes of a picture: a coloured square at a place on white."""
     picture = Image.new("RGB", (32, 32), "white")
     ImageDraw.Draw(picture).rectangle((place, place, place + 12, place + 12), fill=color)
     file = io.BytesIO()
@@ -257,13 +254,13 @@ def png(color: str, place: int = 4) -> bytes:
 
 
 def people(*answers: str) -> list[dict[str, Any]]:
-    """What ten people answered; the last answer is that of all who are left."""
+    """The answers of ten people; the last one is repeated."""
     given = [*answers, *[answers[-1]] * (10 - len(answers))]
     return [{"answer": a, "answer_confidence": "yes", "answer_id": i + 1} for i, a in enumerate(given)]
 
 
 def vqa_rows(pictures: int, first: int = 0) -> list[dict[str, Any]]:
-    """Two questions about each picture: its color, which some see otherwise, and whether it is red."""
+    """Two questions per picture: its color, on which people disagree, and whether it is red."""
     rows = []
     for i in range(first, first + pictures):
         color = COLORS[i % 4]
@@ -285,7 +282,7 @@ def vqa_rows(pictures: int, first: int = 0) -> list[dict[str, Any]]:
 
 
 def write_parquet(path: Path, rows: Sequence[dict[str, Any]]) -> Path:
-    """Rows as the hub keeps them: pictures are structs of bytes and path."""
+    """Write rows as on the hub: a picture is a struct of bytes and path."""
     kinds = {"image": IMAGE, "image0": IMAGE, "image1": IMAGE}
     if isinstance(rows[0].get("answers", [""])[0], dict):
         kinds["answers"] = pa.list_(PERSON)
@@ -296,7 +293,7 @@ def write_parquet(path: Path, rows: Sequence[dict[str, Any]]) -> Path:
 
 
 def write_vqa(folder: Path, training: int = 24, validation: int = 12) -> Path:
-    """A folder with both splits, so many pictures in each; answers to training questions are texts and no objects."""
+    """A folder with both splits and a number of pictures in each; training answers are texts, not objects."""
     rows = vqa_rows(training)
     for row in rows:
         row["answers"] = [person["answer"] for person in row["answers"]]
@@ -306,7 +303,7 @@ def write_vqa(folder: Path, training: int = 24, validation: int = 12) -> Path:
 
 
 def nlvr2_rows(sets: int, split: str) -> list[dict[str, Any]]:
-    """Two pairs of pictures in each set, and two sentences about each pair."""
+    """Two pairs of pictures per set, and two sentences per pair."""
     rows = []
     for s in range(sets):
         for pair in range(2):
@@ -320,7 +317,7 @@ def nlvr2_rows(sets: int, split: str) -> list[dict[str, Any]]:
 
 
 def write_nlvr2(folder: Path, training: int = 10, validation: int = 6) -> Path:
-    """A folder with both splits, so many sets of pictures in each."""
+    """A folder with both splits and a number of sets in each."""
     write_parquet(folder / "train.parquet", nlvr2_rows(training, "train"))
     write_parquet(folder / "validation.parquet", nlvr2_rows(validation, "dev"))
     return folder
