@@ -49,46 +49,6 @@ def write_table(path: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
     return path
 
 
-def pairs(n: int, first: int = 0) -> list[dict[str, str]]:
-    """Sentence pairs with three labels; a third of the premises occur twice."""
-    rows = []
-    for i in range(first, first + n):
-        k = i - 1 if i % 3 == 2 else i
-        person, verb, thing = PEOPLE[k % 64], VERBS[k % 10], THINGS[(k // 3) % 10]
-        place, other = PLACES[(7 * k) % 30], PLACES[(7 * i + 11) % 30]
-        claim = (f"a {person} {verb} {thing}", f"the {person} in the {other} {verb}", f"a {person} never {verb}")
-        rows.append(
-            {"id": f"p{i}", "premise": f"The {person} {verb} the {thing} in the {place} .", "kind": "ab"[i % 2]}
-        )
-        rows[-1] |= {"hypothesis": f"{claim[i % 3]} .", "label": ("entailment", "neutral", "contradiction")[i % 3]}
-    return rows
-
-
-def write_pairs(folder: Path) -> Path:
-    """Folders of pairs: csv with and without labels, with two classes, with several right labels, and as HANS."""
-    train, validation = pairs(96), pairs(48, 96)
-    for split, rows in {"train": train, "validation": validation}.items():
-        write_table(folder / "csv" / f"{split}.csv", rows)
-        bare = [{name: value for name, value in row.items() if name != "label"} for row in rows]
-        write_table(folder / "unlabelled" / f"{split}.csv", bare)
-        two = [
-            {"sentence1": r["premise"], "sentence2": r["hypothesis"], "label": int(i % 3 > 0)}
-            for i, r in enumerate(rows)
-        ]
-        write_table(folder / "two" / f"{split}.tsv", two)
-        gold = [["entailment"], ["entailment", "neutral"], ["neutral", "contradiction"], ["contradiction"]]
-        write_lines(folder / "several" / f"{split}.jsonl", [r | {"label": gold[i % 4]} for i, r in enumerate(rows)])
-    write_table(folder / "more.csv", pairs(24, 200))
-    for split, rows in {"train": train, "evaluation": validation}.items():
-        hans = [
-            {"premise": r["premise"], "hypothesis": r["hypothesis"], "heuristic": ("overlap", "subsequence")[i % 2]}
-            | {"label": ("entailment", "non-entailment")[i % 3 > 0], "subcase": f"s{i % 4}", "template": f"t{i % 8}"}
-            for i, r in enumerate(rows)
-        ]
-        write_lines(folder / "hans" / f"{split}.jsonl", hans)
-    return folder
-
-
 def write_msgs(folder: Path, task: str = "main_verb_lexical_content_the") -> Path:
     """A folder of a task of MSGS: 50 paradigms for training and 20 for validation."""
 
