@@ -9,7 +9,8 @@ from heedful.metrics.attributions.attribution import SCHEMA
 from heedful.metrics.tables.challenge import perturbations
 from heedful.records import CLASSIFICATION, SOFT, SPAN, Context
 
-from made_rows import base_row, make, pair_row, table
+from made_rows import make
+from natural_logic_rows import base_row, pair_row, table
 
 LABELS = ("entailment", "neutral", "contradiction")
 

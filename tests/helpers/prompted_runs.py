@@ -17,7 +17,7 @@ from heedful.records import rows as r
 from heedful.records.storage.results import write_results
 
 import written_results
-from made_rows import rows_from, sort_rows
+from python_rows import rows_from
 
 LABELS = ("entailment", "neutral", "contradiction")
 CONTEXT = Context("nli", labels=LABELS, default_label="neutral", own={"swap": ["premise"]})
@@ -34,10 +34,21 @@ def rows_of(
     with_p: bool = True,
     context: Context = CONTEXT,
 ) -> pa.Table:
-    """Base rows and swaps of a model that is right, attentive, or writes no label with these chances.
+    """Base rows and swaps of a model that is right, attentive or invalid with these chances.
 
-    As in the engine, an example is changed if the written answer or the most probable label is not the default. Gold
-    labels do not depend on the seed. A number of examples, ``group``, share a group; 1 means no groups.
+    As the engine does, an example is changed where the written answer or the most probable label is not the default
+    one. Gold labels do not depend on the seed.
+
+    Args:
+        examples: How many.
+        draws: How many swaps of each.
+        seed: Of the answers.
+        right: The chance of a right answer.
+        attentive: The chance that a swap leads to the default label.
+        invalid: The chance that the written answer is not a label.
+        group: How many examples share a group; 1 for no groups.
+        with_p: Whether there are probabilities.
+        context: The labels, and the parts to swap.
     """
     rng, entries = np.random.default_rng(seed), []
     labels = list(context.labels)
@@ -57,7 +68,7 @@ def rows_of(
                 p2 = _near(after, labels, rng) if with_p else None
                 after = NO_LABEL if rng.random() < invalid / 2 else after
                 entries.append({"intervention": "swap", "part": part, "draw": draw, "y2": after, "p2": p2, **base})
-    return sort_rows(rows_from(entries, len(labels)))
+    return rows_from(entries, len(labels))
 
 
 def _near(label: str, labels: Sequence[str], rng: np.random.Generator) -> np.ndarray:
@@ -84,8 +95,20 @@ def save(
 ) -> str:
     """Write the results of one prompt; returns the name of the folder.
 
-    ``version`` is the version of the demonstrations, by default the current one, and 0 for a folder without it.
-    ``swapped`` says whether attentiveness was measured. ``model`` has further settings of the model.
+    Args:
+        folder: The folder.
+        rows: Of base predictions and swaps.
+        tuples: Of the prompt, as the next three.
+        seed: Which demonstrations.
+        kind: Of the demonstrations.
+        wording: The name of the words.
+        context: Of the rows.
+        manifest: Identity of the swaps.
+        backbone: Of the model.
+        swapped: Whether attentiveness was measured.
+        version: Of the demonstrations; 0 for a folder that does not say it, by default today's.
+        server: Hash of the server.
+        **model: Further settings of the model.
     """
     base = r.select(rows, intervention=r.BASE)
     name = "answers" if context.kind is SPAN else "accuracy"

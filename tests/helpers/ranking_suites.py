@@ -13,7 +13,8 @@ from heedful.records import Context
 from heedful.records.storage.results import write_results
 from heedful.reports.results import score
 
-from made_rows import rows_from, sort_rows, word_rows
+from attribution_rows import word_rows
+from python_rows import rows_from
 
 LABELS = ("no", "yes")
 PARTS = ("a", "b")
@@ -23,13 +24,21 @@ WORDS = ("good", "bad", "dog", "cat", "saw", "the")
 def base_rows(
     probs: np.ndarray, gold: Sequence[int], data: str, content: str = "", group: str | None = None
 ) -> pa.Table:
-    """Base rows of a model that answers the most probable label: probabilities are float [examples, labels]."""
+    """Base rows of one model, which answers what is most probable.
+
+    Args:
+        probs: float [examples, labels].
+        gold: The numbers of the gold labels.
+        data: Begins the uids.
+        content: What the content of each example is called, before its uid.
+        group: What all of them share, if anything.
+    """
     entries = [
         {"uid": (uid := f"{data}/test/{k:04d}"), "content": content + uid, "gold": LABELS[gold[k]], "group": group,
          "y": LABELS[p.argmax()], "p": p.astype(np.float32)}
         for k, p in enumerate(probs)
     ]  # fmt: skip
-    return sort_rows(rows_from(entries, 2))
+    return rows_from(entries, 2)
 
 
 def explained(
@@ -65,10 +74,22 @@ def save(
     group: str | None = None,
     **meta: str,
 ) -> str:
-    """Write the results of a model that is right with the chance ``quality``; returns the folder.
+    """Write the results of one model that is right with the chance ``quality``; returns the folder.
 
-    Of all ``examples``, ``population`` are explained, beginning with ``first``. ``truthful`` makes f(x) the quality,
-    and ``meta`` are meta columns of all examples.
+    Args:
+        folder: Where.
+        quality: From 0 to 1.
+        data: Name of the data set.
+        examples: Of the OOD set.
+        population: How many of them are explained.
+        methods: How.
+        content: What the content of each example is called, before its uid.
+        first: The first example that is explained.
+        manifest: Identity of the masks.
+        truthful: Whether f(x) is the quality.
+        probabilities: Whether predictions have any.
+        group: What all examples share, if anything.
+        **meta: Meta columns of all examples.
     """
     gold = np.random.default_rng(9).integers(0, 2, size=examples)
     rng = np.random.default_rng(int(1000 * quality))

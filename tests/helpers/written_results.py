@@ -62,9 +62,16 @@ def configured(
     seed_everything: int | None = None,
     **data: Any,
 ) -> str:
-    """Write results (by default, an accuracy) and config.yaml, of an evaluation with a checkpoint; returns the folder.
+    """A folder of results with a configuration, of an evaluation where there is a checkpoint; returns its name.
 
-    ``written`` maps evaluations to their rows with metadata, and ``data`` are settings of the data.
+    Args:
+        folder: The folder.
+        backbone: What the model began with.
+        checkpoint: What was evaluated.
+        found: The results; by default an accuracy.
+        written: Evaluation to its rows and their metadata.
+        seed_everything: That the model was trained with.
+        **data: Settings of the data.
     """
     found = found or results({MetricName("accuracy", "d"): Measurement(0.5, 4)})
     config = {

@@ -16,7 +16,8 @@ from heedful.metrics.statistics.paired import recording
 from heedful.records import NO_LABEL, SPAN, TEXT, Context
 from heedful.reports.comparable import Swaps
 
-from made_rows import THREE, base_row, by_text, make, pair_row, table
+from made_rows import by_text, make
+from natural_logic_rows import THREE, base_row, pair_row, table
 
 LABELS = ("entailment", "neutral", "contradiction")
 CONTEXT = Context("d", labels=LABELS, default_label="neutral", own={"swap": ["premise"]})

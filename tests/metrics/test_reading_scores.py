@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 from heedful.metrics.attentiveness import attentiveness
 from heedful.metrics.reading_comprehension import reading_scores
 from heedful.records import SPAN, Context
+from heedful.records import rows as r
 from heedful.records.answers import exact_match, f1
 
-from made_rows import by_text, rows_from, sort_rows
+from made_rows import by_text
+from python_rows import make_rows, sort_rows
 from tiers import costly
 
 reading_scores, attentiveness = by_text(reading_scores), by_text(attentiveness)
@@ -58,11 +60,22 @@ def rows_of(questions: list[tuple[int, list[str], str, list[str]]], all_swapped:
     """Rows of (text, gold answers, answer, answers after each draw); mostly only what has an answer is swapped."""
     entries: list[dict[str, Any]] = []
     for i, (text, golds, answer, changed) in enumerate(questions):
-        common = {"uid": f"q{i:03}", "gold": json.dumps(golds), "y": answer, "group": f"text {text}", "clusters": []}
-        entries.append(common)
+        common = {"uid": f"q{i:03}", "gold": json.dumps(golds), "y": answer, "group": f"text {text}", "p": None}
+        common |= {
+            "variant": "",
+            "allowed": "",
+            "expectation": "",
+            "content": "",
+            "version": 1,
+            "p2": None,
+            "unread": None,
+        }
+        entries.append(common | {"intervention": r.BASE, "part": "", "y2": None, "draw": -1, "partner": ""})
         for draw, after in enumerate(changed if answer or all_swapped else ()):
-            entries.append(common | {"intervention": "swap", "part": "context", "y2": after, "draw": draw})
-    return sort_rows(rows_from(entries, 0))
+            swapped = {"intervention": "swap", "part": "context", "y2": after, "draw": draw, "partner": ""}
+            entries.append(common | swapped)
+    columns = {name: [entry.get(name, []) for entry in entries] for name in r.schema(0).names}
+    return sort_rows(make_rows(columns, 0))
 
 
 @given(golds=GOLDS, answer=ANSWER)

@@ -17,7 +17,8 @@ from heedful.records.rows import BASE
 from heedful.reports.results import score
 
 import prompted_runs
-from made_rows import make, word_rows
+from attribution_rows import word_rows
+from made_rows import make
 from ranking_suites import LABELS as OF_WORDS
 from ranking_suites import explained
 from refusals import refused

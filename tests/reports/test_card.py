@@ -5,9 +5,7 @@ import platform
 import re
 import shutil
 from pathlib import Path
-from types import SimpleNamespace
 
-import huggingface_hub
 import pyarrow.parquet as pq
 import pytest
 import timm
@@ -25,6 +23,7 @@ from heedful.records.storage.results import read_results
 from heedful.reports.card import base_model, main, without_path_entries, write_card
 
 import written_results
+from fake_hub import fake_hub
 from refusals import refused
 
 pytestmark = pytest.mark.slow  # cards of whole runs
@@ -169,49 +168,26 @@ def test_a_base_model_is_named_only_if_it_is_known_to_be_on_the_hub():
     assert base_model("models/mine") is None, "a folder or an id: nobody knows"
 
 
-class Hub:
-    """Stands in for ``huggingface_hub.HfApi``: keeps uploads of all instances, and may refuse to create."""
-
-    private, files, refuses = {}, {}, ""
-
-    def create_repo(self, name, private, exist_ok):
-        if self.refuses:
-            raise OSError(self.refuses)
-        assert exist_ok
-        self.private.setdefault(name, private)
-        return f"https://hub/{name}"
-
-    def model_info(self, name):
-        return SimpleNamespace(private=self.private[name])
-
-    def upload_folder(self, repo_id, folder_path, commit_message):
-        assert commit_message
-        self.files[repo_id] = {path.name: path.read_bytes() for path in Path(folder_path).iterdir()}
-
-
-@pytest.fixture
-def hub(monkeypatch):
-    made = type("FakeHub", (Hub,), {"private": {}, "files": {}})
-    monkeypatch.setattr(huggingface_hub, "HfApi", made)
-    return made
-
-
 @pytest.mark.parametrize("public", [False, True])
-def test_a_push_has_every_file_and_is_public_on_demand_alone(run, tmp_path, hub, public):
-    main([str(run), "--push", "someone/attentive", "-o", str(tmp_path / "card"), *["--public"] * public])
-    assert hub.private == {"someone/attentive": not public}
-    assert hub.files == {"someone/attentive": {p.name: p.read_bytes() for p in (tmp_path / "card").iterdir()}}
-    assert b"from_pretrained('someone/attentive')" in hub.files["someone/attentive"]["README.md"]
+def test_a_push_has_every_file_and_is_public_on_demand_alone(run, tmp_path, monkeypatch, public):
+    words = ["--push", "someone/attentive", "-o", str(tmp_path / "card"), *["--public"] * public]
+    with fake_hub(monkeypatch) as hub:
+        main([str(run), *words])
+        assert hub.private == {"someone/attentive": not public}
+        assert hub.files == {p.name: p.read_bytes() for p in (tmp_path / "card").iterdir()}
+        assert b"from_pretrained('someone/attentive')" in hub.files["README.md"]
+        ModelCard.load(tmp_path / "card" / "README.md").validate()
 
 
-def test_a_public_repository_and_a_hub_that_refuses_end_in_a_sentence(run, tmp_path, hub):
-    hub.private["someone/open"] = False
-    with pytest.raises(HeedfulError, match="everybody can see it"):
-        main([str(run), "--push", "someone/open", "-o", str(tmp_path / "card")])
-    assert not hub.files
-    hub.refuses = "no rights"
-    with pytest.raises(RunError, match="no rights"):
-        main([str(run), "--push", "someone/attentive", "-o", str(tmp_path / "other")])
+def test_a_public_repository_and_a_hub_that_refuses_end_in_a_sentence(run, tmp_path, monkeypatch):
+    with fake_hub(monkeypatch) as hub:
+        hub.private["someone/open"] = False
+        with pytest.raises(HeedfulError, match="everybody can see it"):
+            main([str(run), "--push", "someone/open", "-o", str(tmp_path / "card")])
+        assert hub.commits == 0
+        hub.refuses = "no rights"
+        with pytest.raises(RunError, match="no rights"):
+            main([str(run), "--push", "someone/attentive", "-o", str(tmp_path / "other")])
 
 
 @pytest.fixture(params=["t5", "timm", "vilt", "blip"])

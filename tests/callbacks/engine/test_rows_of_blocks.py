@@ -14,7 +14,7 @@ from heedful.interventions import Changes
 from heedful.records import Example, Examples, RunError
 from heedful.records.rows import BASE, NO_DRAW, schema
 
-from made_rows import rows_from, sort_rows
+from python_rows import make_rows, sort_rows
 from refusals import refused
 
 LABELS = ("no", "yes")
@@ -114,7 +114,8 @@ def rows_of(pool, kept, base, plan, labels):
                 unread=is_unread,
                 clusters=[pool.uid(m.position), f"c{m.other}"][: 1 + m.other % 2],
             )
-    return sort_rows(rows_from(entries, labels)) if entries else None
+    names = entries[0] if entries else ()
+    return sort_rows(make_rows({name: [e[name] for e in entries] for name in names}, labels)) if entries else None
 
 
 def predictions(positions, rng, has_probs):

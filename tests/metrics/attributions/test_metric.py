@@ -12,7 +12,7 @@ from heedful.metrics.attributions.sample import example
 from heedful.records import Context, MetricName
 from heedful.records.rows import require_canonical
 
-from made_rows import word_rows
+from attribution_rows import word_rows
 
 CONTEXT = Context("d", parts=("a", "b"), labels=("no", "yes"))
 METRIC = METRICS["attributions"]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from heedful.metrics.natural_logic.entailment import disagreements, entailed
 from heedful.records import rows as r
 
-from made_rows import KINDS, THREE, base_row, effects, pair_row, table
+from natural_logic_rows import KINDS, THREE, base_row, effects, pair_row, table
 from tiers import costly
 
 PALETTES = {

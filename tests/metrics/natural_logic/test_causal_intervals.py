@@ -7,7 +7,7 @@ import pytest
 
 from heedful.records import DataError, RunError
 
-from made_rows import THREE, base_row, effects, pair_row, table
+from natural_logic_rows import THREE, base_row, effects, pair_row, table
 from refusals import refused
 
 # --- what pairs share

@@ -2,14 +2,17 @@
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.metrics import METRICS
 from heedful.records import Context
+from heedful.records import rows as r
 
-from made_rows import base_row, by_text, rows_from
+from made_rows import by_text
+from python_rows import make_rows
 
 score = by_text(METRICS["two_class"].numbers)
 LABELS = ("contradiction", "entailment", "neutral")
@@ -18,7 +21,19 @@ GOLD = {"mnli": LABELS, "rte": ("entailment", "not_entailment"), "med": ("Entail
 
 def rows_of(entries):
     """entries: (uid, gold, probabilities)."""
-    return rows_from([base_row(uid, p, LABELS, gold) for uid, gold, p in entries], len(LABELS))
+    n, plain = len(entries), [""] * len(entries)
+    columns = dict.fromkeys(("part", "variant", "partner", "allowed", "expectation", "content"), plain)
+    columns |= {
+        "uid": [e[0] for e in entries],
+        "gold": [e[1] for e in entries],
+        "p": [np.float32(e[2]) for e in entries],
+    }
+    columns |= {"y": [LABELS[int(np.argmax(e[2]))] for e in entries], "y2": [None] * n, "p2": [None] * n}
+    columns |= {"unread": [None] * n}
+    columns |= {"intervention": [r.BASE] * n, "version": [0] * n, "draw": [-1] * n}
+    return make_rows(
+        columns | {"group": [None] * n, "clusters": [[e[0]] for e in entries], "slices": [[]] * n}, len(LABELS)
+    )
 
 
 probabilities = st.lists(st.sampled_from([0.0, 0.125, 0.25, 0.5, 1.0]), min_size=3, max_size=3).filter(any)
