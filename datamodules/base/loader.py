@@ -3,16 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Any
 
 from heedful.datamodules.base.splits import ALIASES
 from heedful.datamodules.loaders.pairs import Columns, load_pairs
 from heedful.datamodules.sources.source import Source, Split
 from heedful.records import CLASSIFICATION, TEXT, Examples, TableForm, TaskKind
 from heedful.records.same import Same
-
-if TYPE_CHECKING:
-    from heedful.datamodules.base.pairs import Pairs
 
 Load = Callable[[Source, Columns, Split], Examples]
 
@@ -33,7 +30,7 @@ class Prepared:
     hopeless: Mapping[str, int] = field(default_factory=dict)
 
 
-def kept_parts(data: "Pairs", examples: Examples, training: bool) -> Prepared:
+def kept_parts(data: Any, examples: Examples, training: bool) -> Prepared:
     """Keep the parts of a partial-input model."""
     return Prepared(examples, examples.keep_parts(data.partial.split("+")) if data.partial else examples)
 
@@ -47,7 +44,8 @@ class Loader:
         kind: The kind of task, such as one label per example.
         kinds: Maps parts that are not texts to "table" or "picture".
         form: Linearisation of tables.
-        prepare: Prepares the examples of a split for a model: a function of (data module, examples, training).
+        prepare: Prepares the examples of a split for a model: a function of (data module, examples, training), where
+            the data module is a :class:`~heedful.datamodules.Pairs`.
         count_labels: Lists the labels that occur in the training split: a function of (source, split). None if the
             settings list the labels.
         challenge: Loads a challenge set for inoculation: a function of (source, columns, split, path); by default
@@ -67,7 +65,7 @@ class Loader:
     kind: TaskKind = CLASSIFICATION
     kinds: Mapping[str, str] = field(default_factory=dict)
     form: TableForm = TableForm()
-    prepare: Callable[["Pairs", Examples, bool], Prepared] = kept_parts
+    prepare: Callable[[Any, Examples, bool], Prepared] = kept_parts
     count_labels: Callable[[Source, Split], Sequence[str]] | None = None
     challenge: Callable[[Source, Columns, Split, str], Examples] | None = None
     perturb: Callable[..., Examples] | None = None

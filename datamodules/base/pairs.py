@@ -545,6 +545,10 @@ class Pairs(RecordsArguments):
         if self.note:
             inform(f"{self.name}: {self.note}")
 
+    def count_seen(self, examples: int) -> None:
+        """Set the number of evaluated examples that the model was trained on."""
+        self.counts.seen = examples
+
     def training_set(self, draw: int = 0) -> Composed:
         """The training examples and, with ``augment="counterfactual"``, their counterfactuals.
 

@@ -45,7 +45,7 @@ def require_held_out(model: BasePredictor, data: PairedData, checkpoint: str | N
     if seen is None:
         inform(f"{data.name}: {display_name} has unknown training examples, which may be among the evaluated examples.")
     elif evaluating:
-        data.counts.seen = seen
+        data.count_seen(seen)
 
 
 def _is_of_run(data: PairedData, checkpoint: str | None) -> bool:
