@@ -82,7 +82,7 @@ class Gold:
             label = self.in_any_case.get(plain(value).lower())
             if label is None:
                 known = listing(list(self.spellings))
-                raise DataError(f"The label {brief(value)} is unknown, and not one of data.labels: {known}.")
+                raise DataError(f"The label {brief(value)} is not one of data.labels: {known}.")
         if label is None and self.like_missing and (is_null or plain(value).lower() in MISSING):
             raise DataError(
                 f"The label is {'missing' if is_null else brief(value)}, as tools may write {self.like_missing[0]}. "

@@ -127,7 +127,7 @@ def _without(examples: Examples, file: Path, name: str) -> Examples:
     absent = sorted(names.difference(examples.column(f"meta.{TABLE}")))
     if len(absent) == len(names):
         usual = examples.value(f"meta.{TABLE}", 0)
-        raise SettingError(f"data.without_tables {file} names {absent[0]!r}, ... and no training table, as {usual!r}.")
+        raise SettingError(f"data.without_tables {file} names {absent[0]!r} and no training table, such as {usual!r}.")
     if not stays.any():
         raise DataError(f"data.without_tables {file} names every table of the training set. Name fewer.")
     unused = f"; not in the training set: {len(absent):,} of {len(names):,} tables" if absent else ""

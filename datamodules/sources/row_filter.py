@@ -19,7 +19,7 @@ def conditions_of(where: Mapping[str, Any], split: str) -> dict[str, tuple[str, 
     for column, values in where.items():
         if isinstance(values, Mapping):
             if column not in SPLITS:
-                raise SettingError(f"data.where: {brief(column)} has conditions, as only train and validation may.")
+                raise SettingError(f"data.where: {brief(column)} has nested conditions. Only train and validation may.")
             conditions |= conditions_of(values, ANY_SPLIT) if column == split else {}
             continue
         several = list(values) if isinstance(values, list | tuple) else [values]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from heedful.datamodules.sources.readers import SUFFIXES, arrow_rows, read, rows_in_memory, suffix_of, unpacked
+from heedful.datamodules.sources.readers import SUFFIXES, read, rows_in_memory, suffix_of, unpacked
 from heedful.datamodules.sources.row_filter import filtered
 from heedful.datamodules.sources.values import Rows, column_name, reason
 from heedful.records import DataError, HeedfulError, SettingError, inform, listing
@@ -133,28 +133,32 @@ class Source:
         Raises:
             HeedfulError: The split does not exist; the message lists the existing splits.
         """
-        path = self.path
-        if path is None:
+        content = self.path
+        folder = ""
+        if content is None:
             if self.hub is None:
                 raise SettingError("The data have neither a path nor a hub id. Name their files with data.path.")
             return self.hub.rows(split.name)
-        if isinstance(path, Mapping):
-            name = next((name for name in split.names if name in path), None)
+        if isinstance(content, str | Path):
+            if content == IN_MEMORY:
+                raise DataError("The rows were in the memory of a Python program. Name a file with data.path.")
+            if not any((Path(content) / f"dataset_{name}.json").exists() for name in ("dict", "info")):
+                file = file_of(Path(content), split)
+                return str(file), read(file, self.quoting, self.header)
+            folder = str(content)
+            content = _saved(folder)
+        name = None
+        if isinstance(content, Mapping):
+            name = next((name for name in split.names if name in content), None)
             if name is None:
-                raise missing_split("data.path", split.names, list(path))
-            where, rows = rows_in_memory(path[name])
+                raise missing_split(folder or "data.path", split.names, list(content))
+            content = content[name]
+        where, rows = rows_in_memory(content)
+        if folder:
+            where = str(Path(folder, name or ""))
+        elif name:
             where = f"{where} ({name})"
-            return where, _some(rows, where)
-        if not isinstance(path, str | Path):
-            where, rows = rows_in_memory(path)
-            return where, _some(rows, where)
-        if path == IN_MEMORY:
-            raise DataError("The rows were in the memory of a Python program. Name a file with data.path.")
-        path = Path(path)
-        if (path / "dataset_dict.json").exists() or (path / "dataset_info.json").exists():
-            return _saved(path, split)
-        file = file_of(path, split)
-        return str(file), read(file, self.quoting, self.header)
+        return where, _some(rows, where)
 
 
 def _some(rows: Rows, where: str) -> Rows:
@@ -193,21 +197,14 @@ def is_table(file: Path) -> bool:
     return file.is_file() and file.name[0] != "." and suffix_of(file.name) in SUFFIXES
 
 
-def _saved(folder: Path, split: Split) -> tuple[str, Rows]:
+def _saved(folder: str) -> Any:
+    """The data set, or the splits, of a ``save_to_disk`` folder."""
     import datasets
 
     try:
-        saved: Any = datasets.load_from_disk(str(folder))
-        if isinstance(saved, Mapping):
-            name = next((name for name in split.names if name in saved), None)
-            if name is None:
-                raise missing_split(str(folder), split.names, list(saved))
-            saved, folder = saved[name], folder / name
-    except HeedfulError:
-        raise
+        return datasets.load_from_disk(folder)
     except Exception as error:
         raise DataError(f"{folder} is not a whole folder of save_to_disk ({reason(error)}).") from None
-    return str(folder), arrow_rows(saved.with_format("arrow").iter(256))
 
 
 def missing_split(where: str, names: Sequence[str], splits: Sequence[Any]) -> HeedfulError:
