@@ -81,19 +81,6 @@ def test_rows_without_gold_are_counted_by_split(tmp_path: Path) -> None:
         own({"train": rows}, labels={"None": [], "nan": []}, default_label=None, hold_out=1)
 
 
-def test_samples_are_those_of_the_seed_and_nested(folder: Path) -> None:
-    def chosen(n: int, seed: int = 0) -> list[set[str]]:
-        data = own(folder, max_train=n, max_validation=n // 2, seed=seed)
-        return [{*uids(data.train_examples)}, {*uids(data.pool)}]
-
-    few, many = chosen(20), chosen(40)
-    assert [len(found) for found in (*few, *many)] == [20, 10, 40, 20]
-    assert few[0] < many[0]
-    assert few[1] < many[1]
-    assert chosen(20) == few != chosen(20, seed=1)
-    assert [len(found) for found in chosen(10_000)] == [60, 30]
-
-
 def test_regimes_and_folds_go_together(folder: Path) -> None:
     data = own(folder, folds=2, fold=1, partial="hypothesis", max_train=6, max_validation=5)
     assert (len(data.train_examples), len(data.pool), data.regime) == (6, 5, "partial-hypothesis-fold-1")
