@@ -65,8 +65,8 @@ def require_mixture(mixture: Sequence[Mixture], parts: Sequence[str], labels: Se
         if not 0 < each.share < 1:
             raise SettingError(f"data.mixture: the share {each.share} of {each.display_name} is not between 0 and 1.")
         if each.parts is not None and sorted(each.parts) != sorted(parts):
-            named = ", ".join(each.parts)
-            raise DataError(f"data.mixture: {each.display_name} has the parts [{named}], not {', '.join(parts)}.")
+            part_names = ", ".join(each.parts)
+            raise DataError(f"data.mixture: {each.display_name} has the parts [{part_names}], not {', '.join(parts)}.")
         if unknown := [label for label in each.labels or () if label not in labels]:
             raise DataError(
                 f"data.mixture: {each.display_name} has the label {unknown[0]!r}, which the data do not have. "

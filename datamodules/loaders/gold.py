@@ -81,8 +81,8 @@ class Gold:
         if label is None and plain(value).lower() not in NO_GOLD:
             label = self.in_any_case.get(plain(value).lower())
             if label is None:
-                known = listing(list(self.spellings))
-                raise DataError(f"The label {brief(value)} is not one of data.labels: {known}.")
+                spellings = listing(list(self.spellings))
+                raise DataError(f"The label {brief(value)} is not one of data.labels: {spellings}.")
         if label is None and self.like_missing and (is_null or plain(value).lower() in MISSING):
             raise DataError(
                 f"The label is {'missing' if is_null else brief(value)}, as tools may write {self.like_missing[0]}. "

@@ -1,4 +1,4 @@
-"""Rows as the engine yields them, for the tests of what reads rows."""
+"""Rows of base examples and swaps with random probabilities, for the tests of metrics and reports."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
@@ -20,15 +20,15 @@ def make(
     seed: int = 0,
     likely: Sequence[str] = (),
 ) -> pa.Table:
-    """Rows as the engine yields them.
+    """Rows of base examples and changed examples with random probabilities.
 
     Args:
-        base: uid to (gold label, predicted label).
-        changed: One mapping for each changed example, with ``uid``, ``y2`` and whatever differs from a swap of the
-            part "premise" in draw 0. ``y`` and ``gold`` are those of the base.
+        base: Maps uids to (gold label, predicted label).
+        changed: A mapping for each changed example, with ``uid``, ``y2`` and the columns that differ from a swap of the
+            part "premise" in draw 0. ``y`` and ``gold`` are as in the base row.
         labels: Number of labels.
-        seed: Of the probabilities, which no metric but the noise floor reads.
-        likely: The labels, in the order of probabilities, of which answers are the most probable one.
+        seed: Seed of the probabilities, which only the noise floor reads.
+        likely: The labels in the order of probabilities, to make each answer the most probable label.
     """
     rng = np.random.default_rng(seed)
     entries: list[dict[str, Any]] = [{"uid": uid, "gold": gold, "y": y} for uid, (gold, y) in base.items()]
@@ -52,7 +52,7 @@ def make(
 def by_text(
     metric: Callable[..., Mapping[Any, Measurement] | Iterable[Number]],
 ) -> Callable[..., dict[str, Measurement]]:
-    """A metric whose numbers are named by texts, as in results.json."""
+    """A metric with its numbers by name as text, as in results.json."""
 
     @wraps(metric)
     def named(*args: Any, **kwargs: Any) -> dict[str, Measurement]:
