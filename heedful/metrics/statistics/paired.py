@@ -1,6 +1,7 @@
-"""The difference of a number between two runs on the same examples, with its paired 95 % interval.
+"""Difference of a number between two runs on the same examples, with its paired 95 % interval.
 
-Within :func:`recording`, shares store their entries, whose clusters have the same names in both runs.
+A paired interval needs the entries of both numbers: the hits and counts that a share is computed from. Within
+:func:`recording`, shares keep their entries.
 """
 
 from collections.abc import Iterator
@@ -19,14 +20,14 @@ _is_recording: ContextVar[bool] = ContextVar("is_recording", default=False)
 
 @dataclass(frozen=True)
 class Entries:
-    """The entries of a share.
+    """The entries of a share, such as one per changed example.
 
     Attributes:
-        hits: float64 [entries], between 0 and ``counts``.
-        counts: float64 [entries], weight per entry.
-        cells: int [entries]: the share is the unweighted mean of the shares of cells.
-        ways: Name of the cluster per entry, for each way of clustering; the same in runs on the same examples.
-        are_pairs: Whether the ways are an example and its lender, with the same names.
+        hits: Hits of each entry, between 0 and ``counts``: float64 [entries].
+        counts: Weight of each entry: float64 [entries].
+        cells: Cell of each entry: int [entries]. The share is the unweighted mean of the shares of all cells.
+        ways: For each way of clustering, the name of the cluster of each entry; names are the same in both runs.
+        are_pairs: Whether there are two ways, the example and the lender of its new part, with common names.
     """
 
     hits: np.ndarray
@@ -37,22 +38,22 @@ class Entries:
 
     @property
     def numbered_ways(self) -> list[np.ndarray]:
-        """Number of the cluster per entry, for each way: int [entries]; of pairs, by the same names in both ways."""
+        """For each way of clustering, the number of the cluster of each entry, by the order of names: int [entries]."""
         if self.are_pairs:
             return np.split(np.unique(np.concatenate(self.ways), return_inverse=True)[1], 2)
         return [np.unique(way, return_inverse=True)[1] for way in self.ways]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Share(Measurement):
-    """A share with its entries."""
+class RecordedShare(Measurement):
+    """A share that keeps its entries."""
 
     entries: Entries
 
 
 @contextmanager
 def recording() -> Iterator[None]:
-    """Make shares store their entries within this context."""
+    """Context manager in which shares keep their entries."""
     token = _is_recording.set(True)
     try:
         yield
@@ -68,24 +69,30 @@ def recorded(
     cells: np.ndarray | None = None,
     are_pairs: bool = False,
 ) -> Measurement:
-    """The share with its entries, within :func:`recording` and if its clusters have names; else unchanged.
+    """Add the entries to a share, within :func:`recording` and if there are names of clusters.
 
-    The arguments are the attributes of :class:`Entries`; by default there is one cell.
+    Args:
+        measured: The share.
+        hits: As in :class:`Entries`, like ``counts``, ``ways`` and ``are_pairs``.
+        cells: As in :class:`Entries`; by default, all entries are in one cell.
     """
     if not _is_recording.get() or not ways:
         return measured
     cell = np.zeros(len(hits), dtype=np.int64) if cells is None else cells
-    return Share(**{**vars(measured), "entries": Entries(hits, counts, cell, ways, are_pairs)})
+    return RecordedShare(**{**vars(measured), "entries": Entries(hits, counts, cell, ways, are_pairs)})
 
 
 def change(first: Measurement, second: Measurement) -> Measurement | None:
-    """The second number minus the first; None if either is undefined or not a share, or if their cells differ.
+    """The second number minus the first, with its paired interval.
 
     Args:
-        first: A number of a run, made within :func:`recording`.
-        second: The same number of another run, on the same examples.
+        first: A number of a run, computed within :func:`recording`.
+        second: The same number of another run on the same examples.
+
+    Returns:
+        None if a number is undefined or not a share, or if the cells differ.
     """
-    if not (isinstance(first, Share) and isinstance(second, Share)):
+    if not (isinstance(first, RecordedShare) and isinstance(second, RecordedShare)):
         return None
     if first.value is None or second.value is None:
         return None
@@ -99,7 +106,7 @@ def change(first: Measurement, second: Measurement) -> Measurement | None:
 
 
 def aligned(first: Entries, second: Entries) -> tuple[Any, ...]:
-    """Align the entries of both by cluster and cell, as arguments of :func:`~.intervals.between`."""
+    """Align the entries of two shares by cluster and cell, as arguments of :func:`~.intervals.between`."""
     n = len(first.counts)
     columns = ("hits", "counts", "cells")
     hits, counts, cells = (np.concatenate([getattr(first, name), getattr(second, name)]) for name in columns)

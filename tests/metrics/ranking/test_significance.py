@@ -128,7 +128,7 @@ def test_few_shot_accuracies_and_their_differences_are_those_of_the_protocol():
     samples, pairs = drawn(uniforms(10, 60, 0), 40), ordered_pairs(correct.mean(axis=1))
     expected = {name: successes(sample_means(of, samples), pairs).mean() for name, of in values.items()}
     assert {name: found.few_shot[name].value for name in values} == {k: pytest.approx(x) for k, x in expected.items()}
-    assert found.tests["f"].own.value == pytest.approx(expected["f"] - expected["acc"])
+    assert found.tests["f"].by_models.value == pytest.approx(expected["f"] - expected["acc"])
     assert found.tests["f"].p_holm == found.tests["f"].p
 
 
@@ -138,7 +138,7 @@ def test_too_few_models_have_no_p_value_of_our_own_test(models, equal, is_tested
     correct[:equal] = correct[0]
     test = ranked(values, ("f",), correct, np.arange(40), np.arange(1_000), 10, 60, resamples=50).tests["f"]
     assert (test.p is not None, test.p_holm is not None) == (is_tested, is_tested)
-    assert test.own.ci95 is not None
+    assert test.by_models.ci95 is not None
     if not is_tested:
         assert not test.is_better(test.p_holm)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from benchmarks.intervals import KINDS, Cell, Swapped, cells, cells_of_swaps, is_below, measured, measured_swaps
-from heedful.metrics.statistics.intervals import between, interval, over, shares
+from heedful.metrics.statistics.intervals import between, interval, ratio_interval, shares
 
 from clustered_shares import Entry, Pairs, Share, change_interval, distances, less_interval, share_interval
 
@@ -178,7 +178,7 @@ def test_a_ratio_holds_what_a_difference_would_not_refuse(mine, others):
     a, b = (shares(hits * here, of * here, one, ways) for here in (is_mine, ~is_mine))
     if not b.value:
         return
-    low, high = over(a, b)
+    low, high = ratio_interval(a, b)
     ratio = first.value / second.value
     assert 0 <= low <= ratio + EXACT
     assert high >= ratio - EXACT
