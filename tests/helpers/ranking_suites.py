@@ -8,13 +8,12 @@ import numpy as np
 import pyarrow as pa
 
 from heedful.metrics.attributions.attribution import Attribution
-from heedful.metrics.attributions.sample import example
 from heedful.records import Context
 from heedful.records.rows import BASE, NO_DRAW, schema
 from heedful.records.storage.results import write_results
 from heedful.reports.results import score
 
-from attribution_rows import word_rows
+from attribution_rows import example, word_rows
 from python_rows import make_rows, sort_rows
 
 LABELS = ("no", "yes")

@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 
 from heedful.metrics.attributions.attribution import Attribution
-from heedful.metrics.attributions.sample import example
 from heedful.reports.page.words import Explanation, explanations
+
+from attribution_rows import example
 
 HOSTILE = "<script>alert('1')</script> \"q\" &amp; $x^2$ \u202e\ud800 猫 " + "long" * 40
 

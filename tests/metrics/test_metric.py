@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from metric_cases import CASES, LABELS
 
 from heedful.metrics import METRICS
-from heedful.metrics.metric import MOST_UNREAD, UNREAD_CHANGES, Metric, beside
+from heedful.metrics.metric import MOST_UNREAD, UNREAD_CHANGES, Metric, name_below
 from heedful.metrics.number import Number, measured, shown
 from heedful.records import NO_LABEL, Context, Measurement, MetricName, RunError
 from heedful.records.rows import BASE, where
@@ -83,7 +83,7 @@ def test_the_share_unread_and_the_number_without_are_those_of_plain_loops(exampl
     if is_unknown and counted:
         next(c for c in changed if (c["uid"], c["draw"]) == (counted[0][0], counted[0][2]))["unread"] = None
     found = ATTENTIVENESS.score(make(base, changed), CONTEXT)
-    unread, read = beside(NAME, "unread"), beside(NAME, "read")
+    unread, read = name_below(NAME, "unread"), name_below(NAME, "read")
     if is_unknown or not counted:
         assert not {unread, read} & found.keys()
         return
@@ -109,7 +109,7 @@ def test_more_than_a_twentieth_is_flagged(unread, is_flagged):
     base = {f"u{i:02}": ("neutral", "entailment") for i in range(20)}
     changed = [{"uid": uid, "y2": "neutral", "unread": i < unread} for i, uid in enumerate(base)]
     found = ATTENTIVENESS.score(make(base, changed), CONTEXT)
-    assert found[beside(NAME, "unread")].value == unread / 20
+    assert found[name_below(NAME, "unread")].value == unread / 20
     assert (UNREAD_CHANGES in found[NAME].flags) == is_flagged
     assert UNREAD_CHANGES not in found[NAME._replace(statistic="to_default")].flags
 
@@ -174,8 +174,8 @@ def test_a_failure_after_a_change_is_no_behaviour(case):
         if here.any():
             assert (found[name].value, "no_answers" in found[name].flags) == (None, True)
             assert found[name].reason == "more than half of the answers are none"
-            assert found[beside(name, "no_answer/changed")].value == 1
-            assert beside(name, "unread") not in found
+            assert found[name_below(name, "no_answer/changed")].value == 1
+            assert name_below(name, "unread") not in found
     about = {(name.data, name.part) for name, here in headlines.items() if here.any()}
     others = ("eligible", "accuracy", "no_answer/base", "no_answer/changed")
     for name, m in found.items():
@@ -207,7 +207,7 @@ def test_a_headline_rests_on_the_rows_without_which_it_changes(case):
         kept = is_base | [uid not in lost for uid in uids] if metric.whole_examples else ~third
         rest = measured(metric.numbers(rows.filter(pa.array(kept)), context))
         for name in names:
-            unread, read = beside(name, "unread"), beside(name, "read")
+            unread, read = name_below(name, "unread"), name_below(name, "read")
             assert plain[name].value is not None
             assert (alone[name].value, alone[name].n) == (plain[name].value, plain[name].n)
             assert (nothing[unread].value, nothing[read].value) == (1, None)
@@ -216,7 +216,7 @@ def test_a_headline_rests_on_the_rows_without_which_it_changes(case):
             assert (some[read].value, some[read].n) == (rest[name].value, rest[name].n)
     if metric.name == "attentiveness":
         found = metric.score(with_unread(rows, np.zeros(len(uids), dtype=bool)), context)
-        new = {beside(name, "unread") for name in headlines}
+        new = {name_below(name, "unread") for name in headlines}
         assert found.keys() == plain.keys() | new
         assert {name: m for name, m in found.items() if name not in new} == plain
 

@@ -8,11 +8,10 @@ import pytest
 from heedful.metrics import METRICS
 from heedful.metrics.attributions.attribution import attributions
 from heedful.metrics.attributions.factors import FACTORS, has_swapped_words
-from heedful.metrics.attributions.sample import example
 from heedful.records import Context, MetricName
 from heedful.records.rows import require_canonical
 
-from attribution_rows import word_rows
+from attribution_rows import example, word_rows
 
 CONTEXT = Context("d", parts=("a", "b"), labels=("no", "yes"))
 METRIC = METRICS["attributions"]

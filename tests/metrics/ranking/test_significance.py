@@ -89,29 +89,6 @@ def test_resamples_of_examples_and_models_are_those_of_loops():
             assert found[name][r] == pytest.approx(np.nan if expected is None else expected, nan_ok=True)
 
 
-def equally_good(rng, models, examples=500):
-    """Whether models of one true accuracy are right, and the examples that are explained."""
-    return (rng.random((models, examples)) < 0.7).astype(float), rng.choice(examples, 100, replace=False)
-
-
-def of_own_test(factor, correct, places, seed=0, resamples=200):
-    """The p value of a factor against ACC."""
-    values = {"acc": correct[:, places], "f": np.broadcast_to(factor, (len(correct), len(places)))}
-    choices, clusters = uniforms(10, 40, seed), np.arange(correct.shape[1])
-    found = over_examples_and_models(values, correct, places, choices, clusters, (seed,), resamples)
-    return two_sided(found["f"] - found["acc"])
-
-
-def test_equal_models_give_few_false_alarms():
-    """A factor that has every pair of them in one order, by chance."""
-    alarms = 0
-    for seed in range(40):
-        rng = np.random.default_rng(seed)
-        correct, places = equally_good(rng, 4)
-        alarms += of_own_test(rng.normal(size=(4, 1)), correct, places, seed, resamples=100) < 0.05
-    assert alarms <= 2  # one of twenty
-
-
 def made(rng, models, examples, bias=1.0):
     """What 1,000 answers are worth; ACC and a factor that see it through noise of examples and, by a bias, models."""
     truth = rng.normal(size=models)

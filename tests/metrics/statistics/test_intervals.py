@@ -60,24 +60,6 @@ def test_it_holds_the_value_lies_within_0_and_1_and_has_a_width(entries):
     assert low - EXACT <= inner[0] <= inner[1] <= high + EXACT
 
 
-@given(entries_of(), st.randoms(use_true_random=False))
-def test_neither_the_order_of_entries_nor_the_names_of_clusters_change_anything(entries, random):
-    shuffled = [entry._replace(cluster=9 - entry.cluster) for entry in entries]
-    random.shuffle(shuffled)
-    assert interval(shares(*columns(shuffled))) == pytest.approx(interval(shares(*columns(entries))), abs=EXACT)
-
-
-def test_worth_that_differs_little_between_entries_has_a_narrow_interval():
-    """No hits and misses, so that their variance is no bound: numbers near 0.3, as of total variation."""
-    worth = np.random.default_rng(0).normal(0.3, 0.01, 1000)
-    low, high = interval(shares(worth, np.ones(1000), np.zeros(1000, dtype=int), [np.arange(1000)]))
-    assert low < worth.mean() < high
-    assert 0.001 < high - low < 0.01
-    same = np.full(1000, 0.3)
-    low, high = interval(shares(same, np.ones(1000), np.zeros(1000, dtype=int), [np.arange(1000)]))
-    assert 0.001 < high - low < 0.01  # others may still lie elsewhere
-
-
 def test_a_second_way_of_clustering_adds_its_variance():
     base, partner = np.divmod(np.arange(20 * 15), 15)
     hits = ((base % 2) | (partner % 3 == 0)).astype(float)
@@ -105,30 +87,6 @@ def test_of_pairs_it_is_that_of_loops_over_pairs_of_rows(entries, data):
     assert found.misses.pairs == pytest.approx(-found.pairs)
     widths = [high - low for low, high in (interval(found), interval(shares(hits, of, cell, pairs(lent)[:1])))]
     assert widths[0] >= widths[1] - EXACT
-
-
-def simulate(seed: int, bases: int = 30, partners: int = 20) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Six of ten pairs, each changed with a chance that depends on its base, on its partner and on luck."""
-    rng = np.random.default_rng(seed)
-    base, partner = (grid.ravel() for grid in np.meshgrid(np.arange(bases), np.arange(partners), indexing="ij"))
-    latent = rng.normal(size=bases)[base] + rng.normal(size=partners)[partner] + rng.logistic(size=len(base))
-    kept = rng.random(len(base)) < 0.6
-    return (latent > 0).astype(float)[kept], base[kept], partner[kept]
-
-
-def test_two_ways_hold_the_truth_and_entries_taken_alone_do_not():
-    """By symmetry half of all pairs change."""
-    tries = 200
-    covered = naive = 0
-    for k in range(tries):
-        hits, base, partner = simulate(k)
-        one, of = np.zeros(len(hits), dtype=int), np.ones_like(hits)
-        low, high = interval(shares(hits, of, one, [base, partner]))
-        covered += low <= 0.5 <= high
-        low, high = interval(shares(hits, of, one, [np.arange(len(hits))]))
-        naive += low <= 0.5 <= high
-    assert covered / tries > 0.93
-    assert naive / tries < 0.7
 
 
 # --- differences

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from heedful.metrics.attentiveness import attentiveness
 from heedful.metrics.number import measured
-from heedful.metrics.statistics.paired import Share, change, recording
+from heedful.metrics.statistics.paired import RecordedShare, change, recording
 from heedful.metrics.statistics.shares import share
 from heedful.records import Context, MetricName
 
@@ -72,11 +72,11 @@ def test_a_difference_of_attentiveness_is_that_of_loops(examples, grouped):
 
 
 def test_only_shares_with_named_clusters_are_paired_and_only_while_recording():
-    assert not isinstance(share([1, 0], ["a", "b"]), Share)
+    assert not isinstance(share([1, 0], ["a", "b"]), RecordedShare)
     with recording():
         named, nameless, undefined = share([1, 0], ["a", "b"]), share([1, 0]), share([], ["a"][:0])
         other_cells = share([1, 0], ["a", "b"], cells=np.array([0, 1]))
-    assert isinstance(named, Share)
+    assert isinstance(named, RecordedShare)
     assert change(named, named).value == 0
     assert [change(named, other) for other in (nameless, undefined, other_cells)] == [None] * 3
-    assert not isinstance(share([1, 0], ["a", "b"]), Share)
+    assert not isinstance(share([1, 0], ["a", "b"]), RecordedShare)

@@ -8,11 +8,10 @@ from hypothesis import strategies as st
 
 from heedful.metrics.tables.challenge import challenge_pairs
 from heedful.metrics.tables.inoculation import inoculation, inoculation_outcome
-from heedful.records import Measurement, MetricName, RunError
+from heedful.records import Measurement, MetricName
 
 from challenge_rows import INTERVENTIONS, LABELS, C, Case, E, cases, rows_from
 from clustered_shares import Entry, change_interval
-from refusals import refused
 
 
 def compute(rows_of, before: dict[str, Case], after: dict[str, Case], kind: str = "flipped", **settings):
@@ -94,16 +93,6 @@ def test_the_original_test_and_the_challenge_may_come_from_different_rows(rows_o
     assert found["inoculation/d/challenge/change"].ci95 == pytest.approx(change_interval(changes))
     half = change_interval([Entry("T2", -1, 2), Entry("T3", -1, 2)])  # of the originals and the challenge examples
     assert found["inoculation/d/gap/change"].ci95 == pytest.approx((2 * half[0], 2 * half[1]))
-
-
-def test_other_examples_before_and_after_are_refused(rows_of):
-    flip = {("values", "v"): (C, E)}
-    before = {"a": Case("T1", E, E, flip), "b": Case("T1", E, E, flip)}
-    with refused(RunError, "original", " b."):
-        compute(rows_of, before, {"a": before["a"]})
-    for changes in ({}, {("values", "w"): (C, E)}, flip | {("values", "w"): (C, E)}):
-        with refused(RunError, "challenge", " a"):
-            compute(rows_of, before, before | {"a": replace(before["a"], changes=changes)})
 
 
 # --- the outcome

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.metrics.attributions.sample import example
 from heedful.reports.page import words
 from heedful.reports.page.words import block, explanations, legend, numbers, phi_text, scale_of, share_of
 
+from attribution_rows import example
 from word_cases import CASES, HOSTILE, several
 
 

@@ -1,7 +1,5 @@
 """All methods that see a model through masks alone, on the same games."""
 
-import ast
-import inspect
 import os
 import subprocess
 import sys
@@ -11,13 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heedful.metrics.attributions.methods import METHODS, lime, regression, shap
+from heedful.metrics.attributions.methods import METHODS
 from heedful.metrics.attributions.methods.regression import inverse
 
-from word_games import ends, planted_game, play, smooth_game
+from word_games import ends, play, smooth_game
 
 SUMS, DRAWS = ("shap", "owen"), ("lime", "shap")
-BLAS = {"linalg", "dot", "matmul", "vdot", "inner", "tensordot"}
 
 
 @pytest.mark.parametrize("method", SUMS)
@@ -29,14 +26,6 @@ def test_phi_sum_to_what_the_words_do_together(method, segments, more, seed):
     full, nothing = ends(game, n)
     phi = play(method, game, segments, 2 + more, seed).phi
     assert phi.sum() == pytest.approx(full - nothing, abs=1e-9)
-
-
-@pytest.mark.parametrize("method", SUMS)
-@pytest.mark.parametrize("word", [0, 5, 11])
-def test_a_model_that_reads_one_word_has_all_of_its_phi_there(method, word):
-    phi, error, _ = play(method, planted_game(word), [7, 5], 256)
-    assert phi == pytest.approx([0.7 * (i == word) for i in range(12)], abs=1e-9)
-    assert np.nan_to_num(error) == pytest.approx(np.zeros(12), abs=1e-9)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -51,14 +40,6 @@ def test_the_same_generator_gives_the_same_masks_and_phi(method):
 def test_masks_do_not_depend_on_the_model(method):
     first, second = (play(method, smooth_game(20, seed), [10, 10], 100, 7) for seed in (0, 1))
     assert (first.masks == second.masks).all()
-
-
-@pytest.mark.parametrize("method", SUMS)
-def test_a_single_feature_has_everything_and_nothing_is_asked(method):
-    phi, error, rounds = play(method, planted_game(0), [1], 256)
-    assert phi == pytest.approx([0.7])
-    assert np.nan_to_num(error).tolist() == [0.0]
-    assert rounds == []
 
 
 @pytest.mark.parametrize("method", ["lime", "shap", "owen"])
@@ -84,13 +65,6 @@ def test_the_error_is_how_far_phi_scatters(method, segments, budget):
     assert 0.9 < reported / true < 1.5
 
 
-@pytest.mark.parametrize("method", DRAWS)
-def test_the_error_falls_as_the_budget_grows(method):
-    """By half for four times the masks, and more where coalitions become complete."""
-    few, more, many = (scatter(method, smooth_game(14, 2), [7, 7], budget, 10)[1] for budget in (128, 512, 2048))
-    assert few > 1.7 * more > 1.7**2 * many
-
-
 @given(st.integers(1, 30), st.integers(0, 1000))
 @settings(max_examples=50, deadline=None, derandomize=True)
 def test_inverse(n, seed):
@@ -99,14 +73,6 @@ def test_inverse(n, seed):
     inverted, pivot = inverse(matrix)
     assert inverted @ matrix == pytest.approx(np.eye(n), abs=1e-9)
     assert 0 < pivot <= 1
-
-
-def test_the_solvers_use_no_blas():
-    """Its last bits depend on the number of threads: see the slow test below."""
-    for module in (lime, shap, regression):
-        tree = ast.parse(inspect.getsource(module))
-        assert not [node for node in ast.walk(tree) if isinstance(node, ast.MatMult)]
-        assert not {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)} & BLAS
 
 
 BITS = """
@@ -120,7 +86,7 @@ for method in ("lime", "shap"):
 
 @pytest.mark.slow
 def test_the_number_of_threads_changes_no_bit(pytestconfig):
-    """With the products of a BLAS it would, from some 90 words on."""
+    """With matrix products of a BLAS it would, from some 90 words on."""
     runs = [
         subprocess.run(
             [sys.executable, "-c", BITS],
