@@ -42,9 +42,9 @@ def name_below(name: MetricName, statistic: str) -> MetricName:
 class Metric:
     """Computes the numbers of an evaluation from its rows.
 
-    A row holds one prediction: on an example of the data (a base row), or on a changed example (``y2``) beside the
+    A row holds one prediction: on an example of the data (a base row), or on a changed example (``y2``) with the
     prediction on its original (``y``). A change is unread if it lies outside the tokens that the model reads, such as
-    behind the end of a truncated text.
+    after the end of a truncated text.
 
     Attributes:
         name: Name of the metric, and of its evaluation.

@@ -34,9 +34,9 @@ def word_rows(several: Sequence[Attribution], group: str | None = None, content:
     """Rows of attributions in their canonical order.
 
     Args:
-        several: The attributions.
+        several: Attributions.
         group: Meta column that names the group of an example; None for none.
-        content: What the content of each example is called, before its uid.
+        content: Prefix of the content of each example, before its uid.
     """
     rows = []
     for of in several:

@@ -1,4 +1,4 @@
-"""Folders of results of several models on one OOD set, with accuracy and attributions, written by the real writers."""
+"""Folders with results of several made-up models on one out-of-distribution set."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -24,12 +24,12 @@ WORDS = ("good", "bad", "dog", "cat", "saw", "the")
 def base_rows(
     probs: np.ndarray, gold: Sequence[int], data: str, content: str = "", group: str | None = None
 ) -> pa.Table:
-    """Base rows of one model, which answers what is most probable.
+    """Base rows of one model, whose answers are the most probable labels.
 
     Args:
         probs: float [examples, labels].
-        gold: The numbers of the gold labels.
-        data: Begins the uids.
+        gold: Positions of the gold labels.
+        data: Name of the data set, the prefix of uids.
         content: What the content of each example is called, before its uid.
         group: What all of them share, if anything.
     """
@@ -48,7 +48,7 @@ def base_rows(
 def explained(
     probs: np.ndarray, gold: Sequence[int], places: Sequence[int], data: str, methods: Sequence[str], meta: Mapping
 ) -> list[Attribution]:
-    """Attributions whose words are the same in all models: what is wrong of a model stands on the words of a."""
+    """Attributions with the same words for all models; the probability of the wrong label is on the words of a."""
     made = []
     for k in places:
         rng = np.random.default_rng(k)
@@ -78,21 +78,21 @@ def save(
     group: str | None = None,
     **meta: str,
 ) -> str:
-    """Write the results of one model that is right with the chance ``quality``; returns the folder.
+    """Write the results of a model that is right with the probability ``quality``; return the folder.
 
     Args:
-        folder: Where.
-        quality: From 0 to 1.
+        folder: Folder of the results.
+        quality: Expected accuracy.
         data: Name of the data set.
-        examples: Of the OOD set.
-        population: How many of them are explained.
-        methods: How.
+        examples: Number of examples.
+        population: Number of explained examples.
+        methods: Methods of attribution.
         content: What the content of each example is called, before its uid.
-        first: The first example that is explained.
+        first: Position of the first explained example.
         manifest: Identity of the masks.
-        truthful: Whether f(x) is the quality.
-        probabilities: Whether predictions have any.
-        group: What all examples share, if anything.
+        truthful: Whether the explained probability is the quality.
+        probabilities: Whether rows have probabilities.
+        group: Group of all examples.
         **meta: Meta columns of all examples.
     """
     gold = np.random.default_rng(9).integers(0, 2, size=examples)
@@ -116,7 +116,7 @@ def save(
 
 
 def suite(folder: Path, qualities: Mapping[str, float], **settings) -> str:
-    """A folder with the results of several models, by name; returns it."""
+    """Write the results of several models, by name and quality; return the folder."""
     for name, quality in qualities.items():
         save(folder / name, quality, **settings)
     return str(folder)

@@ -1,4 +1,4 @@
-"""Scores, accuracy, the majority baseline and the noise floor, against plain loops, for every kind of task."""
+"""Scores, accuracy, the majority baseline and the noise floor against loops, for each kind of task."""
 
 import json
 import math
@@ -37,7 +37,7 @@ KINDS = {  # strategies of gold labels and of answers
 
 
 def base_of(pairs):
-    """Base predictions of (gold, answer)."""
+    """Map uids to gold labels as text and answers."""
     text = {uid: gold if gold is None or isinstance(gold, str) else json.dumps(gold, sort_keys=True)
             for uid, (gold, _) in enumerate(pairs)}  # fmt: skip
     return {f"u{i:02}": (text[i], y) for i, (_, y) in enumerate(pairs)}
@@ -88,7 +88,7 @@ def test_two_classes_are_labels_but_for_the_majority_of_equal_ones(examples, see
     first = sum(gold) >= len(gold) - sum(gold)
     assert found.each.tolist() == [float(right) for _, right, _ in examples]
     assert found.best.tolist() == [float(is_first == first) for is_first, _, _ in examples]
-    order = sorted(range(len(examples)), key=lambda i: not gold[i])  # of equally frequent labels the first is best
+    order = sorted(range(len(examples)), key=lambda i: not gold[i])  # of equally frequent labels, the first wins
     rows = make({f"u{k:02}": (str(gold[i]), str(gold[i] == is_right[i])) for k, i in enumerate(order)})
     labels = Scores.of_rows(with_column(rows, "group", [f"g{cluster[i]}" for i in order]), CLASSIFICATION)
     assert found.flags(seed) == labels.flags(seed)
@@ -112,7 +112,7 @@ def test_under_recording_the_majority_keeps_its_clusters():
 @costly
 @given(st.data(), st.sampled_from([CLASSIFICATION, SOFT]))
 def test_accuracy_is_that_of_loops(data, kind):
-    """Over all, by label, by slice and by split; "split2" is no split."""
+    """Over all examples, by label, by slice and by split; the column "split2" is no split."""
     example = st.tuples(*KINDS[kind], st.sampled_from(["", "x/y"]), st.sampled_from("st"))
     examples = data.draw(st.lists(example, min_size=1, max_size=20))
     shown = {"": "none", "x/y": "x-y"}
@@ -161,7 +161,7 @@ def tail(correct: int, n: int, share: float) -> float:
 
 @pytest.mark.parametrize(("correct", "n", "flagged"), [(58, 100, True), (59, 100, False), (50, 84, True)])
 def test_accuracy_is_flagged_unless_it_is_above_the_majority_share(correct, n, flagged):
-    """With half of each label: P(X >= 58 of 100) = 0.067, 59: 0.044; 50 of 84: 0.0506."""
+    """Two equally frequent labels: P(X >= 58 of 100) = 0.067, P(X >= 59 of 100) = 0.044, P(X >= 50 of 84) = 0.0506."""
     pairs = [(LABELS[i % 2], LABELS[(i + (i >= correct)) % 2]) for i in range(n)]
     m = score(make(base_of(pairs)), CONTEXT)["accuracy/d"]
     assert (m.value, m.flags) == (correct / n, ("not_above_majority",) * flagged)
@@ -236,7 +236,7 @@ def test_a_probability_of_0_has_a_finite_loss_and_none_has_no_loss():
 
 @pytest.mark.parametrize(("groups", "size", "alike"), [(10, 30, 0.7), (60, 20, 0.45), (200, 3, 0.6)])
 def test_the_majority_test_over_groups_errs_in_one_of_twenty_at_most(groups, size, alike):
-    """A model that is right as often as the best answer, and about whole groups where ``alike`` has it so."""
+    """For a model as good as the majority baseline, whose answers to a group are all right or wrong with ``alike``."""
     drawn = np.random.default_rng(7)
     best, of = np.arange(groups * size) < 0.4 * groups * size, np.repeat(np.arange(groups), size)
     above = 0
@@ -249,7 +249,7 @@ def test_the_majority_test_over_groups_errs_in_one_of_twenty_at_most(groups, siz
 
 @given(st.permutations(range(12)))
 def test_rows_in_another_order_are_refused(order):
-    """Shuffled rows would be counted as more examples than there are."""
+    """In shuffled rows, an example would count several times."""
     base = {f"u{i}": ("yes", "yes") for i in range(6)}
     rows = make(base, [{"uid": uid, "intervention": "null", "part": "", "draw": -1, "y2": "yes"} for uid in base])
     if order == sorted(order):

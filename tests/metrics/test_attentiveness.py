@@ -1,4 +1,4 @@
-"""Swaps that count, hits and attentiveness, against plain loops, for every kind of task and with missing answers."""
+"""Hits and attentiveness against loops, for each kind of task, with missing answers."""
 
 from dataclasses import replace
 from statistics import mean, stdev
@@ -31,7 +31,7 @@ NAME = "attentiveness/d/premise"
 
 
 class Case(NamedTuple):
-    """Base answers, and the answers to up to three swaps of each of two parts, one of which must not matter."""
+    """Answers to examples, and to up to three swaps of "premise" and of "other", a distractor, for each example."""
 
     context: Context
     base: dict[str, str]
@@ -87,7 +87,7 @@ def test_swaps_count_and_hit_as_defined(case, part):
 
 
 def reference(case, part):
-    """What names end with, to the hits of each example and draw (CAT, sections 3.3 and 4)."""
+    """Map ends of metric names to hits by example and draw (CAT, sections 3.3 and 4)."""
     kind, default = case.context.kind, "" if case.context.kind is SPAN else case.context.default_label
     swaps = {(uid, d): (case.base[uid], y2) for (uid, of, d), y2 in case.after.items() if of == part}
     swapped = {key: pair for key, pair in swaps.items() if part == "other" or pair[0] != default}
@@ -136,9 +136,9 @@ def test_attentiveness_is_that_of_loops(case, part):
 @costly
 @given(cases())
 def test_missing_answers_are_counted_below_and_too_many_leave_no_number(case):
-    """In the metric, in the report of prompts and in the comparison of models."""
+    """The same in the metric, in recorded entries and in the comparison of models."""
     rows = case.rows
-    with recording():  # as the report of prompts does
+    with recording():  # as for the report on prompts
         found = score(rows, case.context)
     counted = [pair for pair in swaps_of(case) if pair[0] != NO_LABEL]
     pairs = [pair for pair in counted if pair[1] != NO_LABEL]
@@ -163,7 +163,7 @@ def test_missing_answers_are_counted_below_and_too_many_leave_no_number(case):
 
 
 def swaps_of(case):
-    """Base answer and new answer of the swaps of the premise, without the default answer."""
+    """Answers before and after each swap of the premise, if the former is not the default answer."""
     default = "" if case.context.kind is SPAN else case.context.default_label
     pairs = [(case.base[uid], y2) for (uid, part, _), y2 in case.after.items() if part == "premise"]
     return [pair for pair in pairs if pair[0] != default]

@@ -1,4 +1,4 @@
-"""Effects of changes on default predictions, against plain loops."""
+"""Effects of changes on predictions of the default label, against loops."""
 
 from collections import defaultdict
 
@@ -34,7 +34,7 @@ def changes(uid, y, swaps, siblings):
 
 @given(st.lists(example, max_size=8))
 def test_the_numbers_are_those_of_loops(examples):
-    """Predictions of other labels and missing answers do not count."""
+    """Predictions of other labels, and missing answers, do not count."""
     base = {f"u{i}": ("entailment", y) for i, (y, _, _) in enumerate(examples)}
     rows = make(base, [change for uid, e in zip(base, examples, strict=True) for change in changes(uid, *e)])
     values = {name: defaultdict(list) for name in NAMES}  # by draw

@@ -1,4 +1,4 @@
-"""What stands beside a headline: how much of it rests on changes that the model never reads, and what it is without."""
+"""Statistics below headlines, lines and curves, for all metrics."""
 
 from pathlib import Path
 
@@ -35,7 +35,7 @@ ODD = st.sampled_from([*WORDS, "neutral", "kind=b", "majority/kind=b", '"f1"', "
 @settings(max_examples=20)
 @given(st.lists(ODD, min_size=2, max_size=4, unique=True))
 def test_no_label_has_the_name_of_another_number(labels):
-    """Whatever labels are called, each number keeps a name of its own, and may be monitored by it."""
+    """With any names of labels, numbers have different names, and can be monitored."""
     base = {f"u{i}": (label, labels[i - 1]) for i, label in enumerate(labels)}
     swaps = [{"uid": uid, "y2": gold} for uid, (gold, _) in base.items()]
     keeps = [{"uid": uid, "y2": gold, "intervention": "keep", "variant": "premise"} for uid, (gold, _) in base.items()]
@@ -49,7 +49,7 @@ def test_no_label_has_the_name_of_another_number(labels):
         assert len({str(name) for name in found}) == len(found)
         of_labels = {name: m.value for name, m in found.items() if name.slice and not any(name.by)}
         if evaluation == "accuracy":
-            assert list(of_labels.values()) == [0.0] * len(labels)  # each is predicted as the one before
+            assert list(of_labels.values()) == [0.0] * len(labels)  # each example is predicted as the previous label
         assert {name for name in found if any(name.by)} == {name for name in found if name.slice == "kind=b"}
         assert all(metric.may_have(str(name), context) for name in of_labels if evaluation != "naive_partial")
 
@@ -75,7 +75,7 @@ def with_unread(rows: pa.Table, unread: np.ndarray) -> pa.Table:
     st.booleans(),
 )
 def test_the_share_unread_and_the_number_without_are_those_of_plain_loops(examples, is_unknown):
-    """Rows of predictions that do not count may be unread or not; and one that is unknown makes all unknown."""
+    """If ``unread`` is null for one change that counts, there are no statistics."""
     base = {f"u{i}": ("neutral", y) for i, (y, _) in enumerate(examples)}
     made = [(f"u{i}", y, d, *swap) for i, (y, swaps) in enumerate(examples) for d, swap in enumerate(swaps)]
     changed = [{"uid": u, "draw": d, "y2": y2, "unread": unread} for u, _, d, y2, unread in made]
@@ -114,7 +114,7 @@ def test_more_than_a_twentieth_is_flagged(unread, is_flagged):
     assert UNREAD_CHANGES not in found[NAME._replace(statistic="to_default")].flags
 
 
-# every metric
+# all metrics
 
 
 def test_every_metric_is_here():
@@ -122,7 +122,7 @@ def test_every_metric_is_here():
 
 
 def shown_text(case: str) -> str:
-    """The lines, what has none, and the curves of a case; every third change is unread."""
+    """Lines, asides and curves of a case as text, with every third change unread."""
     metric = METRICS[case.split()[0]]
     rows, context = CASES[case]()
     if "unread" in rows.schema.names:
@@ -142,7 +142,7 @@ def shown_text(case: str) -> str:
 
 
 def test_lines_and_curves_are_those_of_the_file():
-    """``python tests/metrics/test_metric.py`` writes the file anew: read what it changes."""
+    """To update the file, run ``python tests/metrics/test_metric.py`` and check its diff."""
     assert "\n".join(map(shown_text, CASES)) == FILE.read_text(encoding="utf-8")
 
 
@@ -162,7 +162,7 @@ def test_curves_are_of_numbers_which_may_be_monitored(case):
 
 @pytest.mark.parametrize("case", OVER_CHANGES)
 def test_a_failure_after_a_change_is_no_behaviour(case):
-    """With every answer missing there is no number about the changes; a few missing answers are flagged."""
+    """If all answers after changes are missing, the numbers over changes are undefined and flagged."""
     metric = METRICS[case.split()[0]]
     rows, context = CASES[case]()
     headlines = {n.name: n.changed for n in metric.evaluate(rows, context) if n.changed is not None}
@@ -185,7 +185,7 @@ def test_a_failure_after_a_change_is_no_behaviour(case):
 
 @pytest.mark.parametrize("case", OVER_CHANGES)
 def test_a_headline_rests_on_the_rows_without_which_it_changes(case):
-    """Without them it is undefined; with them alone it is what it is with all."""
+    """The ``changed`` rows of a headline determine it: alone they give the same number, without them there is none."""
     metric: Metric = METRICS[case.split()[0]]
     rows, context = CASES[case]()
     uids = rows["uid"].to_pylist()

@@ -1,4 +1,4 @@
-"""Agreement on one part alone against a plain count."""
+"""Agreement and accuracy on a part alone, against loops."""
 
 import pytest
 from hypothesis import given
@@ -14,13 +14,15 @@ from tiers import costly
 naive_partial = by_text(naive_partial)
 labels = ("yes", "no", "other")
 answer = st.sampled_from([*labels, NO_LABEL])
-example = st.tuples(st.sampled_from(labels), answer, answer, answer)  # gold label, on all parts, on either part
+example = st.tuples(
+    st.sampled_from(labels), answer, answer, answer
+)  # gold label; answer to all parts, to a alone, to b alone
 
 
 @costly
 @given(st.lists(example, max_size=8), st.sampled_from([CLASSIFICATION, SOFT]))
 def test_the_numbers_are_those_of_loops(examples, kind):
-    """Of two parts that were kept, one counts; a missing answer does not agree, and is wrong."""
+    """Rows of another kept part do not count; a missing answer does not count for agreement, and is wrong."""
     base = {f"u{i}": (gold if kind is CLASSIFICATION else f'{{"{gold}": 0.6}}', y)
             for i, (gold, y, _, _) in enumerate(examples)}  # fmt: skip
     kept = [

@@ -22,14 +22,14 @@ QUESTION = st.tuples(GOLDS, ANSWER | st.just(NO_LABEL))
 
 
 def words(text: str) -> list[str]:
-    """Words of an answer, letter by letter: lower case, no ASCII punctuation, no articles."""
+    """Words of an answer in lower case, without ASCII punctuation and articles."""
     kept = "".join(c for c in text.lower() if c not in string.punctuation)
     kept = re.sub(r"(?<!\w)(?:a|an|the)(?!\w)", " ", kept)
     return [word for word in re.split(r"\s+", kept) if word]
 
 
 def scores(golds: list[str], answer: str) -> tuple[int, float]:
-    """(Exact match, F1) of an answer, by counting words off."""
+    """Exact match and F1 of an answer, by counting common words."""
     golds = [gold for gold in golds if words(gold)]
     best = 0, 0.0
     for gold in golds or [""]:
@@ -54,8 +54,8 @@ def test_one_answer_is_scored_as_defined(golds: list[str], answer: str) -> None:
 def test_definitions_at_their_edges() -> None:
     assert exact_match("", []) == f1("", []) == 1
     assert exact_match("Rome", []) == f1("Rome", []) == 0
-    assert exact_match("The.", []) == 1  # what is nothing when normalised is no answer
-    assert exact_match("", ["The"]) == 1  # a gold answer of nothing but an article is none
+    assert exact_match("The.", []) == 1  # an article alone is normalised to no answer
+    assert exact_match("", ["The"]) == 1  # an article alone is no gold answer
     assert exact_match("the U.S.", ["us"]) == 1
     assert f1("a b b c", ["b b b"]) == pytest.approx(2 * 2 / (3 + 3))  # "a" is an article
     assert exact_match("ROME", ["Paris", "rome!"]) == 1
@@ -63,7 +63,7 @@ def test_definitions_at_their_edges() -> None:
 
 @given(st.lists(QUESTION, min_size=1, max_size=12))
 def test_every_number_follows_from_the_questions(questions: list[tuple[list[str], str]]) -> None:
-    """A missing answer is wrong, and no abstention."""
+    """A missing answer is wrong, and not an abstention."""
     rows = make({f"q{i:02}": (json.dumps(golds), answer) for i, (golds, answer) in enumerate(questions)}, labels=1)
     found = by_text(reading_scores)(rows, Context("d", 3, SPAN))
     of_answer = [(scores(golds, y) if y != NO_LABEL else (0, 0.0)) + (y == "",) for golds, y in questions]

@@ -1,4 +1,4 @@
-"""Words that two lists share, against a search over all subsequences of both."""
+"""Common words of two lists, against a search over all of their subsequences."""
 
 from itertools import combinations
 
@@ -11,7 +11,7 @@ words = st.lists(st.sampled_from(["the", "The", "cat", "dog", "to", "?"]), max_s
 
 
 def longest(a, b):
-    """All longest common subsequences, by trying all places of both lists: sets of pairs."""
+    """All longest common subsequences as sets of pairs of positions, found by trying all positions."""
     a, b = [w.lower() for w in a], [w.lower() for w in b]
     for k in range(min(len(a), len(b)), -1, -1):
         found = [
@@ -26,7 +26,7 @@ def longest(a, b):
 
 
 def moving(a, b):
-    """The places of words that some longest common subsequence leaves out in both lists, by their definition."""
+    """Positions of the words that some longest common subsequence omits in both lists."""
     a, b = [w.lower() for w in a], [w.lower() for w in b]
     left_out = [([i for i in range(len(a)) if i not in dict(of)], [j for j in range(len(b)) if j not in
                  [j for _, j in of]]) for of in longest(a, b)]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Factors against loops over words, and on real control words."""
+"""Factors against loops over words, and control words against the parses of HANS."""
 
 import gzip
 import json
@@ -30,7 +30,7 @@ def made(first, second):
 
 
 def largest(values):
-    """The number of largest size; 0 for two such numbers of opposite signs."""
+    """The number with the largest absolute value; 0 for a tie between opposite signs."""
     top = {x for x in values if abs(x) == max(map(abs, values))}
     return sum(top) / len(top)
 
@@ -88,19 +88,19 @@ def test_normalised_sizes_sum_to_one(first, second):
 
 
 def leaves(parse):
-    """(tag, word) of each word of a parse in brackets."""
+    """Pairs (tag, word) of a bracketed parse."""
     return re.findall(r"\(([^\s()]+) ([^\s()]+)\)", parse)
 
 
 def of_parse(subcase, parse):
-    """The control words by the parse alone: those before the first noun phrase, the verb with "that", or the CC."""
+    """Positions of control words by the parse: before the first noun phrase, a verb with "that", or a conjunction."""
     tagged = leaves(parse)
     if "verb" in subcase and "adverb" not in subcase:
         k = next(k for k, (tag, word) in enumerate(tagged) if (tag, word) == ("IN", "that"))
         return [k - 1, k]
     if "junction" in subcase:
         return [k for k, (tag, _) in enumerate(tagged) if tag == "CC"]
-    clause = re.search(r"\(S \(NP \(DT the", parse).start()  # the first clause within
+    clause = re.search(r"\(S \(NP \(DT the", parse).start()  # first embedded clause
     return list(range(len(leaves(parse[:clause]))))
 
 

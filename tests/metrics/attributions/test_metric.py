@@ -1,4 +1,4 @@
-"""Attributions in results.json, against loops over examples."""
+"""Means of factors and errors over examples, against loops."""
 
 from dataclasses import replace
 
@@ -63,7 +63,7 @@ def test_the_means_are_those_of_loops():
         assert unswapped.value == pytest.approx(sum(not has_swapped_words(of) for of in mine) / 12)
     of_words = [np.mean([x for column in of.errors.values() for x in column]) for of in made if of.method == "shap"]
     assert numbers[MetricName("attributions", "d", "shap", "error")].value == pytest.approx(np.mean(of_words))
-    assert MetricName("attributions", "d", "lime", "error") not in numbers  # nothing is drawn
+    assert MetricName("attributions", "d", "lime", "error") not in numbers  # the test gives LIME no errors
     assert 0 < numbers[MetricName("attributions", "d", "shap", "const")].n < 12
 
 

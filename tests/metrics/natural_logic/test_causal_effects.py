@@ -1,4 +1,4 @@
-"""Causal effects of natural-logic features against plain loops over rows, some of which have no answer."""
+"""Causal effects of natural-logic features against loops over rows, some of which have no answer."""
 
 from fractions import Fraction
 
@@ -15,8 +15,18 @@ from heedful.records import rows as r
 from natural_logic_rows import KINDS, THREE, base_row, effects, pair_row, table
 from tiers import costly
 
-PALETTES = {
-    3: [(4, 2, 2), (2, 4, 2), (3, 2, 3), (2, 3, 3), (3, 3, 2), (1, 6, 1), (0, 1, 7), (1, 5, 2), (8, 0, 0)],  # eighths
+PALETTES = {  # probabilities in eighths, by number of labels
+    3: [
+        (4, 2, 2),
+        (2, 4, 2),
+        (3, 2, 3),
+        (2, 3, 3),
+        (3, 3, 2),
+        (1, 6, 1),
+        (0, 1, 7),
+        (1, 5, 2),
+        (8, 0, 0),
+    ],
     2: [(4, 4), (3, 5), (8, 0), (1, 7)],
 }
 
@@ -34,7 +44,7 @@ def mean(numbers: list) -> Fraction:
 
 
 def reference_of_set(pairs: list[dict], labels) -> dict[str, tuple]:
-    """What a name ends with, to (value, number of base examples)."""
+    """Map ends of metric names to (value, number of examples n), for the pairs of one set."""
     hits: dict[str, list] = {"": [], "towards_gold": [], "argmax": [], "signed": [], "absolute": []}
     hits["total_variation"] = []
     for row in pairs:
@@ -62,7 +72,7 @@ def reference_of_set(pairs: list[dict], labels) -> dict[str, tuple]:
 
 
 def reference(rows: list[dict], labels) -> dict[str, tuple]:
-    """Every number by its name; (None, n) where it is undefined."""
+    """Map all metric names to (value, n); the value is None if undefined."""
     base = [row for row in rows if row["intervention"] == "base"]
     right = [
         Fraction(row["y"] != NO_LABEL and two_class(row["p"], labels) == (row["gold"] == "entailment")) for row in base
@@ -94,7 +104,7 @@ def reference(rows: list[dict], labels) -> dict[str, tuple]:
 
 @st.composite
 def experiments(draw):
-    """(row dictionaries, labels): up to 6 base examples, each with up to 6 pairs of the four sets; some fail."""
+    """Rows and labels: up to 6 examples with up to 6 pairs each, from all four sets; some answers are missing."""
     labels = draw(st.sampled_from([THREE, ("entailment", "neutral", "contradiction"), ("neutral", "entailment")]))
     answers = st.sampled_from(PALETTES[len(labels)]).map(lambda eighths: [x / 8 for x in eighths])
     golds = st.sampled_from(["entailment", "non-entailment", "neutral"])

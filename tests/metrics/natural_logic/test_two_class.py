@@ -23,7 +23,7 @@ probabilities = st.lists(st.sampled_from([0.0, 0.125, 0.25, 0.5, 1.0]), min_size
 @given(st.lists(st.tuples(st.sampled_from(sorted(GOLD)), st.integers(0, 2), probabilities, st.integers(0, 5)),
                 min_size=1, max_size=30))  # fmt: skip
 def test_both_rules_on_each_data_set_are_what_a_loop_counts(drawn):
-    """A missing answer, one of six, is wrong."""
+    """One of six answers is missing, which is wrong."""
     entries, by_data = [], {}
     for i, (d, g, p, k) in enumerate(drawn):
         gold = GOLD[d][g % len(GOLD[d])]
@@ -46,7 +46,7 @@ def test_both_rules_on_each_data_set_are_what_a_loop_counts(drawn):
 
 @pytest.mark.parametrize(("right", "flags"), [(61, ("not_above_majority",)), (69, ())])
 def test_accuracy_that_is_not_above_the_larger_class_is_flagged(right, flags):
-    """60 of 100 are no entailment; to be above that takes 69 (p = 0.04). By the other rule all is right."""
+    """60 of 100 are non-entailment; 69 correct predictions are above that (p = 0.04). "argmax" is always right."""
     yes, no, first = [0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.25, 0.5, 0.25]
     entries = [base_row(f"rte/{i}", yes if i < right - 60 else first, LABELS) for i in range(40)]
     entries += [base_row(f"rte/{i}", no, LABELS, "not_entailment") for i in range(40, 100)]

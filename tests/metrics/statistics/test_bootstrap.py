@@ -12,7 +12,7 @@ def interval_of(totals, counts, key: tuple, resamples: int = RESAMPLES) -> tuple
 
 
 def naive_interval(totals: np.ndarray, counts: np.ndarray, resamples: int, seed: int) -> np.ndarray:
-    """The textbook cluster bootstrap: draw clusters one by one, with replacement, and take the ratio of their sums."""
+    """The cluster bootstrap as in a textbook: draw clusters one by one with replacement, and divide the sums."""
     rng, ratios = np.random.default_rng(seed), []
     for _ in range(resamples):
         total = count = 0.0

@@ -1,4 +1,4 @@
-"""The mean over draws, against loops; and what it keeps for reports over several runs."""
+"""The mean over draws against loops, and the entries that it records."""
 
 from statistics import mean, stdev
 
@@ -34,7 +34,7 @@ def test_each_draw_counts_alike(entries):
 
 
 def test_a_draw_with_fewer_answers_counts_as_much_in_the_interval_as_in_the_value():
-    """Draw 0 has one answer of 30, a miss; draw 1 has 30 hits. The value is 0.5; of 31 answers pooled, it were 0.97."""
+    """Draw 0 has a single answer, a miss, and draw 1 has 30 hits: the value is 0.5, not the pooled share of 0.97."""
     uid, draw = np.append(np.arange(30), 0), np.append(np.ones(30, dtype=int), 0)
     found = mean_over_draws((draw == 1).astype(float), Drawn(uid, uid, draw, np.full(31, -1)))
     assert found.value == 0.5

@@ -1,4 +1,4 @@
-"""Intervals in closed form against loops and against Clopper and Pearson, and how often they hold the truth."""
+"""Closed-form intervals against loops and against Clopper and Pearson, and their coverage in simulations."""
 
 import math
 import random
@@ -19,7 +19,7 @@ EXACT = 1e-9
 
 @st.composite
 def entries_of(draw, soft: bool = True, most: int = 12):
-    """Entries of up to five clusters in up to three cells, each of which has some."""
+    """Entries of up to five clusters in up to three cells."""
     worth = st.sampled_from([0.0, 1.0, 0.25]) if soft and draw(st.booleans()) else st.sampled_from([0.0, 1.0])
     of = st.sampled_from([1, 2, 5]) if draw(st.booleans()) else st.just(1)
     drawn = draw(st.lists(st.tuples(st.integers(0, 4), worth, of, st.integers(0, 2)), min_size=1, max_size=most))
@@ -125,7 +125,7 @@ def test_a_difference_over_other_entries_is_that_of_loops(entries, data):
 
 @given(entries_of(), entries_of())
 def test_a_ratio_holds_what_a_difference_would_not_refuse(mine, others):
-    """R lies in the interval of A / B where 0 lies in that of A - R B, with the same distances and correlation."""
+    """An end R of the interval of A / B is a number for which A - R B has 0 as an end of its interval."""
     union = [*mine, *[e._replace(cell=3) for e in others]]
     names = sorted({e.cluster for e in union})
     first = Share([e._replace(cell=0) for e in mine], names)
@@ -146,7 +146,7 @@ def test_a_ratio_holds_what_a_difference_would_not_refuse(mine, others):
             assert (first.value - end * second.value) ** 2 == pytest.approx(away, rel=1e-6, abs=1e-9)
 
 
-# --- what they cover
+# --- coverage
 
 
 @pytest.mark.parametrize(
@@ -162,14 +162,14 @@ def test_a_ratio_holds_what_a_difference_would_not_refuse(mine, others):
     ids=str,
 )
 def test_it_holds_the_truth_in_19_of_20_tries_near_the_ends_too(cell):
-    """Korn and Graubard's own interval holds it in 85 % of tries of the fourth cell."""
+    """In the fourth case, the interval of Korn and Graubard covers the truth in only 85 % of simulations."""
     assert measured(cell, 300).covered >= 0.93  # two standard errors below 95 %
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_coverage_is_94_percent(kind):
-    """In 12 of the 396 cells; python -m benchmarks.intervals has all. A cell below it in 2,000 tries gets 20,000."""
+    """12 of the 396 cases of ``benchmarks.intervals``; a case below 94 % in 2,000 simulations gets 20,000."""
     found = {cell: measured(cell, 2000).covered for cell in random.Random(0).sample(list(cells(kind)), 12)}
     low = [cell for cell, covered in found.items() if covered < 0.94]
     assert {cell: covered for cell in low if (covered := measured(cell, 20_000).covered) < 0.94} == {}
@@ -184,7 +184,7 @@ def test_intervals_of_swaps_hold_the_truth_where_the_lent_text_decides(decided_b
 
 @pytest.mark.slow
 def test_no_cell_of_swaps_is_below_93_percent():
-    """In 20 of the 480 cells; python -m benchmarks.intervals --kinds swaps has all."""
+    """20 of the 480 cases of ``benchmarks.intervals --kinds swaps``."""
     for cell in random.Random(1).sample(list(cells_of_swaps()), 20):
         both, given = measured_swaps(cell, 1000)
         assert not is_below(both.covered, 1000), cell

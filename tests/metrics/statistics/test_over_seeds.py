@@ -1,4 +1,4 @@
-"""Numbers over seeds of demonstrations: against loops, and what their intervals cover."""
+"""Means over seeds of demonstrations against loops, and the coverage of their intervals."""
 
 from dataclasses import replace
 from statistics import stdev
@@ -19,7 +19,7 @@ from tiers import first_tier
 
 
 def random_entries(seeds, clusters, seed=0, lent=False):
-    """Hits of clusters of up to three entries, for each seed; of swaps, each with a lender."""
+    """Random hits of clusters of up to three entries for each seed; with ``lent``, each has a lender."""
     rng = np.random.default_rng(seed)
     entries = []
     for s in range(seeds):
@@ -31,7 +31,7 @@ def random_entries(seeds, clusters, seed=0, lent=False):
 
 
 def numbers(entries, seeds, stds=()):
-    """The number of each seed, as a metric makes it; None where nothing is counted."""
+    """The share for each seed, recorded as in a metric."""
     with recording():
         found = []
         for s in range(seeds):
@@ -43,7 +43,7 @@ def numbers(entries, seeds, stds=()):
 
 
 def crossed(own, bounds, least, level=0.95):
-    """Student's t of the numbers of seeds beside an interval."""
+    """Reference: combine an interval over examples with Student's t over seeds."""
     if len(own) == 1:
         return bounds
     mean = sum(own) / len(own)
@@ -84,7 +84,7 @@ def test_the_interval_of_a_difference_is_that_of_loops(seeds, same):
 
 
 def test_seeds_that_agree_have_the_interval_of_one():
-    """Further seeds of the same swaps and answers are no further examples and no further lenders."""
+    """More seeds with the same swaps and answers add neither examples nor lenders."""
     (one,), (other,) = (numbers(random_entries(1, 60, seed, lent=True), 1) for seed in (1, 2))
     assert over_seeds([one] * 3).ci95 == pytest.approx(one.ci95, rel=0.01)
     assert less_over_seeds([(one, other)] * 3, "none").ci95 == pytest.approx(change(other, one).ci95, abs=0.002)
@@ -125,7 +125,7 @@ def test_a_seed_without_a_number_is_counted_and_left_out():
 
 def test_what_seeds_disagree_on_is_not_above_another():
     def pairs(gains):
-        """200 examples, of which each seed gains or loses so many."""
+        """Two numbers for each of three seeds, over 200 examples; the first has more hits, by ``gains``."""
         before = numbers([Entry(c, c % 2, 1, s) for s in range(3) for c in range(200)], 3)
         after = [Entry(c, c % 2 if c >= 2 * abs(gain) else float(gain > 0), 1, s)
                  for s, gain in enumerate(gains) for c in range(200)]  # fmt: skip
@@ -136,11 +136,11 @@ def test_what_seeds_disagree_on_is_not_above_another():
     assert not is_above(pairs([-20, -20, -20]))
 
 
-# --- what they cover
+# --- coverage
 
 
 def covered(seeds, clusters, level, spread, repeats, is_crossed=True):
-    """How often the interval of a mean over seeds holds the expectation over examples and seeds."""
+    """Share of simulations in which the interval of a mean over seeds covers the expectation."""
     rng, hits = np.random.default_rng(0), 0
     for _ in range(repeats):
         rates = np.clip(level + rng.normal(0, spread, size=(seeds, 1)), 0, 1)
@@ -156,7 +156,7 @@ def covered(seeds, clusters, level, spread, repeats, is_crossed=True):
 
 @pytest.mark.parametrize("seeds", first_tier(1, [3, 2, 5]))
 def test_the_crossed_interval_covers_where_that_over_examples_does_not(seeds):
-    """At 500 examples, with seeds that differ by 10 points, and with seeds and shares that hardly do."""
+    """With 500 examples and seeds that differ by 10 points; and with 50 examples and equal seeds."""
     assert covered(seeds, 500, 0.5, 0.1, 200) >= 0.93
     assert covered(seeds, 500, 0.5, 0.1, 200, is_crossed=False) <= 0.7
     assert covered(seeds, 50, 0.02, 0.0, 200) >= 0.94
@@ -165,7 +165,7 @@ def test_the_crossed_interval_covers_where_that_over_examples_does_not(seeds):
 @pytest.mark.slow
 @pytest.mark.parametrize("is_difference", [False, True])
 def test_intervals_over_seeds_cover_lenders_where_the_lent_text_decides(is_difference):
-    """100 examples with 5 draws each; those over examples alone do not cover the expectation of 0.5."""
+    """100 examples with 5 draws; intervals over examples alone do not cover the expectation."""
     covered = {True: 0, False: 0}
     base = np.repeat(np.arange(100), 5)
     for k in range(200):

@@ -1,4 +1,4 @@
-"""Accuracy on challenge examples and the eight cells, against plain loops."""
+"""Accuracy on challenge examples, against loops."""
 
 import math
 from dataclasses import replace
@@ -30,7 +30,7 @@ OF = MetricName("challenge", "d")
 
 
 def changes_of(case: Case, kind: str) -> list[tuple[str, str]]:
-    """(new gold label, prediction) of the changes of a kind; none where a label is neutral."""
+    """Pairs (new gold label, prediction) of the changes of a kind, without neutral labels."""
     if case.gold == N:
         return []
     kept = [(gold, y2) for gold, y2 in case.changes.values() if gold != N]
@@ -45,7 +45,7 @@ def compute(rows_of, of_uid, **settings):
 @costly
 @given(cases())
 def test_equals_the_reference_where_each_original_has_one_change_of_a_kind(rows_of, of_uid):
-    for uid, case in of_uid.items():  # of each kind, the first is kept
+    for uid, case in of_uid.items():  # keep the first change of each kind
         kept = {}
         for change, (gold, y2) in case.changes.items():
             kept.setdefault(gold == case.gold, (change, (gold, y2)))
@@ -156,7 +156,7 @@ def test_an_example_without_gold_label_is_refused(rows_of):
         compute(rows_of, {"a": Case("T1", None, E, {("values", "v"): (E, E)})})
 
 
-# --- the paper's samples of 80 %
+# --- subsamples of 80 %
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 9, 400])
@@ -173,14 +173,14 @@ def test_subsamples_are_means_over_four_fifths_without_replacement(n):
     assert m.std == pytest.approx(math.sqrt(sum((v - m.value) ** 2 for v in m.per_draw) / 99), abs=1e-12)
 
 
-# --- hypotheses and titles, in all, in each split, and of each kind of change
+# --- splits
 
 OWN = {"kinds": ["numbers", "nominal_modifiers"], "title": True}
 SPLITS = ("b", "a_1")
 
 
 def made(rows_of, seed: int = 0):
-    """Rows of three splits, one of which is not evaluated, and the uids of each."""
+    """Rows of three splits, one of which is not evaluated, and the split of each uid."""
     rng, of_uid = np.random.default_rng(seed), {}
     for i in range(40):
         gold, y, after, other = (LABELS[n] for n in rng.choice([0, 2], size=4))

@@ -1,4 +1,4 @@
-"""The eight cells against plain loops, and sets of counterfactual tables beside each other."""
+"""The eight cells against loops, and several sets of counterfactual tables in one evaluation."""
 
 from dataclasses import replace
 from itertools import product
@@ -61,7 +61,7 @@ def test_both_models_need_the_same_originals(rows_of):
 
 
 def of_sets(rows_of) -> pa.Table:
-    """Two sets with the examples of ``by_hand``, of one of which titles were swapped, and whose names begin alike."""
+    """Two sets with the examples of ``by_hand`` and a common prefix of names; one set has swapped titles."""
     renamed = {"values": "annotated/flipped", "negation": "annotated/preserved"}
     of_uid = {}
     for name in ("flips", "flips-2"):

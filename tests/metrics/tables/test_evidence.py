@@ -1,4 +1,4 @@
-"""Evidence against a reference in plain loops over sets of keys."""
+"""Evidence against loops over sets of keys."""
 
 import pytest
 from hypothesis import given, settings
@@ -21,12 +21,12 @@ def mean(values: list) -> float | None:
 
 
 def counts(gold, y, deletions, marked) -> bool:
-    """Whether a pair counts: all of its answers are there."""
+    """Whether a pair counts: it is not neutral, has marked rows and deletions, and no answer is missing."""
     return bool(gold != N and marked and deletions) and NO_LABEL not in (y, *deletions.values())
 
 
 def reference(cases: dict) -> dict[str, float | None]:
-    """Section 5.3, one pair at a time. A case is (table, gold, y, key to y2, marked keys)."""
+    """Map statistics to values, by a loop over cases (table, gold, y, y2 by deleted key, marked keys)."""
     hits = extras = misses = 0
     precisions, recalls, kinds = [], [], []
     for _, gold, y, deletions, marked in cases.values():

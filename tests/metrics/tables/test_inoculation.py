@@ -1,4 +1,4 @@
-"""Inoculation: accuracies against plain loops, and the rule for the outcome against cases with known ends."""
+"""Inoculation: accuracies against loops, and the outcome for given intervals."""
 
 from dataclasses import replace
 
@@ -69,12 +69,12 @@ def test_equals_the_reference(rows_of, before, kind, data):
         else:
             assert m.ci95[0] < m.ci95[1]
             assert m.ci95[0] - 1e-12 <= value <= m.ci95[1] + 1e-12
-            if len({case.table for case in before.values()}) == 1:  # one table says next to nothing
+            if len({case.table for case in before.values()}) == 1:  # a single table has a wide interval
                 assert m.ci95[1] - m.ci95[0] > 0.5
 
 
 def in_time(part: str, way: str, before: float | None, after: float | None, n: int) -> dict[str, tuple]:
-    """The three numbers of a part, with their n."""
+    """Names of the three numbers of a part, with value and n."""
     change = None if before is None else after - before
     return {f"{part}/before{way}": (before, n), f"{part}/after{way}": (after, n), f"{part}/change{way}": (change, n)}
 
@@ -91,7 +91,7 @@ def test_the_original_test_and_the_challenge_may_come_from_different_rows(rows_o
         assert found[f"inoculation/d/{name}"].value == pytest.approx(value)
     changes = [Entry("T2", 1), Entry("T3", 1)]
     assert found["inoculation/d/challenge/change"].ci95 == pytest.approx(change_interval(changes))
-    half = change_interval([Entry("T2", -1, 2), Entry("T3", -1, 2)])  # of the originals and the challenge examples
+    half = change_interval([Entry("T2", -1, 2), Entry("T3", -1, 2)])  # mean over originals and challenge examples
     assert found["inoculation/d/gap/change"].ci95 == pytest.approx((2 * half[0], 2 * half[1]))
 
 

@@ -1,4 +1,4 @@
-"""Transitions against a reference in plain loops, and so their intervals, over tables."""
+"""Transitions, and their intervals over tables, against loops."""
 
 import pytest
 from hypothesis import given
@@ -13,7 +13,7 @@ from clustered_shares import Entry, share_interval
 from refusals import refused
 from tiers import costly
 
-# written down once more: what must not happen, by the first letters of before and after
+# forbidden transitions, as first letters of the labels before and after
 FORBIDDEN = {
     "delete/unknown": {"EC", "NE", "NC", "CE"},
     "delete/relevant": {"EE", "EC", "NE", "NC", "CE", "CC"},
@@ -26,7 +26,7 @@ FORBIDDEN = {
 
 
 def compute(*args, **settings) -> dict[str, Measurement]:
-    """The numbers by the texts of their names."""
+    """Numbers by their names as text."""
     return {str(name): m for name, m in measured(invalid_transitions(*args, **settings)).items()}
 
 
@@ -36,7 +36,7 @@ def letters(before, after):
 
 @st.composite
 def experiments(draw):
-    """(operation, rows): (uid, table, y, y2, variant, relevance) of hypotheses about a few tables."""
+    """An operation, and rows (uid, table, y, y2, variant, relevance) of hypotheses about three tables."""
     operation = draw(st.sampled_from(["delete", "insert", "update", "permute", "delete+insert"]))
     known = draw(st.sampled_from([("unknown",), ("relevant", "irrelevant"), ("unknown", "relevant", "irrelevant")]))
     predicted = st.sampled_from(draw(st.sampled_from([LABELS, LABELS[:2], (*LABELS, NO_LABEL)])))
@@ -64,7 +64,7 @@ def table_of(rows_of, operation, rows):
 
 
 def reference(rows, wrong) -> dict:
-    """What names end with -> (share, its entries), or None where there is nothing to count."""
+    """Map ends of metric names to (share, entries), or to None if the share is undefined."""
     found, per_label = {}, []
     rows = [row for row in rows if NO_LABEL not in row[2:4]]
     for before in LABELS:
@@ -100,7 +100,7 @@ def test_equals_the_reference(rows_of, experiment):
     found = compute(table_of(rows_of, operation, rows), "d", [operation])
     plain = f"{operation}/{'unknown' if 'delete' in operation else 'any'}"
     check(found, f"transitions/d/{operation}", reference(rows, FORBIDDEN[plain]))
-    if operation == "delete+insert":  # one after the other allow everything
+    if operation == "delete+insert":  # in sequence, the operations allow all transitions
         expected = {k: v for k, v in reference(rows, set()).items() if k.startswith("invalid")}
         expected = {k.replace("invalid", "invalid_composed"): v for k, v in expected.items()}
         check(found, f"transitions/d/{operation}", expected)
@@ -123,7 +123,7 @@ def test_the_matrix_counts(rows_of, experiment):
 
 @st.composite
 def of_splits(draw):
-    """(operation, splits, rows) of an experiment; the uids begin with their split, and splits share tables."""
+    """An operation, splits and rows; uids begin with their split, and splits have common tables."""
     operation, rows = draw(experiments())
     splits = draw(st.sampled_from([("alpha1", "alpha2"), ("b", "a", "c")]))
     of = {uid: draw(st.sampled_from(splits)) for uid, *_ in rows}

@@ -32,8 +32,8 @@ def explain(
 def coefficients(present: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Ridge regression of f on masks, weighted by their similarity to the unmasked example.
 
-    The weight is ``sqrt(exp(-d**2 / 25**2))`` with d = 100 * cosine distance to the unmasked example; the square root
-    is that of the lime package, which the formula in section 3.4 of the paper lacks. The intercept is not penalised.
+    The weight is ``sqrt(exp(-d**2 / 25**2))`` with d = 100 * cosine distance to the unmasked example; the lime
+    package takes this square root, the formula in section 3.4 of the paper does not. The intercept is not penalised.
 
     Args:
         present: Masks, True for a feature that is kept: bool [masks, n]. The first is the unmasked example; the others

@@ -56,7 +56,7 @@ def test_the_error_is_the_scatter_of_what_leaving_out_each_drawn_mask_changes():
 def test_the_unmasked_example_counts_as_one_of_the_samples():
     played = play("lime", table_game(5, 0), [5], 100)
     assert len(played.rounds) == 1
-    hidden = 99 - len(played.masks)  # masks that hide everything are known beforehand
+    hidden = 99 - len(played.masks)  # f of the empty mask is known, so that the method does not ask for it
     assert 5 <= hidden <= 40
 
 

@@ -1,4 +1,4 @@
-"""All methods that see a model through masks alone, on the same games."""
+"""Properties of all attribution methods that mask words, on the same games."""
 
 import os
 import subprocess
@@ -33,7 +33,7 @@ def test_the_same_generator_gives_the_same_masks_and_phi(method):
     first, second, other = (play(method, smooth_game(20, 0), [10, 10], 100, seed) for seed in (7, 7, 8))
     assert (first.masks == second.masks).all()
     assert first.phi.tobytes() == second.phi.tobytes()
-    assert (first.masks.tobytes() == other.masks.tobytes()) == (method == "owen")  # which draws nothing
+    assert (first.masks.tobytes() == other.masks.tobytes()) == (method == "owen")  # Owen values need no random masks
 
 
 @pytest.mark.parametrize("method", DRAWS)
@@ -51,7 +51,7 @@ def test_budgets_below_the_number_of_words(method, budget):
 
 
 def scatter(method, game, segments, budget, times=150):
-    """How far phi scatters over generators, and the error that is reported: each the root of the mean square."""
+    """The standard deviation of phi over seeds, and the standard error that the method reports (root mean squares)."""
     every = [play(method, game, segments, budget, seed) for seed in range(times)]
     phi, errors = np.array([played.phi for played in every]), np.array([played.error for played in every])
     return float(np.sqrt(phi.var(axis=0, ddof=1).mean())), float(np.sqrt((errors**2).mean()))
@@ -60,7 +60,7 @@ def scatter(method, game, segments, budget, times=150):
 @pytest.mark.parametrize("method", DRAWS)
 @pytest.mark.parametrize(("segments", "budget"), [((5, 4), 64), ((8, 8), 128), ((15, 15), 256)])
 def test_the_error_is_how_far_phi_scatters(method, segments, budget):
-    """Never understated by more than a tenth; overstated, where a budget is small for its words, by less than half."""
+    """The reported error is at most 10 % too small, and at most 50 % too large if the budget is small."""
     true, reported = scatter(method, smooth_game(sum(segments), 1), list(segments), budget)
     assert 0.9 < reported / true < 1.5
 
@@ -86,7 +86,7 @@ for method in ("lime", "shap"):
 
 @pytest.mark.slow
 def test_the_number_of_threads_changes_no_bit(pytestconfig):
-    """With matrix products of a BLAS it would, from some 90 words on."""
+    """Matrix products of a BLAS depend on the number of threads, from about 90 words."""
     runs = [
         subprocess.run(
             [sys.executable, "-c", BITS],

@@ -38,7 +38,7 @@ def test_all_splits_give_the_mean_over_all_orders_that_the_tree_allows(segments)
 
 
 def one_after_the_other(tree, game, budget):
-    """The node with the most at stake is split, then again; what is left is shared."""
+    """Reference: split the node with the largest stake, one at a time; share the values of unsplit nodes equally."""
     n = len(features(tree))
     full, nothing = ends(game, n)
 
@@ -88,7 +88,7 @@ def test_rounds_give_what_splitting_one_node_after_the_other_gives(first, second
 
 
 def test_rounds_are_few():
-    """Nodes that are sure to be split are asked for together: 128 splits take far fewer rounds."""
+    """Nodes that are certain to be split are evaluated in one round: 128 splits take far fewer rounds."""
     assert max(len(play("owen", smooth_game(12, seed), [6, 6], 256).rounds) for seed in range(5)) == 4
     assert max(len(play("owen", smooth_game(30, seed), [15, 15], 256).rounds) for seed in range(5)) <= 20
     assert max(len(play("owen", smooth_game(60, seed), [30, 30], 256).rounds) for seed in range(5)) <= 40
