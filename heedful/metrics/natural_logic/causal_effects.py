@@ -19,7 +19,7 @@ from heedful.metrics.hits import is_answer
 from heedful.metrics.metric import Metric
 from heedful.metrics.natural_logic.entailment import entailed, entailment_at, gold_entailed, probabilities_of, right
 from heedful.metrics.number import Curve, Number, Settings
-from heedful.metrics.statistics.intervals import difference_interval, interval, ratio_interval, shares
+from heedful.metrics.statistics.intervals import Entries, difference_interval, interval, ratio_interval, share_of
 from heedful.metrics.statistics.shares import difference, share
 from heedful.records import Context, Measurement, MetricName, RunError, Section
 from heedful.records.rows import BASE, select, sliced, where
@@ -140,7 +140,8 @@ class _Pairs:
             return undefined, undefined
         hit = self.values[""]
         cell = np.zeros(len(hit), dtype=np.int64)
-        tce, dce = (shares(hit * mask, mask.astype(np.float64), cell, self.ways) for mask in (is_tce, ~is_tce))
+        counts = [mask.astype(np.float64) for mask in (is_tce, ~is_tce)]
+        tce, dce = (share_of(Entries(hit * count, count, cell, self.ways)) for count in counts)
         share_of_tce, share_of_dce = (float(hit[mask].mean()) for mask in (is_tce, ~is_tce))
         delta = Measurement(share_of_tce - share_of_dce, n, ci95=difference_interval(tce, dce))
         if share_of_dce == 0:

@@ -25,6 +25,7 @@ Medical Research 21). Nothing is drawn at random.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import betaincinv, ndtri, stdtrit
@@ -33,6 +34,25 @@ LEVEL = 0.95
 ENOUGH = 20  # clusters that determine a variance; in simulations, a large cluster dominates fewer clusters
 ROUNDING = 1e-12  # smaller distances from the mean are rounding errors
 Bounds = tuple[float, float]
+
+
+class Entries(NamedTuple):
+    """The entries of a share, such as one per changed example; entries of a cluster depend on each other.
+
+    Attributes:
+        hits: Hits or score of each entry, between 0 and ``counts``: float64 [entries].
+        counts: Weight of each entry, with a positive sum in each cell: float64 [entries].
+        cells: Cell of each entry, from 0 without gaps: int [entries]. The share is the unweighted mean of the shares of
+            all cells.
+        ways: For each way of clustering, the cluster of each entry, from 0: int [entries] each.
+        are_pairs: Whether there are two ways, an example and the lender of its new part, with common numbers.
+    """
+
+    hits: np.ndarray
+    counts: np.ndarray
+    cells: np.ndarray
+    ways: Sequence[np.ndarray]
+    are_pairs: bool = False
 
 
 @dataclass(frozen=True)
@@ -81,18 +101,9 @@ class Share:
         return min(1.0, ENOUGH / max(min(effective), ENOUGH))
 
 
-def shares(
-    hits: np.ndarray, counts: np.ndarray, cells: np.ndarray, ways: Sequence[np.ndarray], are_pairs: bool = False
-) -> Share:
-    """Mean over cells of the sum of hits divided by the sum of counts.
-
-    Args:
-        hits: Hits or score of each row, between 0 and ``counts``: float64 [rows].
-        counts: Number or weight of the entries of each row, with a positive sum in each cell: float64 [rows].
-        cells: Cell of each row, from 0 without gaps: int [rows].
-        ways: For each way of clustering, the cluster of each row, from 0: int [rows] each.
-        are_pairs: Whether the two ways are an example and its lender, with common numbers.
-    """
+def share_of(entries: Entries) -> Share:
+    """Mean over cells of the sum of hits divided by the sum of counts."""
+    hits, counts, cells, ways, are_pairs = entries
     size = np.bincount(cells, counts)
     value = np.bincount(cells, hits) / size
     most = max(int(way.max()) for way in ways) + 1
@@ -123,24 +134,22 @@ def shares(
 
 
 def _dyads(ways: Sequence[np.ndarray]) -> np.ndarray:
-    """Number of the pair of an example and a lender, for each row: int [rows]."""
+    """Number of the pair of an example and a lender, for each entry: int [entries]."""
     example, lender = ways
     return np.unique(example * (int(lender.max()) + 1) + lender, return_inverse=True)[1]
 
 
-def gains_and_losses(
-    changes: np.ndarray, counts: np.ndarray, cells: np.ndarray, ways: Sequence[np.ndarray], are_pairs: bool = False
-) -> tuple[Share, Share]:
-    """Share of gains and share of losses, whose difference is the mean over cells of changes per entry.
+def gains_and_losses(entries: Entries) -> tuple[Share, Share]:
+    """Share of gains and share of losses; their difference is the share of entries whose hits may be negative.
 
     With one way of clustering, the changes of a cluster are summed first; the added cluster of losses is then scaled by
-    the mean share of gains in the clusters with gains, and vice versa. With several ways, each row is a separate
+    the mean share of gains in the clusters with gains, and vice versa. With several ways, each entry is a separate
     change, or, for pairs in several cells, each pair.
 
     Args:
-        changes: Change of each row, between ``-counts`` and ``counts``: float64 [rows].
-        counts: As in :func:`shares`, like the other arguments.
+        entries: Entries whose hits are changes, between ``-counts`` and ``counts``.
     """
+    changes, counts, cells, ways, are_pairs = entries
     size = np.bincount(cells, counts) * (cells.max() + 1)
     changes = changes / size[cells]
     counts = counts / size[cells]
@@ -155,7 +164,7 @@ def gains_and_losses(
         changes, counts, ways = np.bincount(dyads, changes), np.bincount(dyads, counts), [way[first] for way in ways]
     together = np.zeros(len(counts), dtype=np.int64)
     parts = np.maximum(changes, 0), np.maximum(-changes, 0)
-    gained, lost = (shares(part, counts, together, ways, are_pairs) for part in parts)
+    gained, lost = (share_of(Entries(part, counts, together, ways, are_pairs)) for part in parts)
     if not is_one_way:
         return gained, lost
     part_gained, part_lost = (_part_of_a_cluster(part, counts) for part in parts)
@@ -231,27 +240,15 @@ def difference_interval(first: Share, second: Share, level: float = LEVEL) -> Bo
     return max(-1.0, value - low), min(1.0, value + high)
 
 
-def between(
-    first: tuple[np.ndarray, np.ndarray],
-    second: tuple[np.ndarray, np.ndarray],
-    cells: np.ndarray,
-    ways: Sequence[np.ndarray],
-    level: float = LEVEL,
-    are_pairs: bool = False,
-) -> Bounds:
-    """Interval of the difference of two shares.
+def paired_interval(first: Entries, second: Entries, level: float = LEVEL) -> Bounds:
+    """Interval of the difference of two shares with the same cells and clusters of entries.
 
     If both have the same counts, it is the interval of gains minus losses (:func:`gains_and_losses`), which is more
     accurate than the combination of the intervals of two similar shares.
-
-    Args:
-        first: Hits and counts of the first share; as in :func:`shares`, like ``cells``, ``ways`` and ``are_pairs``.
-        second: Hits and counts of the second share.
-        level: Coverage of the interval.
     """
-    if np.array_equal(first[1], second[1]):
-        return difference_interval(*gains_and_losses(first[0] - second[0], first[1], cells, ways, are_pairs), level)
-    return difference_interval(shares(*first, cells, ways, are_pairs), shares(*second, cells, ways, are_pairs), level)
+    if np.array_equal(first.counts, second.counts):
+        return difference_interval(*gains_and_losses(first._replace(hits=first.hits - second.hits)), level)
+    return difference_interval(share_of(first), share_of(second), level)
 
 
 def ratio_interval(first: Share, second: Share, level: float = LEVEL) -> Bounds:

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.stats import binomtest
 
 from heedful.metrics.statistics.bootstrap import Key
-from heedful.metrics.statistics.intervals import interval, shares
+from heedful.metrics.statistics.intervals import Entries, interval, share_of
 from heedful.metrics.statistics.shares import numbered
 from heedful.records import generator
 
@@ -40,8 +40,8 @@ def majority_flag(scores: np.ndarray, best: np.ndarray, clusters: np.ndarray, ke
         is_above = binomtest(int(scores.sum()), len(scores), majority, alternative="greater").pvalue < 0.05
     else:
         every = np.ones(len(scores))
-        accuracy = shares(scores, every, np.zeros(len(scores), dtype=np.int64), [numbered(clusters)])
-        is_above = interval(accuracy, 0.9)[0] > majority
+        entries = Entries(scores, every, np.zeros(len(scores), dtype=np.int64), [numbered(clusters)])
+        is_above = interval(share_of(entries), 0.9)[0] > majority
     return () if is_above else (NOT_ABOVE_MAJORITY,)
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import stdtrit
 
-from heedful.metrics.statistics.intervals import LEVEL, Bounds, between, interval, shares
-from heedful.metrics.statistics.paired import Entries, RecordedShare, aligned
+from heedful.metrics.statistics.intervals import LEVEL, Bounds, Entries, interval, paired_interval, share_of
+from heedful.metrics.statistics.paired import RecordedShare, aligned, joined, number_ways
 from heedful.records import Measurement
 
 ONE_SIDED = 0.9  # level of a two-sided interval with a one-sided coverage of 95 %
@@ -64,17 +64,14 @@ def crossed(bounds: Bounds, numbers: Sequence[float], least: float, level: float
     return max(least, float(low)), min(1.0, float(high))
 
 
-def joined(measured: Sequence[Measurement]) -> Entries:
-    """Join the entries of a share over seeds, with a cell for each seed.
+def entries_of_seeds(measured: Sequence[Measurement]) -> Entries:
+    """The entries of a share over seeds, with a cell for each seed.
 
     Args:
         measured: The share for each seed, computed within :func:`.paired.recording`.
     """
     entries = [m.entries for m in measured if isinstance(m, RecordedShare)]
-    hits, counts = (np.concatenate(columns) for columns in zip(*((e.hits, e.counts) for e in entries), strict=True))
-    ways = tuple(np.concatenate(names) for names in zip(*(e.ways for e in entries), strict=True))
-    seeds = np.repeat(np.arange(len(entries)), [len(e.counts) for e in entries])
-    return Entries(hits, counts, seeds, ways, entries[0].are_pairs)
+    return joined([e._replace(cells=np.full(len(e.counts), seed)) for seed, e in enumerate(entries)])
 
 
 def over_seeds(
@@ -139,15 +136,13 @@ def is_above(pairs: Sequence[tuple[Measurement, Measurement]]) -> bool:
 
 def _interval(measured: Sequence[Measurement]) -> Bounds:
     """Interval of the mean of a share over seeds."""
-    entries = joined(measured)
-    mean = shares(entries.hits, entries.counts, entries.cells, entries.numbered_ways, entries.are_pairs)
-    return crossed(interval(mean), [m.value for m in measured if m.value is not None], 0.0)
+    bounds = interval(share_of(number_ways(entries_of_seeds(measured))))
+    return crossed(bounds, [m.value for m in measured if m.value is not None], 0.0)
 
 
 def _interval_of_difference(pairs: Sequence[tuple[Measurement, Measurement]], level: float = LEVEL) -> Bounds:
     """Interval of the mean over seeds of the difference of two defined shares."""
-    first, second = (joined(measured) for measured in zip(*pairs, strict=True))
-    plus, minus, cells, ways = aligned(first, second)
-    bounds = between(plus, minus, cells, ways, level, first.are_pairs)
+    first, second = (entries_of_seeds(measured) for measured in zip(*pairs, strict=True))
+    bounds = paired_interval(*aligned(first, second), level)
     changes = [(first.value or 0.0) - (second.value or 0.0) for first, second in pairs]
     return crossed(bounds, changes, -1.0, level)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
-from heedful.metrics.statistics.intervals import LEVEL, between, interval, shares
+from heedful.metrics.statistics.intervals import LEVEL, Entries, interval, paired_interval, share_of
 from heedful.metrics.statistics.paired import recorded
 from heedful.records import Measurement
 
@@ -85,12 +85,12 @@ def share(
         ways = ways_of(len(column), clusters, also)
     else:
         ways = np.split(numbered(np.concatenate([np.asarray(clusters), lenders])), 2)
-    bounds = interval(shares(column, weights, cell, ways, lenders is not None))
+    entries = Entries(column, weights, cell, ways, lenders is not None)
     distinct = len(np.unique(ways[0]))
     fewer = distinct if distinct < n else None
-    names = [np.asarray(way) for way in (clusters, also, lenders) if way is not None]
-    measured = Measurement(value, n, ci95=bounds, flags=flags, clusters=fewer)
-    return recorded(measured, column, weights, *names, cells=cell, are_pairs=lenders is not None)
+    names = tuple(np.asarray(way) for way in (clusters, also, lenders) if way is not None)
+    measured = Measurement(value, n, ci95=interval(share_of(entries)), flags=flags, clusters=fewer)
+    return recorded(measured, entries._replace(ways=names))
 
 
 def sure(values: np.ndarray, clusters: np.ndarray) -> Measurement:
@@ -101,7 +101,7 @@ def sure(values: np.ndarray, clusters: np.ndarray) -> Measurement:
         clusters: Cluster of each entry: [entries].
     """
     measured = Measurement(float(values.mean()), len(values))
-    return recorded(measured, values, np.ones_like(values), clusters)
+    return recorded(measured, Entries(values, np.ones_like(values), _cells(len(values), None), (clusters,)))
 
 
 def difference(
@@ -133,7 +133,8 @@ def difference(
     value = _mean(plus, weights, cell) - _mean(minus, other_weights, cell)
     if np.isnan(value):
         return Measurement(None, n, flags=flags, reason=reason)
-    bounds = between((plus, weights), (minus, other_weights), cell, ways_of(len(plus), clusters, also))
+    ways = ways_of(len(plus), clusters, also)
+    bounds = paired_interval(Entries(plus, weights, cell, ways), Entries(minus, other_weights, cell, ways))
     return Measurement(value, n, ci95=bounds, flags=flags)
 
 

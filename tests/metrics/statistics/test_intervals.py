@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from benchmarks.intervals import KINDS, Cell, Swapped, cells, cells_of_swaps, is_below, measured, measured_swaps
-from heedful.metrics.statistics.intervals import between, interval, ratio_interval, shares
+from heedful.metrics.statistics.intervals import Entries, interval, paired_interval, ratio_interval, share_of
 
 from clustered_shares import Entry, Pairs, Share, change_interval, distances, less_interval, share_interval
 
@@ -26,10 +26,10 @@ def entries_of(draw, soft: bool = True, most: int = 12):
     return [Entry(cluster, hit * many, many, cell) for cluster, hit, many, cell in drawn]
 
 
-def columns(entries: list[Entry]) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[np.ndarray]]:
+def columns(entries: list[Entry]) -> Entries:
     hits, of = (np.array([float(e[i]) for e in entries]) for i in (1, 2))
     cell, cluster = (np.unique([e[i] for e in entries], return_inverse=True)[1] for i in (3, 0))
-    return hits, of, cell, [cluster]
+    return Entries(hits, of, cell, [cluster])
 
 
 # --- shares
@@ -38,19 +38,19 @@ def columns(entries: list[Entry]) -> tuple[np.ndarray, np.ndarray, np.ndarray, l
 @given(st.integers(1, 400), st.data())
 def test_where_each_entry_is_a_cluster_it_is_that_of_clopper_and_pearson(n, data):
     hits = data.draw(st.integers(0, n))
-    found = interval(shares(*columns([Entry(i, i < hits) for i in range(n)])))
+    found = interval(share_of(columns([Entry(i, i < hits) for i in range(n)])))
     assert found == pytest.approx(tuple(binomtest(hits, n).proportion_ci(method="exact")), abs=EXACT)
 
 
 @given(entries_of())
 def test_it_is_that_of_loops(entries):
-    assert interval(shares(*columns(entries))) == pytest.approx(share_interval(entries), abs=EXACT)
-    assert interval(shares(*columns(entries)), 0.8) == pytest.approx(share_interval(entries, 0.8), abs=EXACT)
+    assert interval(share_of(columns(entries))) == pytest.approx(share_interval(entries), abs=EXACT)
+    assert interval(share_of(columns(entries)), 0.8) == pytest.approx(share_interval(entries, 0.8), abs=EXACT)
 
 
 @given(entries_of())
 def test_it_holds_the_value_lies_within_0_and_1_and_has_a_width(entries):
-    found = shares(*columns(entries))
+    found = share_of(columns(entries))
     low, high = interval(found)
     assert 0 <= low <= found.value <= high <= 1
     assert high - low > 1e-3
@@ -64,8 +64,8 @@ def test_a_second_way_of_clustering_adds_its_variance():
     base, partner = np.divmod(np.arange(20 * 15), 15)
     hits = ((base % 2) | (partner % 3 == 0)).astype(float)
     one = np.zeros(len(hits), dtype=int)
-    both = shares(hits, np.ones_like(hits), one, [base, partner])
-    first, second = (shares(hits, np.ones_like(hits), one, [way]) for way in (base, partner))
+    both = share_of(Entries(hits, np.ones_like(hits), one, [base, partner]))
+    first, second = (share_of(Entries(hits, np.ones_like(hits), one, [way])) for way in (base, partner))
     variances = [(z**2).sum() * n / (n - 1) for s, n in ((first, 20), (second, 15)) for z in s.influence]
     assert [(z**2).sum() * len(z) / (len(z) - 1) for z in both.influence] == pytest.approx(variances)
     widths = [high - low for low, high in map(interval, (both, first, second))]
@@ -81,11 +81,11 @@ def pairs(entries: list[Entry]) -> list[np.ndarray]:
 @given(entries_of(), st.data())
 def test_of_pairs_it_is_that_of_loops_over_pairs_of_rows(entries, data):
     lent = [e._replace(lender=data.draw(st.integers(0, 6).filter(lambda u, e=e: u != e.cluster))) for e in entries]
-    hits, of, cell, _ = columns(lent)
-    found = shares(hits, of, cell, pairs(lent), are_pairs=True)
+    entries = columns(lent)
+    found = share_of(entries._replace(ways=pairs(lent), are_pairs=True))
     assert interval(found) == pytest.approx(Pairs(lent).interval(), abs=EXACT)
     assert found.misses.pairs == pytest.approx(-found.pairs)
-    widths = [high - low for low, high in (interval(found), interval(shares(hits, of, cell, pairs(lent)[:1])))]
+    widths = [high - low for low, high in (interval(found), interval(share_of(entries)))]
     assert widths[0] >= widths[1] - EXACT
 
 
@@ -95,16 +95,16 @@ def test_of_pairs_it_is_that_of_loops_over_pairs_of_rows(entries, data):
 @given(entries_of(), st.data())
 def test_a_difference_over_the_same_entries_is_that_of_gains_and_losses_in_loops(entries, data):
     after = [e._replace(hits=data.draw(st.sampled_from([0, e.hits, e.of]))) for e in entries]
-    (one, of, *rest), (other, *_) = columns(after), columns(entries)
-    found = between((one, of), (other, of), *rest)
+    one, other = columns(after), columns(entries)
+    found = paired_interval(one, other)
     changes = [a._replace(hits=a.hits - b.hits) for a, b in zip(after, entries, strict=True)]
     assert found == pytest.approx(change_interval(changes), abs=EXACT)
     low, high = found
-    value = shares(one, of, *rest).value - shares(other, of, *rest).value
+    value = share_of(one).value - share_of(other).value
     assert -1 <= low <= value + EXACT
     assert value - EXACT <= high <= 1
     assert high - low > 1e-3
-    assert between((other, of), (one, of), *rest) == pytest.approx((-high, -low), abs=EXACT)
+    assert paired_interval(other, one) == pytest.approx((-high, -low), abs=EXACT)
 
 
 @given(entries_of(), st.data())
@@ -114,10 +114,9 @@ def test_a_difference_over_other_entries_is_that_of_loops(entries, data):
         return
     if [e.of for e in mine] == [e.of for e in entries]:
         return
-    (one, of, *_), (other, others, *rest) = columns(mine), columns(entries)
     names = sorted({e.cluster for e in entries})
     expected = less_interval(Share(mine, names), Share(entries, names))
-    assert between((one, of), (other, others), *rest) == pytest.approx(expected, abs=EXACT)
+    assert paired_interval(columns(mine), columns(entries)) == pytest.approx(expected, abs=EXACT)
 
 
 # --- ratios
@@ -130,10 +129,10 @@ def test_a_ratio_holds_what_a_difference_would_not_refuse(mine, others):
     names = sorted({e.cluster for e in union})
     first = Share([e._replace(cell=0) for e in mine], names)
     second = Share([e._replace(cell=0) for e in others], names)
-    hits, of, _, ways = columns(union)
+    hits, of, _, ways, _ = columns(union)
     is_mine = np.arange(len(union)) < len(mine)
     one = np.zeros(len(union), dtype=int)
-    a, b = (shares(hits * here, of * here, one, ways) for here in (is_mine, ~is_mine))
+    a, b = (share_of(Entries(hits * here, of * here, one, ways)) for here in (is_mine, ~is_mine))
     if not b.value:
         return
     low, high = ratio_interval(a, b)

@@ -148,7 +148,7 @@ def covered(seeds, clusters, level, spread, repeats, is_crossed=True):
         hit = (rng.random((seeds, clusters)) < rates + easy).astype(np.float64)
         with recording():
             found = [share(own, np.arange(clusters)) for own in hit]
-        pooled = share(hit.ravel(), np.tile(np.arange(clusters), seeds))
+        pooled = None if is_crossed else share(hit.ravel(), np.tile(np.arange(clusters), seeds))
         low, high = over_seeds(found).ci95 if is_crossed else pooled.ci95
         hits += low <= level <= high
     return hits / repeats
@@ -157,9 +157,9 @@ def covered(seeds, clusters, level, spread, repeats, is_crossed=True):
 @pytest.mark.parametrize("seeds", first_tier(1, [3, 2, 5]))
 def test_the_crossed_interval_covers_where_that_over_examples_does_not(seeds):
     """With 500 examples and seeds that differ by 10 points; and with 50 examples and equal seeds."""
-    assert covered(seeds, 500, 0.5, 0.1, 200) >= 0.93
-    assert covered(seeds, 500, 0.5, 0.1, 200, is_crossed=False) <= 0.7
-    assert covered(seeds, 50, 0.02, 0.0, 200) >= 0.94
+    assert covered(seeds, 500, 0.5, 0.1, 100) >= 0.92
+    assert covered(seeds, 500, 0.5, 0.1, 100, is_crossed=False) <= 0.7
+    assert covered(seeds, 50, 0.02, 0.0, 100) >= 0.93
 
 
 @pytest.mark.slow
