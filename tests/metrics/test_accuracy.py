@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from itertools import groupby, product
 
 import numpy as np
@@ -188,9 +189,18 @@ any_probabilities = st.none() | st.tuples(*[st.floats(0, 1, width=32)] * 3)
 answers = st.tuples(st.sampled_from(LABELS), st.sampled_from(LABELS), any_probabilities, any_probabilities)
 
 
-@pytest.mark.parametrize("group", [2, 65_536])
-@given(drawn=st.lists(answers, min_size=1, max_size=12), probabilistic=st.booleans())
-def test_noise_equals_the_reference_and_without_probabilities_flips_are_what_is_left(group, drawn, probabilistic):
+@pytest.fixture(params=[2, 65_536], scope="module")
+def group(request):
+    """Number of rows whose probabilities are read at a time."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("heedful.metrics.accuracy.GROUP", request.param)
+        yield
+
+
+@costly
+@given(st.lists(answers, min_size=1, max_size=12), st.booleans(), st.booleans(), st.integers(0, 1))
+def test_noise_is_that_of_loops(group, drawn, probabilistic, asked, alone):
+    """Without probabilities, only flips are measured."""
     if probabilistic:
         drawn = [(y, y2, p or (0.5, 0.5, 0), p2 or (0, 0.5, 0.5)) for y, y2, p, p2 in drawn]
     base = {f"u{i}": ("yes", y) for i, (y, *_) in enumerate(drawn)}
@@ -198,11 +208,10 @@ def test_noise_equals_the_reference_and_without_probabilities_flips_are_what_is_
         {"uid": f"u{i}", "intervention": "null", "part": "", "draw": -1, "y2": y2, "p": p, "p2": p2}
         for i, (_, y2, p, p2) in enumerate(drawn)
     ]
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("heedful.metrics.accuracy.GROUP", group)
-        found = noise(make(base, nulls), CONTEXT)
+    found = noise(make(base, nulls), replace(CONTEXT, own={"asked": asked, "alone": alone}))
     flips = sum(y != y2 for y, y2, _, _ in drawn)
-    assert found.pop("null/d/flips").value == pytest.approx(flips / len(drawn), abs=1e-12)
+    m, flag = found.pop("null/d/flips"), "answers_differ" if asked else "predictions_depend_on_batch"
+    assert (m.value, m.flags) == (pytest.approx(flips / len(drawn)), (flag,) if flips or alone else ())
     if any(p is None or p2 is None for _, _, p, p2 in drawn):
         assert not found
     else:
@@ -212,7 +221,7 @@ def test_noise_equals_the_reference_and_without_probabilities_flips_are_what_is_
 
 
 @given(st.lists(st.tuples(st.sampled_from(LABELS), st.integers(0, 6)), min_size=1, max_size=20))
-def test_the_loss_is_that_of_torch(drawn):
+def test_the_loss_is_that_of_torch(group, drawn):
     import torch
 
     rows = make(base_of([(gold, "yes") for gold, _ in drawn]), seed=len(drawn))

@@ -22,7 +22,7 @@ from heedful.metrics.number import Curve, Number, Settings
 from heedful.metrics.statistics.intervals import Entries, difference_interval, interval, ratio_interval, share_of
 from heedful.metrics.statistics.shares import difference, share
 from heedful.records import Context, Measurement, MetricName, RunError, Section
-from heedful.records.rows import BASE, select, sliced, where
+from heedful.records.rows import BASE, codes, select, sliced, where
 
 NATURAL_LOGIC, ACCURACY, MAJORITY = "natural_logic", "accuracy", "accuracy/majority"
 SETS = {"context": {"tce": "I0", "dce": "I2"}, "insertion": {"tce": "I1", "dce": "I3"}}
@@ -66,10 +66,9 @@ def _values(rows: pa.Table, labels: Sequence[str]) -> dict[str, np.ndarray]:
     return {name: value.astype(np.float64) for name, value in zip(MEANS, values, strict=True)}
 
 
-def _numbers(column: pa.ChunkedArray) -> np.ndarray:
-    """Number the distinct texts of a column in ascending order: int32 [rows]."""
-    names = pc.unique(column)
-    return pc.index_in(column, value_set=names.take(pc.sort_indices(names))).to_numpy()
+def _ranks(at: np.ndarray, names: Sequence[str | None]) -> np.ndarray:
+    """Number the names of rows in ascending order, given the position of each name in a list: int64 [rows]."""
+    return np.unique(np.array(names, dtype=str), return_inverse=True)[1][at]
 
 
 def _has_slice(rows: pa.Table, name: str) -> bool:
@@ -104,8 +103,9 @@ class _Pairs:
             raise RunError(
                 "A pair does not have three clusters: base example, unchanged feature, new value. Evaluate again."
             )
-        self.base = _numbers(rows["uid"])
-        self.ways = _numbers(pc.list_element(rows["clusters"], 1)), _numbers(pc.list_element(rows["clusters"], 2))
+        ways = pa.table({name: pc.list_element(rows["clusters"], k) for k, name in ((1, "unchanged"), (2, "new"))})
+        self.base = _ranks(*codes(rows, "uid"))
+        self.ways = tuple(_ranks(*codes(ways, name)) for name in ways.column_names)
         self.values = _values(rows, labels)
         self.groups = _groups(rows)
 
@@ -184,12 +184,6 @@ def _changes(rows: pa.Table, context: Context, data: str, kind: str) -> Iterator
     yield Number(prefix._replace(statistic="ratio"), ratio, label, 0, "ratio", headline=True, changed=is_pair)
 
 
-def _slice_texts(rows: pa.Table, name: str) -> pa.Array:
-    """The value of a slice of each row."""
-    at, values = sliced(rows, name)
-    return pa.array(values, pa.string()).take(pa.array(at))
-
-
 def _accuracy(rows: pa.Table, labels: Sequence[str], data: str, seed: int) -> Iterator[Number]:
     """Two-class accuracy of base rows by the rule "sum", and the share of the larger class."""
     n = rows.num_rows
@@ -201,8 +195,7 @@ def _accuracy(rows: pa.Table, labels: Sequence[str], data: str, seed: int) -> It
         return
     context = pair = None
     if all(_has_slice(rows, by) for by in ("context", "pair")):
-        context = _numbers(pa.chunked_array([_slice_texts(rows, "context")]))
-        pair = _numbers(pa.chunked_array([_slice_texts(rows, "pair")]))
+        context, pair = (_ranks(*sliced(rows, by)) for by in ("context", "pair"))
     cluster = np.arange(n) if context is None else context
     scores = Scores.of_classes(gold_entailed(rows), right(rows, labels), cluster)
     yield replace(accuracy, measured=share(scores.each, context, scores.flags(seed), also=pair))
