@@ -144,7 +144,7 @@ def inoculation_outcome(numbers: Mapping[MetricName, Measurement], data: str, ma
     )
 
     def undecided(m: Measurement, name: str) -> Outcome | None:
-        return None if m.value is not None and m.ci95 else Outcome(None, m.reason or f"{name} has no interval")
+        return None if m.ci95 else Outcome(None, m.reason or f"{name} has no interval")
 
     small = f"{100 * margin:g} points"
     if nothing := undecided(original, "the original test"):
@@ -152,7 +152,7 @@ def inoculation_outcome(numbers: Mapping[MetricName, Measurement], data: str, ma
     text = f"the original test changes by {_points(original)}"
     low, high = original.ci95 or (0.0, 0.0)
     if high < -margin:
-        also = f"; the challenge test by {_points(challenge)}" if challenge.value is not None and challenge.ci95 else ""
+        also = f"; the challenge test by {_points(challenge)}" if challenge.ci95 else ""
         return Outcome(3, f"{text}, a loss of more than {small}{also}")
     if low <= -margin:
         return Outcome(None, f"{text}, which may or may not be a loss of more than {small}")

@@ -68,7 +68,7 @@ class Changes:
         self.hypotheses = pc.count_distinct(rows["uid"]).as_py()
         tables = pa.table({"table": pa.chunked_array([pc.list_element(rows["clusters"].combine_chunks(), 1)])})
         has_labels = is_answer(rows) & is_answer(rows, "y2")
-        self.table = (codes(tables, "table")[0] if rows.num_rows else np.zeros(0, dtype=np.int32))[has_labels]
+        self.table = codes(tables, "table")[0][has_labels]
         rows = rows.filter(pa.array(has_labels))
         self.before = _places(rows, "y")
         self.after = _places(rows, "y2")
