@@ -42,9 +42,9 @@ def name_below(name: MetricName, statistic: str) -> MetricName:
 class Metric:
     """Computes the numbers of an evaluation from its rows.
 
-    A row holds one prediction: on an example of the data (a base row), or on a changed example (``y2``) with the
-    prediction on its original (``y``). A change is unread if it lies outside the tokens that the model reads, such as
-    after the end of a truncated text.
+    A base row holds the prediction on an example of the data, ``y``. Another row holds the prediction on a changed
+    example, ``y2``, and the prediction on its original, ``y``. A change is unread if it lies outside the tokens that
+    the model reads, for instance after the end of a truncated text.
 
     Attributes:
         name: Name of the metric, and of its evaluation.
@@ -95,7 +95,8 @@ class Metric:
 
         These are ``unread``, the share of unread changes; ``read``, the number over the other changes, if some are
         unread; ``no_answer/base`` and ``no_answer/changed``, the shares of missing answers, if any. A number is flagged
-        if more than 5 % of its changes are unread, or of its answers missing; undefined if more than half are missing.
+        if more than 5 % of its changes are unread or more than 5 % of its answers are missing. It is undefined if more
+        than half of its answers are missing.
 
         Raises:
             HeedfulError: The rows are not in their canonical order, in which the rows of an example are adjacent.

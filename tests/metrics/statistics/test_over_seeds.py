@@ -5,12 +5,10 @@ from statistics import stdev
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy.stats import t
 
 from heedful.metrics.statistics.over_seeds import ONE_SEED, is_above, less_over_seeds, over_seeds
-from heedful.metrics.statistics.paired import change, recording
+from heedful.metrics.statistics.paired import recording
 from heedful.metrics.statistics.shares import share
 from heedful.records import Measurement
 
@@ -81,24 +79,6 @@ def test_the_interval_of_a_difference_is_that_of_loops(seeds, same):
         bounds = change_interval([e._replace(hits=e.hits - o.hits) for e, o in zip(entries, others, strict=True)])
     assert measured.value == pytest.approx(sum(own) / seeds, abs=1e-12)
     assert measured.ci95 == pytest.approx(crossed(own, bounds, -1.0), abs=1e-9)
-
-
-def test_seeds_that_agree_have_the_interval_of_one():
-    """More seeds with the same swaps and answers add neither examples nor lenders."""
-    (one,), (other,) = (numbers(random_entries(1, 60, seed, lent=True), 1) for seed in (1, 2))
-    assert over_seeds([one] * 3).ci95 == pytest.approx(one.ci95, rel=0.01)
-    assert less_over_seeds([(one, other)] * 3, "none").ci95 == pytest.approx(change(other, one).ci95, abs=0.002)
-
-
-@given(st.integers(1, 4), st.integers(2, 12), st.integers(0, 1000))
-def test_seeds_may_come_in_any_order(seeds, clusters, seed):
-    found = numbers(random_entries(seeds, clusters, seed), seeds)
-    first, other = over_seeds(found), over_seeds(found[::-1])
-    assert first.value == pytest.approx(other.value, abs=1e-12)
-    assert first.per_seed == other.per_seed[::-1]
-    assert first.ci95 == pytest.approx(other.ci95)
-    assert 0 <= first.ci95[0] <= first.value + 1e-12
-    assert first.value - 1e-12 <= first.ci95[1] <= 1
 
 
 def test_standard_deviations_are_those_of_draws_and_of_seeds():
