@@ -18,8 +18,8 @@ from heedful.records import MANY, NO_LABEL, Context, Measurement, MetricName
 from heedful.records.rows import BASE, GROUP, SPLIT, cluster_of, probabilities, same, select, where
 
 CONSTANT = "constant_predictions"  # flag of the accuracy of a model with one answer to all examples
-SMALLEST = float(np.finfo(np.float32).tiny)  # probability that 0 counts as, in the loss
-ALONE = "alone"  # name of a setting
+SMALLEST = float(np.finfo(np.float32).tiny)  # replaces a probability of 0 in the loss
+ALONE = "alone"  # name of the setting of NullControl
 ON_BATCH, ON_TIME = "predictions_depend_on_batch", "answers_differ"  # flags of the null control
 NOBODY = "no example was predicted"
 

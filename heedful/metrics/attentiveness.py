@@ -20,7 +20,7 @@ from heedful.records import MANY, SPAN, Context, Measurement, MetricName
 from heedful.records.answers import NO_ANSWER
 from heedful.records.rows import BASE, where
 
-FEW = 2  # number of labels without predictions that still have a line each
+FEW = 2  # if more labels are never predicted, they share a line
 KEPT = "kept"
 NOT_SWAPPED = "no example of it was swapped"
 NOTHING = f"{NOT_SWAPPED}, or all are predicted as the default label"

@@ -81,7 +81,7 @@ def default_label(rows: pa.Table, context: Context) -> Iterator[Number]:
     columns = Drawn.of(rows)
     base = where(rows, intervention=BASE)
     is_default = where(rows, y=default)
-    mine = is_default & is_answer(rows, "y2")  # a missing answer is no change of the prediction
+    mine = is_default & is_answer(rows, "y2")  # a swap without an answer does not count
     eligible = int((base & mine).sum())
     n = int(base.sum())
     never = f"no prediction is the default label {default!r}" if n else NOBODY
@@ -95,7 +95,7 @@ def default_label(rows: pa.Table, context: Context) -> Iterator[Number]:
                 swaps = is_default & where(rows, intervention="swap", part=name.part)
                 measured = mean_over_draws(values, masked, reason=why)
                 yield Number(full, measured, changed=None if statistic else swaps)
-            else:  # examples have different numbers of siblings: no mean over draws
+            else:  # examples have different numbers of siblings, so that draws have no mean
                 yield Number(full, share(values, masked.cluster, reason=why, n=len(np.unique(masked.uid))))
 
     for part in settings.swap:

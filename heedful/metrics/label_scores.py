@@ -36,7 +36,7 @@ def label_scores(rows: pa.Table, context: Context) -> Iterator[Number]:
     gold, y = (np.array([strings(base, name) == label for label in labels], dtype=np.float64) for name in ("gold", "y"))
     cluster = cluster_of(base)
     name = MetricName("accuracy", context.data)
-    hits, counts = 2 * gold * y, gold + y  # [labels, examples]
+    hits, counts = 2 * gold * y, gold + y  # F1 = sum of hits / sum of counts; [labels, examples] each
     if len(labels) == 2 and context.default_label is not None:
         positive = 1 - labels.index(context.default_label)
         reason = "the positive label is neither gold nor predicted"

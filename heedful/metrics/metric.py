@@ -16,8 +16,8 @@ from heedful.records.numbers.display import Unit
 from heedful.records.rows import BASE, UNREAD, require_canonical, schema, where
 
 READ = "read"
-UNREAD_CHANGES, MOST_UNREAD = "unread_changes", 0.05  # flag of a number; the largest share without the flag
-NO_ANSWERS, MOST_WITHOUT = "no_answers", 0.05  # the same for the share of missing answers
+UNREAD_CHANGES, MOST_UNREAD = "unread_changes", 0.05  # flag, and the largest share of unread changes without it
+NO_ANSWERS, MOST_WITHOUT = "no_answers", 0.05  # flag, and the largest share of missing answers without it
 TOO_MANY_WITHOUT = 0.5  # share of missing answers above which a number is undefined
 WITHOUT_BASE, WITHOUT_CHANGED = "no_answer/base", "no_answer/changed"
 UNITS: dict[str, Unit | None] = {  # units of the statistics below a headline; None for the unit of the headline
@@ -107,7 +107,7 @@ class Metric:
         if not changes:
             return numbers
         without = {name: shares_without(rows, changed) for name, changed in changes.items()}
-        worst: dict[tuple[str, str], float] = {}  # by data and part
+        worst: dict[tuple[str, str], float] = {}  # largest share of missing answers by data and part
         for name, shares in without.items():
             share = max(m.value or 0.0 for m in shares.values())
             worst[name.data, name.part] = max(share, worst.get((name.data, name.part), 0.0))
@@ -118,7 +118,7 @@ class Metric:
         result: list[Number] = []
         for number in numbers:
             name = number.name
-            if name.statistic not in ("eligible", "accuracy"):  # which count a missing answer as not eligible, or wrong
+            if name.statistic not in ("eligible", "accuracy"):  # these are over all examples, also without an answer
                 number = _flag_missing(number, worst.get((name.data, name.part), worst_of_all))
             if name not in changes or number.measured is None:
                 result.append(number)

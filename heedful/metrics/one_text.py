@@ -10,7 +10,7 @@ from heedful.records.answers import NO_ANSWER, normalised
 from heedful.records.rows import BASE, strings, where
 
 FEWEST_ALIKE = 5  # changed inputs with the same answer; fewer may be chance
-MOST_ALIKE, TOO_MANY_ALIKE = 0.1, 0.5  # shares of changed inputs with the same answer: to flag or withhold a number
+MOST_ALIKE, TOO_MANY_ALIKE = 0.1, 0.5  # shares of one answer for a flag, and for no number
 ONE_TEXT = "one_text"  # the flag
 
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from heedful.records.rows import sliced
 
-STATISTICS = ("majority", "f1", "macro_f1", "matthews")  # of accuracy; a label of such a name is put in quotes
+STATISTICS = ("majority", "f1", "macro_f1", "matthews")  # statistics of accuracy, which labels may have as names
 
 
 def slice_of_label(label: str) -> str:

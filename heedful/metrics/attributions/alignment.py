@@ -53,7 +53,7 @@ def _alignments(a: tuple[str, ...], b: tuple[str, ...]) -> Alignments:
     through_second = [0] * len(b)
     for i, word in enumerate(a):
         for j in (j for j, second in enumerate(b) if second == word):
-            ahead = len(a) - i, len(b) - j  # the words before both, in the reversed lists
+            ahead = len(a) - i, len(b) - j  # positions in the reversed lists, after both words
             if before[ahead[0]][ahead[1]] + 1 + behind[i + 1][j + 1] == behind[0][0]:
                 through = of_before[ahead[0]][ahead[1]] * of_behind[i + 1][j + 1]
                 through_first[i] += through
@@ -74,7 +74,7 @@ def _suffixes(a: Sequence[str], b: Sequence[str]) -> tuple[list[list[int]], list
                 number[i + 1][j + 1] * (paired == longest)
                 + number[i + 1][j] * (length[i + 1][j] == longest)
                 + number[i][j + 1] * (length[i][j + 1] == longest)
-                - number[i + 1][j + 1] * (length[i + 1][j + 1] == longest)  # both of the last two count these
+                - number[i + 1][j + 1] * (length[i + 1][j + 1] == longest)  # counted by both of the last two
             )
     return length, number
 

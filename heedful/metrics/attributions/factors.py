@@ -2,7 +2,7 @@
 
 A higher factor predicts a lower out-of-distribution accuracy. Source: "Assessing Out-of-Domain Language Model
 Performance from Few Examples" (Singhal et al. 2023), sections 5 and 6.1. An attribution gives each word its phi, the
-contribution of the word to the probability of the prediction. ``a`` and ``b`` are the first two parts of an example,
+contribution of the word to the probability of the prediction. Parts a and b are the first two parts of an example,
 such as premise and hypothesis. A factor is None where it is undefined.
 """
 
@@ -28,7 +28,7 @@ Factor = Callable[[Attribution], float | None]
 
 
 def of_two_parts(function: Callable[[Sequence[str], np.ndarray, Sequence[str], np.ndarray], float]) -> Factor:
-    """Make a factor from a function of the words of a, their phi, the words of b and their phi.
+    """Make a factor from a function of the words of part a, their phi, the words of part b, and their phi.
 
     The factor is None unless both parts have words.
     """
@@ -45,19 +45,19 @@ def of_two_parts(function: Callable[[Sequence[str], np.ndarray, Sequence[str], n
 
 @of_two_parts
 def max_diff(a: Sequence[str], phi_a: np.ndarray, b: Sequence[str], phi_b: np.ndarray) -> float:
-    """MAX-DIFF: the largest phi in a minus the largest phi in b."""
+    """MAX-DIFF: the largest phi in part a minus the largest phi in part b."""
     return float(phi_a.max() - phi_b.max())
 
 
 @of_two_parts
 def sum_diff(a: Sequence[str], phi_a: np.ndarray, b: Sequence[str], phi_b: np.ndarray) -> float:
-    """SUM-DIFF: the sum of phi over a minus the sum of phi over b."""
+    """SUM-DIFF: the sum of phi over part a minus the sum of phi over part b."""
     return float(phi_a.sum() - phi_b.sum())
 
 
 @of_two_parts
 def index_diff(a: Sequence[str], phi_a: np.ndarray, b: Sequence[str], phi_b: np.ndarray) -> float:
-    """INDEX-DIFF: the sum of phi_a - phi_b over the words of the longest common subsequence of a and b.
+    """INDEX-DIFF: the sum of phi_a - phi_b over the words of the longest common subsequence of both parts.
 
     If several subsequences are longest, it is the mean over all of them; the paper does not say which one to take.
     """
@@ -67,7 +67,7 @@ def index_diff(a: Sequence[str], phi_a: np.ndarray, b: Sequence[str], phi_b: np.
 
 
 def first_tok(attribution: Attribution) -> float | None:
-    """FIRST-TOK: the phi of the separator after a."""
+    """FIRST-TOK: the phi of the separator after part a."""
     return float(attribution.separator_phi[0]) if len(attribution.separator_phi) else None
 
 
@@ -94,7 +94,7 @@ def control_words(premise: Sequence[str], subcase: str) -> np.ndarray | None:
 
 
 def const(attribution: Attribution) -> float | None:
-    """CONST: the mean phi of the control words of a, in the subcase of HANS that the meta column "subcase" names."""
+    """CONST: the mean phi of the control words in part a, for the subcase of HANS in the meta column "subcase"."""
     words, phi = next(zip(attribution.words.values(), attribution.phi.values(), strict=True))
     places = control_words(words, attribution.meta.get(SUBCASE, ""))
     return None if places is None else float(phi[places].mean())
@@ -102,7 +102,7 @@ def const(attribution: Attribution) -> float | None:
 
 @of_two_parts
 def has_swapped_words(a: Sequence[str], phi_a: np.ndarray, b: Sequence[str], phi_b: np.ndarray) -> bool:
-    """Whether words of a and b are swapped (:func:`swapped`); without such words, the SWAP factors are 0."""
+    """Whether the parts have swapped words (:func:`swapped`); without swapped words, the SWAP factors are 0."""
     return len(swapped(a, b)[0]) > 0
 
 
@@ -115,9 +115,9 @@ def swap_avg(a: Sequence[str], phi_a: np.ndarray, b: Sequence[str], phi_b: np.nd
 
 @of_two_parts
 def swap_max_diff(a: Sequence[str], phi_a: np.ndarray, b: Sequence[str], phi_b: np.ndarray) -> float:
-    """SWAP-MAX-DIFF: the phi of largest size among the swapped words of a, minus the same for b; 0 if there are none.
+    """SWAP-MAX-DIFF: the phi of largest size among the swapped words of part a, minus the same for part b.
 
-    Two phi of the same size with opposite signs count as 0, so that the result does not depend on their order.
+    It is 0 if no words are swapped. A tie between phi of opposite signs counts as 0.
     """
     in_a, in_b = swapped(a, b)
     return _largest(phi_a[in_a]) - _largest(phi_b[in_b]) if len(in_a) else 0.0
@@ -133,8 +133,8 @@ def _largest(phi: np.ndarray) -> float:
 def around_target(attribution: Attribution, feature: str) -> float | None:
     """IRREG, ADJ and VERB: minus the sum of phi over the target word and two words on either side of it.
 
-    The target is the irregular form, the adjective or the main verb of a. The meta column "target" holds its position.
-    None in a task of MSGS about another linguistic feature.
+    The target is the irregular form, the adjective or the main verb of part a; the meta column "target" holds its
+    position. The factor is None in tasks of MSGS about another linguistic feature.
 
     Args:
         attribution: The attribution.

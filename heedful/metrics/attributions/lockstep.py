@@ -50,7 +50,7 @@ class Solution(NamedTuple):
     masks: int
 
 
-Value = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of games, int64 [inputs], masked, bool [inputs, features]
+Value = Callable[[np.ndarray, np.ndarray], np.ndarray]  # games and masked features to values; see solve
 
 
 class _Running(NamedTuple):

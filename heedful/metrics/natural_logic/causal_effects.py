@@ -49,7 +49,7 @@ class NaturalLogicSettings(Settings):
 
 
 def _values(rows: pa.Table, labels: Sequence[str]) -> dict[str, np.ndarray]:
-    """Map each name of ``MEANS`` to its values: float64 [pairs]."""
+    """Map the names of means to the values of pairs: float64 [pairs]."""
     gold = gold_entailed(rows)
     entail = entailment_at(labels)
     after = entailed(rows, labels, "y2")
@@ -121,7 +121,7 @@ class _Pairs:
             measured = difference(np.maximum(values, 0), np.maximum(-values, 0), unchanged, also=new, n=n)
         else:
             measured = share(values, unchanged, also=new, n=n)
-        return replace(measured, value=float(values.mean()))  # keeps the last bits of the plain mean
+        return replace(measured, value=float(values.mean()))  # share sums in another order, with other last bits
 
     def per_base(self, mask: np.ndarray) -> Measurement:
         """Mean over examples n of the share of changed predictions among the pairs of n."""
@@ -129,7 +129,7 @@ class _Pairs:
         hit = self.values[""][mask]
         unchanged, new = (way[mask] for way in self.ways)
         measured = share(hit / count[base], unchanged, counts=1 / count[base], also=new, n=len(count))
-        return replace(measured, value=float(np.mean(np.bincount(base, hit) / count)))  # as in mean
+        return replace(measured, value=float(np.mean(np.bincount(base, hit) / count)))  # the same
 
     def compared(self, is_tce: np.ndarray) -> tuple[Measurement, Measurement]:
         """Difference TCE - DCE and ratio TCE / DCE; a mask, bool [pairs], selects the pairs of the TCE."""

@@ -68,7 +68,7 @@ def mean_over_draws(hit: np.ndarray, columns: Drawn, flags: tuple[str, ...] = ()
     """
     lenders = None if (columns.lender < 0).any() else columns.lender
     draws, place, counts = np.unique(columns.draw, return_inverse=True, return_counts=True)
-    weight = (len(hit) / (len(draws) * counts))[place]  # the same total for each draw; 1 unless answers are missing
+    weight = (len(hit) / (len(draws) * counts))[place]  # each draw has the same total; 1 if no answer is missing
     measured = share(
         weight * hit,
         columns.cluster,

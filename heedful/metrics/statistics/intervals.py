@@ -31,7 +31,7 @@ import numpy as np
 from scipy.special import betaincinv, ndtri, stdtrit
 
 LEVEL = 0.95
-ENOUGH = 20  # clusters that determine a variance; in simulations, a large cluster dominates fewer clusters
+ENOUGH = 20  # clusters for a reliable variance; in simulations, one large cluster dominated fewer
 ROUNDING = 1e-12  # smaller distances from the mean are rounding errors
 Bounds = tuple[float, float]
 
@@ -88,7 +88,7 @@ class Share:
 
     @property
     def fewest(self) -> int:
-        """Smallest number of clusters of all ways; a single lender does not count, since it is no sample."""
+        """Smallest number of clusters over the ways of clustering, without a single lender, which is no sample."""
         if self.pairs is None:
             return min(self.clusters)
         return min((n for n in self.clusters if n > 1), default=1)
@@ -97,7 +97,7 @@ class Share:
     def more(self) -> float:
         """Weight of the added cluster: 1, or less if more than 20 clusters determine the variance."""
         squares = [z**2 for z in self.influence]
-        effective = [z.sum() ** 2 / (z @ z) if z.any() else 0.0 for z in squares]  # number of clusters, were all equal
+        effective = [z.sum() ** 2 / (z @ z) if z.any() else 0.0 for z in squares]  # effective numbers of clusters
         return min(1.0, ENOUGH / max(min(effective), ENOUGH))
 
 
@@ -119,7 +119,7 @@ def share_of(entries: Entries) -> Share:
         away[np.abs(away) < ROUNDING * weight] = 0.0
         influence.append(away.mean(axis=1))
         clusters.append(int(weight.any(axis=1).sum()))
-        # the cluster of a random entry has an expected weight of the sum of squared weights in its cell
+        # a typical cluster: the expected weight of the cluster of a random entry is the sum of squared weights
         usual = weight * np.sqrt((weight**2).sum(axis=0))
         reach.append([np.linalg.norm((usual * side).mean(axis=1)) for side in (value, 1 - value)])
     down, up = np.max(reach, axis=0).tolist()
@@ -176,7 +176,7 @@ def _part_of_a_cluster(hits: np.ndarray, counts: np.ndarray) -> float:
     total = hits.sum()
     if not total:
         return 1.0
-    effective = total**2 / (hits @ hits)  # number of clusters with hits, were all equal
+    effective = total**2 / (hits @ hits)  # effective number of clusters with hits
     part = (hits**2 / np.where(counts, counts, 1)).sum() / total
     return float((effective * part + ENOUGH) / (effective + ENOUGH))
 
@@ -216,7 +216,7 @@ def _entries(share: Share, tail: float) -> float:
     q = 1 - share.value
     one_more = share.more * share.up
     variance = _variance(share, tail) + one_more * share.up
-    if q > 0 and variance == 0:  # no cluster moves the value, such as a correlation if all predictions are wrong alike
+    if q > 0 and variance == 0:  # no cluster has an influence, as in a correlation with all labels permuted
         return float(share.fewest)
     return q * (share.value + one_more) / variance if q > 0 else np.inf
 

@@ -30,8 +30,8 @@ KINDS = ("preserved", "flipped")
 HYPOTHESES, TITLES, TITLE = "hypotheses", "titles", "title"
 NEUTRAL = LABELS[1]
 FLIPPED = KINDS[1]
-FROM = {f"from_{label}": label for label in LABELS if label != NEUTRAL}  # statistics of flips, to the original label
-BOTH_WAYS = "both_ways"  # statistic, their unweighted mean
+FROM = {f"from_{label}": label for label in LABELS if label != NEUTRAL}  # statistic of flips to label of the original
+BOTH_WAYS = "both_ways"  # statistic: the unweighted mean over both labels
 ONE_SIDED = "one_sided"  # flag: all flips have the same new label
 UNANSWERED = "no example got an answer before and after"
 SUBSAMPLES, SUBSAMPLED = 100, "subsamples"

@@ -19,7 +19,7 @@ from heedful.metrics.tables.challenge import CHALLENGE, FLIPPED, TITLE, UNANSWER
 from heedful.records import Context, MetricName, RunError
 
 ANNOTATED: dict[str, Expectation] = {"annotated/flipped": "change", "annotated/preserved": "stay"}  # interventions
-CELLS = tuple(product(("right", "wrong"), repeat=3))  # on the original, on the changed example, by hypothesis alone
+CELLS = tuple(product(("right", "wrong"), repeat=3))  # original, changed example, hypothesis alone
 
 
 @dataclass(frozen=True)

@@ -165,7 +165,7 @@ def _over_splits(share: _Share, changes: Changes, of_split: dict[str, Measuremen
         return Measurement(None, n, reason=undefined[0])
     cells = changes.split * len(LABELS) + (changes.before if share.label is None else 0)
     measured = share_of(share.hit[share.among], changes.table[share.among], cells=cells[share.among])
-    mean = float(np.mean([m.value for m in of_split.values()]))  # keeps the last bits of this mean
+    mean = float(np.mean([m.value for m in of_split.values()]))  # share_of sums in another order, with other last bits
     return replace(measured, value=mean)
 
 

@@ -38,7 +38,7 @@ class Stake(NamedTuple):
     weight: float
 
 
-Answers = dict[tuple[int, int, int], tuple[float, float]]  # start, stop, context to f with the left, the right half
+Answers = dict[tuple[int, int, int], tuple[float, float]]  # (start, stop, context) to f with either half
 
 
 def explain(

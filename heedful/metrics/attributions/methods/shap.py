@@ -71,7 +71,7 @@ def shapley(subsets: Coalitions, values: np.ndarray, full: float, nothing: float
     share = (full - nothing) / n
     target = values[::2] - values[1::2] - z.sum(axis=1) * share
     z -= z.mean(axis=1, keepdims=True)  # the fixed sum does not enter the regression
-    normal = normal_equations(z, weights) + 1 / n  # invertible, although the fixed sum is excluded
+    normal = normal_equations(z, weights) + 1 / n  # the constant makes the matrix invertible
     inverted, pivot = inverse(normal)
     is_scarce = pivot < RANK or (not subsets.complete and len(z) < n)
     if is_scarce:
