@@ -245,12 +245,3 @@ def test_one_text_that_no_base_input_gets_is_flagged_or_withheld(context, n, is_
     assert ("one_text" in found.flags) == is_flagged
     assert (found.value is None, found.reason == WITHHELD) == (is_withheld, is_withheld)
     assert Swaps.of(rows, "premise", context).has_too_few == is_withheld
-
-
-@pytest.mark.parametrize(("kind", "y", "y2", "expected"), [
-    (CLASSIFICATION, "a", "a", (True, False)), (CLASSIFICATION, "a", "b", (False, True)),
-    (SPAN, "The Rome", "rome!", (True, False)), (SPAN, "Rome", "Paris", (False, False)),
-    (SPAN, "Rome", "", (False, True)), (SPAN, "the", "", (False, True)), (SPAN, "", "the", (False, False)),
-])  # fmt: skip
-def test_each_kind_says_which_answers_are_alike_and_which_heed(kind, y, y2, expected):
-    assert (kind.alike(y, y2), kind.heeds(y, y2)) == expected
