@@ -101,6 +101,7 @@ def test_the_original_test_and_the_challenge_may_come_from_different_rows(rows_o
 def test_a_number_without_an_interval_decides_nothing():
     found = intervals((0.0, 0.01), (0.1, 0.2), (-0.2, -0.1)) | {"gap/before": Measurement(0.4, 100)}
     assert str(outcome_of(found)) == "undecided (the gap has no interval)"
+    assert "by -6.0 points (-8.0 to -4.0)" in str(outcome_of(intervals((-0.08, -0.04), (0.1, 0.2), (-0.2, -0.1))))
 
 
 def intervals(original: tuple, challenge: tuple, closing: tuple, gap: tuple = (0.3, 0.5)) -> dict[str, Measurement]:
