@@ -45,7 +45,7 @@ def accuracy(rows: pa.Table, context: Context) -> Iterator[Number]:
 
     Yields:
         ``accuracy/<data>``; ``accuracy/<data>/majority``; and, if each example has one correct label,
-        ``accuracy/<data>/<label>``, the recall of each gold label, for at most :data:`~heedful.records.MANY` labels.
+        ``accuracy/<data>/<label>``, the recall per gold label, for at most :data:`~heedful.records.MANY` labels.
     """
     scores = Scores.of_rows(rows, context.kind)
     yield from _of_all(scores, context)

@@ -16,7 +16,7 @@ class Scores(NamedTuple):
 
     Attributes:
         golds: Gold labels: object [examples]; for two classes, bool [examples].
-        each: Score of each prediction, between 0 and 1: float64 [examples].
+        each: Score per prediction, between 0 and 1: float64 [examples].
         best: Score of the majority baseline on each example: float64 [examples].
         cluster: Cluster per example: int [examples].
     """

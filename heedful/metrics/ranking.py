@@ -22,7 +22,7 @@ FEWEST = 4  # different accuracies for Heedful's test; with 3, up to 7 % of 200 
 
 
 def uniforms(n: int, samples: int, seed: int) -> np.ndarray:
-    """Random numbers in [0, 1) that select the examples of each sample: float64 [samples, n]."""
+    """Random numbers in [0, 1) that select the examples per sample: float64 [samples, n]."""
     return generator("few-shot samples", seed, n).random((samples, n))
 
 
@@ -43,7 +43,7 @@ def sample_means(values: np.ndarray, samples: np.ndarray) -> np.ndarray:
 
     Args:
         values: Values of the examples, nan if undefined: float64 [..., population].
-        samples: Positions of the examples of each sample: int64 [samples, n].
+        samples: Positions of the examples per sample: int64 [samples, n].
     """
     columns = np.ascontiguousarray(values.reshape(-1, values.shape[-1]).T)  # a row per example, which is fast to gather
     sums = _sums(np.nan_to_num(columns), samples)
@@ -74,7 +74,7 @@ def successes(scores: np.ndarray, pairs: np.ndarray) -> np.ndarray:
     """Whether the better model of a pair has the higher score: 1, 0, or 0.5 for a tie; float64 [..., pairs, samples].
 
     Args:
-        scores: Score of each model, higher for a better model: float64 [..., models, samples]; nan ties with any score.
+        scores: Score per model, higher for a better model: float64 [..., models, samples]; nan ties with any score.
         pairs: Pairs of :func:`ordered_pairs`.
     """
     better, worse = scores[..., pairs[:, 0], :], scores[..., pairs[:, 1], :]

@@ -1,4 +1,4 @@
-"""Attributions: the contribution of each word to a prediction, as rows (one per word) and as objects (one per example).
+"""Attributions: contributions of words to a prediction, as rows (one per word) and as objects (one per example).
 
 Rows have the key columns of other rows. ``intervention`` is the method of attribution, ``part`` the part that the word
 belongs to, ``variant`` the change of the example ("" for none), and ``draw`` the position of the word in its part. A
@@ -39,7 +39,7 @@ class Attribution:
         errors: Maps each part to the standard errors of phi over random masks, nan without random masks: float64
             [words].
         separators: The separator after each part.
-        separator_phi: Contribution of each separator: float64 [parts].
+        separator_phi: Contribution per separator: float64 [parts].
         full: The probability.
         nothing: The probability with all words masked.
         delta: Error of the method, ``full - nothing`` minus the sum of all phi.

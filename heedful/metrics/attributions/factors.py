@@ -74,7 +74,7 @@ def first_tok(attribution: Attribution) -> float | None:
 def control_words(premise: Sequence[str], subcase: str) -> np.ndarray | None:
     """Positions of the control words of a premise in a subcase of HANS: int64 [words]; None if there are none.
 
-    Of several expressions that occur, the longest counts, with all of its words, such as "whether or not".
+    If several expressions occur, the longest counts, with all of its words, such as "whether or not".
 
     Example:
         >>> control_words("The author knew that the judge ran .".split(), "ce_embedded_under_verb").tolist()

@@ -24,7 +24,7 @@ class Game:
     Attributes:
         uid: uid of the example.
         variant: The change of the example, "" for none.
-        segments: Number of features of each part, its separator included.
+        segments: Number of features per part, its separator included.
         full: Value of all features.
         nothing: Value of no features.
     """
@@ -40,8 +40,8 @@ class Solution(NamedTuple):
     """Attribution of an example by one method.
 
     Attributes:
-        phi: Contribution of each feature: float64 [features].
-        error: Standard error of each phi over random masks, nan without random masks: float64 [features].
+        phi: Contribution per feature: float64 [features].
+        error: Standard error per phi over random masks, nan without random masks: float64 [features].
         masks: Number of masks that the method asked for.
     """
 

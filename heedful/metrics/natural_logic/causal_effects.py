@@ -67,7 +67,7 @@ def _values(rows: pa.Table, labels: Sequence[str]) -> dict[str, np.ndarray]:
 
 
 def _ranks(at: np.ndarray, names: Sequence[str | None]) -> np.ndarray:
-    """Number the names of rows in ascending order, given the position of each name in a list: int64 [rows]."""
+    """Number the names of rows in ascending order, given the position of the name in a list: int64 [rows]."""
     return np.unique(np.array(names, dtype=str), return_inverse=True)[1][at]
 
 

@@ -40,11 +40,11 @@ class Entries(NamedTuple):
     """The entries of a share, such as one per changed example; entries of a cluster depend on each other.
 
     Attributes:
-        hits: Hits or score of each entry, between 0 and ``counts``: float64 [entries].
-        counts: Weight of each entry, with a positive sum in each cell: float64 [entries].
-        cells: Cell of each entry, from 0 without gaps: int [entries]. The share is the unweighted mean of the shares of
+        hits: Hits or score per entry, between 0 and ``counts``: float64 [entries].
+        counts: Weight per entry, with a positive sum in each cell: float64 [entries].
+        cells: Cell per entry, from 0 without gaps: int [entries]. The share is the unweighted mean of the shares of
             all cells.
-        ways: For each way of clustering, the cluster of each entry, from 0: int [entries] each.
+        ways: For each way of clustering, the cluster per entry, from 0: int [entries] each.
         are_pairs: Whether there are two ways, an example and the lender of its new part, with common numbers.
     """
 
@@ -61,13 +61,13 @@ class Share:
 
     Attributes:
         value: The share, between 0 and 1.
-        influence: For each way of clustering, the influence of each cluster on the value: float64 [clusters], sum 0.
+        influence: For each way of clustering, the influence per cluster on the value: float64 [clusters], sum 0.
         clusters: For each way of clustering, the number of clusters with entries.
         down: Decrease of the value by one more cluster of misses.
         up: Increase of the value by one more cluster of hits.
         least: Variance if all entries were independent; 0 for scores other than 0 and 1.
         entries: Number of entries; inf for scores other than 0 and 1.
-        pairs: Influence of each pair of an example and a lender, if the ways of clustering are these: float64 [pairs].
+        pairs: Influence per pair of an example and a lender, if the ways of clustering are these: float64 [pairs].
     """
 
     value: float

@@ -24,7 +24,7 @@ def majority_flag(scores: np.ndarray, best: np.ndarray, clusters: np.ndarray, ke
     :func:`above_zero`.
 
     Args:
-        scores: Score of each prediction, between 0 and 1: [examples].
+        scores: Score per prediction, between 0 and 1: [examples].
         best: Score of the best constant answer on each example: [examples].
         clusters: Cluster per example: int [examples].
         key: Seed and purpose of the random numbers.

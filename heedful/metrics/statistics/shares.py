@@ -17,14 +17,14 @@ Clusters = Sequence[str] | np.ndarray | None
 
 
 def numbered(clusters: np.ndarray) -> np.ndarray:
-    """Number of the cluster of each entry, from 0 in ascending order of names: int64 [entries]."""
+    """Number of the cluster per entry, from 0 in ascending order of names: int64 [entries]."""
     if clusters.dtype.kind in "iu" and (clusters[1:] >= clusters[:-1]).all():  # sorted already, as in rows
         return np.cumsum(np.diff(clusters, prepend=clusters[:1]) != 0)
     return np.unique(clusters, return_inverse=True)[1]
 
 
 def ways_of(entries: int, *clusters: Clusters) -> list[np.ndarray]:
-    """For each way of clustering, the number of the cluster of each entry: int [entries] each.
+    """For each way of clustering, the number of the cluster per entry: int [entries] each.
 
     Args:
         entries: Number of entries.
@@ -65,13 +65,13 @@ def share(
     """Share of hits, or mean of scores between 0 and 1, with its interval.
 
     Args:
-        hits: Hits or score of each entry, between 0 and ``counts``: [entries].
-        clusters: Cluster of each entry; None if each entry is a cluster.
+        hits: Hits or score per entry, between 0 and ``counts``: [entries].
+        clusters: Cluster per entry; None if each entry is a cluster.
         flags: Flags of the number.
         reason: Reason why the number is undefined, if the counts of a cell sum to 0.
-        counts: Weight of each entry, 1 by default: [entries].
-        cells: Cell of each entry: int [entries]. The number is the unweighted mean of the shares of all cells.
-        also: Cluster of each entry in a second way of clustering.
+        counts: Weight per entry, 1 by default: [entries].
+        cells: Cell per entry: int [entries]. The number is the unweighted mean of the shares of all cells.
+        also: Cluster per entry in a second way of clustering.
         lenders: Cluster of the example that lent a part to each entry, with the same names as ``clusters``.
         n: Number of examples; by default the number of entries.
     """
@@ -98,7 +98,7 @@ def sure(values: np.ndarray, clusters: np.ndarray) -> Measurement:
 
     Args:
         values: float64 [entries].
-        clusters: Cluster of each entry: [entries].
+        clusters: Cluster per entry: [entries].
     """
     measured = Measurement(float(values.mean()), len(values))
     return recorded(measured, Entries(values, np.ones_like(values), _cells(len(values), None), (clusters,)))
@@ -120,11 +120,11 @@ def difference(
     """Difference of two shares over the same clusters, with its interval.
 
     Args:
-        first: Hits or score of each entry in the first share, between 0 and ``counts``: [entries].
-        second: Hits or score of each entry in the second share, between 0 and ``other_counts``: [entries].
+        first: Hits or score per entry in the first share, between 0 and ``counts``: [entries].
+        second: Hits or score per entry in the second share, between 0 and ``other_counts``: [entries].
         clusters: As in :func:`share`, like ``flags``, ``reason``, ``cells``, ``also`` and ``n``.
-        counts: Weight of each entry in the first share, 1 by default: [entries].
-        other_counts: Weight of each entry in the second share, ``counts`` by default: [entries].
+        counts: Weight per entry in the first share, 1 by default: [entries].
+        other_counts: Weight per entry in the second share, ``counts`` by default: [entries].
     """
     plus, weights = _columns(first, counts)
     minus, other_weights = _columns(second, weights if other_counts is None else other_counts)

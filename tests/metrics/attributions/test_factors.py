@@ -71,6 +71,11 @@ def test_the_window_is_two_words_on_either_side_of_the_target(words, target):
         assert values == dict.fromkeys(values) | {own: expected}
 
 
+def test_a_tie_between_opposite_signs_counts_as_0():
+    of = example("good dog , bad cat", [-0.5, 0, 0, 0.5, 0], "bad dog , good cat", [0.125, 0, 0, 0.25, 0])
+    assert FACTORS["swap_max_diff"](of) == -0.25
+
+
 def test_factors_of_two_parts_are_not_defined_for_one():
     of = example("the cat slept", [1, 2, 3], target="")
     assert {name: factor(of) for name, factor in FACTORS.items()} == dict.fromkeys(FACTORS) | {"first_tok": 0.0}

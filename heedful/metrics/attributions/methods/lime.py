@@ -38,7 +38,7 @@ def coefficients(present: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, n
     Args:
         present: Masks, True for a feature that is kept: bool [masks, n]. The first is the unmasked example; the others
             were drawn independently.
-        values: f of each mask: float64 [masks].
+        values: f per mask: float64 [masks].
 
     Returns:
         phi, and their standard errors over the drawn masks (HC3), without the bias of the penalty: float64 [n] each.

@@ -38,7 +38,7 @@ class Method(Protocol):
             nothing: f of no features.
             budget: Largest number of masks, at least 2; ``full`` and ``nothing`` do not count.
             rng: Generator of the random masks.
-            segments: Number of features of each part, with the sum ``n``.
+            segments: Number of features per part, with the sum ``n``.
 
         Yields:
             The masks of a round, True for a feature that is kept: bool [masks, n]. The caller sends their values, f of

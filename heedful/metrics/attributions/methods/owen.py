@@ -46,7 +46,7 @@ def explain(
 ) -> Rounds:
     """Explain one example, without random masks: see :class:`~.method.Method`. Errors are nan.
 
-    The Owen value of a word is its mean contribution over all orders of words that keep the words of each node together
+    The Owen value of a word is its mean contribution over all orders of words that keep the words of a node together
     (:func:`~heedful.interventions.masks.partitions.partition` is the tree). A split of a node needs two masks, and
     turns each half into a node in two contexts. The node with the largest stake is split first, until the budget is
     used up; the contribution of an unsplit node is shared equally among its words. To split all nodes takes
@@ -121,7 +121,7 @@ def _sure_to_be_split(queue: list[Stake], answers: Answers, splits_left: int) ->
 
 
 def _masks(stakes: Sequence[Stake], n: int) -> np.ndarray:
-    """Masks of each node: its context with the left half, and with the right half: bool [2 * nodes, n]."""
+    """Masks per node: its context with the left half, and with the right half: bool [2 * nodes, n]."""
     size = (n + 7) // 8
     masks = b"".join((s.context | half.bits).to_bytes(size, "little") for s in stakes for half in s.node.halves)
     packed = np.frombuffer(masks, dtype=np.uint8).reshape(-1, size)

@@ -34,7 +34,7 @@ def is_scarce(n: np.ndarray, budget: int) -> np.ndarray:
     """Whether a budget is too small to determine phi (:func:`shapley`): bool [examples].
 
     Args:
-        n: Number of features of each example: int [examples].
+        n: Number of features per example: int [examples].
         budget: Largest number of masks per example.
 
     Example:
@@ -48,7 +48,7 @@ def shapley(subsets: Coalitions, values: np.ndarray, full: float, nothing: float
     """Weighted least squares with the constraint ``sum(phi) = full - nothing`` (Lundberg and Lee 2017, theorem 2).
 
     Coalitions come in pairs of a coalition S and its complement. With z = 1 for a feature of S and -1 for another
-    feature, ``z @ phi`` should equal ``f(S) - f(complement of S)``. The regression fits the deviation of each phi from
+    feature, ``z @ phi`` should equal ``f(S) - f(complement of S)``. The regression fits the deviations of phi from
     ``(full - nothing) / n``.
 
     With fewer pairs than features (a budget below ``2 * n``), phi is undetermined or ill-conditioned. A ridge penalty
