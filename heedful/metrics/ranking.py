@@ -22,7 +22,7 @@ FEWEST = 4  # different accuracies for Heedful's test; with 3, up to 7 % of 200 
 
 
 def uniforms(n: int, samples: int, seed: int) -> np.ndarray:
-    """Random numbers in [0, 1) that select the examples per sample: float64 [samples, n]."""
+    """Random numbers in [0, 1) that select the examples of samples: float64 [samples, n]."""
     return generator("few-shot samples", seed, n).random((samples, n))
 
 
@@ -43,7 +43,7 @@ def sample_means(values: np.ndarray, samples: np.ndarray) -> np.ndarray:
 
     Args:
         values: Values of the examples, nan if undefined: float64 [..., population].
-        samples: Positions of the examples per sample: int64 [samples, n].
+        samples: Positions of the examples of a sample: int64 [samples, n].
     """
     columns = np.ascontiguousarray(values.reshape(-1, values.shape[-1]).T)  # a row per example, which is fast to gather
     sums = _sums(np.nan_to_num(columns), samples)

@@ -61,7 +61,7 @@ class Share:
 
     Attributes:
         value: The share, between 0 and 1.
-        influence: For each way of clustering, the influence per cluster on the value: float64 [clusters], sum 0.
+        influence: For each way of clustering, the influence of a cluster on the value: float64 [clusters], sum 0.
         clusters: For each way of clustering, the number of clusters with entries.
         down: Decrease of the value by one more cluster of misses.
         up: Increase of the value by one more cluster of hits.

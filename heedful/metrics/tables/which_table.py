@@ -8,7 +8,7 @@ from heedful.records import RunError
 
 
 def tables_of(rows: pa.Table, uids: Sequence[str]) -> list[str]:
-    """The name of the table per example.
+    """The names of the tables that examples are about.
 
     Args:
         rows: Rows. Some row of each example names its table, by a slice "table=<name>" or a cluster "table <name>".

@@ -58,7 +58,7 @@ def drawn_error(influence: np.ndarray, draws: np.ndarray) -> np.ndarray:
     Source: White (1980); MacKinnon and White (1985) for HC3.
 
     Args:
-        influence: Influence per mask on the coefficients: float64 [distinct masks, n].
+        influence: Influence of a mask on the coefficients: float64 [distinct masks, n].
         draws: Number of times that each mask was drawn: int64 [distinct masks].
     """
     count = draws.sum()
