@@ -94,8 +94,10 @@ def test_the_ratio_has_no_interval_where_that_of_the_dce_begins_at_0():
     dce = [
         e | {"clusters": [e["uid"], "ab"[i % 2], f"c{i}"]} for i, e in enumerate(one_change([True] + [False] * 8, "I2"))
     ]
-    m = effects(table(one_change([True] * 9, "I0") + dce))["natural_logic/d/context/ratio"]
+    found = effects(table(one_change([True] * 9, "I0") + dce))
+    m, accuracy = found["natural_logic/d/context/ratio"], found["natural_logic/d/accuracy"]
     assert (m.value, m.ci95, m.flags) == (pytest.approx(9), None, ("interval_unbounded",))
+    assert (accuracy.value, accuracy.n) == (None, 0)  # there are no base rows
 
 
 @pytest.mark.parametrize("labels", [("yes", "no"), ("entailment", "Entailment"), ("not_entailment", "neutral")])
