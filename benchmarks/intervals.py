@@ -24,7 +24,7 @@ from scipy.special import ndtri
 from scipy.stats import binomtest
 
 from heedful.callbacks.evaluations.attentiveness import PILOT, examples_needed
-from heedful.metrics.statistics.intervals import between, interval, shares
+from heedful.metrics.statistics.intervals import Entries, interval, paired_interval, share_of
 
 VALUES = (0, 0.003, 0.01, 0.05, 0.5, 0.95, 0.99, 0.997, 1)
 CLUSTERS = (20, 50, 300, 2000)
@@ -121,9 +121,9 @@ def measured(cell: Cell, tries: int) -> Found:
     bounds = []
     for gained, lost in zip((hits - losses).astype(float), losses.astype(float), strict=True):
         if cell.kind == "share":
-            bounds.append(interval(shares(gained, counts, zeros, ways)))
+            bounds.append(interval(share_of(Entries(gained, counts, zeros, ways))))
         else:
-            bounds.append(between((gained, counts), (lost, counts), zeros, ways))
+            bounds.append(paired_interval(Entries(gained, counts, zeros, ways), Entries(lost, counts, zeros, ways)))
     return found(bounds, 0.0 if cell.kind == "both ways" else cell.value)
 
 
@@ -153,7 +153,7 @@ def swaps(cell: Swapped, attempt: int) -> tuple[np.ndarray, np.ndarray, np.ndarr
 def over_both(hits: np.ndarray, base: np.ndarray, lender: np.ndarray) -> tuple[float, float]:
     """The interval over examples and lenders."""
     ones, zeros = np.ones(len(hits)), np.zeros(len(hits), dtype=np.int64)
-    return interval(shares(hits.astype(float), ones, zeros, [base, lender], are_pairs=True))
+    return interval(share_of(Entries(hits.astype(float), ones, zeros, [base, lender], are_pairs=True)))
 
 
 def measured_swaps(cell: Swapped, tries: int) -> tuple[Found, Found]:
@@ -163,7 +163,7 @@ def measured_swaps(cell: Swapped, tries: int) -> tuple[Found, Found]:
         hits, base, lender = swaps(cell, attempt)
         crossed.append(over_both(hits, base, lender))
         examples, zeros = np.unique(base, return_inverse=True)[1], np.zeros(len(hits), dtype=np.int64)
-        alone.append(interval(shares(hits.astype(float), np.ones(len(hits)), zeros, [examples])))
+        alone.append(interval(share_of(Entries(hits.astype(float), np.ones(len(hits)), zeros, [examples]))))
     return found(crossed, cell.value), found(alone, cell.value)
 
 

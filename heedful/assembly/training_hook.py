@@ -19,7 +19,7 @@ from heedful.assembly.results import Results
 from heedful.assembly.starts import restored_generators
 from heedful.datamodules.base.processes import by_first_isolated
 from heedful.lightning_modules.transformers_pair import evaluating
-from heedful.metrics.statistics.draws import FEW_EXAMPLES
+from heedful.metrics.statistics.draws import is_known
 from heedful.records import RunError, SettingError
 from heedful.records.messages import LOGGER
 
@@ -109,13 +109,12 @@ def logged_numbers(numbers: Mapping[Any, Mapping[str, Any]]) -> dict[str, float]
     """
     logged = {}
     for name, number in numbers.items():
-        is_defined = number["value"] is not None and FEW_EXAMPLES not in number["flags"]
-        value = float(number["value"]) if is_defined else math.nan
+        value = float(number["value"]) if is_known(number) else math.nan
         if (name.family, name.statistic, name.slice) == ("null", "flips", ""):
             logged["null_flips"] = value
         elif name.family == "attentiveness" and name.part and name.statistic in ("", "kept") and not name.slice:
             key = "_".join(filter(None, (name.family, name.part, name.statistic)))
-            low, high = (number["ci95"] if is_defined else None) or (math.nan, math.nan)
+            low, high = (number["ci95"] if is_known(number) else None) or (math.nan, math.nan)
             logged |= {key: value, f"{key}_low": float(low), f"{key}_high": float(high)}
     return logged
 

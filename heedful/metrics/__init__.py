@@ -1,4 +1,4 @@
-"""Pure functions from rows to numbers with error bars; each evaluation has a :class:`.Metric`."""
+"""Metrics: pure functions from the rows of an evaluation to numbers with intervals."""
 
 from heedful.metrics import accuracy, attentiveness, default_label, naive_partial, reading_comprehension
 from heedful.metrics.attributions import metric as attributions
@@ -11,11 +11,11 @@ from heedful.records import SettingError
 TABLES = transitions, evidence, challenge, counterfactual_tables
 TESTS = attentiveness, default_label, naive_partial
 MODULES = accuracy, reading_comprehension, *TESTS, *TABLES, causal_effects, two_class, attributions
-METRICS: dict[str, Metric] = {module.METRIC.name: module.METRIC for module in MODULES}  # as tables show them
+METRICS: dict[str, Metric] = {module.METRIC.name: module.METRIC for module in MODULES}  # in the order of tables
 
 
 def register(metric: Metric) -> None:
-    """Register a metric for evaluations, reports and ``rescore``.
+    """Register a metric, by its name.
 
     Raises:
         HeedfulError: A metric has this name already.

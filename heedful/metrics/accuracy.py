@@ -1,4 +1,4 @@
-"""Accuracy over base rows, and the noise floor over the null-control rows."""
+"""Accuracy on unchanged examples, and the noise floor: changes of predictions on inputs that are only repeated."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -17,20 +17,20 @@ from heedful.metrics.statistics.shares import share
 from heedful.records import MANY, NO_LABEL, Context, Measurement, MetricName
 from heedful.records.rows import BASE, GROUP, SPLIT, cluster_of, probabilities, same, select, where
 
-CONSTANT = "constant_predictions"  # flags the accuracy of a model with one answer to all examples
-SMALLEST = float(np.finfo(np.float32).tiny)
-ALONE = "alone"  # name of a setting
+CONSTANT = "constant_predictions"  # flag of the accuracy of a model with one answer to all examples
+SMALLEST = float(np.finfo(np.float32).tiny)  # replaces a probability of 0 in the loss
+ALONE = "alone"  # name of the setting of NullControl
 ON_BATCH, ON_TIME = "predictions_depend_on_batch", "answers_differ"  # flags of the null control
 NOBODY = "no example was predicted"
 
 
 @dataclass(frozen=True)
 class NullControl(Settings):
-    """Settings of the null control.
+    """Settings of the null control, which predicts on unchanged inputs a second time, in other batches.
 
     Attributes:
-        asked: Whether the model is behind a server, so that its batches are unknown.
-        alone: Number of padded examples whose prediction changes without padding (batch size 1).
+        asked: Whether a server runs the model, so that its batches are unknown.
+        alone: Number of padded examples whose prediction differs in a batch of their own, without padding.
     """
 
     asked: bool = False
@@ -38,15 +38,14 @@ class NullControl(Settings):
 
 
 def accuracy(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """Share of correct base predictions, and the majority baseline; for soft labels, the mean score
-    (Goyal et al. 2017, VQA 2.0).
+    """Accuracy on unchanged examples, and the majority baseline; for soft labels, the mean score.
 
-    A missing answer is wrong. Clusters of intervals are the groups of examples (``group``), or else the examples.
+    A missing answer is wrong. The clusters of intervals are the groups of examples (``group``), or else the examples.
+    Soft labels are scored as in VQA 2.0 (Goyal et al. 2017).
 
     Yields:
-        ``accuracy/<data>``; ``accuracy/<data>/majority``; and, where one label is right, ``accuracy/<data>/<label>``
-        (recall) for each gold label (:func:`~heedful.metrics.slices.slice_of_label`), for at most
-        :data:`~heedful.records.MANY` labels.
+        ``accuracy/<data>``; ``accuracy/<data>/majority``; and, if each example has one correct label,
+        ``accuracy/<data>/<label>``, the recall per gold label, for at most :data:`~heedful.records.MANY` labels.
     """
     scores = Scores.of_rows(rows, context.kind)
     yield from _of_all(scores, context)
@@ -58,7 +57,7 @@ def accuracy(rows: pa.Table, context: Context) -> Iterator[Number]:
 
 
 def _of_all(scores: Scores, context: Context) -> Iterator[Number]:
-    """Accuracy and the majority baseline."""
+    """Mean score, and the majority baseline."""
     name = MetricName("accuracy", context.data)
     if not len(scores.each):
         yield Number(name, Measurement(None, 0, reason=NOBODY))
@@ -68,12 +67,12 @@ def _of_all(scores: Scores, context: Context) -> Iterator[Number]:
 
 
 def accuracy_by_slice(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """Accuracy in each slice, equal to an evaluation of the slice alone; splits are slices, too.
+    """Accuracy in each slice, as in an evaluation of the slice alone; splits of the data are slices as well.
 
     Yields:
-        ``accuracy/<data>/<column>=<value>`` for each slice (:func:`~heedful.metrics.slices.slices_of`), and, where one
-        label is right, ``accuracy/<data>/majority/<column>=<value>`` if it has several gold labels. A slice with one
-        gold label has no flag: no accuracy is above its majority share of 1.
+        ``accuracy/<data>/<column>=<value>``; and, if each example has one correct label and the slice several gold
+        labels, ``accuracy/<data>/majority/<column>=<value>``. A slice with a single gold label is not tested against
+        the majority baseline, whose accuracy there is 1.
     """
     base = select(rows, intervention=BASE)
     name = MetricName("accuracy", context.data)
@@ -97,14 +96,13 @@ def accuracy_by_slice(rows: pa.Table, context: Context) -> Iterator[Number]:
 
 
 def loss(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """The mean cross-entropy of base predictions, as in training without augmented examples.
+    """Mean cross-entropy of the predictions on unchanged examples, without an interval.
 
-    It has no interval. A probability of 0 counts as the smallest normal number of float32, so that a loss is at most
-    87.3.
+    A probability of 0 counts as the smallest normal float32, so that a loss is at most 87.3.
 
     Yields:
-        ``loss/<data>``, with a measurement if predictions have probabilities; ``loss/train`` without one, since it is
-        logged in training.
+        ``loss/<data>``, without a measurement if predictions lack probabilities; ``loss/train``, a curve that training
+        logs.
     """
     base = where(rows, intervention=BASE)
     n, total = int(base.sum()), 0.0
@@ -123,7 +121,7 @@ def loss(rows: pa.Table, context: Context) -> Iterator[Number]:
 
 
 def without_answer(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """Share of missing base predictions, which count as wrong: ``no_answer/<data>``, if there are any."""
+    """Share of missing answers on unchanged examples, ``no_answer/<data>``; nothing if no answer is missing."""
     base = select(rows, intervention=BASE)
     without = where(base, y=NO_LABEL)
     if without.any():
@@ -131,13 +129,13 @@ def without_answer(rows: pa.Table, context: Context) -> Iterator[Number]:
 
 
 def noise(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """The noise floor: the share of flips, which must be 0, and largest change of a probability in the null control.
+    """Noise floor: changes between two predictions on the same input (rows of the intervention "null").
 
-    Clusters of the interval are the groups of examples (``group``), or else the examples.
+    The clusters of the interval are the groups of examples (``group``), or else the examples.
 
     Yields:
-        ``null/<data>/flips`` and ``null/<data>/max_change``; the first is flagged if it is not 0, or if padding changes
-        predictions; the second is omitted for predictions without probabilities.
+        ``null/<data>/flips``, the share of predictions that change, flagged if it is not 0 or if padding changes
+        predictions; ``null/<data>/max_change``, the largest change of a probability, if there are probabilities.
     """
     data, settings = context.data, NullControl.from_context(context)
     null = where(rows, intervention="null")
@@ -160,7 +158,7 @@ def noise(rows: pa.Table, context: Context) -> Iterator[Number]:
 
 
 def with_constant(number: Number, rows: pa.Table) -> Number:
-    """The number, flagged if all base predictions are the same and there are at least two."""
+    """Flag a number if the model predicts the same for all, at least two, unchanged examples."""
     answers = rows["y"].filter(pa.array(where(rows, intervention=BASE)))
     if number.measured is None or len(answers) < 2 or len(pc.unique(answers)) > 1:
         return number
@@ -168,7 +166,7 @@ def with_constant(number: Number, rows: pa.Table) -> Number:
 
 
 def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """Accuracy (for soft labels, the mean score) and the noise floor; without gold labels, only the noise floor."""
+    """Accuracy and the noise floor; without gold labels, the share of missing answers and the noise floor."""
     if not context.unlabelled:
         is_exclusive = context.kind.exclusive
         first, *further = accuracy(rows, context)

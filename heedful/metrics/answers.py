@@ -1,4 +1,4 @@
-"""Scores of base predictions, and scores of the majority baseline (the best single answer)."""
+"""Scores of the predictions on unchanged examples, and of the majority baseline (the best constant answer)."""
 
 from typing import NamedTuple
 
@@ -12,10 +12,10 @@ from heedful.records.rows import BASE, cluster_of, strings, where
 
 
 class Scores(NamedTuple):
-    """Scores of the base predictions of examples with a gold label.
+    """Scores of predictions on examples with a gold label.
 
     Attributes:
-        golds: The gold labels as text: object [examples]; for two classes, bool [examples].
+        golds: Gold labels: object [examples]; for two classes, bool [examples].
         each: Score per prediction, between 0 and 1: float64 [examples].
         best: Score of the majority baseline on each example: float64 [examples].
         cluster: Cluster per example: int [examples].
@@ -28,7 +28,7 @@ class Scores(NamedTuple):
 
     @classmethod
     def of_rows(cls, rows: pa.Table, kind: TaskKind) -> "Scores":
-        """Score the base rows."""
+        """Score the base rows (predictions on unchanged examples) that have a gold label."""
         base = where(rows, intervention=BASE) & rows["gold"].is_valid().to_numpy()
         answered = rows.select(["y", "gold"]).filter(pa.array(base))
         golds = strings(answered, "gold")
@@ -38,33 +38,33 @@ class Scores(NamedTuple):
 
     @classmethod
     def of_classes(cls, gold: np.ndarray, is_right: np.ndarray, cluster: np.ndarray) -> "Scores":
-        """Score predictions in two classes, of at least one example.
+        """Score predictions in two classes, for at least one example.
 
         Args:
-            gold: Whether an example belongs to the first class, which is the majority class in a tie: bool [examples].
-            is_right: bool [examples].
-            cluster: Cluster per example, int [examples].
+            gold: Whether an example belongs to the first class: bool [examples]. In a tie, it is the majority class.
+            is_right: Whether a prediction is correct: bool [examples].
+            cluster: Cluster per example: int [examples].
         """
         best = gold == (gold.mean() >= 0.5)
         return cls(gold, is_right.astype(np.float64), best.astype(np.float64), cluster)
 
     def flags(self, *key: str | int) -> tuple[str, ...]:
-        """The flag of scores that are not above the majority baseline (p < 0.05), or no flag.
+        """Test the scores against the majority baseline: a flag if they are not above it (p < 0.05), else no flag.
 
         Args:
-            *key: The seed and the purpose; keys the random numbers of the test.
+            *key: Seed and purpose, from which the random numbers of the test are drawn.
         """
         return majority_flag(self.each, self.best, self.cluster, key)
 
     def mean(self, *key: str | int) -> Measurement:
-        """The mean, with the flag of :meth:`flags`."""
+        """Mean score, with the flag of :meth:`flags`."""
         return share(self.each, self.cluster, self.flags(*key))
 
     def majority(self) -> Measurement:
-        """The mean score of the majority baseline, on at least one example; it has no interval."""
+        """Mean score of the majority baseline on at least one example, without an interval."""
         return sure(self.best, self.cluster)
 
 
 def majority_flags(rows: pa.Table, kind: TaskKind, seed: int = 0) -> tuple[str, ...]:
-    """:meth:`Scores.flags` of rows."""
+    """Test the base predictions of rows against the majority baseline (:meth:`Scores.flags`)."""
     return Scores.of_rows(rows, kind).flags(seed)

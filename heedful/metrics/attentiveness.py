@@ -1,6 +1,6 @@
-"""Attentiveness (CAT, §3.3): how often the prediction changes when a part is replaced by another example's part.
+"""Attentiveness (CAT, §3.3): how often the prediction changes when a part is replaced by the part of another example.
 
-For extractive question answering (CAT, §4): how often an answer becomes "no answer".
+In extractive question answering (CAT, §4): how often an answer becomes "no answer".
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from heedful.records import MANY, SPAN, Context, Measurement, MetricName
 from heedful.records.answers import NO_ANSWER
 from heedful.records.rows import BASE, where
 
-FEW = 2  # labels that are never predicted and still have a line each
+FEW = 2  # if more labels are never predicted, they share a line
 KEPT = "kept"
 NOT_SWAPPED = "no example of it was swapped"
 NOTHING = f"{NOT_SWAPPED}, or all are predicted as the default label"
@@ -32,32 +32,34 @@ WITHHELD = "half of the changed inputs or more get one text that no base input g
 def attentiveness(
     rows: pa.Table, part: str, context: Context, flags: tuple[str, ...] | None = None
 ) -> Iterator[Number]:
-    """Attentiveness to one part.
+    """Attentiveness to a part: the share of predictions that change when the part is swapped.
 
-    The share of predictions that change when ``part`` comes from another example, over the examples that are not
-    predicted as the default label; if answers are texts or "no answer", the share of answers that disappear. The value
-    is the mean over draws, with the sample standard deviation. The clusters of intervals are the groups of examples
-    (``group``), or else the examples. Without eligible examples the number is undefined. A swap counts if both
-    predictions are answers, except for ``with_invalid``.
+    A swap replaces the part by the part of another example. Eligible are the examples that are not predicted as the
+    default label, which is the right answer after most swaps. In reading comprehension, a hit is an answer that becomes
+    "no answer", not any change. Each example is swapped several times, once per draw, with different lenders; the value
+    is the mean over draws. A swap counts if both predictions are answers. The clusters of intervals are the groups of
+    examples (``group``), or else the examples.
 
-    For a distractor (a part that must not matter), the share of unchanged answers over all examples, including examples
-    without an answer in the text: a new distractor must not lead to an answer. Then there is no ``name``.
+    A distractor is a part that must not matter. Its number is the share of answers that stay, over all examples:
+    another distractor must not create an answer either.
 
     Args:
-        rows: Base rows and the rows of the intervention "swap", in their canonical order.
+        rows: Base rows and rows of the intervention "swap", in their canonical order.
         part: The part that was swapped.
         context: Context of the rows.
-        flags: Flags of all numbers; by default, that accuracy is not above the majority share, which is unknown without
-            gold labels. The same text for many changed inputs is flagged, too.
+        flags: Flags of all numbers; by default, the flag of an accuracy that is not above the majority baseline.
 
     Yields:
-        With ``name`` = ``attentiveness/<data>/<part>``: ``name``, or ``name/kept`` for a distractor;
-        ``name/<column>=<value>``, the same in each slice; ``name/eligible``, the share of eligible examples, except for
-        distractors. If answers are texts, ``name/changed``, the share of answers that change, after normalisation, or
-        disappear. Otherwise, ``name/to_default``, the share that changes to the default label; ``name/with_invalid``,
-        if some predictions are missing: the number with missing answers as one more label, as in the paper;
-        ``name/from_<label>``, the share that changes among the examples predicted as that label, for at most
-        :data:`~heedful.records.MANY` labels.
+        With ``name`` = ``attentiveness/<data>/<part>``:
+
+        - ``name``, or ``name/kept`` for a distractor, and the same in each slice, ``name/<column>=<value>``;
+        - ``name/changed`` in reading comprehension: share of answers that change after normalisation, or disappear;
+        - ``name/to_default``: share of predictions that change to the default label;
+        - ``name/with_invalid``, if predictions are missing: ``name`` with the missing answer as one more label, as in
+          the paper;
+        - ``name/from_<label>``: ``name`` over the examples predicted as a label, for at most
+          :data:`~heedful.records.MANY` labels;
+        - ``name/eligible``, but not for a distractor: share of eligible examples.
     """
     name = MetricName("attentiveness", context.data, part)
     is_kept = is_distractor(part, context)
@@ -114,13 +116,13 @@ def attentiveness(
 
 
 def _labels(context: Context) -> list[str]:
-    """The labels with a separate number: all but the default label, unless there are too many labels."""
+    """The labels with a number of their own: all but the default label, or none if there are too many."""
     few = context.labels if len(context.labels) <= MANY else ()
     return [label for label in few if label != context.default_label]
 
 
 def _with_few_undefined(of_labels: list[Number]) -> Iterator[Number]:
-    """Numbers by predicted label; if many labels are never predicted, they share one line."""
+    """Numbers by predicted label; several labels that are never predicted share one line."""
     never = [number for number in of_labels if number.measured is not None and number.measured.value is None]
     if len(never) <= FEW:
         yield from of_labels
@@ -132,7 +134,7 @@ def _with_few_undefined(of_labels: list[Number]) -> Iterator[Number]:
 
 
 def _why_none(rows: pa.Table, context: Context) -> str:
-    """Reason why no base prediction counts."""
+    """Reason why no example is eligible."""
     if context.kind is SPAN:
         return NO_ANSWERS_BEFORE
     base = where(rows, intervention=BASE)
@@ -146,19 +148,19 @@ def _why_none(rows: pa.Table, context: Context) -> str:
 
 
 def parts_of(context: Context) -> list[str]:
-    """The swapped parts; parts that must not matter come last."""
+    """The swapped parts, distractors last."""
     settings = SwapSettings.from_context(context)
     return [*settings.swap, *settings.distractors]
 
 
 def headline_of(part: str, context: Context) -> MetricName:
-    """The metric name of attentiveness to a part, or of the share of unchanged answers for a distractor."""
+    """Name of attentiveness to a part; for a distractor, of the share of answers that stay."""
     statistic = KEPT if is_distractor(part, context) else ""
     return MetricName("attentiveness", context.data, part, statistic)
 
 
 def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """Attentiveness to each swapped part, and the share of unchanged answers for each distractor."""
+    """Attentiveness to each swapped part; for distractors, the share of answers that stay."""
     for part in parts_of(context):
         yield from attentiveness(rows, part, context)
 

@@ -1,7 +1,8 @@
-"""Attentiveness on examples that are predicted as the default label, an open question of the paper (CAT, §8).
+"""Attentiveness on examples that are predicted as the default label (CAT, §8, an open question of the paper).
 
-A swap is not expected to change such a prediction. The numbers show how often the prediction stays, how much its
-probabilities change, and how often it changes when the example becomes a sibling with another label.
+The default label, such as "neutral", is the label of unrelated parts: a prediction of it is expected to stay when a
+part is swapped (replaced by the part of another example). It is expected to change when the example becomes a sibling:
+the parts of another example with the same premise, for instance, and another label.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -21,19 +22,19 @@ from heedful.records.rows import BASE, probabilities, strings, where
 FAMILY = "default_label"
 VARIATION, DEFAULT = "total_variation", "default_probability"
 NOBODY = "no example was predicted"
-Values = Callable[[pa.Table, Context], dict[str, np.ndarray]]  # statistic to a value of each row
+Values = Callable[[pa.Table, Context], dict[str, np.ndarray]]  # maps statistics to a value per row
 
 
 def distances(changed: pa.Table, context: Context) -> dict[str, np.ndarray]:
-    """Distances between the probabilities of changed examples and of their base examples; empty without probabilities.
+    """Distances between the probabilities before and after a change.
 
     Args:
         changed: Rows of changed examples.
         context: Context of the rows, with the default label.
 
     Returns:
-        float64 [rows] each: ``total_variation``, half the sum of absolute differences; ``default_probability``, the
-        absolute difference of the probability of the default label.
+        ``total_variation``, half the sum of absolute differences over labels, and ``default_probability``, the absolute
+        difference for the default label: float64 [rows] each. Empty if rows have no probabilities.
     """
     if not context.kind.distribution(context.labels) or changed["p"].null_count or changed["p2"].null_count:
         return {}
@@ -47,7 +48,7 @@ class DefaultLabelSettings(Settings):
 
     Attributes:
         swap: Parts that are swapped.
-        siblings: Maps each kept part to the parts that are replaced to turn an example into a sibling.
+        siblings: Maps a part to the parts that are replaced in a sibling, which keeps the former part.
     """
 
     swap: tuple[str, ...]
@@ -58,17 +59,21 @@ def default_label(rows: pa.Table, context: Context) -> Iterator[Number]:
     """Effects of changes on examples that are predicted as the default label.
 
     Args:
-        rows: Base rows, and rows of the swaps, of the sibling swaps and of the null control, in their canonical order.
-        context: Context of the rows, with the settings :class:`DefaultLabelSettings`.
+        rows: Base rows, and rows of the interventions "swap", "sibling" and "null", in their canonical order.
+        context: Context of the rows, with :class:`DefaultLabelSettings`.
 
     Yields:
-        With ``name`` = ``default_label/<data>/<part>``: ``name``, the share of predictions that stay the default label
-        when the part comes from another example; ``name/total_variation`` and ``name/default_probability``
-        (:func:`distances`), their means; ``name/siblings``, the share of predictions that change when the example
-        becomes a sibling, and ``name/siblings_gold``, the mean score of the new predictions against the sibling's gold
-        label. Without a part: ``null_total_variation`` and ``null_default_probability``, the same distances in the null
-        control of these examples (the noise floor); and ``eligible``, the share of examples that are predicted as the
-        default label.
+        With ``name`` = ``default_label/<data>/<part>``:
+
+        - ``name``: share of predictions that stay the default label when the part is swapped;
+        - ``name/total_variation``, ``name/default_probability``: mean distances between the probabilities before and
+          after a swap (:func:`distances`);
+        - ``name/siblings``: share of predictions that change when the example becomes a sibling;
+        - ``name/siblings_gold``: mean score of these predictions, with the gold label of the sibling.
+
+        For all parts together: ``default_label/<data>/null_total_variation`` and ``/null_default_probability``, the
+        same distances between two predictions on the same input; ``/eligible``, the share of examples that are
+        predicted as the default label.
     """
     of_data = MetricName(FAMILY, context.data)
     settings = DefaultLabelSettings.from_context(context)
@@ -76,7 +81,7 @@ def default_label(rows: pa.Table, context: Context) -> Iterator[Number]:
     columns = Drawn.of(rows)
     base = where(rows, intervention=BASE)
     is_default = where(rows, y=default)
-    mine = is_default & is_answer(rows, "y2")  # a failure is not an answer
+    mine = is_default & is_answer(rows, "y2")  # a swap without an answer does not count
     eligible = int((base & mine).sum())
     n = int(base.sum())
     never = f"no prediction is the default label {default!r}" if n else NOBODY
@@ -90,7 +95,7 @@ def default_label(rows: pa.Table, context: Context) -> Iterator[Number]:
                 swaps = is_default & where(rows, intervention="swap", part=name.part)
                 measured = mean_over_draws(values, masked, reason=why)
                 yield Number(full, measured, changed=None if statistic else swaps)
-            else:  # examples do not all have as many draws
+            else:  # examples have different numbers of siblings, so that draws have no mean
                 yield Number(full, share(values, masked.cluster, reason=why, n=len(np.unique(masked.uid))))
 
     for part in settings.swap:
@@ -106,13 +111,13 @@ def default_label(rows: pa.Table, context: Context) -> Iterator[Number]:
 
 
 def _moved(changed: pa.Table, context: Context) -> dict[str, np.ndarray]:
-    """Whether predictions are still the default label, and the change of their probabilities."""
+    """Whether predictions stay the default label, and the distances between probabilities."""
     stays = strings(changed, "y2") == context.default_label
     return {"": stays.astype(np.float64)} | distances(changed, context)
 
 
 def _followed(changed: pa.Table, context: Context) -> dict[str, np.ndarray]:
-    """Whether predictions change, and the score of the new prediction."""
+    """Whether predictions change, and the scores of the new predictions."""
     differs = ~alike(changed, np.ones(changed.num_rows, dtype=bool), context.kind)
     worth = context.kind.scores(strings(changed, "y2"), strings(changed, "gold"))
     return {"siblings": differs.astype(np.float64), "siblings_gold": worth}

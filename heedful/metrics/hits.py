@@ -1,4 +1,7 @@
-"""Which swaps of a part count, and which of them are hits (CAT, §3.3 and §4)."""
+"""Which swaps of a part count, and which of them are hits (CAT, §3.3 and §4).
+
+A swap replaces a part of an example, such as the premise, by the part of another example.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,11 +17,11 @@ from heedful.records.rows import codes, where
 
 @dataclass(frozen=True)
 class SwapSettings(Settings):
-    """Settings of the attentiveness test.
+    """Settings of attentiveness.
 
     Attributes:
-        swap: Parts that are swapped.
-        distractors: Swapped parts that must not matter.
+        swap: Parts that are swapped, and that a model should read.
+        distractors: Parts that are swapped, but that must not matter.
     """
 
     swap: tuple[str, ...]
@@ -26,13 +29,13 @@ class SwapSettings(Settings):
 
 
 class Hits(NamedTuple):
-    """The swaps of a part: bool [rows] each.
+    """Masks of the swaps of a part: bool [rows] each.
 
     Attributes:
-        swapped: The base prediction is not the default answer; it may be a missing answer.
-        base_answered: As ``swapped``, and the base prediction is not missing.
-        counted: Both predictions are answers: the swap counts.
-        hit: The swap is a hit: the answer changes or, if answers are texts, disappears; for a distractor, the answer
+        swapped: The prediction before the swap is not the default answer; it may be missing.
+        base_answered: As ``swapped``, and the prediction before the swap is not missing.
+        counted: As ``base_answered``, and the prediction after the swap is not missing: the swap counts.
+        hit: The label changes; in reading comprehension, the answer becomes "no answer"; for a distractor, the answer
             stays.
     """
 
@@ -43,7 +46,7 @@ class Hits(NamedTuple):
 
 
 def is_answer(rows: pa.Table, name: str = "y") -> np.ndarray:
-    """Whether a column of predictions holds answers: bool [rows]."""
+    """Whether predictions are not missing, in column "y" or "y2": bool [rows]."""
     return ~where(rows, **{name: NO_LABEL})
 
 
@@ -53,7 +56,7 @@ def is_distractor(part: str, context: Context) -> bool:
 
 
 def eligible(rows: pa.Table, part: str, context: Context) -> np.ndarray:
-    """The rows whose base prediction is an answer, and not the default answer: bool [rows].
+    """Whether the prediction before a swap is an answer other than the default answer: bool [rows].
 
     For a distractor, every answer counts.
     """
@@ -61,7 +64,7 @@ def eligible(rows: pa.Table, part: str, context: Context) -> np.ndarray:
 
 
 def hits(rows: pa.Table, part: str, context: Context) -> Hits:
-    """Find the swaps of a part that count, and the hits among them.
+    """Find the swaps of a part that count, and those that are hits.
 
     Args:
         rows: Base rows and rows of the intervention "swap".
@@ -71,24 +74,26 @@ def hits(rows: pa.Table, part: str, context: Context) -> Hits:
     swapped = where(rows, intervention="swap", part=part) & _is_other(rows, part, context)
     before = swapped & is_answer(rows)
     holds = context.kind.alike if is_distractor(part, context) else context.kind.heeds
-    return Hits(swapped, before, before & is_answer(rows, "y2"), _where(rows, swapped, holds))
+    return Hits(swapped, before, before & is_answer(rows, "y2"), _compare(rows, swapped, holds))
 
 
 def alike(rows: pa.Table, among: np.ndarray, kind: TaskKind) -> np.ndarray:
-    """Whether the answer is the same after a change, bool [rows]; false outside ``among``, bool [rows]."""
-    return _where(rows, among, kind.alike)
+    """Whether the answer stays the same after a change: bool [rows]; False outside the mask ``among``, bool [rows]."""
+    return _compare(rows, among, kind.alike)
 
 
 def _is_other(rows: pa.Table, part: str, context: Context) -> np.ndarray:
+    """Whether the prediction before a swap is not the default answer, which a distractor does not have: bool [rows]."""
     default = None if is_distractor(part, context) else context.default_answer
     return np.ones(rows.num_rows, dtype=bool) if default is None else ~where(rows, y=default)
 
 
-def _where(rows: pa.Table, among: np.ndarray, holds: Callable[[str, str], bool]) -> np.ndarray:
+def _compare(rows: pa.Table, among: np.ndarray, holds: Callable[[str, str], bool]) -> np.ndarray:
+    """Compare the answers before and after a change by a function, once for each distinct pair: bool [rows]."""
     changed = rows.select(["y", "y2"]).filter(pa.array(among))
     result = np.zeros(rows.num_rows, dtype=bool)
     (before, first), (after, second) = codes(changed, "y"), codes(changed, "y2")
-    pairs, inverse = np.unique(before.astype(np.int64) * len(second) + after, return_inverse=True)  # each asked once
+    pairs, inverse = np.unique(before.astype(np.int64) * len(second) + after, return_inverse=True)
     texts = ((first[pair // len(second)], second[pair % len(second)]) for pair in pairs.tolist())
     result[among] = np.fromiter((holds(str(y), str(y2)) for y, y2 in texts), bool, len(pairs))[inverse]
     return result

@@ -1,4 +1,4 @@
-"""F1 and Matthews correlation of base predictions, to complement accuracy for imbalanced labels."""
+"""F1 and Matthews correlation, which complement accuracy if labels are imbalanced."""
 
 from collections.abc import Iterator
 
@@ -11,22 +11,23 @@ from heedful.metrics.statistics.shares import numbered, share
 from heedful.records import MANY, Context, Measurement, MetricName
 from heedful.records.rows import BASE, cluster_of, select, strings
 
-STEP = 1e-4  # of numerical derivatives by the weight of a cluster
+STEP = 1e-4  # step of the numerical derivative by the weight of a cluster
 
 
 def label_scores(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """F1 and the Matthews correlation of base predictions.
+    """F1 and the Matthews correlation of predictions on unchanged examples.
 
-    A missing answer is wrong for every label: it lowers the recall of the gold label but no precision, and is
-    one more class in the correlation, which is never gold. The numbers equal ``torchmetrics.functional``
-    (``binary_f1_score``, ``multiclass_f1_score`` with ``average="macro"``, ``multiclass_matthews_corrcoef``), but in
-    float64, and undefined if torchmetrics returns 0 for a division by 0. Clusters of intervals are the groups of
-    examples (``group``), or else the examples. More than :data:`~heedful.records.MANY` labels have no numbers.
+    A missing answer lowers the recall of the gold label but no precision; in the correlation it is one more class,
+    which is never gold. The numbers equal ``binary_f1_score``, ``multiclass_f1_score(average="macro")`` and
+    ``multiclass_matthews_corrcoef`` of ``torchmetrics.functional``, but in float64, and are undefined where these
+    functions return 0 for a division by 0. The clusters of intervals are the groups of examples (``group``), or else
+    the examples.
 
     Yields:
         ``accuracy/<data>/f1``, for two labels: the F1 of the label that is not the default label;
-        ``accuracy/<data>/macro_f1``, the mean F1 of labels among gold labels or predictions;
-        ``accuracy/<data>/matthews``, for more than two labels R_K (Gorodkin 2004).
+        ``accuracy/<data>/macro_f1``, the mean F1 of the labels that are gold or predicted;
+        ``accuracy/<data>/matthews``, which is R_K for more than two labels (Gorodkin 2004). Nothing for more than
+        :data:`~heedful.records.MANY` labels.
     """
     base = select(rows, intervention=BASE)
     labels = context.labels
@@ -35,7 +36,7 @@ def label_scores(rows: pa.Table, context: Context) -> Iterator[Number]:
     gold, y = (np.array([strings(base, name) == label for label in labels], dtype=np.float64) for name in ("gold", "y"))
     cluster = cluster_of(base)
     name = MetricName("accuracy", context.data)
-    hits, counts = 2 * gold * y, gold + y  # [labels, examples]
+    hits, counts = 2 * gold * y, gold + y  # F1 = sum of hits / sum of counts; [labels, examples] each
     if len(labels) == 2 and context.default_label is not None:
         positive = 1 - labels.index(context.default_label)
         reason = "the positive label is neither gold nor predicted"
@@ -50,8 +51,13 @@ def label_scores(rows: pa.Table, context: Context) -> Iterator[Number]:
 
 
 def _measured_matthews(gold: np.ndarray, y: np.ndarray, cluster: np.ndarray) -> Measurement:
-    """The Matthews correlation from indicators [examples, labels]; its interval is computed as for a share, within [-1,
-    1]."""
+    """Matthews correlation with its interval, which is the interval of the share (1 + correlation) / 2.
+
+    Args:
+        gold: Whether a label is gold: float64 [examples, labels].
+        y: Whether a label is predicted: float64 [examples, labels].
+        cluster: Cluster per example: int [examples].
+    """
     columns = np.column_stack([gold * y, gold, y, np.ones(len(gold))])
     total = columns.sum(axis=0)
     value = float(matthews(total))
@@ -63,17 +69,18 @@ def _measured_matthews(gold: np.ndarray, y: np.ndarray, cluster: np.ndarray) -> 
     influence = (matthews(total + STEP * sums) - matthews(total - STEP * sums)) / (2 * STEP)
     label = np.eye(gold.shape[1])
     kinds = np.array([[*(g * p), *g, *p, 1.0] for g in label for p in (*label, np.zeros(len(label)))])
-    one_more = matthews(total + (sums[:, -1] ** 2).sum() / n * kinds)  # a cluster of a usual size, all of one kind
+    one_more = matthews(total + (sums[:, -1] ** 2).sum() / n * kinds)  # one more cluster of typical size
     down, up = np.maximum(0, [value - one_more.min(), one_more.max() - value])
     low, high = interval(Share((1 + value) / 2, (influence / 2,), (len(sums),), down / 2, up / 2))
     return Measurement(value, n, ci95=(2 * low - 1, 2 * high - 1))
 
 
 def matthews(sums: np.ndarray) -> np.ndarray:
-    """The Matthews correlation, [...]; nan if all gold labels or all predictions are the same.
+    """Matthews correlation: float64 [...]; nan if all gold labels or all predictions are the same.
 
     Args:
-        sums: float64 [..., 3 * labels + 1]: hits, gold labels and predictions per label; number of examples.
+        sums: Numbers of correct predictions, of gold labels and of predictions per label, and the number of examples:
+            float64 [..., 3 * labels + 1].
     """
     hit, gold, predicted = np.split(sums[..., :-1], 3, axis=-1)
     n = sums[..., -1]

@@ -16,13 +16,11 @@ from heedful.records.numbers.display import Unit
 from heedful.records.rows import BASE, UNREAD, require_canonical, schema, where
 
 READ = "read"
-UNREAD_CHANGES = "unread_changes"  # flags a number with more unread changes than
-MOST_UNREAD = 0.05
-NO_ANSWERS = "no_answers"  # flags a number with a higher share of missing answers than
-MOST_WITHOUT = 0.05
-TOO_MANY_WITHOUT = 0.5  # above this share the number is undefined
+UNREAD_CHANGES, MOST_UNREAD = "unread_changes", 0.05  # flag, and the largest share of unread changes without it
+NO_ANSWERS, MOST_WITHOUT = "no_answers", 0.05  # flag, and the largest share of missing answers without it
+TOO_MANY_WITHOUT = 0.5  # share of missing answers above which a number is undefined
 WITHOUT_BASE, WITHOUT_CHANGED = "no_answer/base", "no_answer/changed"
-UNITS: dict[str, Unit | None] = {  # of the statistics beside a headline; None for the unit of the headline
+UNITS: dict[str, Unit | None] = {  # units of the statistics below a headline; None for the unit of the headline
     UNREAD: "percent",
     READ: None,
     WITHOUT_BASE: "percent",
@@ -30,12 +28,11 @@ UNITS: dict[str, Unit | None] = {  # of the statistics beside a headline; None f
 }
 
 
-def beside(name: MetricName, statistic: str) -> MetricName:
-    """The name of a statistic below a headline: "unread" (share of changes outside the tokens that the model reads) or
-    "read" (the headline over all other changes).
+def name_below(name: MetricName, statistic: str) -> MetricName:
+    """Name of a statistic below a headline, such as "unread".
 
     Example:
-        >>> str(beside(MetricName("natural_logic", "nlixy", "context", "tce"), "read"))
+        >>> str(name_below(MetricName("natural_logic", "nlixy", "context", "tce"), "read"))
         'natural_logic/nlixy/context/tce/read'
     """
     return name._replace(statistic="/".join(filter(None, (name.statistic, statistic))))
@@ -43,15 +40,19 @@ def beside(name: MetricName, statistic: str) -> MetricName:
 
 @dataclass(frozen=True)
 class Metric:
-    """The numbers of the rows of an evaluation.
+    """Computes the numbers of an evaluation from its rows.
+
+    A base row holds the prediction on an example of the data, ``y``. Another row holds the prediction on a changed
+    example, ``y2``, and the prediction on its original, ``y``. A change is unread if it lies outside the tokens that
+    the model reads, for instance after the end of a truncated text.
 
     Attributes:
-        name: Name of the metric; an evaluation has the name of its metric.
-        numbers: Computes the numbers from the rows and the context, in the order of tables; a pure function. For empty
-            rows it returns at least the numbers that have curves.
-        statistics: Statistics without curves that may be monitored; None if any may be.
-        whole_examples: Whether to omit an example entirely if one of its changes is unread.
-        rows: The evaluation that provides the rows, ``rows/<rows>.parquet``; by default ``name``.
+        name: Name of the metric, and of its evaluation.
+        numbers: Pure function from rows and context to numbers, in the order of tables. For empty rows, it returns the
+            numbers that have curves.
+        statistics: Statistics without curves that training may monitor; None for any statistic.
+        whole_examples: Whether the statistic "read" omits all changes of an example if one of them is unread.
+        rows: Name of the evaluation that writes the rows, ``rows/<rows>.parquet``; by default ``name``.
     """
 
     name: str
@@ -62,15 +63,18 @@ class Metric:
 
     @property
     def evaluation(self) -> str:
-        """The evaluation that provides the rows."""
+        """Name of the evaluation that writes the rows."""
         return self.rows or self.name
 
     def charts(self, context: Context) -> tuple[Chart, ...]:
-        """The curves over epochs, known before any measurement."""
+        """Charts of the numbers over epochs, known before any measurement."""
         return charts(self.numbers(schema(len(context.labels)).empty_table(), context))
 
     def may_have(self, metric: str, context: Context) -> bool:
-        """Whether a number may have this name: the name of a curve, or a name with the same data and part."""
+        """Whether the metric may yield a number of this name, so that training can monitor it.
+
+        Such a name is the name of a curve, or consists of the data and part of a curve and a statistic or slice.
+        """
         curves = [name for chart in self.charts(context) for name in chart.curves.values()]
         without_ends = {str(name._replace(statistic="", slice="") if name.part else name) for name in curves}
         if metric in without_ends | set(map(str, curves)):
@@ -83,12 +87,16 @@ class Metric:
         return any(metric == f"{name}/{word}" for name in headlines for word in words)
 
     def score(self, rows: pa.Table, context: Context) -> Numbers:
-        """The measurements of :meth:`evaluate`, by name."""
+        """Measurements of :meth:`evaluate` by name."""
         return measured(self.evaluate(rows, context))
 
     def evaluate(self, rows: pa.Table, context: Context) -> list[Number]:
-        """Compute the numbers of rows; below each headline, the share of changes that the model never reads, and the
-        shares of base and of changed inputs without an answer.
+        """Compute the numbers, and statistics below each number with ``changed`` rows.
+
+        These are ``unread``, the share of unread changes; ``read``, the number over the other changes, if some are
+        unread; ``no_answer/base`` and ``no_answer/changed``, the shares of missing answers, if any. A number is flagged
+        if more than 5 % of its changes are unread or more than 5 % of its answers are missing. It is undefined if more
+        than half of its answers are missing.
 
         Raises:
             HeedfulError: The rows are not in their canonical order, in which the rows of an example are adjacent.
@@ -99,7 +107,7 @@ class Metric:
         if not changes:
             return numbers
         without = {name: shares_without(rows, changed) for name, changed in changes.items()}
-        worst: dict[tuple[str, str], float] = {}  # by data and part
+        worst: dict[tuple[str, str], float] = {}  # largest share of missing answers by data and part
         for name, shares in without.items():
             share = max(m.value or 0.0 for m in shares.values())
             worst[name.data, name.part] = max(share, worst.get((name.data, name.part), 0.0))
@@ -110,18 +118,18 @@ class Metric:
         result: list[Number] = []
         for number in numbers:
             name = number.name
-            if name.statistic not in ("eligible", "accuracy"):  # wrong for accuracy, but not a change
-                number = _judged(number, worst.get((name.data, name.part), worst_of_all))
+            if name.statistic not in ("eligible", "accuracy"):  # these are over all examples, also without an answer
+                number = _flag_missing(number, worst.get((name.data, name.part), worst_of_all))
             if name not in changes or number.measured is None:
                 result.append(number)
                 continue
             number, statistics = _with_unread(number, rows, changes[name] & has_answer, is_unread, of_read)
             statistics |= without[name] if any(m.value for m in without[name].values()) else {}
-            result += [number, *(_below(number, statistic, m) for statistic, m in statistics.items())]
+            result += [number, *(_number_below(number, statistic, m) for statistic, m in statistics.items())]
         return result
 
     def _read(self, rows: pa.Table, is_unread: np.ndarray) -> pa.Table:
-        """The rows of inputs that the model reads."""
+        """The rows without unread changes."""
         if not self.whole_examples:
             return rows.filter(pa.array(~is_unread))
         uids = pc.unique(rows["uid"].filter(pa.array(is_unread)))
@@ -132,10 +140,16 @@ class Metric:
 def _with_unread(
     number: Number, rows: pa.Table, changed: np.ndarray, is_unread: np.ndarray, of_read: Callable[[], Numbers]
 ) -> tuple[Number, dict[str, Measurement]]:
-    """A headline, flagged if many changes are unread, and the statistics below it: the share of unread changes and, if
-    there are any, the number without these changes.
+    """Flag a headline with many unread changes, and compute the statistics "unread" and "read" below it.
 
-    There are no statistics if it is unknown which inputs the model reads, or if too few inputs got an answer.
+    There are no statistics if the tokens that the model reads are unknown, or if too few inputs got an answer.
+
+    Args:
+        number: The headline.
+        rows: All rows.
+        changed: Changed rows of the headline that got an answer: bool [rows].
+        is_unread: Whether the change of a row is unread: bool [rows].
+        of_read: Computes the numbers of the rows without unread changes.
     """
     headline = number.measured
     assert headline is not None
@@ -154,12 +168,12 @@ def _with_unread(
     return replace(number, measured=replace(headline, flags=(*headline.flags, *flags))), statistics
 
 
-def _below(number: Number, statistic: str, m: Measurement) -> Number:
-    """A statistic below a headline; it has no line if the model reads all changes."""
+def _number_below(number: Number, statistic: str, m: Measurement) -> Number:
+    """A statistic below a headline; a share of unread changes of 0 has no line in tables."""
     has_line = number.label != "" and (statistic != UNREAD or bool(m.value))
     return replace(
         number,
-        name=beside(number.name, statistic),
+        name=name_below(number.name, statistic),
         measured=m,
         label=statistic if has_line else "",
         level=(number.level or 0) + 1,
@@ -171,8 +185,7 @@ def _below(number: Number, statistic: str, m: Measurement) -> Number:
 
 
 def shares_without(rows: pa.Table, changed: np.ndarray) -> dict[str, Measurement]:
-    """The shares of unanswered base inputs and of unanswered changed inputs; ``changed``, bool [rows], selects the
-    latter."""
+    """The shares of missing answers: among base rows, and among the changed rows of a mask, bool [rows]."""
     without = {
         WITHOUT_BASE: where(rows, y=NO_LABEL)[where(rows, intervention=BASE)],
         WITHOUT_CHANGED: where(rows, y2=NO_LABEL)[changed],
@@ -186,12 +199,12 @@ def shares_without(rows: pa.Table, changed: np.ndarray) -> dict[str, Measurement
 
 
 def has_too_few_answers(rows: pa.Table, changed: np.ndarray) -> bool:
-    """Whether too few base inputs, or too few of these changed inputs, got an answer to report a number."""
+    """Whether more than half of the answers are missing, among base rows or among changed rows, bool [rows]."""
     return any((m.value or 0.0) > TOO_MANY_WITHOUT for m in shares_without(rows, changed).values())
 
 
-def _judged(number: Number, without: float) -> Number:
-    """A number, flagged or undefined if this share of the answers is missing."""
+def _flag_missing(number: Number, without: float) -> Number:
+    """Flag a number, or make it undefined, by the share of missing answers."""
     m = number.measured
     if m is None or without <= MOST_WITHOUT:
         return number

@@ -1,4 +1,4 @@
-"""Naive partial inputs (CAT, §3.2): how often a model predicts the same from one part alone as from all parts."""
+"""Naive partial inputs (CAT, §3.2): how often a model predicts the same from a part alone as from all parts."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,18 +20,18 @@ class NaivePartialSettings(Settings):
     """Settings of naive partial inputs.
 
     Attributes:
-        sides: The parts that are kept; several are joined by "+".
+        sides: The parts that are kept, such as "premise"; parts that are kept together are joined by "+".
     """
 
     sides: tuple[str, ...]
 
 
 def naive_partial(rows: pa.Table, part: str, context: Context) -> Iterator[Number]:
-    """Agreement of predictions on one part with predictions on the full input, and accuracy on the part alone.
+    """Agreement of predictions on a part alone with predictions on the full input, and accuracy on the part alone.
 
-    A model may agree because it ignores the other parts, or because of its behaviour on inputs unlike those in
-    training. So the paper does not use agreement as a measure of attentiveness. Agreement is over the examples with
-    both answers. Clusters of intervals are the groups of examples (``group``), or else the examples.
+    Agreement does not measure attentiveness (as the paper says): a model may agree because it ignores the other parts,
+    or because of its behaviour on inputs unlike those in training. Agreement is over the examples with both answers.
+    The clusters of intervals are the groups of examples (``group``), or else the examples.
 
     Args:
         rows: Rows of the intervention "keep", with ``part`` as their variant.
@@ -41,7 +41,7 @@ def naive_partial(rows: pa.Table, part: str, context: Context) -> Iterator[Numbe
     Yields:
         ``naive_partial/<data>/<part>``, the share of examples whose prediction stays; ``.../from_<label>``, the same
         for examples that are predicted as the label, for at most :data:`~heedful.records.MANY` labels;
-        ``.../accuracy``, the share of correct predictions on the part, or their mean score.
+        ``.../accuracy``, the mean score of predictions on the part alone.
     """
     is_kept = where(rows, intervention="keep", variant=part)
     cluster = cluster_of(rows)[is_kept]
@@ -62,7 +62,7 @@ def naive_partial(rows: pa.Table, part: str, context: Context) -> Iterator[Numbe
 
 
 def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """Agreement for each side."""
+    """Agreement and accuracy for each kept part."""
     for side in NaivePartialSettings.from_context(context).sides:
         yield from naive_partial(rows, side, context)
 

@@ -1,4 +1,4 @@
-"""A number of an evaluation, with its presentation in results.json, tables and curves; and base class of settings."""
+"""Number: a measurement with its name and its presentation in tables and curves; and the base class of settings."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -14,7 +14,7 @@ Numbers = dict[MetricName, Measurement]
 
 @dataclass(frozen=True)
 class Settings:
-    """Base class of the settings of metrics, which the context of rows holds as JSON."""
+    """Base class of the settings of a metric; the context of rows stores them as JSON."""
 
     @classmethod
     def from_context(cls, context: Context) -> Self:
@@ -24,20 +24,20 @@ class Settings:
         return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
 
     def as_dict(self) -> dict[str, Any]:
-        """The settings as JSON, without defaults."""
+        """Settings as JSON, without default values."""
         values = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
 
 @dataclass(frozen=True)
 class Curve:
-    """The curve of a number over the epochs of a run.
+    """Curve of a number over the epochs of a run.
 
     Attributes:
         chart: Title of the chart; curves with the same title share a chart.
         label: Label of the curve.
-        figure: File name of a figure of the chart; "" for TensorBoard only. Numbers in a figure
-            are also shown by the progress bar and among the hyperparameters.
+        figure: File name of the figure of the chart; "" for a chart in TensorBoard only. The progress bar and
+            TensorBoard's hyperparameters show the numbers of figures.
     """
 
     chart: str
@@ -50,18 +50,18 @@ class Number:
     """A number of an evaluation.
 
     Attributes:
-        name: Name of the metric in results.json.
-        measured: Its value and interval; None for a curve or a line of ``text`` that has no value in these rows.
-        label: Label of its line in tables; None to derive it from the name, "" for no line.
-        level: Indentation of its line: 0 for a headline, 1 for a line below; None to derive it from the name.
+        name: Name in results.json.
+        measured: Value and interval; None if the number has only a curve or a ``text``.
+        label: Label of the line in tables; None to derive the label from the name, "" for no line.
+        level: Indentation of the line: 0 for a headline, 1 for a line below; None to derive it from the name.
         unit: "percent", or "ratio" for a plain number.
-        headline: Whether tables that compare runs show it; None to derive it from the name.
-        changed: bool [rows], the changed rows that count if they got an answer. The shares of these rows that are
-            unread or unanswered are shown below the number.
-        curve: Its curve over epochs, which must be returned for empty rows as well.
-        section: Heading of its line in tables, which describes the examples of the lines below.
-        aside: For numbers without a line, their description in the note that refers to results.json.
-        text: Shown in place of a number.
+        headline: Whether tables that compare runs show the number; None to derive this from the name.
+        changed: Changed rows that count if they got an answer: bool [rows]. Below the number, tables show the shares
+            of these rows with an unread change and without an answer.
+        curve: Curve over epochs. A metric yields numbers with curves for empty rows as well.
+        section: Heading of the line in tables, and the examples of the lines below the heading.
+        aside: For a number without a line, its description in the note that refers to results.json.
+        text: Text that tables show in place of the number.
     """
 
     name: MetricName
@@ -77,10 +77,10 @@ class Number:
     text: str = ""
 
     def line(self, is_below: bool) -> Line:
-        """The line of the number in tables.
+        """Line of the number in tables.
 
         Args:
-            is_below: Whether a line with the same data and part, but without statistic and slice, precedes it.
+            is_below: Whether the line follows the headline of the same data and part, and need not repeat their names.
         """
         name = self.name
         last = [text for text in (name.statistic, name.slice) if text]
@@ -97,12 +97,12 @@ class Number:
 
 
 def measured(numbers: Iterable[Number]) -> Numbers:
-    """Measurements by name; numbers without a measurement are omitted."""
+    """Map names to measurements, without the numbers that have none."""
     return {number.name: number.measured for number in numbers if number.measured is not None}
 
 
 def shown(numbers: Sequence[Number]) -> Shown:
-    """The table of an evaluation, with a line for each number in the given order.
+    """Table of an evaluation, with a line for each number in the given order.
 
     Example:
         >>> name = MetricName("naive_partial", "mnli", "premise")
@@ -126,7 +126,7 @@ def shown(numbers: Sequence[Number]) -> Shown:
 
 
 def charts(numbers: Iterable[Number]) -> tuple[Chart, ...]:
-    """The charts of numbers, in the order of their first curves."""
+    """Charts of numbers, in the order of their first curves."""
     by_title: dict[str, Chart] = {}
     for number in numbers:
         if number.curve is not None:

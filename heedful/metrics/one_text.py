@@ -1,4 +1,4 @@
-"""Detect one text, such as an error message, as the answer to many changed inputs."""
+"""Detect a text, such as an error message, that a model returns for many changed inputs."""
 
 from collections import Counter
 from typing import NamedTuple
@@ -9,13 +9,13 @@ from heedful.records import NO_LABEL, SPAN, Context
 from heedful.records.answers import NO_ANSWER, normalised
 from heedful.records.rows import BASE, strings, where
 
-FEWEST_ALIKE = 5  # changed inputs; fewer with the same text may be chance
-MOST_ALIKE, TOO_MANY_ALIKE = 0.1, 0.5  # shares of one text at which a number is flagged, and withheld
-ONE_TEXT = "one_text"  # flags these numbers
+FEWEST_ALIKE = 5  # changed inputs with the same answer; fewer may be chance
+MOST_ALIKE, TOO_MANY_ALIKE = 0.1, 0.5  # shares of one answer for a flag, and for no number
+ONE_TEXT = "one_text"  # the flag
 
 
 class OneText(NamedTuple):
-    """A text, such as an error message, that is the answer to many changed inputs and to no base input.
+    """A text that is the answer to many changed inputs, but to no unchanged input.
 
     Attributes:
         text: The text.
@@ -29,9 +29,11 @@ class OneText(NamedTuple):
 
     @classmethod
     def of_rows(cls, rows: pa.Table, part: str, context: Context) -> "OneText | None":
-        """The most frequent such text after swaps of a part; None if there is no such text or answers are labels.
+        """Find the most frequent such text among the answers after a swap of a part.
 
-        In reading comprehension, "no answer" is an expected answer and is ignored.
+        Returns:
+            None if there is no such text, or if answers are labels. In reading comprehension, "no answer" does not
+            count as such a text, since it is an expected answer.
         """
         if context.kind.has_labels:
             return None
@@ -46,5 +48,5 @@ class OneText(NamedTuple):
 
     @property
     def is_withheld(self) -> bool:
-        """Whether at least half of the answers are this text, so that no number is reported."""
+        """Whether the text is the answer to at least half of the changed inputs, so that no number is reported."""
         return self.n >= TOO_MANY_ALIKE * self.total

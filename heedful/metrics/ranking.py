@@ -1,8 +1,9 @@
 """Rank models by a few examples, and compare the ranking with their accuracies on all examples.
 
 Source: "Assessing Out-of-Domain Language Model Performance from Few Examples" (Singhal et al. 2023), sections 3 and
-4.3, and appendix B. Samples of n examples are drawn with replacement from a population, the same for all models; a
-model's score is the mean of a number over a sample.
+4.3, and appendix B. A ranker, such as ACC (accuracy) or a factor of attributions, gives each model a value on each
+example. A sample is n examples, drawn with replacement from a population of examples; samples are the same for all
+models. The score of a model is the mean of its values over a sample; the truth is its accuracy on all examples.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -16,27 +17,35 @@ from heedful.metrics.statistics.bootstrap import Key, few_of, interval, measured
 from heedful.records import Measurement, generator
 
 ACC, CONF, CONF_GT, REVERSED, RANDOM = "acc", "conf", "conf_gt", "conf_gt reversed", "random"
-RESAMPLES = 2_000  # of examples and models; each resample ranks all samples
-FEWEST = 4  # different accuracies for Heedful's test: with 3 it had up to 7 % false alarms in 200 simulations
+RESAMPLES = 2_000  # resamples of examples and models
+FEWEST = 4  # different accuracies for Heedful's test; with 3, up to 7 % of 200 simulations had a false alarm
 
 
 def uniforms(n: int, samples: int, seed: int) -> np.ndarray:
-    """Random numbers that select the examples of each sample, the same for all models: float64 [samples, n] in [0,
-    1)."""
+    """Random numbers in [0, 1) that select the examples of samples: float64 [samples, n]."""
     return generator("few-shot samples", seed, n).random((samples, n))
 
 
 def drawn(choices: np.ndarray, population: int) -> np.ndarray:
-    """Draw examples of a population with replacement by uniform numbers [samples, n]: int64 [samples, n]."""
+    """Draw positions in a population with replacement: int64 [samples, n].
+
+    Args:
+        choices: Random numbers of :func:`uniforms`: float64 [samples, n].
+        population: Number of examples in the population.
+    """
     return (choices * population).astype(np.int64)
 
 
 def sample_means(values: np.ndarray, samples: np.ndarray) -> np.ndarray:
-    """The mean of values, float64 [..., population], over samples, int64 [samples, n]: float64 [..., samples].
+    """Mean of values over each sample: float64 [..., samples]; nan if all values of a sample are nan.
 
-    Undefined values and means without a value are nan. Equal values give bit-identical means, which are ties.
+    Equal values have bit-identical means, so that ties stay ties.
+
+    Args:
+        values: Values of the examples, nan if undefined: float64 [..., population].
+        samples: Positions of the examples of a sample: int64 [samples, n].
     """
-    columns = np.ascontiguousarray(values.reshape(-1, values.shape[-1]).T)  # a row for each example: fast to gather
+    columns = np.ascontiguousarray(values.reshape(-1, values.shape[-1]).T)  # a row per example, which is fast to gather
     sums = _sums(np.nan_to_num(columns), samples)
     if (missing := np.isnan(columns)).any():
         counts = _sums((~missing).astype(np.float64), samples)
@@ -48,13 +57,13 @@ def sample_means(values: np.ndarray, samples: np.ndarray) -> np.ndarray:
 
 def _sums(columns: np.ndarray, samples: np.ndarray) -> np.ndarray:
     total = np.zeros((len(samples), columns.shape[1]))
-    for k in range(samples.shape[1]):  # in a fixed order, unlike a matrix product
+    for k in range(samples.shape[1]):  # a fixed order of summation, unlike a matrix product
         total += columns[samples[:, k]]
     return total
 
 
 def ordered_pairs(truth: Sequence[float] | np.ndarray) -> np.ndarray:
-    """Pairs of models with different true accuracies, the better model first: int64 [pairs, 2]."""
+    """Pairs of models with different truth, the better model first: int64 [pairs, 2]."""
     pairs = [
         (i, j) if truth[i] > truth[j] else (j, i) for i, j in combinations(range(len(truth)), 2) if truth[i] != truth[j]
     ]
@@ -62,10 +71,10 @@ def ordered_pairs(truth: Sequence[float] | np.ndarray) -> np.ndarray:
 
 
 def successes(scores: np.ndarray, pairs: np.ndarray) -> np.ndarray:
-    """Whether scores rank the better model of a pair first: 1, 0, or 0.5 for a tie; float64 [..., pairs, samples].
+    """Whether the better model of a pair has the higher score: 1, 0, or 0.5 for a tie; float64 [..., pairs, samples].
 
     Args:
-        scores: float64 [..., models, samples], higher for a better model; nan ties with all scores.
+        scores: Score per model, higher for a better model: float64 [..., models, samples]; nan ties with any score.
         pairs: Pairs of :func:`ordered_pairs`.
     """
     better, worse = scores[..., pairs[:, 0], :], scores[..., pairs[:, 1], :]
@@ -73,15 +82,15 @@ def successes(scores: np.ndarray, pairs: np.ndarray) -> np.ndarray:
 
 
 def pairwise(scores: np.ndarray, pairs: np.ndarray) -> np.ndarray:
-    """The mean of :func:`successes` over samples, float64 [..., pairs], ten times as fast."""
+    """Mean of :func:`successes` over samples, ten times as fast: float64 [..., pairs]."""
     better, worse = scores[..., pairs[:, 0], :], scores[..., pairs[:, 1], :]
     less = (better > worse).view(np.int8) - (better < worse).view(np.int8)
     samples = scores.shape[-1]
-    return 0.5 + (less.astype(np.float32) @ np.ones(samples, dtype=np.float32)) / (2.0 * samples)  # exact
+    return 0.5 + (less.astype(np.float32) @ np.ones(samples, dtype=np.float32)) / (2.0 * samples)  # exact in float32
 
 
 def kendall(scores: np.ndarray, truth: np.ndarray) -> np.ndarray:
-    """Kendall's tau-b of scores [models, samples] and truth [models]: float64 [samples]; 0 if all tie."""
+    """Kendall's tau-b between scores, [models, samples], and truth, [models]: float64 [samples]; 0 if all tie."""
     first, second = np.triu_indices(len(truth), 1)
     with np.errstate(invalid="ignore"):
         by_score = np.nan_to_num(np.sign(scores[first] - scores[second]))
@@ -91,9 +100,9 @@ def kendall(scores: np.ndarray, truth: np.ndarray) -> np.ndarray:
 
 
 def regret(scores: np.ndarray, truth: np.ndarray) -> np.ndarray:
-    """The truth of the best model minus the truth of the model with the highest score: float64 [samples].
+    """Accuracy lost by choosing the model with the highest score instead of the best model: float64 [samples].
 
-    Ties for the highest score are averaged.
+    If several models have the highest score, their accuracies are averaged.
     """
     scores = np.where(np.isnan(scores), -np.inf, scores)
     is_chosen = scores == scores.max(axis=0)
@@ -102,12 +111,12 @@ def regret(scores: np.ndarray, truth: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Ranking:
-    """A ranking of models by scores, compared with their truth.
+    """Comparison of the scores of models with their truth.
 
     Attributes:
         pairs: Pairs of :func:`ordered_pairs`.
-        success: float64 [pairs, samples], from :func:`successes`.
-        tau: Kendall's tau, mean over samples.
+        success: Values of :func:`successes`: float64 [pairs, samples].
+        tau: Mean of Kendall's tau over samples.
         regret: Mean of :func:`regret` over samples.
     """
 
@@ -118,14 +127,14 @@ class Ranking:
 
     @classmethod
     def of(cls, scores: np.ndarray, truth: np.ndarray) -> "Ranking":
-        """Compare scores [models, samples] with the truth [models]."""
+        """Compare scores, [models, samples], with the truth, [models]."""
         pairs = ordered_pairs(truth)
         tau, loss = kendall(scores, truth).mean(), regret(scores, truth).mean()
         return cls(pairs, successes(scores, pairs), float(tau), float(loss))
 
     @property
     def pairwise(self) -> np.ndarray:
-        """Share of samples in the right order, per pair: float64 [pairs]."""
+        """Pairwise accuracy, the share of samples in which a pair is in the right order: float64 [pairs]."""
         return self.success.mean(axis=1)
 
     @property
@@ -135,19 +144,20 @@ class Ranking:
 
     @property
     def ties(self) -> float:
-        """Share of pairs and samples that tie."""
+        """Share of ties over pairs and samples."""
         return float((self.success == 0.5).mean())
 
 
 def baselines(p: np.ndarray, y: np.ndarray, gold: np.ndarray) -> dict[str, np.ndarray]:
-    """ACC, CONF and CONF-GT of a model: float64 [examples] each; higher should be better.
+    """Values of a model by the baseline rankers: float64 [examples] each.
 
-    "conf_gt reversed" is minus CONF-GT, which resembles the paper's numbers for CONF-GT.
+    ACC is whether the prediction is gold, CONF the probability of the prediction, CONF-GT the probability of the gold
+    label. "conf_gt reversed", minus CONF-GT, resembles the paper's numbers for CONF-GT.
 
     Args:
-        p: Probabilities of the labels, float [examples, labels]; without labels there is ACC alone.
-        y: Positions of the predicted labels, int [examples]; -1 for a missing answer.
-        gold: Positions of the gold labels, int [examples].
+        p: Probabilities of the labels: float [examples, labels]. Without labels, only ACC is computed.
+        y: Positions of the predicted labels, -1 for a missing answer: int [examples].
+        gold: Positions of the gold labels: int [examples].
     """
     acc = {ACC: (y == gold).astype(np.float64)}
     if not p.shape[1]:
@@ -157,19 +167,18 @@ def baselines(p: np.ndarray, y: np.ndarray, gold: np.ndarray) -> dict[str, np.nd
 
 
 def random_scores(models: int, samples: int, seed: int) -> np.ndarray:
-    """RANDOM: random scores, float64 [models, samples]."""
+    """Scores of the baseline RANDOM: float64 [models, samples]."""
     return generator("random ranker", seed).random((models, samples))
 
 
 def guess(suites: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """GUESS: one candidate is assumed to be the best model of every suite, and other pairs are guessed at random.
+    """Few-shot accuracy of the baseline GUESS, by candidate.
+
+    GUESS ranks one model, the candidate, first in every suite, and all other pairs of models at random. The paper
+    reports the value of the best candidate, 72.0.
 
     Args:
-        suites: True accuracy by model, for each suite.
-
-    Returns:
-        The few-shot accuracy of each candidate, averaged over suites; 72.0 in the paper is the value of the best
-        candidate.
+        suites: For each suite (the models on one data set), the accuracy of each model.
     """
     names = dict.fromkeys(name for suite in suites for name in suite)
     return {name: float(np.mean([_guessed(name, suite) for suite in suites])) for name in names}
@@ -182,12 +191,12 @@ def _guessed(candidate: str, suite: Mapping[str, float]) -> float:
 
 
 def gap(correct: np.ndarray, baseline: np.ndarray, clusters: np.ndarray) -> tuple[float, float]:
-    """The difference of accuracies of two models on the same examples, and its standard error over clusters.
+    """Difference of the accuracies of two models on the same examples, and its standard error over clusters.
 
     Args:
-        correct: Scores of the answers of the first model, float64 [examples].
-        baseline: Scores of the answers of the second model, float64 [examples].
-        clusters: Cluster per example, int [examples], numbered from 0.
+        correct: Scores of the first model: float64 [examples].
+        baseline: Scores of the second model: float64 [examples].
+        clusters: Cluster per example, from 0: int [examples].
     """
     less = np.asarray(correct, dtype=np.float64) - baseline
     of_clusters = np.bincount(clusters, less - less.mean())
@@ -195,7 +204,7 @@ def gap(correct: np.ndarray, baseline: np.ndarray, clusters: np.ndarray) -> tupl
 
 
 def holm(p: Sequence[float]) -> list[float]:
-    """Adjust the p values (Holm 1979) of all factors that are tested on a set with one method and one sample size.
+    """Adjust p values for the number of tests by the method of Holm (1979).
 
     Example:
         >>> [round(x, 2) for x in holm([0.04, 0.01, 0.03])]
@@ -208,9 +217,9 @@ def holm(p: Sequence[float]) -> list[float]:
 
 
 def two_sided(resampled: np.ndarray) -> float:
-    """Two-sided p value of a difference from its resamples: twice the smaller of the shares on both sides of 0.
+    """Two-sided p value of a difference: twice the smaller share of its resamples on either side of 0.
 
-    The difference itself is counted on both sides.
+    Resamples that are nan do not count; the difference itself counts on both sides.
     """
     values = resampled[~np.isnan(resampled)]
     share_below = (1 + (values <= 0).sum()) / (1 + len(values))
@@ -219,17 +228,14 @@ def two_sided(resampled: np.ndarray) -> float:
 
 
 def over_samples(success: np.ndarray, baseline: np.ndarray, key: Key) -> tuple[Measurement, float]:
-    """The paper's paired bootstrap: the difference of few-shot accuracies of two rankers, over samples.
+    """Difference of the few-shot accuracies of two rankers by the paper's paired bootstrap, and its p value.
 
-    It treats the samples as data, so that with enough samples any difference becomes significant.
+    The bootstrap resamples the samples as if they were data: with enough samples, any difference becomes significant.
 
     Args:
-        success: float64 [pairs, samples], of the first ranker.
-        baseline: float64 [pairs, samples], of the second ranker, on the same samples.
-        key: Keys the random numbers.
-
-    Returns:
-        The difference with its 95 % interval, and its two-sided p value.
+        success: Values of :func:`successes` for the first ranker: float64 [pairs, samples].
+        baseline: The same for the second ranker, on the same samples.
+        key: Purpose of the random numbers.
     """
     less = success.mean(axis=0) - baseline.mean(axis=0)
     resampled = resample(less[:, None], ("over samples", *key))[:, 0] / len(less)
@@ -245,31 +251,29 @@ def over_examples_and_models(
     key: Key,
     resamples: int = RESAMPLES,
 ) -> dict[str, np.ndarray]:
-    """Few-shot accuracy of resampled examples and models, for Heedful's own test.
+    """Few-shot accuracy of each ranker on resampled examples and models, for Heedful's own test.
 
-    A resample draws clusters of examples and models with replacement, as many as there are. The population of a
-    resample consists of the drawn examples of the population, and the true accuracy is the accuracy on all drawn
-    examples. A pair of models that are drawn v_i and v_j times has the weight v_i v_j; pairs of equal truth do not
-    count. All rankers see the same draws.
+    A resample draws clusters of examples and models with replacement, as many as there are. Its population is the drawn
+    examples of the population, and its truth the accuracy on all drawn examples. A pair of models that are drawn v_i
+    and v_j times has the weight v_i * v_j; pairs of equal truth do not count. All rankers share the resamples.
 
-    The test is conservative. It preferred one of two equally good rankers, at p < 0.05, in 0 to 5 % of 200 simulations
-    of 4, 6 and 10 models and 100 of 1,000 examples; with fixed true accuracies, in 3 to 9 %. The variance of an example
-    and a model together counts about three times (Owen 2007, "The pigeonhole bootstrap", section 3). The test is not
-    valid for fewer models (:data:`FEWEST`), nor if nearly all examples are explained: then ACC is computed from nearly
-    the same predictions as the true accuracy. If models are close, the number may lie at an end of its interval, or
-    outside.
+    The test is conservative: in 200 simulations of 4, 6 and 10 models and 100 of 1,000 examples, it preferred one of
+    two equally good rankers (p < 0.05) in 0 to 5 %; with a fixed truth, in 3 to 9 %. The interaction of examples and
+    models counts about three times (Owen 2007, "The pigeonhole bootstrap", section 3). The test is not valid for fewer
+    models than :data:`FEWEST`, nor if the population holds nearly all examples, since ACC is then nearly the truth. If
+    models are close, the number may lie at an end of its interval, or outside.
 
     Args:
-        values: Maps rankers to values, float64 [models, population]; higher is better.
-        correct: Scores of the answers, float64 [models, examples].
-        population: Positions of the population among the examples, int64 [population].
-        choices: Random numbers of :func:`uniforms`, float64 [samples, n].
-        clusters: Cluster per example, int [examples].
-        key: Keys the random numbers.
+        values: Maps rankers to values, higher for a better model: float64 [models, population].
+        correct: Scores of predictions: float64 [models, examples].
+        population: Positions of the population among the examples: int64 [population].
+        choices: Random numbers of :func:`uniforms`: float64 [samples, n].
+        clusters: Cluster per example: int [examples].
+        key: Purpose of the random numbers.
         resamples: Number of resamples.
 
     Returns:
-        For each ranker, float64 [resamples]; nan if all drawn models are the same or have the same truth, or if no
+        Few-shot accuracies by ranker: float64 [resamples]; nan if the drawn models have the same truth, or if no
         example of the population was drawn.
     """
     stacked = np.stack(list(values.values()))
@@ -291,35 +295,35 @@ def over_examples_and_models(
 
 
 class Test(NamedTuple):
-    """The few-shot accuracy of a factor minus the few-shot accuracy of ACC.
+    """Tests of the difference of few-shot accuracies, of a factor minus ACC.
 
     Attributes:
-        by_samples: The difference, with the interval of the paper's bootstrap, which takes samples as data.
+        by_samples: The difference, with the interval of the paper's bootstrap over samples.
         p_samples: p value of the paper's bootstrap.
-        own: The difference, with the interval of Heedful's test, which resamples examples and models.
-        p: p value of Heedful's test; None if fewer than :data:`FEWEST` accuracies differ.
-        p_holm: ``p``, adjusted for the number of factors (:func:`holm`).
+        by_models: The difference, with the interval of Heedful's bootstrap over examples and models.
+        p: p value of Heedful's bootstrap; None for fewer than :data:`FEWEST` different accuracies of models.
+        p_holm: ``p``, adjusted for the number of factors by :func:`holm`.
     """
 
     by_samples: Measurement
     p_samples: float
-    own: Measurement
+    by_models: Measurement
     p: float | None
     p_holm: float | None
 
     def is_better(self, p: float | None) -> bool:
-        """Whether the factor beats ACC at 5 %, by one of the p values."""
-        return self.own.value is not None and self.own.value > 0 and p is not None and p < 0.05
+        """Whether the factor is better than ACC with this p value below 0.05."""
+        return self.by_models.value is not None and self.by_models.value > 0 and p is not None and p < 0.05
 
 
 @dataclass(frozen=True)
 class Ranked:
-    """Models ranked by samples of n examples.
+    """Rankings of models by samples of n examples.
 
     Attributes:
-        n: Examples per sample.
+        n: Number of examples per sample.
         rankings: Maps rankers to rankings.
-        few_shot: Maps rankers to few-shot accuracy with a 95 % interval by examples and models; RANDOM has none.
+        few_shot: Maps rankers to few-shot accuracies, with intervals over examples and models except for RANDOM.
         tests: Maps factors to tests against ACC.
     """
 
@@ -340,18 +344,18 @@ def ranked(
     seed: int = 0,
     resamples: int = RESAMPLES,
 ) -> Ranked:
-    """Rank models by each ranker, and RANDOM, on the same samples.
+    """Rank models by each ranker, and at random, on the same samples.
 
     Args:
-        values: Maps rankers to values, float64 [models, population]; higher for a better model, nan if undefined.
-            :data:`ACC` is one of the rankers.
+        values: Maps rankers, :data:`ACC` among them, to values, higher for a better model and nan if undefined:
+            float64 [models, population].
         factors: The rankers to test against ACC.
-        correct: Scores of the answers, float64 [models, examples]; their means, not all equal, are the truth.
-        population: Positions of the population among the examples, int64 [population].
-        clusters: Cluster per example, int [examples].
-        n: Examples per sample.
+        correct: Scores of predictions, whose means over examples are not all equal: float64 [models, examples].
+        population: Positions of the population among the examples: int64 [population].
+        clusters: Cluster per example: int [examples].
+        n: Number of examples per sample.
         samples: Number of samples (B).
-        seed: Keys the samples and the resamples.
+        seed: Seed of the samples and resamples.
         resamples: Number of resamples of examples and models.
     """
     choices, truth = uniforms(n, samples, seed), correct.mean(axis=1)

@@ -23,19 +23,20 @@ ABSTENTION = "abstention"
 
 
 def abstains(answer: str, golds: Sequence[str]) -> float:
-    """1 for the answer that the text holds no answer."""
+    """1 for the answer "no answer", 0 for other answers."""
     return float(answer == NO_ANSWER)
 
 
 def reading_scores(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """Exact match, F1 and abstention of base predictions; clusters are the articles or texts of questions.
+    """Exact match, F1 and abstention on unchanged examples.
+
+    The clusters of intervals are the articles or texts that questions are about (``group``), or else the examples.
 
     Yields:
-        ``exact_match/<data>`` and ``f1/<data>``, for which a missing answer is wrong, and ``abstention/<data>``, the
-        share of predictions that abstain. Each has the statistics ``has_answer`` and ``no_answer``, over the questions
-        with and without a gold answer, and ``<column>=<value>`` for each slice
-        (:func:`~heedful.metrics.slices.slices_of`). Exact match and F1 also have ``majority``, the score of a model
-        that always abstains.
+        ``exact_match/<data>`` and ``f1/<data>``, where a missing answer is wrong, and ``abstention/<data>``, the share
+        of "no answer". Below each, ``has_answer`` and ``no_answer``, the same over questions with and without a gold
+        answer, and ``<column>=<value>``, the same in each slice. Below exact match and F1, ``majority``, the score of a
+        model that always predicts "no answer".
     """
     base = select(rows, intervention=BASE)
     golds = SPAN.parse_golds(strings(base, "gold"))
@@ -61,7 +62,7 @@ def reading_scores(rows: pa.Table, context: Context) -> Iterator[Number]:
 
 
 def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """Exact match, F1, abstention, missing answers, and the noise floor; without gold labels, only the last two."""
+    """Exact match, F1, abstention, missing answers and the noise floor; without gold answers, only the last two."""
     if not context.unlabelled:
         curves = {MetricName("exact_match", context.data): "exact match", MetricName("f1", context.data): "F1"}
         for number in reading_scores(rows, context):

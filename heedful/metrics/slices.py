@@ -1,4 +1,4 @@
-"""Slices: examples with the same label, or with the same value in a selected meta column."""
+"""Slices: groups of examples with the same label, or with the same value in a meta column of the data."""
 
 from collections.abc import Iterator, Sequence
 
@@ -7,11 +7,11 @@ import pyarrow as pa
 
 from heedful.records.rows import sliced
 
-STATISTICS = ("majority", "f1", "macro_f1", "matthews")  # statistics that labels must not be mistaken for
+STATISTICS = ("majority", "f1", "macro_f1", "matthews")  # statistics of accuracy, which labels may have as names
 
 
 def slice_of_label(label: str) -> str:
-    """The slice of a label: its name, in quotes if a statistic or a slice of a column could have the same name.
+    """Name of the slice of a label: the label, in quotes if a statistic or another slice could have the same name.
 
     Example:
         >>> [slice_of_label(label) for label in ("neutral", "f1", "majority/split=a", "kind=b", '"f1"')]
@@ -22,14 +22,15 @@ def slice_of_label(label: str) -> str:
 
 
 def slices_of(rows: pa.Table, columns: Sequence[str]) -> Iterator[tuple[str, np.ndarray]]:
-    """The slices of rows by each column, in the order of its values.
+    """Iterate over the slices of rows, by column and value.
 
     Args:
-        rows: Rows, whose ``slices`` name the columns.
+        rows: Rows, whose column ``slices`` holds texts "column=value".
         columns: Names of meta columns.
 
     Yields:
-        "column=value" and whether a row has the value, bool [rows]. An empty value is "none", and "/" becomes "-".
+        The name "column=value", and a mask of the rows with this value: bool [rows]. In names, an empty value is
+        "none", and "/" becomes "-".
     """
     for column in columns:
         index, values = sliced(rows, column)

@@ -18,9 +18,8 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from heedful.metrics.attributions.attribution import Attribution, attributions, normalised
-from heedful.metrics.attributions.choice import factors_named, value_of
-from heedful.metrics.attributions.factors import FACTORS, Factor, has_swapped_words
+from heedful.metrics.attributions.attribution import Attribution, by_method, normalised
+from heedful.metrics.attributions.factors import FACTORS, Factor, factors_named, has_swapped_words
 from heedful.metrics.ranking import (
     ACC,
     CONF,
@@ -196,10 +195,7 @@ def _explained(run: Run) -> dict[str, list[Attribution]]:
         )
     context = run.contexts[ATTRIBUTIONS]
     require_gold(run.folder, context)
-    explained: dict[str, list[Attribution]] = {}
-    for attribution in attributions(run.rows[ATTRIBUTIONS][0], context):
-        if attribution.variant == "":
-            explained.setdefault(attribution.method, []).append(attribution)
+    explained = by_method(run.rows[ATTRIBUTIONS][0], context)
     if len({tuple(attribution.uid for attribution in examples) for examples in explained.values()}) != 1:
         raise RunError(f"{run.folder}: its methods explain different examples, or none. Evaluate again.")
     return explained
@@ -228,7 +224,7 @@ def _population(
     undefined: dict[str, int] = {}
     left_out = {}
     for name, factor in factors.items():
-        numbers = [[value_of(name, factor, attribution) for attribution in examples] for examples in explained]
+        numbers = [[factor(attribution) for attribution in examples] for examples in explained]
         column = np.array(numbers, dtype=np.float64)  # None becomes nan
         is_undefined = np.isnan(column).any(axis=0)
         twin = next(
@@ -331,7 +327,7 @@ def _tests(ranking: Ranking) -> Cells:
         return "-" if value is None else f"{value:.3f}" if value >= 0.001 else "<0.001"
 
     rows = [
-        [name, number(test.own, "+", ci95=True), *map(p, (test.p_samples, test.p, test.p_holm))]
+        [name, number(test.by_models, "+", ci95=True), *map(p, (test.p_samples, test.p, test.p_holm))]
         for name, test in ranking.result.tests.items()
     ]
     header = ["factor", "less ACC [95 %]", "p samples", "p", "p Holm"]

@@ -1,4 +1,4 @@
-"""Rows of words, for the tests of what is computed from attributions."""
+"""Attributions made from lists, and their rows."""
 
 from collections.abc import Sequence
 
@@ -10,13 +10,33 @@ from heedful.metrics.attributions.attribution import SCHEMA, SEPARATOR, Attribut
 from heedful.records.rows import KEY
 
 
+def example(
+    first: str,
+    phi: Sequence[float],
+    second: str | None = None,
+    phi_of_second: Sequence[float] = (),
+    separators: Sequence[float] = (),
+    **meta: str,
+) -> Attribution:
+    """An attribution of a sentence "a", or of two sentences "a" and "b", whose words are separated by spaces."""
+    texts = {"a": first} if second is None else {"a": first, "b": second}
+    words = {part: text.split() for part, text in texts.items()}
+    numbers = {part: np.array({"a": phi, "b": phi_of_second}[part], dtype=np.float64) for part in texts}
+    assert {part: len(column) for part, column in numbers.items()} == {part: len(of) for part, of in words.items()}
+    between = np.array(separators or [0.0] * len(texts), dtype=np.float64)
+    errors = {part: np.full(len(column), np.nan) for part, column in numbers.items()}
+    full = float(sum(column.sum() for column in (*numbers.values(), between)))
+    fields = ("sample", "shap", "", "yes", "yes", words, numbers, errors, ["[SEP]"] * len(texts), between)
+    return Attribution(*fields, full=full, nothing=0.0, delta=0.0, meta=meta)
+
+
 def word_rows(several: Sequence[Attribution], group: str | None = None, content: str = "") -> pa.Table:
     """Rows of attributions in their canonical order.
 
     Args:
-        several: The attributions.
+        several: Attributions.
         group: Meta column that names the group of an example; None for none.
-        content: What the content of each example is called, before its uid.
+        content: Prefix of the content of each example, before its uid.
     """
     rows = []
     for of in several:

@@ -1,4 +1,4 @@
-"""Rows of challenge examples for the tests: cases as drawn, and as rows."""
+"""Random cases of challenge examples, and their rows."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ INTERVENTIONS = ("values", "negation")
 
 @dataclass(frozen=True)
 class Case:
-    """An original: table, gold label, prediction, and (intervention, variant) to (new gold label, prediction)."""
+    """An original; ``changes`` maps (intervention, variant) to (new gold label, prediction)."""
 
     table: str
     gold: str
@@ -35,7 +35,7 @@ def cases(tables: str = "ABC") -> st.SearchStrategy[dict[str, Case]]:
 
 
 def rows_from(rows_of: Callable[..., pa.Table], of_uid: Mapping[str, Case], **settings) -> pa.Table:
-    """Rows whose changed examples name their tables, and one more each of an intervention that is none of these."""
+    """Rows of cases, with one more row per original of another intervention, which must not count."""
     base = {uid: (case.gold, case.y) for uid, case in of_uid.items()}
     changed = [
         {"uid": uid, "intervention": name, "part": "hypothesis", "variant": variant, "gold": gold, "y2": y2}
@@ -47,14 +47,14 @@ def rows_from(rows_of: Callable[..., pa.Table], of_uid: Mapping[str, Case], **se
 
 
 def sliced(rows: pa.Table, of_uid: Mapping[str, list[str]]) -> pa.Table:
-    """The same rows with these slices."""
+    """The rows with slices by uid."""
     at = rows.schema.get_field_index("slices")
     slices = pa.array([of_uid[uid] for uid in rows["uid"].to_pylist()], rows.schema.field(at).type)
     return rows.set_column(at, rows.schema.field(at), slices)
 
 
 def by_hand() -> dict[str, Case]:
-    """Two tables. T1: right, right when preserved, wrong when flipped; T2: right; wrong twice; neutral."""
+    """Five originals about two tables: right, wrong, neutral, and without changes."""
     preserved, flipped = ("values", "p"), ("values", "f")
     return {
         "a": Case("T1", E, E, {preserved: (E, E), flipped: (C, E)}),

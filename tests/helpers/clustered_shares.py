@@ -1,4 +1,4 @@
-"""The intervals of heedful.metrics.statistics.intervals once more, in loops, as its docstring defines them."""
+"""Reference for heedful.metrics.statistics.intervals, in loops over entries and clusters."""
 
 from math import sqrt
 from typing import NamedTuple
@@ -7,7 +7,7 @@ from scipy.stats import beta, norm, t
 
 
 class Entry(NamedTuple):
-    """So many hits of so many entries, in a cluster and a cell."""
+    """Hits among ``of`` entries of a cluster, in a cell."""
 
     cluster: object
     hits: float
@@ -17,7 +17,7 @@ class Entry(NamedTuple):
 
 
 class Share:
-    """A mean over cells of shares: its value, and what each cluster adds to it."""
+    """A mean of shares over cells: its value, and the influence of each cluster."""
 
     def __init__(self, entries: list[Entry], clusters: list) -> None:
         cells = sorted({entry.cell for entry in entries if entry.of}, key=str)
@@ -36,11 +36,11 @@ class Share:
         self.clusters = sum(any(self.weight[g, c] for c in cells) for g in clusters)
         self.are_whole = all(float(e.hits).is_integer() and float(e.of).is_integer() for e in entries)
         self.entries = sum(self.size.values())
-        self.part = 1.0  # of one more cluster that is hits
+        self.part = 1.0  # share of hits in the added cluster
         self.least = sum(p * (1 - p) / self.size[c] for c, p in self.share.items()) / self.k**2
 
     def variance(self, tail: float) -> float:
-        """Between clusters, with what a few of them do not tell."""
+        """Variance between clusters, increased for few clusters."""
         if self.clusters == 1:
             return self.least if self.are_whole else 0.0
         found = covariance(self, self) * (t.isf(tail, self.clusters - 1) / self._plain(tail)) ** 2
@@ -51,7 +51,7 @@ class Share:
         return t.isf(tail, n - 1) * sqrt(n / (n - 1)) if self.are_whole else norm.isf(tail)
 
     def one_more(self, hits: bool) -> tuple[float, float]:
-        """By how much one more cluster would move the value, and how much of it counts."""
+        """Change of the value by one more cluster, and the weight of this cluster."""
         total = 0.0
         for g in self.names:
             of_cells = 0.0
@@ -64,7 +64,7 @@ class Share:
         return sqrt(total) * (self.part if hits else 1), min(1, 20 / told) if told else 1
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Clopper and Pearson's ends for as many entries as have this variance."""
+        """Interval of Clopper and Pearson for the effective number of entries."""
         tail, p = (1 - level) / 2, self.value
         low, high = 0.0, 1.0
         if p > 0:
@@ -76,7 +76,7 @@ class Share:
         return low, high
 
     def effective(self, hits: bool, tail: float) -> float:
-        """How many independent entries would have the variance, with one more cluster."""
+        """Number of independent entries with the same variance, with one more cluster."""
         move, part = self.one_more(hits)
         p = self.value if hits else 1 - self.value
         return (1 - p) * (p + part * move) / (self.variance(tail) + part * move**2)
@@ -88,7 +88,7 @@ def covariance(one: Share, other: Share) -> float:
 
 
 class Pairs(Share):
-    """A share of pairs of an example ("cluster") and its lender."""
+    """A share of pairs of an example (``cluster``) and its lender."""
 
     def __init__(self, entries: list[Entry]) -> None:
         nodes = sorted({node for e in entries for node in (e.cluster, e.lender)}, key=str)
@@ -96,7 +96,7 @@ class Pairs(Share):
         self.of_lenders = Share([e._replace(cluster=e.lender) for e in entries], nodes)
         self.rows = [(e.hits - self.share[e.cell] * e.of) / self.size[e.cell] / self.k for e in entries]
         self.nodes = [(e.cluster, e.lender) for e in entries]
-        if self.k > 1:  # a pair has a row in each of several cells
+        if self.k > 1:  # sum over the rows of a pair, one in each cell
             rows = dict.fromkeys(self.nodes, 0.0)
             for pair, row in zip(self.nodes, self.rows, strict=True):
                 rows[pair] += row
@@ -116,7 +116,7 @@ class Pairs(Share):
 
 
 def estimates(one: Pairs, other: Pairs) -> list[float]:
-    """Of the covariance: pairs of rows that have an example in common count, in each place once."""
+    """Estimates of a covariance: over pairs of rows with a common example in any role, over examples, over lenders."""
     dyads = 0.0
     for i, (base, lender) in enumerate(one.nodes):
         for j, nodes in enumerate(other.nodes):
@@ -130,12 +130,12 @@ def estimates(one: Pairs, other: Pairs) -> list[float]:
 
 
 def share_interval(entries: list[Entry], level: float = 0.95) -> tuple[float, float]:
-    """Of a share, or of a mean over cells."""
+    """Interval of a share, or of a mean of shares over cells."""
     return Share(entries, sorted({entry.cluster for entry in entries}, key=str)).interval(level)
 
 
 def distances(one: Share, other: Share, level: float) -> list[tuple[float, float, float]]:
-    """For the low and the high end of one less the other: both distances, and the correlation."""
+    """For the low and the high end of a difference: the distances of both shares to their ends, and the correlation."""
     first, second = one.interval(level), other.interval(level)
     found = []
     for end in (0, 1):
@@ -148,14 +148,14 @@ def distances(one: Share, other: Share, level: float) -> list[tuple[float, float
 
 
 def less_interval(one: Share, other: Share, level: float = 0.95) -> tuple[float, float]:
-    """Of one less another."""
+    """Interval of the difference of two shares."""
     low, high = (sqrt(max(0.0, a**2 + b**2 - 2 * r * a * b)) for a, b, r in distances(one, other, level))
     d = one.value - other.value
     return max(-1.0, d - low), min(1.0, d + high)
 
 
 def change_interval(entries: list[Entry], level: float = 0.95) -> tuple[float, float]:
-    """Of the mean of changes ("hits") between -1 and 1: what clusters gain less what they lose."""
+    """Interval of the mean of changes (``hits``, between -1 and 1): gains minus losses of clusters."""
     whole = Share([e._replace(hits=0) for e in entries], sorted({e.cluster for e in entries}, key=str))
     sums = {g: [0.0, 0.0] for g in whole.names}
     for e in entries:
@@ -168,7 +168,7 @@ def change_interval(entries: list[Entry], level: float = 0.95) -> tuple[float, f
 
 
 def part_of_a_cluster(hits: dict, sums: dict) -> float:
-    """Which part of a cluster is hits where any is, as if twenty more clusters were hits alone."""
+    """Mean share of hits in clusters with hits, and in twenty more clusters of hits only."""
     total = sum(hits.values())
     if not total:
         return 1.0

@@ -1,4 +1,4 @@
-"""Rows and contexts for every metric, for the tests of what holds for all of them."""
+"""Rows and contexts of all metrics, for tests of their common properties."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -110,7 +110,7 @@ def logical() -> tuple[pa.Table, Context]:
 
 
 def with_slices(rows: pa.Table, *columns: tuple[str, str]) -> pa.Table:
-    """The rows with a slice for each column, whose values are dealt out by the number of the uid."""
+    """The rows with slices: the number in a uid chooses the value of each column in turn."""
     numbers = [int(uid.rpartition("u")[2]) for uid in rows["uid"].to_pylist()]
     slices = [[f"{name}={values[n % len(values)]}" for name, values in columns] for n in numbers]
     return rows.set_column(rows.schema.get_field_index("slices"), "slices", pa.array(slices))
@@ -198,7 +198,7 @@ def two_classes():
 COUNTS = {"split": "test"} | {
     name: {"pairs": 8, "seeds": 5, "seeds_without_match": 1, "sha256": f"of {name}"} for name in ("I0", "I1")
 }
-CASES: dict[str, Callable[[], tuple[pa.Table, Context]]] = {  # metric, and what is special
+CASES: dict[str, Callable[[], tuple[pa.Table, Context]]] = {  # name of the metric, and variation
     "attentiveness": lambda: classified(swap=["a", "b"]),
     "attentiveness of spans": lambda: answered(swap=["a"], distractors=["b"]),
     "default_label": lambda: classified(swap=["a", "b"], siblings={}),

@@ -1,4 +1,4 @@
-"""Rows of natural logic, for the tests of what is computed from them."""
+"""Rows of natural logic, made from dictionaries."""
 
 import numpy as np
 import pyarrow as pa
@@ -38,6 +38,6 @@ def table(entries: list[dict], labels=THREE) -> pa.Table:
 
 
 def effects(rows: pa.Table, labels=THREE, seed: int = 0) -> dict[str, Measurement]:
-    """The causal effects by the texts of their names."""
+    """Causal effects by their names as text."""
     context = Context("d", seed, labels=tuple(labels), own={"data": "d"})
     return {str(name): m for name, m in measured(causal_effects(rows, context)).items()}

@@ -8,12 +8,11 @@ import numpy as np
 import pyarrow as pa
 
 from heedful.metrics.attributions.attribution import Attribution
-from heedful.metrics.attributions.sample import example
 from heedful.records import Context
 from heedful.records.storage.results import write_results
 from heedful.reports.results import score
 
-from attribution_rows import word_rows
+from attribution_rows import example, word_rows
 from python_rows import rows_from
 
 LABELS = ("no", "yes")

@@ -1,4 +1,4 @@
-"""Models that see masks alone, references for their attributions, and the methods played on them."""
+"""Games (functions of masks), reference attributions of games, and a driver of attribution methods."""
 
 from itertools import product
 from math import factorial
@@ -10,7 +10,7 @@ from heedful.metrics.attributions.methods import METHODS
 
 
 class Played(NamedTuple):
-    """What a method says of a game, and the masks that it asked for, round by round."""
+    """Attribution of a game by a method, and the masks of each round."""
 
     phi: np.ndarray
     error: np.ndarray
@@ -27,7 +27,7 @@ def ends(game, n):
 
 
 def play(method, game, segments, budget, seed=0):
-    """Drive a method as the evaluation does, and see that it keeps to its contract."""
+    """Run a method on a game as the evaluation does, and check the interface of methods."""
     n = sum(segments)
     full, nothing = ends(game, n)
     asking = METHODS[method].explain(n, full, nothing, budget, np.random.default_rng(seed), segments)
@@ -51,7 +51,7 @@ def play(method, game, segments, budget, seed=0):
 
 
 def table_game(n, seed, ignored=()):
-    """A game of 2**n random values, which some features have no part in."""
+    """A game of 2**n random values; ``ignored`` features have no effect."""
     values = np.random.default_rng(seed).normal(size=2**n)
     powers = 2 ** np.arange(n)
     powers[list(ignored)] = 0
@@ -59,19 +59,19 @@ def table_game(n, seed, ignored=()):
 
 
 def pairwise_game(n, seed):
-    """A game without interactions of three features."""
+    """A game with interactions of two features at most."""
     rng = np.random.default_rng(seed)
     single, pairs = rng.normal(size=n), rng.normal(size=(n, n))
     return lambda masks: 0.3 + masks @ single + np.einsum("mi,ij,mj->m", masks, pairs, masks)
 
 
 def planted_game(word):
-    """A model that reads one word."""
+    """A game that depends on one word."""
     return lambda masks: np.where(masks[:, word], 0.9, 0.2)
 
 
 def smooth_game(n, seed):
-    """A probability with some words that matter, and interactions of two and three."""
+    """A logistic function of words, some with large weights, and of interactions of two and three words."""
     rng = np.random.default_rng(seed)
     single = rng.normal(size=n) * np.where(np.arange(n) % 3, 0.2, 1.5)
     together = [rng.choice(n, size=min(n, 2 + i % 2), replace=False) for i in range(n)]
@@ -87,13 +87,13 @@ def smooth_game(n, seed):
 
 
 def of_sets(game, n):
-    """f of each set of features, by their tuple."""
+    """f of each set of features; keys are sorted tuples."""
     every = np.array(list(product([False, True], repeat=n)))
     return {tuple(np.flatnonzero(mask)): float(value) for mask, value in zip(every, game(every), strict=True)}
 
 
 def shapley_by_subsets(game, n):
-    """Shapley 1953: what a feature adds to each set without it, weighted by the share of orders that begin so."""
+    """Shapley values by their definition: the mean contribution of a feature over all orders of features."""
     f, phi = of_sets(game, n), np.zeros(n)
     for members in f:
         for i in set(range(n)) - set(members):
@@ -103,7 +103,7 @@ def shapley_by_subsets(game, n):
 
 
 def mean_over_orders(game, n, orders):
-    """What each feature adds to those before it, on average over all orders given."""
+    """Mean contribution of each feature to the features before it, over the given orders."""
     f, phi = of_sets(game, n), np.zeros(n)
     for order in orders:
         for place, i in enumerate(order):
@@ -112,7 +112,7 @@ def mean_over_orders(game, n, orders):
 
 
 def orders_of_tree(tree):
-    """All orders that keep each subtree together; a tree is a number or a pair of trees."""
+    """All orders of features that keep each subtree together; a tree is a feature or a pair of trees."""
     if not isinstance(tree, tuple):
         return [(tree,)]
     return [

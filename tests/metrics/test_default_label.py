@@ -1,4 +1,6 @@
-"""What becomes of default predictions: against plain Python."""
+"""Effects of changes on predictions of the default label, against loops."""
+
+from collections import defaultdict
 
 import numpy as np
 import pytest
@@ -6,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.metrics.default_label import default_label
-from heedful.records import SPAN, Context
+from heedful.records import NO_LABEL, SPAN, Context
 from heedful.records.rows import NO_DRAW
 
 from made_rows import by_text, make
@@ -16,47 +18,46 @@ CONTEXT = Context(
     "d", labels=LABELS, default_label="neutral", own={"swap": ["premise"], "siblings": {"premise": "hypothesis"}}
 )
 measure = by_text(default_label)
-answer = st.sampled_from(LABELS)
-example = st.tuples(answer, st.lists(answer, min_size=2, max_size=2), st.lists(st.tuples(answer, answer), max_size=2))
+answer = st.sampled_from([*LABELS, NO_LABEL])
+sibling = st.tuples(answer, st.sampled_from(LABELS))
+example = st.tuples(answer, st.lists(answer, min_size=2, max_size=2), st.lists(sibling, max_size=2))
+NAMES = ("premise", "premise/total_variation", "premise/default_probability", "premise/siblings")
+NAMES += ("premise/siblings_gold", "null_total_variation", "null_default_probability")
 
 
-def changes(i, y, swaps, siblings):
-    if y != "neutral":
-        return
-    yield {"uid": f"u{i}", "intervention": "null", "part": "", "draw": NO_DRAW, "y2": y}
-    for draw, y2 in enumerate(swaps):
-        yield {"uid": f"u{i}", "draw": draw, "y2": y2}
-    for draw, (y2, gold) in enumerate(siblings):
-        sibling = {"intervention": "sibling", "part": "hypothesis", "draw": draw, "y2": y2, "gold": gold}
-        yield {"uid": f"u{i}", **sibling}
+def changes(uid, y, swaps, siblings):
+    yield {"uid": uid, "intervention": "null", "part": "", "draw": NO_DRAW, "y2": y}
+    yield from ({"uid": uid, "draw": draw, "y2": y2} for draw, y2 in enumerate(swaps))
+    about = {"uid": uid, "intervention": "sibling", "part": "hypothesis"}
+    yield from (about | {"draw": draw, "y2": y2, "gold": gold} for draw, (y2, gold) in enumerate(siblings))
 
 
 @given(st.lists(example, max_size=8))
-def test_the_numbers_are_those_of_plain_python(examples):
+def test_the_numbers_are_those_of_loops(examples):
+    """Predictions of other labels, and missing answers, do not count."""
     base = {f"u{i}": ("entailment", y) for i, (y, _, _) in enumerate(examples)}
-    rows = make(base, [change for i, e in enumerate(examples) for change in changes(i, *e)])
-    found, entries = measure(rows, CONTEXT), rows.to_pylist()
-    mine = [e for e in examples if e[0] == "neutral"]
-
-    def mean(values):
-        return None if not values else pytest.approx(float(np.mean(values)))
-
-    def distance(intervention, of):
-        pairs = [(np.array(r["p"]), np.array(r["p2"])) for r in entries if r["intervention"] == intervention]
-        return mean([of(p2 - p) for p, p2 in pairs])
-
-    followed = [pair for _, _, siblings in mine for pair in siblings]
-    expected = {
-        "d/premise": mean([y2 == "neutral" for _, swaps, _ in mine for y2 in swaps]),
-        "d/premise/siblings": mean([y2 != "neutral" for y2, _ in followed]),
-        "d/premise/siblings_gold": mean([y2 == gold for y2, gold in followed]),
-        "d/eligible": mean([y == "neutral" for y, _, _ in examples]),
-    }
-    for name, of in {"total_variation": lambda d: abs(d).sum() / 2, "default_probability": lambda d: abs(d[1])}.items():
-        expected[f"d/premise/{name}"] = distance("swap", of)
-        expected[f"d/null_{name}"] = distance("null", of)
-    assert {name: m.value for name, m in found.items()} == {f"default_label/{k}": v for k, v in expected.items()}
-    assert found["default_label/d/premise"].n == len(mine)
+    rows = make(base, [change for uid, e in zip(base, examples, strict=True) for change in changes(uid, *e)])
+    values = {name: defaultdict(list) for name in NAMES}  # by draw
+    uids = set()
+    for row in rows.to_pylist():
+        kind, y2 = row["intervention"], row["y2"]
+        if row["y"] != "neutral" or y2 in (None, NO_LABEL):
+            continue
+        moved = abs(np.array(row["p2"]) - row["p"])
+        distances = moved.sum() / 2, moved[1]
+        of_row = (y2 == "neutral", *distances, y2 != "neutral", y2 == row["gold"], *distances)
+        counted = {"swap": NAMES[:3], "sibling": NAMES[3:5], "null": NAMES[5:]}[kind]
+        uids |= {row["uid"]} if kind == "swap" else set()
+        for name, value in zip(NAMES, of_row, strict=True):
+            if name in counted:
+                values[name][row["draw"] if kind == "swap" else 0].append(value)
+    found = measure(rows, CONTEXT)
+    assert found["default_label/d/premise"].n == len(uids)
+    is_default = [y == "neutral" for y, _, _ in examples]
+    assert found.pop("default_label/d/eligible").value == (pytest.approx(np.mean(is_default)) if examples else None)
+    expected = {name: [np.mean(of_draw) for of_draw in draws.values()] for name, draws in values.items()}
+    expected = {name: pytest.approx(np.mean(means)) if means else None for name, means in expected.items()}
+    assert {name.removeprefix("default_label/d/"): m.value for name, m in found.items()} == expected
     assert all(m.reason for m in found.values() if m.value is None)
 
 

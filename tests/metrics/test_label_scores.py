@@ -24,7 +24,7 @@ def base_of(pairs):
 
 
 def f1(pairs, label):
-    """The F1 of a label by its precision and recall; None where it is neither gold nor predicted."""
+    """F1 of a label by its precision and recall; None if the label is neither gold nor predicted."""
     hit = sum(gold == y == label for gold, y in pairs)
     predicted, gold = (sum(pair[side] == label for pair in pairs) for side in (1, 0))
     if not predicted + gold:
@@ -36,7 +36,7 @@ def f1(pairs, label):
 
 
 def matthews(pairs):
-    """The correlation of indicators, summed over classes (Gorodkin 2004)."""
+    """Correlation of the indicators of gold and predicted classes (Gorodkin 2004)."""
     classes = sorted({text for pair in pairs for text in pair})
     x, y = (np.array([[pair[side] == c for c in classes] for pair in pairs], dtype=float) for side in (0, 1))
     x, y = x - x.mean(axis=0), y - y.mean(axis=0)
@@ -80,7 +80,7 @@ def test_without_unknown_answers_it_is_torchmetrics(rows_of, pairs):
 
 @pytest.mark.parametrize("n", [3, 15, 24])
 def test_labels_that_are_all_one_off(rows_of, n):
-    """As where somebody mixes up their order: no cluster moves the correlation, and it has an interval all the same."""
+    """If labels are in the wrong order, no cluster moves the correlation, which still has an interval."""
     pairs = [(LABELS[i % 3], LABELS[(i + 1) % 3]) for i in range(n)]
     found = label_scores(rows_of(base_of(pairs)), Context("d", labels=LABELS))["accuracy/d/matthews"]
     assert found.value == pytest.approx(-0.5)
@@ -89,7 +89,7 @@ def test_labels_that_are_all_one_off(rows_of, n):
 
 
 def drawn(rng: np.random.Generator, n: int, joint: list[float]) -> list[tuple[str, str]]:
-    """Pairs of gold and prediction: both no, no and yes, yes and no, both yes."""
+    """Random pairs (gold, prediction) with the given joint probabilities."""
     kinds = [("no", "no"), ("no", "yes"), ("yes", "no"), ("yes", "yes")]
     return [kinds[k] for k in rng.choice(4, n, p=joint)]
 

@@ -1,5 +1,6 @@
-"""What stands beside a headline: how much of it rests on changes that the model never reads, and what it is without."""
+"""Statistics below headlines, lines and curves, for all metrics."""
 
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from metric_cases import CASES, LABELS
 
 from heedful.metrics import METRICS
-from heedful.metrics.metric import MOST_UNREAD, UNREAD_CHANGES, Metric, beside
+from heedful.metrics.metric import MOST_UNREAD, UNREAD_CHANGES, Metric, name_below
 from heedful.metrics.number import Number, measured, shown
 from heedful.records import NO_LABEL, Context, Measurement, MetricName, RunError
 from heedful.records.rows import BASE, where
@@ -35,7 +36,7 @@ ODD = st.sampled_from([*WORDS, "neutral", "kind=b", "majority/kind=b", '"f1"', "
 @settings(max_examples=20)
 @given(st.lists(ODD, min_size=2, max_size=4, unique=True))
 def test_no_label_has_the_name_of_another_number(labels):
-    """Whatever labels are called, each number keeps a name of its own, and may be monitored by it."""
+    """With any names of labels, numbers have different names, and can be monitored."""
     base = {f"u{i}": (label, labels[i - 1]) for i, label in enumerate(labels)}
     swaps = [{"uid": uid, "y2": gold} for uid, (gold, _) in base.items()]
     keeps = [{"uid": uid, "y2": gold, "intervention": "keep", "variant": "premise"} for uid, (gold, _) in base.items()]
@@ -49,7 +50,7 @@ def test_no_label_has_the_name_of_another_number(labels):
         assert len({str(name) for name in found}) == len(found)
         of_labels = {name: m.value for name, m in found.items() if name.slice and not any(name.by)}
         if evaluation == "accuracy":
-            assert list(of_labels.values()) == [0.0] * len(labels)  # each is predicted as the one before
+            assert list(of_labels.values()) == [0.0] * len(labels)  # each example is predicted as the previous label
         assert {name for name in found if any(name.by)} == {name for name in found if name.slice == "kind=b"}
         assert all(metric.may_have(str(name), context) for name in of_labels if evaluation != "naive_partial")
 
@@ -75,7 +76,7 @@ def with_unread(rows: pa.Table, unread: np.ndarray) -> pa.Table:
     st.booleans(),
 )
 def test_the_share_unread_and_the_number_without_are_those_of_plain_loops(examples, is_unknown):
-    """Rows of predictions that do not count may be unread or not; and one that is unknown makes all unknown."""
+    """If ``unread`` is null for one change that counts, there are no statistics."""
     base = {f"u{i}": ("neutral", y) for i, (y, _) in enumerate(examples)}
     made = [(f"u{i}", y, d, *swap) for i, (y, swaps) in enumerate(examples) for d, swap in enumerate(swaps)]
     changed = [{"uid": u, "draw": d, "y2": y2, "unread": unread} for u, _, d, y2, unread in made]
@@ -83,7 +84,7 @@ def test_the_share_unread_and_the_number_without_are_those_of_plain_loops(exampl
     if is_unknown and counted:
         next(c for c in changed if (c["uid"], c["draw"]) == (counted[0][0], counted[0][2]))["unread"] = None
     found = ATTENTIVENESS.score(make(base, changed), CONTEXT)
-    unread, read = beside(NAME, "unread"), beside(NAME, "read")
+    unread, read = name_below(NAME, "unread"), name_below(NAME, "read")
     if is_unknown or not counted:
         assert not {unread, read} & found.keys()
         return
@@ -109,20 +110,26 @@ def test_more_than_a_twentieth_is_flagged(unread, is_flagged):
     base = {f"u{i:02}": ("neutral", "entailment") for i in range(20)}
     changed = [{"uid": uid, "y2": "neutral", "unread": i < unread} for i, uid in enumerate(base)]
     found = ATTENTIVENESS.score(make(base, changed), CONTEXT)
-    assert found[beside(NAME, "unread")].value == unread / 20
+    assert found[name_below(NAME, "unread")].value == unread / 20
     assert (UNREAD_CHANGES in found[NAME].flags) == is_flagged
     assert UNREAD_CHANGES not in found[NAME._replace(statistic="to_default")].flags
 
 
-# every metric
+# all metrics
 
 
-def test_every_metric_is_here():
+def test_every_metric_has_cases_and_every_case_is_in_the_file():
     assert {name.split()[0] for name in CASES} == METRICS.keys()
+    assert list(texts_of_file()) == list(CASES)
+
+
+def texts_of_file() -> dict[str, str]:
+    texts = ("\n" + FILE.read_text(encoding="utf-8")).split("\n# ")[1:]
+    return {text.partition("\n")[0]: f"# {text}" for text in texts}
 
 
 def shown_text(case: str) -> str:
-    """The lines, what has none, and the curves of a case; every third change is unread."""
+    """Lines, asides and curves of a case as text, with every third change unread."""
     metric = METRICS[case.split()[0]]
     rows, context = CASES[case]()
     if "unread" in rows.schema.names:
@@ -141,9 +148,10 @@ def shown_text(case: str) -> str:
     return "\n".join(texts) + "\n"
 
 
-def test_lines_and_curves_are_those_of_the_file():
-    """``python tests/metrics/test_metric.py`` writes the file anew: read what it changes."""
-    assert "\n".join(map(shown_text, CASES)) == FILE.read_text(encoding="utf-8")
+@pytest.mark.parametrize("case", CASES)
+def test_lines_and_curves_are_those_of_the_file(case):
+    """To update the file, run ``python tests/metrics/test_metric.py`` and check its diff."""
+    assert shown_text(case) == texts_of_file()[case]
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -162,7 +170,7 @@ def test_curves_are_of_numbers_which_may_be_monitored(case):
 
 @pytest.mark.parametrize("case", OVER_CHANGES)
 def test_a_failure_after_a_change_is_no_behaviour(case):
-    """With every answer missing there is no number about the changes; a few missing answers are flagged."""
+    """If all answers after changes are missing, the numbers over changes are undefined and flagged."""
     metric = METRICS[case.split()[0]]
     rows, context = CASES[case]()
     headlines = {n.name: n.changed for n in metric.evaluate(rows, context) if n.changed is not None}
@@ -174,8 +182,8 @@ def test_a_failure_after_a_change_is_no_behaviour(case):
         if here.any():
             assert (found[name].value, "no_answers" in found[name].flags) == (None, True)
             assert found[name].reason == "more than half of the answers are none"
-            assert found[beside(name, "no_answer/changed")].value == 1
-            assert beside(name, "unread") not in found
+            assert found[name_below(name, "no_answer/changed")].value == 1
+            assert name_below(name, "unread") not in found
     about = {(name.data, name.part) for name, here in headlines.items() if here.any()}
     others = ("eligible", "accuracy", "no_answer/base", "no_answer/changed")
     for name, m in found.items():
@@ -185,38 +193,34 @@ def test_a_failure_after_a_change_is_no_behaviour(case):
 
 @pytest.mark.parametrize("case", OVER_CHANGES)
 def test_a_headline_rests_on_the_rows_without_which_it_changes(case):
-    """Without them it is undefined; with them alone it is what it is with all."""
+    """The ``changed`` rows of a headline determine it: alone they give the same number, without them there is none."""
     metric: Metric = METRICS[case.split()[0]]
     rows, context = CASES[case]()
     uids = rows["uid"].to_pylist()
-    is_base = np.array([name == BASE for name in rows["intervention"].to_pylist()])
+    is_base, answered = where(rows, intervention=BASE), ~where(rows, y2=NO_LABEL)
     plain = metric.score(rows, context)
     headlines = {n.name: n.changed for n in metric.evaluate(rows, context) if n.changed is not None}
-    alike = {
-        here.tobytes(): (here, [n for n, h in headlines.items() if (h == here).all()]) for here in headlines.values()
-    }
-    for counted, names in alike.values():
-        here = counted & ~where(rows, y2=NO_LABEL)
+    changed = np.any(list(headlines.values()), axis=0) & answered
+    third = changed & (np.cumsum(changed) % 3 == 1)
+    nothing, some = (metric.score(with_unread(rows, unread), context) for unread in (changed, third))
+    lost = {uid for uid, unread in zip(uids, third, strict=True) if unread}
+    kept = is_base | [uid not in lost for uid in uids] if metric.whole_examples else ~third
+    rest = measured(metric.numbers(rows.filter(pa.array(kept)), context))
+    numbers_of = cache(lambda mask: measured(metric.numbers(rows.filter(pa.array(np.frombuffer(mask, bool))), context)))
+    for name, counted in headlines.items():
+        here, unread, read = counted & answered, name_below(name, "unread"), name_below(name, "read")
         assert here.any()
         assert not (here & is_base).any()
-        alone = measured(metric.numbers(rows.filter(pa.array(is_base | here)), context))
-        nothing = metric.score(with_unread(rows, here), context)
-        third = here & (np.cumsum(here) % 3 == 1)
-        some = metric.score(with_unread(rows, third), context)
-        lost = {uid for uid, unread in zip(uids, third, strict=True) if unread}
-        kept = is_base | [uid not in lost for uid in uids] if metric.whole_examples else ~third
-        rest = measured(metric.numbers(rows.filter(pa.array(kept)), context))
-        for name in names:
-            unread, read = beside(name, "unread"), beside(name, "read")
-            assert plain[name].value is not None
-            assert (alone[name].value, alone[name].n) == (plain[name].value, plain[name].n)
-            assert (nothing[unread].value, nothing[read].value) == (1, None)
-            assert nothing[read].reason == "the model reads none of the changes"
-            assert (some[unread].value, some[unread].n) == (third.sum() / here.sum(), here.sum())
-            assert (some[read].value, some[read].n) == (rest[name].value, rest[name].n)
+        alone = numbers_of((is_base | here).tobytes())[name]
+        assert plain[name].value is not None
+        assert (alone.value, alone.n) == (plain[name].value, plain[name].n)
+        assert (nothing[unread].value, nothing[read].value) == (1, None)
+        assert nothing[read].reason == "the model reads none of the changes"
+        assert (some[unread].value, some[unread].n) == (third[here].mean(), here.sum())
+        assert (some[read].value, some[read].n) == (rest[name].value, rest[name].n)
     if metric.name == "attentiveness":
         found = metric.score(with_unread(rows, np.zeros(len(uids), dtype=bool)), context)
-        new = {beside(name, "unread") for name in headlines}
+        new = {name_below(name, "unread") for name in headlines}
         assert found.keys() == plain.keys() | new
         assert {name: m for name, m in found.items() if name not in new} == plain
 

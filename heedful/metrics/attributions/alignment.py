@@ -1,4 +1,4 @@
-"""Words that two segments share, in the same order or in any order."""
+"""Words that two lists of words have in common, in the same order or in another order."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
@@ -12,12 +12,12 @@ FUNCTION_WORDS = frozenset(word for words in word_lists(__file__).values() for w
 
 
 class Alignments(NamedTuple):
-    """All longest common subsequences of two lists of words; different pairs of positions are different subsequences.
+    """The longest common subsequences of two lists of words, as sets of pairs of positions.
 
     Attributes:
-        number: Number of subsequences; 1 if there is no common word.
-        through_first: Number of subsequences that pair a word, for the words of the first list.
-        through_second: As ``through_first``, for the words of the second list.
+        number: Number of longest common subsequences; 1 (the empty one) if there is no common word.
+        through_first: For each word of the first list, the number of these subsequences that contain it.
+        through_second: The same for the second list.
     """
 
     number: int
@@ -26,10 +26,10 @@ class Alignments(NamedTuple):
 
 
 def aligned(first: Sequence[str], second: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """The share of longest common subsequences that pair a word, for both lists: float64 [words] in [0, 1].
+    """Share of the longest common subsequences that contain a word, for the words of both lists: float64 [words] each.
 
-    The shares depend neither on the choice among equally long subsequences nor on the direction of reading. In each
-    list they sum to the length of the subsequences. Case is ignored.
+    The shares do not depend on the direction of reading. In each list, they sum to the length of the subsequences. Case
+    is ignored.
 
     Example:
         >>> first, second = aligned(["The", "cat", "saw", "it"], ["it", "saw", "the", "cat"])
@@ -44,15 +44,16 @@ def aligned(first: Sequence[str], second: Sequence[str]) -> tuple[np.ndarray, np
     return in_first, _of_words(through / found_alignments.number for through in found_alignments.through_second)
 
 
-@lru_cache(maxsize=2**14)  # several factors of several models ask for the same words
+@lru_cache(maxsize=2**14)  # several factors of several models need the alignments of the same words
 def _alignments(a: tuple[str, ...], b: tuple[str, ...]) -> Alignments:
+    """Count the longest common subsequences by dynamic programming, from both ends."""
     behind, of_behind = _suffixes(a, b)
     before, of_before = _suffixes(a[::-1], b[::-1])
     through_first = [0] * len(a)
     through_second = [0] * len(b)
     for i, word in enumerate(a):
         for j in (j for j, second in enumerate(b) if second == word):
-            ahead = len(a) - i, len(b) - j  # where the reversed lists have what stands before both
+            ahead = len(a) - i, len(b) - j  # positions in the reversed lists, after both words
             if before[ahead[0]][ahead[1]] + 1 + behind[i + 1][j + 1] == behind[0][0]:
                 through = of_before[ahead[0]][ahead[1]] * of_behind[i + 1][j + 1]
                 through_first[i] += through
@@ -61,7 +62,7 @@ def _alignments(a: tuple[str, ...], b: tuple[str, ...]) -> Alignments:
 
 
 def _suffixes(a: Sequence[str], b: Sequence[str]) -> tuple[list[list[int]], list[list[int]]]:
-    """Length and number of the longest common subsequences of ``a[i:]`` and ``b[j:]``, at [i][j]."""
+    """Length and number of the longest common subsequences of the suffixes ``a[i:]`` and ``b[j:]``, at [i][j]."""
     length = [[0] * (len(b) + 1) for _ in range(len(a) + 1)]
     number = [[1] * (len(b) + 1) for _ in range(len(a) + 1)]
     for i in reversed(range(len(a))):
@@ -73,37 +74,23 @@ def _suffixes(a: Sequence[str], b: Sequence[str]) -> tuple[list[list[int]], list
                 number[i + 1][j + 1] * (paired == longest)
                 + number[i + 1][j] * (length[i + 1][j] == longest)
                 + number[i][j + 1] * (length[i][j + 1] == longest)
-                - number[i + 1][j + 1] * (length[i + 1][j + 1] == longest)  # those are among both of the last two
+                - number[i + 1][j + 1] * (length[i + 1][j + 1] == longest)  # counted by both of the last two
             )
     return length, number
 
 
-def shared(first: Sequence[str], second: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """1 for each word that also occurs in the other list, in any order, and 0 otherwise: float64 [words], for both
-    lists.
-
-    Example:
-        >>> [of_words.tolist() for of_words in shared(["The", "cat"], ["a", "cat", "the", "the"])]
-        [[1.0, 1.0], [0.0, 1.0, 1.0, 1.0]]
-    """
-    a, b = _lower(first, second)
-    return _of_words(word in b for word in a), _of_words(word in a for word in b)
-
-
 def swapped(first: Sequence[str], second: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Positions of common words that move: int64, in the first list and in the second list.
+    """Positions of swapped words, in the first and in the second list: int64 [swapped words] each.
 
-    A word moves if some longest common subsequence omits it. So if two phrases of equal length are exchanged, both
-    move, in either direction of reading; if their lengths differ, only the shorter phrase moves. A word that moves in
-    one list alone, such as a repeated word, is not swapped.
-
-    If there are content words, only these count: words with a letter or a digit that are not in ``alignment.yaml``.
+    A word is swapped if, in both lists, some longest common subsequence omits it. So if two phrases of equal length
+    change places, both are swapped; of two phrases of different lengths, only the shorter one. If any swapped word is a
+    content word, only content words count.
 
     Example:
         >>> a, b = "a good dog became a bad cat".split(), "a bad dog became a good cat".split()
         >>> [places.tolist() for places in swapped(a, b)]
         [[1, 5], [1, 5]]
-        >>> [places.tolist() for places in swapped("he saw her".split(), "her saw he".split())]  # saw moves as well
+        >>> [places.tolist() for places in swapped("he saw her".split(), "her saw he".split())]
         [[1], [1]]
     """
     a, b = _lower(first, second)
@@ -116,7 +103,7 @@ def swapped(first: Sequence[str], second: Sequence[str]) -> tuple[np.ndarray, np
 
 
 def is_content(word: str) -> bool:
-    """Whether a word in lower case is a content word.
+    """Whether a word in lower case has a letter or a digit, and is no function word of ``alignment.yaml``.
 
     Example:
         >>> [is_content(word) for word in ("canyon", "to", "?!")]

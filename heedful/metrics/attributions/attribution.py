@@ -1,8 +1,8 @@
-"""Attributions as rows (one per word) and as objects (one per example).
+"""Attributions: contributions of words to a prediction, as rows (one per word) and as objects (one per example).
 
-The key is the same as for other rows: ``intervention`` is the method, ``part`` the segment (a part, or "" for a
-separator between parts), ``variant`` is "" for the example itself, ``draw`` the number of the word within its segment;
-for a separator, it is the number of the part before it.
+Rows have the key columns of other rows. ``intervention`` is the method of attribution, ``part`` the part that the word
+belongs to, ``variant`` the change of the example ("" for none), and ``draw`` the position of the word in its part. A
+separator between parts has the part "", and the position of the part before it as ``draw``.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,8 +14,8 @@ import pyarrow as pa
 from heedful.records import Context
 from heedful.records.rows import ABOUT, strings
 
-SEPARATOR = ""  # the segment of separators
-GRADIENTS = "gradients"  # the method that masks nothing
+SEPARATOR = ""  # part of separators
+GRADIENTS = "gradients"  # the only method that masks no words
 SCHEMA = pa.schema(
     [(name, pa.string()) for name in (*ABOUT, "intervention", "part", "variant", "word", "gold", "y")]
     + [("draw", pa.int16()), ("version", pa.int16()), ("masks", pa.int32())]
@@ -26,23 +26,23 @@ SCHEMA = pa.schema(
 
 @dataclass(frozen=True)
 class Attribution:
-    """The attributions of one example by one method (Singhal et al. 2023, section 3).
+    """Attribution of one example by one method (Singhal et al. 2023, section 3).
 
     Attributes:
         uid: uid of the example.
         method: "lime", "shap", "owen" or "gradients".
-        variant: "" for the example itself, otherwise the change, such as "swap premise".
-        y: The label whose probability is explained: by default the prediction.
+        variant: The change of the example, such as "swap premise"; "" for none.
+        y: The label whose probability is explained, by default the prediction.
         gold: The gold label.
-        words: Maps each part to its words, in the order of the parts.
+        words: Maps each part to its words.
         phi: Maps each part to the contributions of its words to the probability: float64 [words].
-        errors: Maps each part to the standard errors of phi over random masks: float64 [words]; nan without random
-            masks.
-        separators: Text of the separator after each part.
-        separator_phi: Contribution of each separator: float64 [parts].
-        full: The probability, f(x).
+        errors: Maps each part to the standard errors of phi over random masks, nan without random masks: float64
+            [words].
+        separators: The separator after each part.
+        separator_phi: Contribution per separator: float64 [parts].
+        full: The probability.
         nothing: The probability with all words masked.
-        delta: ``full - nothing`` minus the sum of all phi: the error of the method.
+        delta: Error of the method, ``full - nothing`` minus the sum of all phi.
         meta: Meta columns of the example.
     """
 
@@ -63,9 +63,9 @@ class Attribution:
 
 
 def normalised(attribution: Attribution) -> Attribution:
-    """The attribution with phi divided by the sum of absolute values, separators included.
+    """Divide the phi of an attribution by the sum of their absolute values, separators included.
 
-    Rows hold unnormalised phi; normalised factors give more weight to examples whose probability hardly changes.
+    Then each example has the same weight in the mean of a factor, also if its probability hardly changes.
     """
     total = sum(float(np.abs(phi).sum()) for phi in (*attribution.phi.values(), attribution.separator_phi))
     if not total:
@@ -76,10 +76,10 @@ def normalised(attribution: Attribution) -> Attribution:
 
 
 def attributions(rows: pa.Table, context: Context) -> Iterator[Attribution]:
-    """Convert rows to attributions, sorted by uid, method and variant.
+    """Convert rows to attributions, in the order of uid, method and variant.
 
     Args:
-        rows: Rows of :data:`SCHEMA`.
+        rows: Rows of :data:`SCHEMA`, in their canonical order.
         context: Context of the rows, which names the parts in order.
     """
     columns = {name: strings(rows, name) for name in ("uid", "intervention", "part", "variant", "word", "gold", "y")}
@@ -109,3 +109,12 @@ def attributions(rows: pa.Table, context: Context) -> Iterator[Attribution]:
             float(numbers["delta"][first]),
             dict(text.split("=", 1) for text in slices[first].as_py()),
         )
+
+
+def by_method(rows: pa.Table, context: Context) -> dict[str, list[Attribution]]:
+    """Map methods to the attributions of unchanged examples; arguments as in :func:`attributions`."""
+    of_method: dict[str, list[Attribution]] = {}
+    for attribution in attributions(rows, context):
+        if attribution.variant == "":
+            of_method.setdefault(attribution.method, []).append(attribution)
+    return of_method

@@ -1,5 +1,7 @@
-"""Run masking methods on many examples in lockstep: the rounds of all examples are evaluated together, in full
-batches."""
+"""Run attribution methods on many examples in lockstep, so that the model predicts in full batches.
+
+A method asks for predictions on masked inputs in rounds; the rounds of all examples are evaluated together.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,14 +16,17 @@ from heedful.records import generator
 
 @dataclass(frozen=True)
 class Game:
-    """An example as a cooperative game in which words are players: the value of a subset is the probability of a label.
+    """An example as a cooperative game: the players are features, and a subset has a value.
+
+    Features are the words and separators of the example. The value of a subset is the probability of a label if all
+    other features are masked.
 
     Attributes:
-        uid: uid of the example, which keys its random numbers.
-        variant: The change of the example, or "".
-        segments: Number of features per part: its words and its separator.
-        full: The value with all features.
-        nothing: The value without features.
+        uid: uid of the example.
+        variant: The change of the example, "" for none.
+        segments: Number of features per part, its separator included.
+        full: Value of all features.
+        nothing: Value of no features.
     """
 
     uid: str
@@ -32,12 +37,12 @@ class Game:
 
 
 class Solution(NamedTuple):
-    """The attributions of an example by one method.
+    """Attribution of an example by one method.
 
     Attributes:
         phi: Contribution per feature: float64 [features].
-        error: Standard error of phi over random masks: float64 [features]; nan without random masks.
-        masks: Number of masks that the method requested.
+        error: Standard error per phi over random masks, nan without random masks: float64 [features].
+        masks: Number of masks that the method asked for.
     """
 
     phi: np.ndarray
@@ -45,11 +50,11 @@ class Solution(NamedTuple):
     masks: int
 
 
-Value = Callable[[np.ndarray, np.ndarray], np.ndarray]  # game int64 [inputs], hidden bool [inputs, features]
+Value = Callable[[np.ndarray, np.ndarray], np.ndarray]  # games and masked features to values; see solve
 
 
 class _Running(NamedTuple):
-    """A method that is waiting for the values of the masks of its current round."""
+    """A method that waits for the values of the masks of its current round."""
 
     method: str
     game: int
@@ -62,28 +67,29 @@ class _Running(NamedTuple):
 def solve(
     methods: Sequence[str], games: Sequence[Game], samples: int, seed: int, value: Value
 ) -> dict[str, list[Solution]]:
-    """The attributions of every game by every method; equal masks of a game are evaluated once.
+    """Solve each game by each method; equal masks of a game are evaluated once.
 
     Args:
-        methods: Names of methods that mask words.
+        methods: Names of methods in :data:`METHODS`.
         games: The examples.
         samples: Largest number of masks per game and method.
-        seed: The run's seed.
-        value: Function that returns the values of inputs with hidden features: float64 [inputs].
+        seed: Seed of the run.
+        value: Computes the values of inputs: float64 [inputs]. Its arguments are the positions of their games, int64
+            [inputs], and whether a feature is masked, bool [inputs, features].
 
     Returns:
-        Maps each method to a solution per game.
+        Maps each method to the solutions of the games.
     """
     values_by_game: list[dict[bytes, float]] = []
     for game in games:
-        # the values without and with all features are given
+        # the values of no features and of all features are known
         ends = np.packbits(np.repeat([[False], [True]], sum(game.segments), axis=1), axis=1)
         values_by_game.append({ends[0].tobytes(): game.nothing, ends[1].tobytes(): game.full})
     solutions: dict[str, dict[int, Solution]] = {method: {} for method in methods}
     waiting: list[_Running] = []
 
     def advance(method: str, game: int, rounds: Rounds, values: np.ndarray | None, masks_before: int) -> None:
-        """Send the values of a round, and receive the masks of the next round or the solution."""
+        """Send the values of a round to a method, and receive the masks of the next round or the solution."""
         try:
             masks = next(rounds) if values is None else rounds.send(values)
             keys = [row.tobytes() for row in np.packbits(masks, axis=1)]
@@ -109,7 +115,7 @@ def solve(
 
 
 def _evaluate(runs: Sequence[_Running], values_by_game: Sequence[dict[bytes, float]], width: int, value: Value) -> None:
-    """Evaluate all masks without a value in one call."""
+    """Evaluate all masks that have no value yet in one call."""
     new: dict[tuple[int, bytes], np.ndarray] = {}
     for run in runs:
         for key, mask in zip(run.keys, run.masks, strict=True):

@@ -1,4 +1,4 @@
-"""Attributions in results.json: means of factors, of the errors of phi, and of the errors of the methods."""
+"""Attributions in results.json: means over examples of factors, of errors of phi, and of errors of methods."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from heedful.metrics.attributions.attribution import Attribution, attributions
-from heedful.metrics.attributions.choice import values_of
+from heedful.metrics.attributions.attribution import Attribution, by_method
 from heedful.metrics.attributions.factors import FACTORS, has_swapped_words
 from heedful.metrics.metric import Metric
 from heedful.metrics.number import Number, Settings
@@ -26,38 +25,36 @@ class AttributionSettings(Settings):
     """Settings of attributions.
 
     Attributes:
-        scale: "probability" or "logit", the scale of phi.
+        scale: Scale of phi, "probability" or "logit".
     """
 
     scale: str = ""
 
 
 def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """The mean over examples of every number of an attribution, per method.
+    """Means of the numbers of attributions over unchanged examples, for each method.
+
+    The clusters of intervals are the groups of examples (``group``), or else the examples.
 
     Args:
-        rows: Rows of :data:`~heedful.metrics.attributions.attribution.SCHEMA`; unchanged examples (variant "") count.
+        rows: Rows of :data:`~heedful.metrics.attributions.attribution.SCHEMA`.
         context: Context of the rows.
 
     Yields:
-        With ``name`` = ``attributions/<data>/<method>``: ``name/<factor>`` for each factor that is defined for at least
-        one example, with ``n`` the number of such examples; ``name/delta``, the mean of abs(delta); ``name/error``, the
-        mean over examples of the mean standard error of their words, if masks are random; and if the SWAP factors are
-        defined, ``name/without_swapped_words``, the share of examples for which they are 0. Clusters of intervals are
-        the groups of examples (``group``), or else the examples. A heading for each method has the number of examples,
-        and the number of those with too few masks.
+        With ``name`` = ``attributions/<data>/<method>``, a heading with the number of examples, and:
+
+        - ``name/<factor>``: mean of a factor over the ``n`` examples for which it is defined;
+        - ``name/delta``: mean of the absolute error of the method;
+        - ``name/error``: mean of the standard error of phi, averaged over the words of an example, if masks are random;
+        - ``name/without_swapped_words``: share of examples without swapped words, for which the SWAP factors are 0.
     """
     if not rows.num_rows:
         return
-    of_method: dict[str, list[Attribution]] = {}
-    for attribution in attributions(rows, context):
-        if attribution.variant == "":
-            of_method.setdefault(attribution.method, []).append(attribution)
-    first_row = dict(zip(rows["uid"].to_pylist(), cluster_of(rows).tolist(), strict=True))
+    cluster = dict(zip(rows["uid"].to_pylist(), cluster_of(rows).tolist(), strict=True))
     of_phi: Unit = "ratio" if AttributionSettings.from_context(context).scale == "logit" else "percent"
-    for method, examples in of_method.items():
+    for method, examples in by_method(rows, context).items():
         name = MetricName(FAMILY, context.data, part=method)
-        clusters = np.array([first_row[attribution.uid] for attribution in examples])
+        clusters = np.array([cluster[attribution.uid] for attribution in examples])
         of_factors = []
         for statistic, column in columns_of(examples).items():
             is_defined = ~np.isnan(column)
@@ -73,8 +70,10 @@ def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
 
 
 def columns_of(examples: Sequence[Attribution]) -> dict[str, np.ndarray]:
-    """Map each statistic to its values per example: float64 [examples], nan if undefined; statistics that are undefined
-    for all examples are omitted."""
+    """Map statistics to their values: float64 [examples], nan if undefined.
+
+    Statistics that are undefined for all examples are omitted.
+    """
     rows = []
     for example in examples:
         errors = np.concatenate([*example.errors.values()])
@@ -85,7 +84,7 @@ def columns_of(examples: Sequence[Attribution]) -> dict[str, np.ndarray]:
             ERROR: float(defined.mean()) if len(defined) else None,
             UNSWAPPED: None if has_swap is None else float(not has_swap),
         }
-        rows.append(values_of(FACTORS, example) | statistics)
+        rows.append({name: factor(example) for name, factor in FACTORS.items()} | statistics)
     columns = {name: np.array([row[name] for row in rows], dtype=np.float64) for name in rows[0]}  # None becomes nan
     return {name: column for name, column in columns.items() if not np.isnan(column).all()}
 

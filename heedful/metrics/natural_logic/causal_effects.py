@@ -1,8 +1,9 @@
-"""Causal effects of natural-logic features: how often the answer changes with the context, and with the word pair.
+"""Causal effects of natural-logic features: how often the prediction changes with the context or the word pair.
 
-Rozanova, Valentino and Freitas (2024), "Estimating the Causal Effects of Natural Logic Features in Transformer-Based
-NLI Models". Pairs (n, n') differ in one feature. The total causal effect (TCE) is the share of changed predictions
-among pairs whose gold label changes; the direct causal effect (DCE) is the share among pairs whose gold label stays.
+Source: Rozanova, Valentino and Freitas (2024), "Estimating the Causal Effects of Natural Logic Features in
+Transformer-Based NLI Models". The examples n and n' of a pair differ in one feature. The total causal effect (TCE) is
+the share of changed predictions among the pairs whose gold labels differ; the direct causal effect (DCE) is the share
+among the pairs with the same gold label.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,10 +19,10 @@ from heedful.metrics.hits import is_answer
 from heedful.metrics.metric import Metric
 from heedful.metrics.natural_logic.entailment import entailed, entailment_at, gold_entailed, probabilities_of, right
 from heedful.metrics.number import Curve, Number, Settings
-from heedful.metrics.statistics.intervals import interval, less, over, shares
+from heedful.metrics.statistics.intervals import Entries, difference_interval, interval, ratio_interval, share_of
 from heedful.metrics.statistics.shares import difference, share
 from heedful.records import Context, Measurement, MetricName, RunError, Section
-from heedful.records.rows import BASE, select, sliced, where
+from heedful.records.rows import BASE, codes, select, sliced, where
 
 NATURAL_LOGIC, ACCURACY, MAJORITY = "natural_logic", "accuracy", "accuracy/majority"
 SETS = {"context": {"tce": "I0", "dce": "I2"}, "insertion": {"tce": "I1", "dce": "I3"}}
@@ -30,10 +31,10 @@ BREAKDOWNS = {"monotonicity": "monotonicity", "relation": "relation", "operator"
 CLUSTERS_IGNORED, UNBOUNDED = "interval_ignores_clusters", "interval_unbounded"
 SIGNED = "signed"
 MEANS = ("", "towards_gold", "argmax", SIGNED, "absolute", "total_variation")
-ROUNDED = 5e-5  # a share below it is printed as 0.00 %
+ROUNDED = 5e-5  # a smaller share is printed as 0.00 %
 TITLES = {"nlixy": "NLI-XY"}
-SHOWN = "towards_gold", SIGNED, "absolute", "per_seed"  # means with a line below the effect
-OTHER_RULES, NAIVE = "other rules", "naive intervals"  # asides for means without a line
+SHOWN = "towards_gold", SIGNED, "absolute", "per_seed"  # means with a line in tables, below the effect
+OTHER_RULES, NAIVE = "other rules", "naive intervals"  # descriptions of means without a line
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class NaturalLogicSettings(Settings):
 
 
 def _values(rows: pa.Table, labels: Sequence[str]) -> dict[str, np.ndarray]:
-    """The values of each of ``MEANS``: float64 [pairs]."""
+    """Map the names of means to the values of pairs: float64 [pairs]."""
     gold = gold_entailed(rows)
     entail = entailment_at(labels)
     after = entailed(rows, labels, "y2")
@@ -65,19 +66,18 @@ def _values(rows: pa.Table, labels: Sequence[str]) -> dict[str, np.ndarray]:
     return {name: value.astype(np.float64) for name, value in zip(MEANS, values, strict=True)}
 
 
-def _numbers(column: pa.ChunkedArray) -> np.ndarray:
-    """Number texts in ascending order: int32 [rows]."""
-    names = pc.unique(column)
-    return pc.index_in(column, value_set=names.take(pc.sort_indices(names))).to_numpy()
+def _ranks(at: np.ndarray, names: Sequence[str | None]) -> np.ndarray:
+    """Number the names of rows in ascending order, given the position of the name in a list: int64 [rows]."""
+    return np.unique(np.array(names, dtype=str), return_inverse=True)[1][at]
 
 
 def _has_slice(rows: pa.Table, name: str) -> bool:
-    """Whether any row has a slice ``name``."""
+    """Whether any row has a slice of this column, such as "context=..."."""
     return bool(pc.any(pc.starts_with(pc.list_flatten(rows["slices"]), f"{name}=")).as_py())
 
 
 def _groups(rows: pa.Table) -> dict[str, np.ndarray]:
-    """ "name=value" to the pairs whose base example has that value: bool [pairs]."""
+    """Map each slice, "column=value", to a mask of the pairs whose example n has this value: bool [pairs]."""
     groups: dict[str, np.ndarray] = {}
     for name in BREAKDOWNS:
         if _has_slice(rows, name):
@@ -89,13 +89,13 @@ def _groups(rows: pa.Table) -> dict[str, np.ndarray]:
 
 
 class _Pairs:
-    """Pairs of a base example and a changed example, clustered by the unchanged feature and by the new value of the
-    changed feature.
+    """Pairs (n, n') with two predictions.
 
     Attributes:
-        values: Maps each of ``MEANS`` to its values: float64 [pairs]; the first is whether the prediction changes.
-        groups: "name=value" to the pairs whose base example has that value: bool [pairs].
-        ways: Clusters by the unchanged feature and by the new value: int [pairs] each.
+        base: Number of the example n: int [pairs].
+        ways: Clusters by the unchanged feature, and by the new value of the changed feature: int [pairs] each.
+        values: Maps each name of ``MEANS`` to its values: float64 [pairs]. The first is whether the prediction changes.
+        groups: Maps each slice to a mask: bool [pairs].
     """
 
     def __init__(self, rows: pa.Table, labels: Sequence[str]) -> None:
@@ -103,35 +103,36 @@ class _Pairs:
             raise RunError(
                 "A pair does not have three clusters: base example, unchanged feature, new value. Evaluate again."
             )
-        self.base = _numbers(rows["uid"])
-        self.ways = _numbers(pc.list_element(rows["clusters"], 1)), _numbers(pc.list_element(rows["clusters"], 2))
+        ways = pa.table({name: pc.list_element(rows["clusters"], k) for k, name in ((1, "unchanged"), (2, "new"))})
+        self.base = _ranks(*codes(rows, "uid"))
+        self.ways = tuple(_ranks(*codes(ways, name)) for name in ways.column_names)
         self.values = _values(rows, labels)
         self.groups = _groups(rows)
 
     def count(self, mask: np.ndarray) -> int:
-        """Number of base examples of the pairs of a mask, bool [pairs]."""
+        """Number of different examples n among the pairs of a mask, bool [pairs]."""
         return len(np.unique(self.base[mask]))
 
     def mean(self, name: str, mask: np.ndarray) -> Measurement:
-        """The mean of values over the pairs of a mask, bool [pairs]."""
+        """Mean of values, by their name in ``MEANS``, over the pairs of a mask, bool [pairs]."""
         values, n = self.values[name][mask], self.count(mask)
         unchanged, new = (way[mask] for way in self.ways)
         if name == SIGNED:
             measured = difference(np.maximum(values, 0), np.maximum(-values, 0), unchanged, also=new, n=n)
         else:
             measured = share(values, unchanged, also=new, n=n)
-        return replace(measured, value=float(values.mean()))  # bit-identical to earlier results
+        return replace(measured, value=float(values.mean()))  # share sums in another order, with other last bits
 
     def per_base(self, mask: np.ndarray) -> Measurement:
-        """The mean over base examples of the share of changed predictions among the pairs of each."""
+        """Mean over examples n of the share of changed predictions among the pairs of n."""
         _, base, count = np.unique(self.base[mask], return_inverse=True, return_counts=True)
         hit = self.values[""][mask]
         unchanged, new = (way[mask] for way in self.ways)
         measured = share(hit / count[base], unchanged, counts=1 / count[base], also=new, n=len(count))
-        return replace(measured, value=float(np.mean(np.bincount(base, hit) / count)))  # as above
+        return replace(measured, value=float(np.mean(np.bincount(base, hit) / count)))  # the same
 
     def compared(self, is_tce: np.ndarray) -> tuple[Measurement, Measurement]:
-        """Difference and ratio of both effects; a mask, bool [pairs], selects the pairs of the TCE."""
+        """Difference TCE - DCE and ratio TCE / DCE; a mask, bool [pairs], selects the pairs of the TCE."""
         n = self.count(np.ones(len(is_tce), dtype=bool))
         empty = [effect for effect, mask in (("TCE", is_tce), ("DCE", ~is_tce)) if not mask.any()]
         if empty:
@@ -139,19 +140,20 @@ class _Pairs:
             return undefined, undefined
         hit = self.values[""]
         cell = np.zeros(len(hit), dtype=np.int64)
-        tce, dce = (shares(hit * mask, mask.astype(np.float64), cell, self.ways) for mask in (is_tce, ~is_tce))
+        counts = [mask.astype(np.float64) for mask in (is_tce, ~is_tce)]
+        tce, dce = (share_of(Entries(hit * count, count, cell, self.ways)) for count in counts)
         share_of_tce, share_of_dce = (float(hit[mask].mean()) for mask in (is_tce, ~is_tce))
-        delta = Measurement(share_of_tce - share_of_dce, n, ci95=less(tce, dce))
+        delta = Measurement(share_of_tce - share_of_dce, n, ci95=difference_interval(tce, dce))
         if share_of_dce == 0:
             return delta, Measurement(None, n, reason="the DCE is 0")
         ratio = Measurement(share_of_tce / share_of_dce, n)
         if interval(dce)[0] < ROUNDED:
             return delta, replace(ratio, flags=(UNBOUNDED,))
-        return delta, replace(ratio, ci95=over(tce, dce))
+        return delta, replace(ratio, ci95=ratio_interval(tce, dce))
 
 
 def _changes(rows: pa.Table, context: Context, data: str, kind: str) -> Iterator[Number]:
-    """All numbers of one kind of change, over pairs with two answers; the kind is the ``part`` of the metric names."""
+    """The numbers of one kind of change, "context" or "insertion", over the pairs with two answers."""
     prefix = MetricName(NATURAL_LOGIC, data, kind)
     is_pair = where(rows, part=kind) & is_answer(rows)
     answered = rows.filter(pa.array(is_pair & is_answer(rows, "y2")))
@@ -182,14 +184,8 @@ def _changes(rows: pa.Table, context: Context, data: str, kind: str) -> Iterator
     yield Number(prefix._replace(statistic="ratio"), ratio, label, 0, "ratio", headline=True, changed=is_pair)
 
 
-def _slice_texts(rows: pa.Table, name: str) -> pa.Array:
-    """The text of a slice for each row."""
-    at, values = sliced(rows, name)
-    return pa.array(values, pa.string()).take(pa.array(at))
-
-
 def _accuracy(rows: pa.Table, labels: Sequence[str], data: str, seed: int) -> Iterator[Number]:
-    """Two-class accuracy of base rows, by the rule "sum", and the share of the larger class."""
+    """Two-class accuracy of base rows by the rule "sum", and the share of the larger class."""
     n = rows.num_rows
     name = MetricName(NATURAL_LOGIC, data, statistic=ACCURACY)
     curve = Curve("natural logic: accuracy, TCE - DCE", "two-class accuracy")
@@ -199,8 +195,7 @@ def _accuracy(rows: pa.Table, labels: Sequence[str], data: str, seed: int) -> It
         return
     context = pair = None
     if all(_has_slice(rows, by) for by in ("context", "pair")):
-        context = _numbers(pa.chunked_array([_slice_texts(rows, "context")]))
-        pair = _numbers(pa.chunked_array([_slice_texts(rows, "pair")]))
+        context, pair = (_ranks(*sliced(rows, by)) for by in ("context", "pair"))
     cluster = np.arange(n) if context is None else context
     scores = Scores.of_classes(gold_entailed(rows), right(rows, labels), cluster)
     yield replace(accuracy, measured=share(scores.each, context, scores.flags(seed), also=pair))
@@ -210,30 +205,36 @@ def _accuracy(rows: pa.Table, labels: Sequence[str], data: str, seed: int) -> It
 def causal_effects(rows: pa.Table, context: Context) -> Iterator[Number]:
     """TCE and DCE of the context and of the inserted word pair (section 3.1), with two-way clustered intervals.
 
-    A row is a pair of a base example n and its partner n'; ``gold`` is the label of n'. Labels become two classes by
-    the rule "sum" of :func:`~heedful.metrics.natural_logic.entailment.entailed`. A pair counts if both inputs got an
-    answer; for accuracy, a missing answer is wrong. Pairs share the unchanged feature, a context or a word pair, and
-    the new value of the changed feature: intervals add the variances between both, so that their interaction counts
-    twice. They ignore that pairs also share the old value of the changed feature, and are somewhat too narrow. ``n`` is
-    the number of base examples with a pair.
+    A row holds a pair of an example n and its partner n', and the gold label of n'. Labels become two classes by the
+    rule "sum" of :func:`~heedful.metrics.natural_logic.entailment.entailed`. A pair counts if both inputs got an
+    answer; for accuracy, a missing answer is wrong. ``n`` is the number of examples n with a pair.
+
+    Pairs share the unchanged feature (a context or a word pair), and the new value of the changed feature. Intervals
+    add the variances between the clusters of both, so that their interaction counts twice. Pairs also share the old
+    value of the changed feature; intervals ignore this, and are somewhat too narrow.
 
     Args:
-        rows: Base rows and the rows of the interventions "I0" to "I3": the TCE is over the pairs that are expected to
-            change, the DCE over the others. All need probabilities.
+        rows: Base rows and the rows of the interventions "I0" to "I3", all with probabilities. Pairs with the
+            expectation "change" belong to the TCE, the others to the DCE.
         context: Context of the rows, with :class:`NaturalLogicSettings`; one of its labels is "entailment".
 
     Yields:
-        With ``name`` = ``natural_logic/<data>/<context or insertion>/<tce or dce>``: ``name``, the share of pairs whose
-        prediction changes; ``name/naive``, the same with an interval for independent pairs; ``name/per_seed``, the mean
-        over base examples of the share for each; ``name/towards_gold``, the share that changes to the gold label of n';
-        ``name/argmax``, the share by that rule; of the change of probability ``name/signed`` (of entailment; positive
-        towards the gold label of n'), ``name/absolute`` (of entailment, without its sign), ``name/total_variation``
-        (half the sum over all labels); ``name/<monotonicity, relation or operator>=<value>``, the share among pairs
-        whose base example has the value ("none" where it is empty). Then ``natural_logic/<data>/<context or
-        insertion>/delta`` and ``/ratio``, TCE - DCE and TCE / DCE; if the interval of the DCE begins at 0.00 %, the
-        ratio has no upper bound and no interval, and is flagged. ``natural_logic/<data>/accuracy``, over base rows in
-        two classes, clustered by context and word pair where the rows have slices of these names ("context", "pair")
-        and otherwise by uid; flagged if not above ``accuracy/majority``, the share of the larger class.
+        With ``name`` = ``natural_logic/<data>/<context or insertion>/<tce or dce>``:
+
+        - ``name``: share of pairs whose prediction changes;
+        - ``name/naive``: the same with an interval for independent pairs;
+        - ``name/per_seed``: mean over examples n of the share among the pairs of n;
+        - ``name/towards_gold``: share of pairs whose prediction changes to the gold label of n';
+        - ``name/argmax``: share of pairs whose prediction changes by the rule "argmax";
+        - ``name/signed``: change of the probability of entailment, positive towards the gold label of n';
+          ``name/absolute``: its absolute value; ``name/total_variation``: half the sum of absolute changes over labels;
+        - ``name/<column>=<value>``: share among the pairs whose example n has the value of the column "monotonicity",
+          "relation" or "operator".
+
+        ``natural_logic/<data>/<context or insertion>/delta`` and ``/ratio``: TCE - DCE and TCE / DCE. If the interval
+        of the DCE begins at 0.00 %, the ratio has no upper bound: it has no interval, and is flagged.
+        ``natural_logic/<data>/accuracy``: two-class accuracy, clustered by context and word pair if the rows have these
+        slices, else by uid; flagged if not above ``accuracy/majority``, the share of the larger class.
 
     Raises:
         HeedfulError: No label, or more than one, is "entailment"; or a row has no probabilities, or not three clusters.
@@ -245,12 +246,12 @@ def causal_effects(rows: pa.Table, context: Context) -> Iterator[Number]:
     section = f"natural logic: {TITLES.get(data, data)}", _section(context.counts)
     *titles, last = sorted({BREAKDOWNS[number.name.by[0]] for number in numbers if any(number.name.by)}) or [""]
     by = f"by {', '.join(titles)} and {last}" if titles else f"by {last}"
-    for number in sorted(numbers, key=lambda number: not any(number.name.by)):  # the order of asides
+    for number in sorted(numbers, key=lambda number: not any(number.name.by)):  # slices are described first
         yield replace(number, section=section, aside=by if any(number.name.by) else number.aside)
 
 
 def _section(counts: Mapping[str, Any]) -> Section:
-    """Heading with the split, and the numbers of pairs and of matched seeds."""
+    """Section heading: the split, and the numbers of pairs and of examples n with a pair (seeds)."""
     sets = {name: counts[name] for names in SETS.values() for name in names.values() if name in counts}
     if not sets:
         return Section()

@@ -12,7 +12,7 @@ from heedful.records.rows import BASE, probabilities, select, where
 
 
 def entailment_at(labels: Sequence[str]) -> int:
-    """Index of the label "entailment".
+    """Position of the label "entailment" among labels.
 
     Raises:
         HeedfulError: No label, or more than one, is "entailment".
@@ -27,10 +27,10 @@ def entailment_at(labels: Sequence[str]) -> int:
 
 
 def probabilities_of(rows: pa.Table, labels: Sequence[str], name: str) -> np.ndarray:
-    """A probability column as float64 [rows, labels].
+    """Read a column of probabilities: float64 [rows, labels].
 
     Raises:
-        HeedfulError: The rows have another number of labels.
+        HeedfulError: The rows have probabilities of another number of labels.
     """
     width = rows.schema.field(name).type.list_size
     if width != len(labels):
@@ -42,20 +42,17 @@ def probabilities_of(rows: pa.Table, labels: Sequence[str], name: str) -> np.nda
 
 
 def entailed(rows: pa.Table, labels: Sequence[str], which: str = "y", rule: str = "sum") -> np.ndarray:
-    """Whether rows are predicted as entailment, if all other labels form the class non-entailment.
+    """Whether predictions are entailment, in the two classes entailment and non-entailment: bool [rows].
 
-    The rule "sum" is the paper's formula: the probabilities of the other labels are added up, and entailment must be
-    more probable than their sum; a tie is non-entailment. The rule "argmax" is the paper's prose: the predicted label
-    is entailment. The rules differ if entailment is the most probable label with a probability of at most 0.5.
+    By the rule "sum" (the paper's formula), entailment must be more probable than all other labels together; a tie is
+    non-entailment. By the rule "argmax" (the paper's text), the predicted label must be entailment. The rules differ if
+    entailment is the most probable label, but has a probability of at most 0.5.
 
     Args:
-        rows: Rows.
-        labels: The model's labels, in the order of its probabilities; one of them is "entailment".
-        which: "y", the prediction on the example (``y``, ``p``), or "y2", on the changed example (``y2``, ``p2``).
+        rows: Rows with probabilities.
+        labels: Labels in the order of the probabilities; one of them is "entailment".
+        which: "y" for the predictions on originals, "y2" for the predictions on changed examples.
         rule: "sum" or "argmax".
-
-    Returns:
-        bool [rows].
 
     Raises:
         HeedfulError: No label, or more than one, is "entailment"; or a row has no probabilities.
@@ -70,18 +67,18 @@ def entailed(rows: pa.Table, labels: Sequence[str], which: str = "y", rule: str 
 
 
 def right(rows: pa.Table, labels: Sequence[str], rule: str = "sum") -> np.ndarray:
-    """Whether base predictions are correct in two classes: bool [rows]; a missing answer is wrong."""
+    """Whether predictions on originals are correct in two classes: bool [rows]; a missing answer is wrong."""
     return (entailed(rows, labels, rule=rule) == gold_entailed(rows)) & is_answer(rows)
 
 
 def disagreements(rows: pa.Table, labels: Sequence[str]) -> int:
-    """Number of base rows on which the two rules of :func:`entailed` disagree."""
+    """Number of unchanged examples for which the two rules of :func:`entailed` disagree."""
     base = select(rows, intervention=BASE)
     base = base.filter(pa.array(is_answer(base)))
     return int((entailed(base, labels) != entailed(base, labels, rule="argmax")).sum())
 
 
 def gold_entailed(rows: pa.Table) -> np.ndarray:
-    """Whether the gold label is entailment: bool [rows]."""
+    """Whether gold labels are entailment: bool [rows]."""
     names = [name for name in pc.unique(rows["gold"]).to_pylist() if is_entailment(name)]
     return pc.is_in(rows["gold"], pa.array(names, pa.string())).to_numpy()

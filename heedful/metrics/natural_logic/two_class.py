@@ -15,18 +15,20 @@ from heedful.records.rows import BASE, cluster_of, select, strings, where
 
 
 def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """Two-class accuracy of base predictions for each data set among the rows.
+    """Two-class accuracy on unchanged examples, for each data set among the rows.
+
+    A missing answer is wrong. An accuracy that is not above the share of the larger class is flagged. The clusters of
+    intervals are the groups of examples (``group``), or else the examples.
 
     Args:
-        rows: Base rows of one data set or more; a uid begins with the name of its data set.
+        rows: Base rows of one data set or several; a uid begins with the name of its data set.
         context: Context of the rows; one of the labels is "entailment".
 
     Yields:
         For each data set ``two_class/<data>``, by the rule "sum" of
-        :func:`~heedful.metrics.natural_logic.entailment.entailed`; ``two_class/<data>/argmax``, by the other rule;
+        :func:`~heedful.metrics.natural_logic.entailment.entailed`; ``two_class/<data>/argmax``, by the rule "argmax";
         ``two_class/<data>/majority``, the share of the larger class; ``two_class/<data>/no_answer``, the share of
-        missing answers, if there are any, which count as wrong. An accuracy that is not above the larger class is
-        flagged. Clusters of intervals are the groups of examples (``group``), or else the examples.
+        missing answers, if any.
     """
     base = select(rows, intervention=BASE)
     gold = gold_entailed(base)

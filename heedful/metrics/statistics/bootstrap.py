@@ -1,4 +1,4 @@
-"""The percentile bootstrap over clusters, for rankings of models, which have no closed-form interval."""
+"""Percentile bootstrap over clusters, for rankings of models, whose intervals have no closed form."""
 
 import numpy as np
 
@@ -6,22 +6,21 @@ from heedful.records import Measurement, generator
 
 RESAMPLES = 10_000
 BLOCK = 2**20  # numbers in memory at a time
-LEFT_OUT = "resamples_left_out"
-FEW_CLUSTERS = "few_clusters"
-FEW = 30  # clusters
-Key = tuple[str | int, ...]
+LEFT_OUT = "resamples_left_out"  # flag
+FEW_CLUSTERS, FEW = "few_clusters", 30  # flag of an interval with fewer clusters
+Key = tuple[str | int, ...]  # seed and purpose of random numbers
 
 
 def resample(sums: np.ndarray, key: Key, resamples: int = RESAMPLES) -> np.ndarray:
-    """Column sums over a bootstrap sample of clusters.
+    """Sum columns over bootstrap samples of clusters.
 
-    Clusters with equal sums are interchangeable, so a resample is one multinomial draw over distinct sums: the same
-    distribution as drawing clusters one by one, at a cost that does not grow with their number.
+    Clusters with equal sums are interchangeable, so a sample is one multinomial draw over the distinct sums. It has the
+    same distribution as drawing clusters one by one, at a cost that does not grow with the number of clusters.
 
     Args:
-        sums: float64 [clusters, columns].
-        key: Keys the random numbers.
-        resamples: Number of resamples.
+        sums: Sum of each column within each cluster: float64 [clusters, columns].
+        key: Seed and purpose of the random numbers.
+        resamples: Number of samples.
 
     Returns:
         float64 [resamples, columns].
@@ -34,29 +33,33 @@ def resample(sums: np.ndarray, key: Key, resamples: int = RESAMPLES) -> np.ndarr
 
 
 def interval(resampled: np.ndarray) -> tuple[float, float]:
-    """The 2.5 % and the 97.5 % quantile of the resamples that are not nan."""
+    """The 2.5 % and the 97.5 % quantile of resampled numbers that are not nan."""
     low, high = np.quantile(resampled[~np.isnan(resampled)], [0.025, 0.975])
     return float(low), float(high)
 
 
 def few_of(clusters: np.ndarray) -> tuple[str, ...]:
-    """The flag of an interval that is too narrow, since it has fewer than 30 clusters; or no flag.
+    """Flag of an interval that is too narrow, since several entries share one of fewer than 30 clusters.
 
     Args:
-        clusters: Cluster per entry, int [entries].
+        clusters: Cluster per entry: int [entries].
+
+    Returns:
+        No flag for 30 clusters or more, and if each entry is a cluster.
     """
     number = len(np.unique(clusters))
     return (FEW_CLUSTERS,) if number < min(FEW, len(clusters)) else ()
 
 
 def measured(value: float, n: int, resampled: np.ndarray, flags: tuple[str, ...] = ()) -> Measurement:
-    """A number with the interval of its resamples, flagged if more than 2.5 % of these are undefined.
+    """A number with its bootstrap interval, flagged if more than 2.5 % of the resamples are undefined.
 
     Args:
         value: The number.
-        n: Number of examples.
-        resampled: float64 [resamples]; nan for an undefined resample. If all are undefined, there is no interval.
-        flags: Other flags.
+        n: Sample size: the number of examples, or of samples of examples.
+        resampled: The number in each resample, nan if undefined: float64 [resamples]. If all are undefined, the number
+            has no interval.
+        flags: Other flags of the number.
     """
     undefined = np.isnan(resampled)
     flags += (LEFT_OUT,) if undefined.mean() > 0.025 else ()

@@ -1,7 +1,8 @@
-"""The mean over draws of counterfactuals for the same base examples."""
+"""Mean over draws: an example is changed several times, once per draw, each time with another random lender."""
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -11,13 +12,18 @@ from heedful.metrics.statistics.shares import numbered, share
 from heedful.records import Measurement
 from heedful.records.rows import pairs_in, runs
 
-LEAST, FEW_EXAMPLES = 10, "few_examples"  # with fewer, one example changes the number by more than 10 points
+LEAST, FEW_EXAMPLES = 10, "few_examples"  # with fewer examples, one example moves the share by more than 10 points
 
 
 class Drawn(NamedTuple):
-    """Columns of changed examples as numbers, int [rows] each: uid, cluster, draw, and the cluster of the lender.
+    """Columns of changed examples: int [rows] each.
 
-    A cluster has the same number as example and as lender; -1 without a lender.
+    Attributes:
+        uid: Number of the example.
+        cluster: Number of the cluster of the example.
+        draw: Number of the draw.
+        lender: Number of the cluster of the lender, the example that the new part comes from; -1 without a lender. A
+            cluster has the same number in both columns.
     """
 
     uid: np.ndarray
@@ -27,31 +33,37 @@ class Drawn(NamedTuple):
 
     @classmethod
     def of(cls, rows: pa.Table) -> "Drawn":
-        """The columns of rows in their canonical order."""
+        """Read the columns of rows in their canonical order."""
         clusters, lenders = pairs_in(rows)
         return cls(runs(rows, "uid"), clusters, rows["draw"].to_numpy(), lenders)
 
     def where(self, mask: np.ndarray) -> "Drawn":
-        """The rows of a mask, bool [rows]."""
+        """Select the rows of a mask, bool [rows]."""
         return Drawn(*(column[mask] for column in self))
 
     @property
     def examples(self) -> int:
-        """Number of base examples."""
+        """Number of examples."""
         return int(numbered(self.uid)[-1]) + 1 if len(self.uid) else 0
 
 
 def few_examples(n: float) -> tuple[str, ...]:
-    """The flag of attentiveness over too few examples, for which tables show n instead; or no flag."""
+    """Flag of a share over fewer than 10 examples, for which tables show n instead; else no flag."""
     return (FEW_EXAMPLES,) if 0 < n < LEAST else ()
 
 
+def is_known(m: Measurement | Mapping[str, Any]) -> bool:
+    """Whether a number, or its entry of results.json, has a value and is not over too few examples."""
+    entry = m if isinstance(m, Mapping) else vars(m)
+    return entry["value"] is not None and FEW_EXAMPLES not in entry["flags"]
+
+
 def mean_over_draws(hit: np.ndarray, columns: Drawn, flags: tuple[str, ...] = (), reason: str = "") -> Measurement:
-    """The mean over draws of the share of hits, with its interval over clusters of examples and of their lenders.
+    """Mean over draws of the share of hits, with its interval over clusters of examples and of lenders.
 
     Args:
-        hit: Score per changed example: [rows].
-        columns: The changed examples.
+        hit: Score of each changed example, between 0 and 1: [rows].
+        columns: Columns of the changed examples.
         flags: Flags of the number.
         reason: Reason why the number is undefined, if there are no rows.
     """

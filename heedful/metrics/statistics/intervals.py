@@ -1,51 +1,73 @@
-"""Closed-form intervals of shares, of their differences and of their ratios, over clusters of entries.
+"""Closed-form intervals of shares, of differences and of ratios of shares, over clusters of entries.
 
-The interval of a share is the Clopper-Pearson interval (1934) for the effective number of independent entries, which
-would have the same variance as the clusters (Korn and Graubard 1998, "Confidence intervals for proportions with small
-expected number of positive counts estimated from survey data", Survey Methodology 24). That interval is too narrow if a
-few clusters of unequal size hold all hits, since the same clusters determine the variance. So each end adds one more
-cluster of typical size, with hits only for the upper end and misses only for the lower end, as Clopper and Pearson add
-one hit, and Fay and Feuer (1997, "Confidence intervals for directly standardized rates", Statistics in Medicine 16) one
-event. If all entries are hits, or none is, the number of entries in the interval is the number of clusters; if each
-entry is a cluster, the result is the Clopper-Pearson interval.
+A share is a sum of hits divided by a sum of counts over entries, such as one entry per changed example. The entries of
+a cluster, such as the examples of one article, depend on each other.
 
-A swap is a pair of an example and a lender. Both are samples, and an example may appear in either role; so its
-influences in both roles are summed before squaring, and the squared influence of every pair, which is then counted
-twice, is subtracted once: the variance of dyads (Aronow, Samii and Assenova 2015, "Cluster-robust variance estimation
-for dyadic data", Political Analysis 23). The variance is at least the variance between examples and the variance
-between lenders.
+The interval of a share is the Clopper-Pearson interval (1934) for the effective number of entries: the number of
+independent entries with the same variance as the clusters (Korn and Graubard 1998, "Confidence intervals for
+proportions with small expected number of positive counts estimated from survey data", Survey Methodology 24). That
+interval is too narrow if a few large clusters contain all hits, since these clusters also determine the variance. So
+one more cluster of typical size is added: only hits for the upper end, only misses for the lower end. Clopper and
+Pearson add one hit, and Fay and Feuer one event (1997, "Confidence intervals for directly standardized rates",
+Statistics in Medicine 16). If all entries are hits, or none is, the effective number of entries is the number of
+clusters. If each entry is a cluster, the result is the Clopper-Pearson interval.
 
-Differences and ratios combine the distances of the ends from both shares in the way that standard errors are combined
-(MOVER: Zou and Donner 2008, Statistics in Medicine 27; ratios: Donner and Zou 2012, Statistical Methods in Medical
-Research 21). Nothing is drawn at random.
+A swap is a pair of an example and a lender, the example that lends the new part. Both are samples, and an example may
+appear in both roles. So the influences of an example in both roles are added before they are squared; the squared
+influence of each pair, which is then counted twice, is subtracted once. This is the variance of dyads (Aronow, Samii
+and Assenova 2015, "Cluster-robust variance estimation for dyadic data", Political Analysis 23). It is at least the
+variance between examples and the variance between lenders.
+
+Intervals of differences and ratios combine the distances between both shares and their ends as standard errors are
+combined (MOVER: Zou and Donner 2008, Statistics in Medicine 27; ratios: Donner and Zou 2012, Statistical Methods in
+Medical Research 21). Nothing is drawn at random.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import betaincinv, ndtri, stdtrit
 
 LEVEL = 0.95
-ENOUGH = 20  # clusters for an estimate of the variance; in simulations, fewer let a large cluster dominate it
+ENOUGH = 20  # clusters for a reliable variance; in simulations, one large cluster dominated fewer
 ROUNDING = 1e-12  # smaller distances from the mean are rounding errors
 Bounds = tuple[float, float]
 
 
-@dataclass(frozen=True)
-class Share:
-    """A share, or an unweighted mean of shares, with its uncertainty.
+class Entries(NamedTuple):
+    """The entries of a share, such as one per changed example; entries of a cluster depend on each other.
 
     Attributes:
-        value: Between 0 and 1.
-        influence: Influence of each cluster on the value, per way of clustering: float64 [clusters], sum 0.
-        clusters: For each way, the number of clusters with entries.
-        down: The decrease of the value by one more cluster of misses.
-        up: The increase of the value by one more cluster of hits.
-        least: The variance of independent entries; 0 if these are not hits and misses.
-        entries: Number of entries; inf if these are not hits and misses.
-        pairs: If the two ways are an example and its lender, the influence per row; with more than one cell, such as
-            seeds, per pair over all cells: float64 [rows or pairs].
+        hits: Hits or score per entry, between 0 and ``counts``: float64 [entries].
+        counts: Weight per entry, with a positive sum in each cell: float64 [entries].
+        cells: Cell per entry, from 0 without gaps: int [entries]. The share is the unweighted mean of the shares of
+            all cells.
+        ways: For each way of clustering, the cluster per entry, from 0: int [entries] each.
+        are_pairs: Whether there are two ways, an example and the lender of its new part, with common numbers.
+    """
+
+    hits: np.ndarray
+    counts: np.ndarray
+    cells: np.ndarray
+    ways: Sequence[np.ndarray]
+    are_pairs: bool = False
+
+
+@dataclass(frozen=True)
+class Share:
+    """A share, or an unweighted mean of shares, with the terms of its variance.
+
+    Attributes:
+        value: The share, between 0 and 1.
+        influence: For each way of clustering, the influence of a cluster on the value: float64 [clusters], sum 0.
+        clusters: For each way of clustering, the number of clusters with entries.
+        down: Decrease of the value by one more cluster of misses.
+        up: Increase of the value by one more cluster of hits.
+        least: Variance if all entries were independent; 0 for scores other than 0 and 1.
+        entries: Number of entries; inf for scores other than 0 and 1.
+        pairs: Influence per pair of an example and a lender, if the ways of clustering are these: float64 [pairs].
     """
 
     value: float
@@ -59,38 +81,29 @@ class Share:
 
     @property
     def misses(self) -> "Share":
-        """The share of misses."""
+        """Share of misses, 1 minus the share."""
         influence = tuple(-z for z in self.influence)
         pairs = None if self.pairs is None else -self.pairs
         return replace(self, value=1 - self.value, influence=influence, down=self.up, up=self.down, pairs=pairs)
 
     @property
     def fewest(self) -> int:
-        """Number of clusters for the variance: the smallest of all ways. A single lender is no sample of lenders."""
+        """Smallest number of clusters over the ways of clustering, without a single lender, which is no sample."""
         if self.pairs is None:
             return min(self.clusters)
         return min((n for n in self.clusters if n > 1), default=1)
 
     @property
     def more(self) -> float:
-        """Weight of the added cluster: 1, or less if more than twenty clusters determine the variance."""
+        """Weight of the added cluster: 1, or less if more than 20 clusters determine the variance."""
         squares = [z**2 for z in self.influence]
-        effective = [z.sum() ** 2 / (z @ z) if z.any() else 0.0 for z in squares]  # clusters of equal influence
+        effective = [z.sum() ** 2 / (z @ z) if z.any() else 0.0 for z in squares]  # effective numbers of clusters
         return min(1.0, ENOUGH / max(min(effective), ENOUGH))
 
 
-def shares(
-    hits: np.ndarray, counts: np.ndarray, cells: np.ndarray, ways: Sequence[np.ndarray], are_pairs: bool = False
-) -> Share:
-    """The mean over cells of the sum of hits divided by the sum of counts.
-
-    Args:
-        hits: float64 [rows], between 0 and ``counts``.
-        counts: float64 [rows], number of entries, or their weight; positive somewhere in each cell.
-        cells: int [rows], from 0 without gaps.
-        ways: Cluster per row, from 0, for each way of clustering: int [rows].
-        are_pairs: Whether the two ways are an example and its lender, with the same numbers.
-    """
+def share_of(entries: Entries) -> Share:
+    """Mean over cells of the sum of hits divided by the sum of counts."""
+    hits, counts, cells, ways, are_pairs = entries
     size = np.bincount(cells, counts)
     value = np.bincount(cells, hits) / size
     most = max(int(way.max()) for way in ways) + 1
@@ -106,7 +119,7 @@ def shares(
         away[np.abs(away) < ROUNDING * weight] = 0.0
         influence.append(away.mean(axis=1))
         clusters.append(int(weight.any(axis=1).sum()))
-        # the expected weight in a cell of the cluster of a random entry is the sum of squared weights
+        # a typical cluster: the expected weight of the cluster of a random entry is the sum of squared weights
         usual = weight * np.sqrt((weight**2).sum(axis=0))
         reach.append([np.linalg.norm((usual * side).mean(axis=1)) for side in (value, 1 - value)])
     down, up = np.max(reach, axis=0).tolist()
@@ -121,24 +134,22 @@ def shares(
 
 
 def _dyads(ways: Sequence[np.ndarray]) -> np.ndarray:
-    """The pair of an example and a lender, per row, from 0: int [rows]."""
+    """Number of the pair of an example and a lender, for each entry: int [entries]."""
     example, lender = ways
     return np.unique(example * (int(lender.max()) + 1) + lender, return_inverse=True)[1]
 
 
-def gains_and_losses(
-    changes: np.ndarray, counts: np.ndarray, cells: np.ndarray, ways: Sequence[np.ndarray], are_pairs: bool = False
-) -> tuple[Share, Share]:
-    """The share of gains and the share of losses; their difference is the mean over cells of changes per entry.
+def gains_and_losses(entries: Entries) -> tuple[Share, Share]:
+    """Share of gains and share of losses; their difference is the share of entries whose hits may be negative.
 
-    With one way of clustering, the changes of a cluster are summed first. The added cluster of losses is then scaled by
-    the typical share of gains within a cluster with gains, and vice versa. With several ways, each row is a separate
-    change; for pairs in several cells, such as seeds, each pair is.
+    With one way of clustering, the changes of a cluster are summed first; the added cluster of losses is then scaled by
+    the mean share of gains in the clusters with gains, and vice versa. With several ways, each entry is a separate
+    change, or, for pairs in several cells, each pair.
 
     Args:
-        changes: float64 [rows], between ``-counts`` and ``counts``.
-        counts: As in :func:`shares`, like the other arguments.
+        entries: Entries whose hits are changes, between ``-counts`` and ``counts``.
     """
+    changes, counts, cells, ways, are_pairs = entries
     size = np.bincount(cells, counts) * (cells.max() + 1)
     changes = changes / size[cells]
     counts = counts / size[cells]
@@ -153,7 +164,7 @@ def gains_and_losses(
         changes, counts, ways = np.bincount(dyads, changes), np.bincount(dyads, counts), [way[first] for way in ways]
     together = np.zeros(len(counts), dtype=np.int64)
     parts = np.maximum(changes, 0), np.maximum(-changes, 0)
-    gained, lost = (shares(part, counts, together, ways, are_pairs) for part in parts)
+    gained, lost = (share_of(Entries(part, counts, together, ways, are_pairs)) for part in parts)
     if not is_one_way:
         return gained, lost
     part_gained, part_lost = (_part_of_a_cluster(part, counts) for part in parts)
@@ -161,20 +172,21 @@ def gains_and_losses(
 
 
 def _part_of_a_cluster(hits: np.ndarray, counts: np.ndarray) -> float:
-    """The mean share of hits in clusters with hits, which tends to 1 if few clusters have any."""
+    """Mean share of hits in the clusters with hits, moved towards 1 if these clusters are few."""
     total = hits.sum()
     if not total:
         return 1.0
-    effective = total**2 / (hits @ hits)  # clusters of equal hits
+    effective = total**2 / (hits @ hits)  # effective number of clusters with hits
     part = (hits**2 / np.where(counts, counts, 1)).sum() / total
     return float((effective * part + ENOUGH) / (effective + ENOUGH))
 
 
 def covariances(first: Share, second: Share) -> np.ndarray:
-    """Estimates of the covariance of two shares over the same clusters; the variance of a share is the largest.
+    """Estimates of the covariance of two shares over the same clusters: float64 [estimates].
 
-    Several ways of clustering give one estimate, the sum over ways. Pairs give three: over nodes (an example in both
-    roles), over examples, and over lenders.
+    The variance of a share is the largest estimate of its covariance with itself. In general there is one estimate, the
+    sum over the ways of clustering. Pairs of examples and lenders have three: over examples in both roles, over
+    examples, and over lenders.
     """
     # n / (n - 1) as for any sample variance: influences sum to 0 by construction
     counts = [max(pair) for pair in zip(first.clusters, second.clusters, strict=True)]
@@ -188,7 +200,7 @@ def covariances(first: Share, second: Share) -> np.ndarray:
 
 
 def interval(share: Share, level: float = LEVEL) -> Bounds:
-    """The interval of a share; it contains the value, and its width is positive."""
+    """Interval of a share; it contains the value and has a positive width."""
     tail = (1 - level) / 2
     p = share.value
     q = 1 - p
@@ -200,59 +212,50 @@ def interval(share: Share, level: float = LEVEL) -> Bounds:
 
 
 def _entries(share: Share, tail: float) -> float:
-    """Number of independent entries for the upper end of an interval."""
+    """Effective number of independent entries, for the upper end of the interval."""
     q = 1 - share.value
     one_more = share.more * share.up
     variance = _variance(share, tail) + one_more * share.up
-    if q > 0 and variance == 0:  # no influence, as on the correlation of labels all shifted by one
+    if q > 0 and variance == 0:  # no cluster has an influence, as in a correlation with all labels permuted
         return float(share.fewest)
     return q * (share.value + one_more) / variance if q > 0 else np.inf
 
 
 def _variance(share: Share, tail: float) -> float:
-    """The variance between clusters, increased for few clusters, and at least the variance of independent entries."""
+    """Variance between clusters, increased for few clusters, and at least the variance of independent entries."""
     few = share.fewest - 1
     n = share.entries
     if not few:
         return share.least
-    # if each entry is a cluster, all factors cancel, and the variance is p q / n
+    # if each entry is a cluster, the factors cancel, and the variance is p * q / n
     entries = -ndtri(tail) if np.isinf(n) else -stdtrit(n - 1, tail) * np.sqrt(n / (n - 1))
     return max(covariances(share, share).max() * float(stdtrit(few, tail) / entries) ** 2, share.least)
 
 
-def less(first: Share, second: Share, level: float = LEVEL) -> Bounds:
-    """The interval of the difference of two shares over the same clusters."""
+def difference_interval(first: Share, second: Share, level: float = LEVEL) -> Bounds:
+    """Interval of the difference of two shares over the same clusters."""
     value = first.value - second.value
     squares = [near**2 + far**2 - 2 * cross for near, far, cross in _distances(first, second, level)]
     low, high = np.sqrt(np.maximum(squares, 0)).tolist()
     return max(-1.0, value - low), min(1.0, value + high)
 
 
-def between(
-    first: tuple[np.ndarray, np.ndarray],
-    second: tuple[np.ndarray, np.ndarray],
-    cells: np.ndarray,
-    ways: Sequence[np.ndarray],
-    level: float = LEVEL,
-    are_pairs: bool = False,
-) -> Bounds:
-    """The interval of the difference of two shares.
+def paired_interval(first: Entries, second: Entries, level: float = LEVEL) -> Bounds:
+    """Interval of the difference of two shares with the same cells and clusters of entries.
 
-    For the same entries, it is the interval of gains minus losses (:func:`gains_and_losses`), which is more accurate
-    than combining two similar shares.
-
-    Args:
-        first: Hits and counts of the first share; as in :func:`shares`, like ``cells``, ``ways`` and ``are_pairs``.
-        second: Hits and counts of the second share.
-        level: Coverage of the interval.
+    If both have the same counts, it is the interval of gains minus losses (:func:`gains_and_losses`), which is more
+    accurate than the combination of the intervals of two similar shares.
     """
-    if np.array_equal(first[1], second[1]):
-        return less(*gains_and_losses(first[0] - second[0], first[1], cells, ways, are_pairs), level)
-    return less(shares(*first, cells, ways, are_pairs), shares(*second, cells, ways, are_pairs), level)
+    if np.array_equal(first.counts, second.counts):
+        return difference_interval(*gains_and_losses(first._replace(hits=first.hits - second.hits)), level)
+    return difference_interval(share_of(first), share_of(second), level)
 
 
-def over(first: Share, second: Share, level: float = LEVEL) -> Bounds:
-    """The interval of the ratio of two shares over the same clusters; the second is not 0, the high end may be inf."""
+def ratio_interval(first: Share, second: Share, level: float = LEVEL) -> Bounds:
+    """Interval of the ratio of two shares over the same clusters.
+
+    The second share must not be 0. The upper end may be inf.
+    """
     (low_first, high_second, cross_low), (high_first, low_second, cross_high) = _distances(first, second, level)
     product = first.value * second.value
     low = 0.0
@@ -269,10 +272,11 @@ def over(first: Share, second: Share, level: float = LEVEL) -> Bounds:
 
 
 def _distances(first: Share, second: Share, level: float) -> list[tuple[float, float, float]]:
-    """For each end of a difference, low and high: the distance of the end of the first share, the distance of the
-    opposite end of the second share, and the product of both and their correlation.
+    """Distances between two shares and the ends of their intervals, for the low and for the high end of a difference.
 
-    In the correlation, the added clusters of the two shares are independent.
+    Returns:
+        For each end, the distance of that end of the first share, the distance of the opposite end of the second share,
+        and the product of both distances and the correlation. The added clusters of both shares are independent.
     """
     (low, high), (least, most) = (interval(share, level) for share in (first, second))
     distances = []

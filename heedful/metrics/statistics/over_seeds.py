@@ -1,4 +1,4 @@
-"""Numbers over seeds of demonstrations, with intervals over examples and seeds."""
+"""Means over seeds, which choose the demonstrations of a prompt, with intervals over examples and seeds."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -6,26 +6,26 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import stdtrit
 
-from heedful.metrics.statistics.intervals import LEVEL, Bounds, between, interval, shares
-from heedful.metrics.statistics.paired import Entries, Share, aligned
+from heedful.metrics.statistics.intervals import LEVEL, Bounds, Entries, interval, paired_interval, share_of
+from heedful.metrics.statistics.paired import RecordedShare, aligned, joined, number_ways
 from heedful.records import Measurement
 
-ONE_SIDED = 0.9  # level of an interval with one-sided coverage of 95 %
-ONE_SEED = "one_seed"  # flags a number that is defined for a single seed of several
+ONE_SIDED = 0.9  # level of a two-sided interval with a one-sided coverage of 95 %
+ONE_SEED = "one_seed"  # flag of a number that is undefined for all seeds but one
 
 
 @dataclass(frozen=True)
 class OverSeeds:
-    """A number measured with several seeds of demonstrations.
+    """Mean of a number over several seeds.
 
     Attributes:
-        value: The mean over seeds; None if it is undefined for all seeds, for the ``reason``.
-        n: The mean number of examples.
-        per_seed: The number per seed, if defined.
-        undefined: Number of seeds with an undefined number.
+        value: The mean over seeds; None if the number is undefined for all seeds.
+        n: Mean number of examples.
+        per_seed: The number for each seed for which it is defined.
+        undefined: Number of seeds for which it is undefined.
         std_seeds: Sample standard deviation over seeds (ddof 1); None for fewer than two.
-        std_draws: The mean over seeds of the standard deviation over draws of counterfactuals; None without draws.
-        ci95: 95 % interval [low, high], by :func:`crossed`; of swaps over examples and lenders.
+        std_draws: Mean over seeds of the standard deviation over draws; None without draws.
+        ci95: 95 % interval [low, high] by :func:`crossed`.
         flags: Flags of the number.
         reason: Reason why the number is undefined.
     """
@@ -42,21 +42,17 @@ class OverSeeds:
 
 
 def crossed(bounds: Bounds, numbers: Sequence[float], least: float, level: float = LEVEL) -> Bounds:
-    """The interval of a mean over seeds, which covers both the examples (and lenders) and the seeds.
+    """Interval of a mean over seeds that covers the sampling of examples, of lenders and of seeds.
 
-    The distance of an end from the mean of S seeds is the root of the sum of two squares: the distance of the end of
-    ``bounds``, and
-
-        t std / sqrt(S)
-
-    std is the sample standard deviation over seeds, and t the quantile of Student's distribution with S - 1 degrees of
-    freedom: other S seeds could have given another mean. Draws of counterfactuals need no separate term: each example
-    has its own draws, which vary with its cluster. With one seed the interval is ``bounds``, as in any evaluation, and
-    does not cover other demonstrations. Two seeds give wide intervals, as they should.
+    The distance of an end from the mean is the root of the sum of two squares: of the distance of that end of
+    ``bounds`` from the mean, and of ``t * std / sqrt(S)``, with the sample standard deviation over the S seeds and the
+    quantile t of Student's distribution with S - 1 degrees of freedom. Draws need no separate term: each example has
+    draws of its own, which vary with its cluster. For one seed the interval is ``bounds``, which does not cover other
+    demonstrations. For two seeds it is wide, as it should be.
 
     Args:
-        bounds: The interval with all seeds on the same examples.
-        numbers: The number per seed.
+        bounds: Interval over the examples and lenders, for the given seeds.
+        numbers: The number for each seed.
         least: The lowest possible end: 0, or -1 for a difference.
         level: Coverage of the interval.
     """
@@ -68,28 +64,25 @@ def crossed(bounds: Bounds, numbers: Sequence[float], least: float, level: float
     return max(least, float(low)), min(1.0, float(high))
 
 
-def joined(measured: Sequence[Measurement]) -> Entries:
-    """The entries of shares over seeds, with a cell per seed.
+def entries_of_seeds(measured: Sequence[Measurement]) -> Entries:
+    """The entries of a share over seeds, with a cell for each seed.
 
     Args:
-        measured: The number per seed, made within :func:`.paired.recording`.
+        measured: The share for each seed, computed within :func:`.paired.recording`.
     """
-    entries = [m.entries for m in measured if isinstance(m, Share)]
-    hits, counts = (np.concatenate(columns) for columns in zip(*((e.hits, e.counts) for e in entries), strict=True))
-    ways = tuple(np.concatenate(names) for names in zip(*(e.ways for e in entries), strict=True))
-    seeds = np.repeat(np.arange(len(entries)), [len(e.counts) for e in entries])
-    return Entries(hits, counts, seeds, ways, entries[0].are_pairs)
+    entries = [m.entries for m in measured if isinstance(m, RecordedShare)]
+    return joined([e._replace(cells=np.full(len(e.counts), seed)) for seed, e in enumerate(entries)])
 
 
 def over_seeds(
     measured: Sequence[Measurement], reason: str = "no example counts", has_interval: bool = True
 ) -> OverSeeds:
-    """The mean over seeds of a number, its standard deviations and its interval.
+    """Mean of a number over the seeds for which it is defined, with standard deviations and interval.
 
     Args:
-        measured: The number per seed, made within :func:`.paired.recording` if it has an interval.
-        reason: Reason why the number is undefined for all seeds. Seeds with an undefined number do not count.
-        has_interval: Whether to compute an interval. With one seed it is the interval of that number.
+        measured: The number for each seed, computed within :func:`.paired.recording` if it has an interval.
+        reason: Reason why the mean is undefined, if the number is undefined for all seeds.
+        has_interval: Whether to compute an interval. For one seed it is the interval of the number.
     """
     defined = [m for m in measured if m.value is not None]
     stds = [m.std for m in defined if m.std is not None]
@@ -102,10 +95,10 @@ def over_seeds(
 
 
 def less_over_seeds(pairs: Sequence[tuple[Measurement, Measurement]], reason: str) -> OverSeeds:
-    """The mean over seeds of the difference of two numbers, with its interval.
+    """Mean over seeds of the first number minus the second, with its interval.
 
     Args:
-        pairs: Both numbers per seed, made within :func:`.paired.recording` from the same examples.
+        pairs: Both numbers for each seed, computed within :func:`.paired.recording` from the same examples.
         reason: As in :func:`over_seeds`.
     """
     changes = [None if None in (a.value, b.value) else (a.value or 0.0) - (b.value or 0.0) for a, b in pairs]
@@ -117,7 +110,7 @@ def less_over_seeds(pairs: Sequence[tuple[Measurement, Measurement]], reason: st
 
 
 def _mean(values: Sequence[float | None], examples: Sequence[float], reason: str) -> OverSeeds:
-    """The mean of defined numbers."""
+    """Mean and standard deviation of the defined numbers, without an interval."""
     numbers = [value for value in values if value is not None]
     undefined = len(values) - len(numbers)
     if not numbers:
@@ -133,25 +126,23 @@ def _mean(values: Sequence[float | None], examples: Sequence[float], reason: str
 
 
 def is_above(pairs: Sequence[tuple[Measurement, Measurement]]) -> bool:
-    """Whether one number is above another over seeds and examples (p < 0.05, one-sided).
+    """Whether the first number is above the second, over seeds and examples (p < 0.05, one-sided).
 
     Args:
-        pairs: Both numbers per seed, of the same entries, made within :func:`.paired.recording`.
+        pairs: Both numbers for each seed, computed within :func:`.paired.recording` from the same examples.
     """
     return _interval_of_difference(pairs, ONE_SIDED)[0] > 0
 
 
 def _interval(measured: Sequence[Measurement]) -> Bounds:
-    """The interval of a share that is averaged over seeds."""
-    entries = joined(measured)
-    mean = shares(entries.hits, entries.counts, entries.cells, entries.numbered_ways, entries.are_pairs)
-    return crossed(interval(mean), [m.value for m in measured if m.value is not None], 0.0)
+    """Interval of the mean of a share over seeds."""
+    bounds = interval(share_of(number_ways(entries_of_seeds(measured))))
+    return crossed(bounds, [m.value for m in measured if m.value is not None], 0.0)
 
 
 def _interval_of_difference(pairs: Sequence[tuple[Measurement, Measurement]], level: float = LEVEL) -> Bounds:
-    """The interval of the difference of two defined shares, averaged over seeds."""
-    first, second = (joined(measured) for measured in zip(*pairs, strict=True))
-    plus, minus, cells, ways = aligned(first, second)
-    bounds = between(plus, minus, cells, ways, level, first.are_pairs)
+    """Interval of the mean over seeds of the difference of two defined shares."""
+    first, second = (entries_of_seeds(measured) for measured in zip(*pairs, strict=True))
+    bounds = paired_interval(*aligned(first, second), level)
     changes = [(first.value or 0.0) - (second.value or 0.0) for first, second in pairs]
     return crossed(bounds, changes, -1.0, level)

@@ -1,58 +1,32 @@
-"""The difference of a number between two runs on the same examples, with its paired 95 % interval.
+"""Difference of a number between two runs on the same examples, with its paired 95 % interval.
 
-Within :func:`recording`, shares store their entries, whose clusters have the same names in both runs.
+A paired interval needs the entries of both shares. Within :func:`recording`, shares keep their entries, with the names
+of clusters as ``ways`` since these are the same in both runs.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from heedful.metrics.statistics.intervals import between
+from heedful.metrics.statistics.intervals import Entries, paired_interval
 from heedful.records import Measurement
 
 _is_recording: ContextVar[bool] = ContextVar("is_recording", default=False)
 
 
-@dataclass(frozen=True)
-class Entries:
-    """The entries of a share.
-
-    Attributes:
-        hits: float64 [entries], between 0 and ``counts``.
-        counts: float64 [entries], weight per entry.
-        cells: int [entries]: the share is the unweighted mean of the shares of cells.
-        ways: Name of the cluster per entry, for each way of clustering; the same in runs on the same examples.
-        are_pairs: Whether the ways are an example and its lender, with the same names.
-    """
-
-    hits: np.ndarray
-    counts: np.ndarray
-    cells: np.ndarray
-    ways: tuple[np.ndarray, ...]
-    are_pairs: bool = False
-
-    @property
-    def numbered_ways(self) -> list[np.ndarray]:
-        """Number of the cluster per entry, for each way: int [entries]; of pairs, by the same names in both ways."""
-        if self.are_pairs:
-            return np.split(np.unique(np.concatenate(self.ways), return_inverse=True)[1], 2)
-        return [np.unique(way, return_inverse=True)[1] for way in self.ways]
-
-
 @dataclass(frozen=True, kw_only=True)
-class Share(Measurement):
-    """A share with its entries."""
+class RecordedShare(Measurement):
+    """A share that keeps its entries."""
 
     entries: Entries
 
 
 @contextmanager
 def recording() -> Iterator[None]:
-    """Make shares store their entries within this context."""
+    """Context manager in which shares keep their entries."""
     token = _is_recording.set(True)
     try:
         yield
@@ -60,59 +34,65 @@ def recording() -> Iterator[None]:
         _is_recording.reset(token)
 
 
-def recorded(
-    measured: Measurement,
-    hits: np.ndarray,
-    counts: np.ndarray,
-    *ways: np.ndarray,
-    cells: np.ndarray | None = None,
-    are_pairs: bool = False,
-) -> Measurement:
-    """The share with its entries, within :func:`recording` and if its clusters have names; else unchanged.
-
-    The arguments are the attributes of :class:`Entries`; by default there is one cell.
-    """
-    if not _is_recording.get() or not ways:
+def recorded(measured: Measurement, entries: Entries) -> Measurement:
+    """Add its entries to a share, within :func:`recording` and if clusters have names, which are the ``ways``."""
+    if not _is_recording.get() or not entries.ways:
         return measured
-    cell = np.zeros(len(hits), dtype=np.int64) if cells is None else cells
-    return Share(**{**vars(measured), "entries": Entries(hits, counts, cell, ways, are_pairs)})
+    return RecordedShare(**{**vars(measured), "entries": entries})
+
+
+def number_ways(entries: Entries) -> Entries:
+    """Replace names of clusters by numbers, in the order of names."""
+    if entries.are_pairs:
+        ways = np.split(np.unique(np.concatenate(entries.ways), return_inverse=True)[1], 2)
+    else:
+        ways = [np.unique(way, return_inverse=True)[1] for way in entries.ways]
+    return entries._replace(ways=ways)
 
 
 def change(first: Measurement, second: Measurement) -> Measurement | None:
-    """The second number minus the first; None if either is undefined or not a share, or if their cells differ.
+    """The second number minus the first, with its paired interval.
 
     Args:
-        first: A number of a run, made within :func:`recording`.
-        second: The same number of another run, on the same examples.
+        first: A number of a run, computed within :func:`recording`.
+        second: The same number of another run on the same examples.
+
+    Returns:
+        None if a number is undefined or not a share, or if the cells differ.
     """
-    if not (isinstance(first, Share) and isinstance(second, Share)):
+    if not (isinstance(first, RecordedShare) and isinstance(second, RecordedShare)):
         return None
     if first.value is None or second.value is None:
         return None
     if not np.array_equal(np.unique(first.entries.cells), np.unique(second.entries.cells)):
         return None
-    after, before, cells, ways = aligned(second.entries, first.entries)
-    bounds = between(after, before, cells, ways, are_pairs=first.entries.are_pairs)
+    bounds = paired_interval(*aligned(second.entries, first.entries))
     clusters = [m.clusters for m in (first, second) if m.clusters is not None]
     n = min(first.n, second.n)
     return Measurement(second.value - first.value, n, ci95=bounds, clusters=min(clusters, default=None))
 
 
-def aligned(first: Entries, second: Entries) -> tuple[Any, ...]:
-    """Align the entries of both by cluster and cell, as arguments of :func:`~.intervals.between`."""
+def joined(several: Sequence[Entries]) -> Entries:
+    """Concatenate the entries of several shares."""
+    hits, counts, cells = (np.concatenate([getattr(e, name) for e in several]) for name in Entries._fields[:3])
+    ways = tuple(np.concatenate(names) for names in zip(*(e.ways for e in several), strict=True))
+    return Entries(hits, counts, cells, ways, several[0].are_pairs)
+
+
+def aligned(first: Entries, second: Entries) -> tuple[Entries, Entries]:
+    """Align the entries of two shares by cluster and cell, for :func:`.paired_interval`."""
     n = len(first.counts)
-    columns = ("hits", "counts", "cells")
-    hits, counts, cells = (np.concatenate([getattr(first, name), getattr(second, name)]) for name in columns)
-    names = tuple(np.concatenate(way) for way in zip(first.ways, second.ways, strict=True))
-    ways = Entries(hits, counts, cells, names, first.are_pairs).numbered_ways
-    cells = np.unique(cells, return_inverse=True)[1]
-    places = np.stack([*ways, cells])
+    both = number_ways(joined([first, second]))
+    places = np.stack([*both.ways, np.unique(both.cells, return_inverse=True)[1]])
+    columns = [(first.hits, first.counts), (second.hits, second.counts)]
     if np.array_equal(places[:, :n], places[:, n:]) and np.array_equal(first.counts, second.counts):
-        return (first.hits, first.counts), (second.hits, second.counts), cells[:n], [way[:n] for way in ways]
-    where, row = np.unique(places, axis=1, return_inverse=True)
-    row = row.ravel()
-    sums = [
-        tuple(np.bincount(row[half], values, where.shape[1]) for values in (entries.hits, entries.counts))
-        for entries, half in ((first, slice(n)), (second, slice(n, None)))
-    ]
-    return *sums, where[-1], list(where[:-1])
+        at = places[:, :n]
+    else:
+        at, row = np.unique(places, axis=1, return_inverse=True)
+        places_of = np.split(row.ravel(), [n])
+        columns = [
+            (np.bincount(place, hits, at.shape[1]), np.bincount(place, counts, at.shape[1]))
+            for place, (hits, counts) in zip(places_of, columns, strict=True)
+        ]
+    after, before = (Entries(hits, counts, at[-1], list(at[:-1]), first.are_pairs) for hits, counts in columns)
+    return after, before

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
-from heedful.metrics.statistics.intervals import LEVEL, between, interval, shares
+from heedful.metrics.statistics.intervals import LEVEL, Entries, interval, paired_interval, share_of
 from heedful.metrics.statistics.paired import recorded
 from heedful.records import Measurement
 
@@ -17,21 +17,25 @@ Clusters = Sequence[str] | np.ndarray | None
 
 
 def numbered(clusters: np.ndarray) -> np.ndarray:
-    """Number of the cluster per entry, from 0 in ascending order: int64 [entries]."""
-    if clusters.dtype.kind in "iu" and (clusters[1:] >= clusters[:-1]).all():  # as in rows: nothing to sort
+    """Number of the cluster per entry, from 0 in ascending order of names: int64 [entries]."""
+    if clusters.dtype.kind in "iu" and (clusters[1:] >= clusters[:-1]).all():  # sorted already, as in rows
         return np.cumsum(np.diff(clusters, prepend=clusters[:1]) != 0)
     return np.unique(clusters, return_inverse=True)[1]
 
 
 def ways_of(entries: int, *clusters: Clusters) -> list[np.ndarray]:
-    """Number of the cluster per entry, for each way of clustering that is not None; by default each entry is a
-    cluster."""
+    """For each way of clustering, the number of the cluster per entry: int [entries] each.
+
+    Args:
+        entries: Number of entries.
+        *clusters: Names of clusters for each way; None is omitted. Without any, each entry is a cluster.
+    """
     ways = [numbered(np.asarray(names)) for names in clusters if names is not None]
     return ways or [np.arange(entries)]
 
 
 def _columns(values: ArrayLike, counts: ArrayLike | None) -> tuple[np.ndarray, np.ndarray]:
-    """Values and counts, which are 1 by default: two float64 [entries]."""
+    """Convert values and counts to float64 [entries]; counts are 1 by default."""
     column = np.asarray(values, dtype=np.float64)
     return column, np.ones_like(column) if counts is None else np.asarray(counts, dtype=np.float64)
 
@@ -41,7 +45,7 @@ def _cells(entries: int, cells: np.ndarray | None) -> np.ndarray:
 
 
 def _mean(values: np.ndarray, counts: np.ndarray, cells: np.ndarray) -> float:
-    """The mean over cells of sums of values divided by sums of counts; nan for an empty cell, or without cells."""
+    """Mean over cells of the sum of values divided by the sum of counts; nan for an empty cell, or without cells."""
     sums = np.bincount(cells, counts)
     return float((np.bincount(cells, values) / sums).mean()) if len(sums) and sums.all() else float("nan")
 
@@ -58,16 +62,16 @@ def share(
     lenders: np.ndarray | None = None,
     n: int | None = None,
 ) -> Measurement:
-    """The share of hits, or the mean of scores between 0 and 1.
+    """Share of hits, or mean of scores between 0 and 1, with its interval.
 
     Args:
-        hits: [entries], between 0 and ``counts``.
+        hits: Hits or score per entry, between 0 and ``counts``: [entries].
         clusters: Cluster per entry; None if each entry is a cluster.
         flags: Flags of the number.
-        reason: Reason why the number is undefined, if it is.
-        counts: [entries], weight per entry; by default 1.
-        cells: int [entries]. With several, the number is the unweighted mean of their shares.
-        also: Clusters of a second way of clustering.
+        reason: Reason why the number is undefined, if the counts of a cell sum to 0.
+        counts: Weight per entry, 1 by default: [entries].
+        cells: Cell per entry: int [entries]. The number is the unweighted mean of the shares of all cells.
+        also: Cluster per entry in a second way of clustering.
         lenders: Cluster of the example that lent a part to each entry, with the same names as ``clusters``.
         n: Number of examples; by default the number of entries.
     """
@@ -81,18 +85,23 @@ def share(
         ways = ways_of(len(column), clusters, also)
     else:
         ways = np.split(numbered(np.concatenate([np.asarray(clusters), lenders])), 2)
-    bounds = interval(shares(column, weights, cell, ways, lenders is not None))
+    entries = Entries(column, weights, cell, ways, lenders is not None)
     distinct = len(np.unique(ways[0]))
     fewer = distinct if distinct < n else None
-    names = [np.asarray(way) for way in (clusters, also, lenders) if way is not None]
-    measured = Measurement(value, n, ci95=bounds, flags=flags, clusters=fewer)
-    return recorded(measured, column, weights, *names, cells=cell, are_pairs=lenders is not None)
+    names = tuple(np.asarray(way) for way in (clusters, also, lenders) if way is not None)
+    measured = Measurement(value, n, ci95=interval(share_of(entries)), flags=flags, clusters=fewer)
+    return recorded(measured, entries._replace(ways=names))
 
 
 def sure(values: np.ndarray, clusters: np.ndarray) -> Measurement:
-    """The mean of at least one value without sampling error, float64 [entries]; it has no interval."""
+    """Mean of at least one value, without an interval since the values are known without sampling error.
+
+    Args:
+        values: float64 [entries].
+        clusters: Cluster per entry: [entries].
+    """
     measured = Measurement(float(values.mean()), len(values))
-    return recorded(measured, values, np.ones_like(values), clusters)
+    return recorded(measured, Entries(values, np.ones_like(values), _cells(len(values), None), (clusters,)))
 
 
 def difference(
@@ -108,14 +117,14 @@ def difference(
     also: Clusters = None,
     n: int | None = None,
 ) -> Measurement:
-    """The difference of two shares over the same clusters.
+    """Difference of two shares over the same clusters, with its interval.
 
     Args:
-        first: [entries], hits of the first share, or scores, between 0 and ``counts``.
-        second: [entries], hits of the second share, between 0 and ``other_counts``.
-        clusters: As in :func:`share`, like flags, reason, cells, also and n.
-        counts: [entries], weight per entry in the first share; by default 1.
-        other_counts: [entries], the same in the second share; by default ``counts``.
+        first: Hits or score per entry in the first share, between 0 and ``counts``: [entries].
+        second: Hits or score per entry in the second share, between 0 and ``other_counts``: [entries].
+        clusters: As in :func:`share`, like ``flags``, ``reason``, ``cells``, ``also`` and ``n``.
+        counts: Weight per entry in the first share, 1 by default: [entries].
+        other_counts: Weight per entry in the second share, ``counts`` by default: [entries].
     """
     plus, weights = _columns(first, counts)
     minus, other_weights = _columns(second, weights if other_counts is None else other_counts)
@@ -124,18 +133,19 @@ def difference(
     value = _mean(plus, weights, cell) - _mean(minus, other_weights, cell)
     if np.isnan(value):
         return Measurement(None, n, flags=flags, reason=reason)
-    bounds = between((plus, weights), (minus, other_weights), cell, ways_of(len(plus), clusters, also))
+    ways = ways_of(len(plus), clusters, also)
+    bounds = paired_interval(Entries(plus, weights, cell, ways), Entries(minus, other_weights, cell, ways))
     return Measurement(value, n, ci95=bounds, flags=flags)
 
 
 def mean(values: ArrayLike, clusters: Clusters = None, flags: tuple[str, ...] = ()) -> Measurement:
-    """The mean of unbounded numbers, with the interval of Student's t over clusters.
+    """Mean of unbounded numbers, with the interval of Student's t over clusters.
 
-    A single cluster, or equal numbers, have no interval.
+    The mean of a single cluster, or of equal numbers, has no interval.
 
     Args:
-        values: float64 [entries], at least one.
-        clusters: As in :func:`share`, like the flags.
+        values: At least one number: float64 [entries].
+        clusters: As in :func:`share`, like ``flags``.
     """
     column, _ = _columns(values, None)
     value = float(column.mean())

@@ -1,13 +1,14 @@
-"""Challenge examples (Gupta et al. 2022, "Is My Model Using the Right Evidence?", tables 4, 7 and 8): accuracy on
-changes of hypothesis or table that preserve the label, and on changes that flip the label.
+"""Challenge examples: accuracy on hypotheses or tables that are changed so that the label stays, or flips.
 
-A changed example has its own gold label; if it equals the label of the original, the change preserves the label. Pairs
-whose original or changed label is neutral are left out. The models still have three classes: chance is not 50 %.
+Source: "Is My Model Using the Right Evidence?" (Gupta et al. 2022), tables 4, 7 and 8. A change preserves the label if
+the gold label of the changed example equals the gold label of its original; otherwise it flips the label. Pairs with a
+neutral label are omitted. The models still have three classes: chance is not 50 %.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -18,19 +19,20 @@ from heedful.interventions.tables.allowed_transitions import LABELS
 from heedful.metrics.hits import is_answer
 from heedful.metrics.metric import Metric
 from heedful.metrics.number import Curve, Number, Settings
+from heedful.metrics.statistics.bootstrap import Key
 from heedful.metrics.statistics.shares import difference, share
 from heedful.metrics.tables.which_table import tables_of
 from heedful.records import Context, DataError, Measurement, MetricName, generator
-from heedful.records.rows import BASE, codes, of_split, runs, same, select, strings, where
+from heedful.records.rows import BASE, KEY, codes, of_split, runs, same, select, strings, where
 
 CHALLENGE, ORIGINAL = "challenge", "original"
 KINDS = ("preserved", "flipped")
 HYPOTHESES, TITLES, TITLE = "hypotheses", "titles", "title"
 NEUTRAL = LABELS[1]
 FLIPPED = KINDS[1]
-FROM = {f"from_{label}": label for label in LABELS if label != NEUTRAL}  # statistics of flips, by original label
-BOTH_WAYS = "both_ways"  # the unweighted mean of these
-ONE_SIDED = "one_sided"  # all flips end in one label
+FROM = {f"from_{label}": label for label in LABELS if label != NEUTRAL}  # statistic of flips to label of the original
+BOTH_WAYS = "both_ways"  # statistic: the unweighted mean over both labels
+ONE_SIDED = "one_sided"  # flag: all flips have the same new label
 UNANSWERED = "no example got an answer before and after"
 SUBSAMPLES, SUBSAMPLED = 100, "subsamples"
 HALF_ERROR = "std_is_half_a_standard_error"
@@ -42,8 +44,8 @@ class ChallengeSettings(Settings):
     """Settings of challenge examples.
 
     Attributes:
-        kinds: Kinds of changes of hypotheses.
-        title: Whether to change the titles of tables.
+        kinds: Kinds of changes of hypotheses, such as "negation".
+        title: Whether titles of tables are changed.
     """
 
     kinds: tuple[str, ...]
@@ -51,7 +53,7 @@ class ChallengeSettings(Settings):
 
 
 class Values(NamedTuple):
-    """A value per pair: ``plus``, or ``plus - minus`` if given, float64 [pairs]; each between 0 and ``scale``."""
+    """Values of pairs: ``plus``, or ``plus - minus`` if given; float64 [pairs] each, between 0 and ``scale``."""
 
     plus: np.ndarray
     minus: np.ndarray | None = None
@@ -60,16 +62,16 @@ class Values(NamedTuple):
 
 @dataclass(frozen=True)
 class Pair:
-    """An original example with its changed examples of one kind, of which one is scored.
+    """An original example with its changed examples of one kind; one of these, drawn at random, is scored.
 
     Attributes:
         uid: uid of the original.
         table: Table of the original.
         label: Gold label of the original.
         original: Whether the prediction on the original is gold.
-        changed: Whether the predictions on the changed examples are gold.
-        scored: Position of the scored example.
-        which: Key of the scored example.
+        changed: Whether the prediction on each changed example is gold.
+        scored: Position of the scored example among the changed examples.
+        which: Key of the row of the scored example.
         answered: Whether both the original and the scored example got an answer. A missing answer is wrong.
     """
 
@@ -88,56 +90,69 @@ class Pair:
         return self.changed[self.scored]
 
 
-def challenge_pairs(rows: pa.Table, interventions: Sequence[str], seed: int = 0) -> dict[str, list[Pair]]:
-    """Originals with their changed examples, by kind ("preserved" or "flipped") and in ascending order of uids.
+def kind_masks(rows: pa.Table, interventions: Sequence[str]) -> dict[str, np.ndarray]:
+    """Map each kind of change, "preserved" and "flipped", to a mask of the changed examples: bool [rows].
 
-    As in the paper, one changed example is sampled for each original and kind. The choice depends only on the seed, the
+    Changes from or to a neutral label belong to neither kind.
+    """
+    gold = codes(rows, "gold")[0]
+    uid = runs(rows, "uid")
+    is_base, is_neutral = where(rows, intervention=BASE), where(rows, gold=NEUTRAL)
+    original = np.full(len(gold), -1, dtype=np.int64)  # label of the original, -1 for neutral
+    original[uid[is_base]] = np.where(is_neutral, -1, gold)[is_base]
+    changed = np.any([where(rows, intervention=name) for name in interventions], axis=0) & ~is_neutral
+    changed &= original[uid] >= 0
+    return dict(zip(KINDS, (changed & (gold == original[uid]), changed & (gold != original[uid])), strict=True))
+
+
+def challenge_pairs(rows: pa.Table, interventions: Sequence[str], seed: int = 0) -> dict[str, list[Pair]]:
+    """Pair each original with its changed examples, for each kind of change ("preserved" and "flipped").
+
+    As in the paper, one changed example is sampled for each original and kind. The sample depends only on the seed, the
     uid and the kind, so that it is the same for all models.
 
     Args:
-        rows: Base rows, and rows of the interventions, whose ``gold`` is the label of the changed example.
+        rows: Base rows, and rows of the interventions with the label of the changed example as ``gold``, in their
+            canonical order.
         interventions: Names of the interventions that make challenge examples.
-        seed: Keys the sample.
+        seed: Seed of the sample.
 
     Raises:
         HeedfulError: An example has no gold label, or does not name its table.
     """
     base = select(rows, intervention=BASE)
-    rows = rows.filter(pa.array(np.any([where(rows, intervention=name) for name in interventions], axis=0)))
     uids = strings(base, "uid")
     label = dict(zip(uids, strings(base, "gold"), strict=True))
     original = dict(zip(uids, same(base, "gold", "y").tolist(), strict=True))
-    changes_of: dict[str, dict[str, list[tuple[Which, bool, bool]]]] = {kind: defaultdict(list) for kind in KINDS}
-    names = ("uid", "gold", "intervention", "part", "variant", "draw")
-    answered = is_answer(rows) & is_answer(rows, "y2")
-    columns = [*(rows[name].to_pylist() for name in names), same(rows, "gold", "y2").tolist(), answered.tolist()]
-    for uid, gold, *which, is_right, has_answers in zip(*columns, strict=True):
-        if gold is None or label[uid] is None:
-            raise DataError(f"{uid}, or an example changed from it, has no gold label. Take data with gold labels.")
-        if NEUTRAL not in (gold, label[uid]):
-            kind = KINDS[0] if gold == label[uid] else FLIPPED
-            changes_of[kind][uid].append((tuple(which), is_right, has_answers))
-    changed = sorted(set().union(*changes_of.values()))
-    table = dict(zip(changed, tables_of(pa.concat_tables([base, rows]), changed), strict=True))
     pairs: dict[str, list[Pair]] = {kind: [] for kind in KINDS}
-    for kind, of_uid in changes_of.items():
-        for uid, changes in sorted(of_uid.items()):
-            changes.sort()
-            scored = int(generator(seed, "challenge", kind, uid).integers(len(changes)))
-            change, _, has_answers = changes[scored]
-            rights = tuple(right for _, right, _ in changes)
-            pairs[kind].append(Pair(uid, table[uid], label[uid], original[uid], rights, scored, change, has_answers))
+    for kind, mask in kind_masks(rows, interventions).items():
+        changed = rows.filter(pa.array(mask))
+        keys = list(zip(*(changed[name].to_pylist() for name in KEY), strict=True))
+        golds = strings(changed, "gold")
+        is_right = same(changed, "gold", "y2").tolist()
+        answered = (is_answer(changed) & is_answer(changed, "y2")).tolist()
+        tables = tables_of(pa.concat_tables([base, changed]), [uid for uid, *_ in keys])
+        for uid, group in groupby(range(len(keys)), key=lambda row: keys[row][0]):
+            of_uid = list(group)
+            if label[uid] is None or None in golds[of_uid]:
+                raise DataError(f"{uid}, or an example changed from it, has no gold label. Take data with gold labels.")
+            scored = int(generator(seed, "challenge", kind, uid).integers(len(of_uid)))
+            at = of_uid[scored]
+            rights = tuple(is_right[row] for row in of_uid)
+            pairs[kind].append(
+                Pair(uid, tables[at], label[uid], original[uid], rights, scored, keys[at][1:], answered[at])
+            )
     return pairs
 
 
 def challenge_counts(rows: pa.Table, interventions: Sequence[str]) -> dict[str, int]:
-    """Counts of the examples of :func:`challenge`, and of base examples that are left out.
+    """Numbers of examples that :func:`challenge` counts, and of examples that it omits.
 
     Returns:
-        "originals", "tables"; "preserved", "flipped", originals with such a change, and "flipped_from_entailment" and
-        "flipped_from_contradiction" among the flipped; "preserved_changes", "flipped_changes", their changes (one per
-        original is scored); "neutral", base examples with that gold label; "unchanged", other base examples without a
-        challenge example.
+        Numbers of examples with a change, "originals", and of their "tables"; of originals with a change of each kind,
+        "preserved" and "flipped", and of the latter by their label, "flipped_from_entailment" and
+        "flipped_from_contradiction"; of changes, "preserved_changes" and "flipped_changes". Of the other examples,
+        "neutral" have a neutral gold label, and "unchanged" have no change.
     """
     pairs = challenge_pairs(rows, interventions)
     base = select(rows, intervention=BASE)
@@ -151,16 +166,17 @@ def challenge_counts(rows: pa.Table, interventions: Sequence[str]) -> dict[str, 
     return counts | {"neutral": neutral, "unchanged": base.num_rows - neutral - len(table)}
 
 
-def subsampled(hits: np.ndarray, key: tuple[str | int, ...], reason: str) -> Measurement:
+def subsampled(hits: np.ndarray, key: Key, reason: str) -> Measurement:
     """The paper's "average accuracy and standard deviation across 100 samplings, with 80% of the data selected".
 
-    The standard deviation (ddof 1; the paper does not say) of means over 80 % without replacement is half the standard
-    error of independent examples, sqrt((1 - 0.8) / 0.8) = 1/2, and ignores tables; a flag says so. No interval.
+    Samples are drawn without replacement. So the standard deviation (ddof 1; the paper does not say) is half the
+    standard error of independent examples, sqrt((1 - 0.8) / 0.8) = 1/2. It also ignores that examples share tables. A
+    flag says so; there is no interval.
 
     Args:
-        hits: [examples], the values to average.
-        key: Keys the samples.
-        reason: Reason why the number is undefined without examples.
+        hits: Values to average: [examples].
+        key: Seed and purpose of the samples.
+        reason: Reason why the number is undefined, if there are no examples.
     """
     n = len(hits)
     if not n:
@@ -180,26 +196,31 @@ def challenge(
     A missing answer is wrong. Tables are the clusters of intervals.
 
     Args:
-        rows: Base rows and rows of the interventions, of a full or of a hypothesis-only model.
+        rows: Base rows and rows of the interventions, in their canonical order.
         prefix: Metric name without the statistic.
         interventions: Names of the interventions that make challenge examples.
-        seed: Keys the sample of changed examples (:func:`challenge_pairs`) and the samples of 80 %.
-        kinds: "preserved", "flipped", or both: the kinds of changed examples to measure.
+        seed: Seed of the sample of changed examples (:func:`challenge_pairs`), and of the samples of 80 %.
+        kinds: Kinds of changed examples to measure, "preserved" and "flipped".
 
     Yields:
-        ``original``, accuracy on the originals; ``preserved`` and ``flipped``, on one changed example per original;
-        ``<...>/subsamples``, the paper's mean and standard deviation over samples of 80 % (:func:`subsampled`);
-        ``<preserved or flipped>/every``, the mean over originals of the accuracy on all of their changed examples;
-        ``<...>/drop``, accuracy on the originals of this kind minus accuracy on the changed examples, if both got an
-        answer; ``flipped/from_entailment`` and ``flipped/from_contradiction``, for originals with this label, and
-        ``flipped/both_ways``, their unweighted mean, which is at most a half for a constant answer and undefined
-        without one of them. A flag marks flips that all have the same new label, which a constant answer gets right.
+        Numbers with these statistics:
+
+        - ``original``: accuracy on the originals;
+        - ``preserved``, ``flipped``: accuracy on one changed example per original;
+        - ``<...>/subsamples``: the paper's mean and standard deviation over samples of 80 % (:func:`subsampled`);
+        - ``<kind>/every``: mean over originals of the accuracy on all changed examples of an original;
+        - ``<kind>/drop``: accuracy on the originals minus accuracy on the changed examples, over the pairs with both
+          answers;
+        - ``flipped/from_entailment``, ``flipped/from_contradiction``: accuracy on the changed examples by the label of
+          the original; ``flipped/both_ways``, their unweighted mean, which is at most 1/2 for a constant answer.
+
+        A flag marks flips that all have the same new label, since a constant answer then gets all of them right.
 
     Raises:
         HeedfulError: As :func:`challenge_pairs`.
     """
     pairs = challenge_pairs(rows, interventions, seed)
-    changed = challenge_rows(rows, interventions)
+    changed = kind_masks(rows, interventions)
     flags = (ONE_SIDED,) if len({pair.label for pair in pairs[FLIPPED]}) == 1 else ()
 
     def number(statistic: str, of_pairs: Sequence[Pair], reason: str, plus: list, minus: list | None = None) -> Number:
@@ -241,7 +262,7 @@ def _floats(values: list) -> np.ndarray:
 def mean_of(
     values: Values, table: Sequence[str] | np.ndarray, reason: str, cells: np.ndarray | None = None
 ) -> Measurement:
-    """The mean of values of pairs, with tables as clusters; arguments as in :func:`.shares.share`."""
+    """Mean of values of pairs, with tables as clusters; ``reason`` and ``cells`` as in :func:`.shares.share`."""
     n = len(values.plus)
     if values.minus is None:
         return share(values.plus, table, reason=reason, cells=cells)
@@ -254,10 +275,10 @@ def mean_of(
 
 
 def by_way(prefix: MetricName, values: Values, pairs: Sequence[Pair]) -> Iterator[Number]:
-    """The mean of values for pairs that flip from each label, and the unweighted mean of both directions.
+    """Mean of values of flipped pairs by the label of the original, and the unweighted mean of both means.
 
     Args:
-        prefix: Metric name for all pairs; ``/<direction>`` is appended to its statistic.
+        prefix: Metric name of the mean over all pairs; ``/from_<label>`` or ``/both_ways`` is added to its statistic.
         values: Values of the pairs.
         pairs: The pairs.
     """
@@ -280,44 +301,35 @@ def by_way(prefix: MetricName, values: Values, pairs: Sequence[Pair]) -> Iterato
 
 
 def perturbations(kinds: Sequence[str]) -> list[str]:
-    """The names of the interventions that make changes of these kinds in hypotheses."""
+    """Names of the interventions that change hypotheses in these ways, such as "negation"."""
     return [f"perturb/{kind}/{way}" for kind in kinds for way in DIRECTIONS]
 
 
-def challenge_rows(rows: pa.Table, interventions: Sequence[str]) -> dict[str, np.ndarray]:
-    """The changed examples per kind (one is scored per original): bool [rows] each."""
-    gold = codes(rows, "gold")[0]
-    uid = runs(rows, "uid")
-    is_base = where(rows, intervention=BASE)
-    original = np.full(len(gold), -1, dtype=np.int64)
-    original[uid[is_base]] = np.where(where(rows, gold=NEUTRAL), -1, gold)[is_base]
-    changed = np.any([where(rows, intervention=name) for name in interventions], axis=0) & ~where(rows, gold=NEUTRAL)
-    changed &= original[uid] >= 0
-    return dict(zip(KINDS, (changed & (gold == original[uid]), changed & (gold != original[uid])), strict=True))
-
-
 def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """Accuracy by hypotheses and by titles: over all, for each kind of change, and per split if there are several."""
+    """Accuracy by changes of hypotheses and by changes of titles: over all, by kind of change, and by split."""
     settings = ChallengeSettings.from_context(context)
-    seed, kinds = context.seed, settings.kinds
-    hypotheses, titles = (MetricName(CHALLENGE, context.data, part) for part in (HYPOTHESES, TITLES))
+    kinds = sorted(settings.kinds)
     splits = {f"split={split}": of_split(rows, split) for split in sorted(context.splits)}
-    if kinds:
-        made_numbers = list(challenge(rows, hypotheses, perturbations(kinds), seed))
-        for kind in sorted(kinds):
-            made_numbers += _sliced(challenge(rows, hypotheses, perturbations([kind]), seed), f"kind={kind}")
+    for part, interventions, label_kinds, with_curves in (
+        (HYPOTHESES, perturbations(settings.kinds), KINDS, KINDS),
+        (TITLES, [TITLE] if settings.title else [], KINDS[:1], () if kinds else KINDS[:1]),  # no title flips a label
+    ):
+        if not interventions:
+            continue
+        name = MetricName(CHALLENGE, context.data, part)
+        of_part = list(challenge(rows, name, interventions, context.seed, label_kinds))
+        for kind in kinds if part == HYPOTHESES else ():
+            of_part += _sliced(challenge(rows, name, perturbations([kind]), context.seed), f"kind={kind}")
         for slice_, rows_of_split in splits.items():  # as in an evaluation of the split alone
-            made_numbers += _sliced(challenge(rows_of_split, hypotheses, perturbations(kinds), seed), slice_)
-        yield from _in_order(made_numbers, KINDS)
-    if settings.title:
-        made_numbers = list(challenge(rows, titles, [TITLE], seed, KINDS[:1]))  # no title flips a label
-        for slice_, rows_of_split in splits.items():
-            made_numbers += _sliced(challenge(rows_of_split, titles, [TITLE], seed, KINDS[:1]), slice_)
-        yield from _in_order(made_numbers, () if kinds else KINDS[:1])
+            of_part += _sliced(challenge(rows_of_split, name, interventions, context.seed, label_kinds), slice_)
+        yield from _in_order(of_part, with_curves)
 
 
 def _sliced(numbers: Iterable[Number], slice_: str) -> Iterator[Number]:
-    """The numbers of a slice, on lines below those for all examples; slices by kind of change omit the originals."""
+    """Turn numbers into numbers of a slice, on lines below the numbers of all examples.
+
+    Slices by kind of change omit the subsamples, and have no line for the originals.
+    """
     column, _, value = slice_.partition("=")
     for number in numbers:
         label = value.replace("_", " ") if number.headline else number.label
@@ -330,7 +342,7 @@ def _sliced(numbers: Iterable[Number], slice_: str) -> Iterator[Number]:
 
 
 def _in_order(numbers: Sequence[Number], with_curves: Sequence[str]) -> Iterator[Number]:
-    """Originals, then preserved and flipped labels, followed by their slices; some have curves."""
+    """Sort numbers: originals, preserved, flipped, each followed by its slices; add curves to some statistics."""
     for number in sorted(numbers, key=lambda number: _place(number.name.statistic)):
         part, statistic = number.name.part, number.name.statistic
         has_curve = statistic in with_curves and not number.name.slice

@@ -1,11 +1,11 @@
-"""Counterfactual tables that people have made (Gupta et al. 2022, "Is My Model Using the Right Evidence?", tables 7 and
-8): accuracy on them and on their originals, and how often a hypothesis-only model is right as well.
+"""Counterfactual tables, changed by annotators: accuracy on them, and comparison with a hypothesis-only model.
+
+Source: "Is My Model Using the Right Evidence?" (Gupta et al. 2022), tables 7 and 8.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +19,7 @@ from heedful.metrics.tables.challenge import CHALLENGE, FLIPPED, TITLE, UNANSWER
 from heedful.records import Context, MetricName, RunError
 
 ANNOTATED: dict[str, Expectation] = {"annotated/flipped": "change", "annotated/preserved": "stay"}  # interventions
-CELLS = tuple(product(("right", "wrong"), repeat=3))  # on the original, on the changed example; the hypothesis alone
+CELLS = tuple(product(("right", "wrong"), repeat=3))  # original, changed example, hypothesis alone
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,8 @@ class CounterfactualTablesSettings(Settings):
     """Settings of counterfactual tables.
 
     Attributes:
-        sets: Names of the sets.
-        hypothesis_only: Whether a hypothesis-only model is right on each original, by uid; None without one.
+        sets: Names of the sets of counterfactual tables.
+        hypothesis_only: Maps uids of originals to whether a hypothesis-only model is right; None without such a model.
     """
 
     sets: tuple[str, ...]
@@ -36,22 +36,22 @@ class CounterfactualTablesSettings(Settings):
 
 
 def set_data(name: str) -> str:
-    """The prefix of the uids of a set, and the data name in its metrics."""
+    """Name of a set as the prefix of its uids, and as the data in its metric names."""
     return f"counterfactuals-{name}"
 
 
 def set_changes(name: str) -> tuple[str, ...]:
-    """Names of the interventions that change the examples of a set."""
+    """Names of the interventions that change the examples of a set of counterfactual tables."""
     return *ANNOTATED, f"{TITLE}/{name}"
 
 
 def is_of_set(rows: pa.Table, name: str) -> np.ndarray:
-    """The rows of a set: bool [rows]."""
+    """Whether rows belong to a set of counterfactual tables: bool [rows]."""
     return pc.starts_with(rows["uid"], f"{set_data(name)}/").to_numpy()
 
 
 def rows_of_set(rows: pa.Table, name: str) -> pa.Table:
-    """The rows of a set."""
+    """The rows of a set of counterfactual tables."""
     return rows.filter(pa.array(is_of_set(rows, name)))
 
 
@@ -60,51 +60,47 @@ def eight_cells(
     right_alone: Mapping[str, bool],
     prefix: MetricName,
     interventions: Sequence[str],
-    kind: Literal["preserved", "flipped"] = "flipped",
     seed: int = 0,
 ) -> Iterator[Number]:
-    """Count pairs by which model is right on which example (table 8; the paper prints the four cells in which the full
-    model is right exactly once).
+    """Shares of label-flipped pairs by the predictions that are right (table 8).
 
-    The second row of the paper has pairs in which the full model is right on the original and wrong on the changed
-    example, while a hypothesis-only model is wrong on the original: the paper attributes these errors to prior
-    knowledge of the language model.
+    A pair counts if the full model answers both the original and the changed example. Tables are the clusters of
+    intervals. The paper prints the four cells in which the full model is right exactly once, and attributes errors on
+    the changed example to prior knowledge if the hypothesis-only model is wrong on the original as well.
 
     Args:
         rows: Rows of the full model, as for :func:`~heedful.metrics.tables.challenge.challenge`.
-        right_alone: Whether a hypothesis-only model is right on an original, by uid.
+        right_alone: Maps uids of originals to whether the hypothesis-only model is right.
         prefix: Metric name without the statistic.
         interventions: Names of the interventions that make challenge examples.
-        kind: Kind of changed examples; the paper uses label-flipped counterfactual tables.
-        seed: Keys the sample of changed examples.
+        seed: Seed of the sample of changed examples.
 
     Yields:
-        ``<kind>/cells/<a>_<b>_<c>``, each "right" or "wrong": a is the full model on the original, b the full model on
-        the changed example, c the hypothesis-only model on the original. All eight shares of pairs, which sum to 1;
-        a pair counts if the full model answers both examples.
-        Tables are the clusters of intervals.
+        ``flipped/cells/<a>_<b>_<c>``, eight shares that sum to 1. Each letter is "right" or "wrong": a for the full
+        model on the original, b for the full model on the changed example, c for the hypothesis-only model on the
+        original.
 
     Raises:
         HeedfulError: As :func:`~heedful.metrics.tables.challenge.challenge_pairs`, or the hypothesis-only model did
             not predict an original.
     """
-    every = challenge_pairs(rows, interventions, seed)[kind]
+    every = challenge_pairs(rows, interventions, seed)[FLIPPED]
     pairs = [pair for pair in every if pair.answered]
     if missing := next((pair.uid for pair in pairs if pair.uid not in right_alone), None):
         raise RunError(f"The hypothesis-only model did not predict {missing}. Evaluate both on the same examples.")
     sides = [(pair.original, pair.is_right, right_alone[pair.uid]) for pair in pairs]
     cells = [tuple("right" if side else "wrong" for side in of_pair) for of_pair in sides]
     table = [pair.table for pair in pairs]
-    reason = UNANSWERED if every else f"no example was changed with its label {kind}"
+    reason = UNANSWERED if every else f"no example was changed with its label {FLIPPED}"
     for cell in CELLS:
         original, changed, alone = cell
         measured = share([cell_of_pair == cell for cell_of_pair in cells], table, reason=reason)
-        name = prefix._replace(statistic=f"{kind}/cells/{'_'.join(cell)}")
+        name = prefix._replace(statistic=f"{FLIPPED}/cells/{'_'.join(cell)}")
         yield Number(name, measured, f"{original}, {changed}; alone: {alone}", 1, headline=False)
 
 
 def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """The numbers of all sets."""
+    """Accuracy on challenge examples, and the eight cells, for each set of counterfactual tables."""
     settings = CounterfactualTablesSettings.from_context(context)
     for name in sorted(settings.sets):
         prefix, is_mine = MetricName(CHALLENGE, set_data(name)), is_of_set(rows, name)

@@ -1,8 +1,8 @@
-"""Evidence (Gupta et al. 2022, "Is My Model Using the Right Evidence?", section 5.3): does a model use the rows of a
-table that people find relevant?
+"""Evidence: does a model use the rows of a table that annotators marked as relevant?
 
-A row is relevant to a model if the prediction changes when only this row is deleted. A pair counts if its gold label is
-not neutral and people marked at least one row (footnote 9).
+Source: "Is My Model Using the Right Evidence?" (Gupta et al. 2022), section 5.3. An example is a pair of a table and a
+hypothesis. A model uses a row of the table if the prediction changes when only this row is deleted. A pair counts if
+its gold label is not neutral and annotators marked at least one row (footnote 9).
 """
 
 from collections import defaultdict
@@ -34,9 +34,9 @@ class EvidenceSettings(Settings):
     """Settings of evidence.
 
     Attributes:
-        of: Data set that was annotated.
-        table: The part that is the table.
-        relevant: Maps uids to the keys of the rows that people marked.
+        of: Name of the annotated data set.
+        table: Name of the part that is the table.
+        relevant: Maps uids to the keys of the marked rows.
     """
 
     of: str
@@ -45,21 +45,21 @@ class EvidenceSettings(Settings):
 
     @property
     def marked(self) -> dict[str, frozenset[str]]:
-        """Sets of relevant keys by uid."""
+        """Maps uids to the keys of the marked rows, as sets."""
         return {uid: frozenset(keys) for uid, keys in self.relevant.items()}
 
 
 @dataclass(frozen=True)
 class _Pairs:
-    """The counted pairs.
+    """The pairs that count.
 
     Attributes:
-        table: Table per pair.
-        hit: float64 [pairs], the rows that are relevant to people and to the model.
-        extra: float64 [pairs], the rows that are relevant to the model only.
-        missed: float64 [pairs], the rows that are relevant to people only.
-        correct: bool [pairs], whether the base prediction is gold.
-        left_out: Number of uncounted base examples by reason.
+        table: Name of the table of each pair.
+        hit: Number of marked rows that the model uses: float64 [pairs].
+        extra: Number of unmarked rows that the model uses: float64 [pairs].
+        missed: Number of marked rows that the model does not use: float64 [pairs].
+        correct: Whether the prediction on the full table is gold: bool [pairs].
+        left_out: Numbers of pairs that do not count, by reason.
     """
 
     table: list[str]
@@ -108,12 +108,12 @@ def _pairs(rows: pa.Table, part: str, relevant: Mapping[str, Set[str]]) -> _Pair
 
 
 def evidence_counts(rows: pa.Table, part: str, relevant: Mapping[str, Set[str]]) -> dict[str, int]:
-    """Numbers of counted pairs and tables in :func:`evidence`, and of uncounted base examples by reason.
+    """Numbers of pairs and tables that count in :func:`evidence`, and of pairs that do not count.
 
     Returns:
-        "pairs" and "tables" that count; then "neutral" (gold), "without_evidence" (no row is marked),
-        "without_deletions" (no row was deleted), "without_answers" (the model gives none to the pair, or to one of its
-        deletions), and "not_predicted" (marked pairs that have no base row).
+        "pairs" and "tables"; then by reason, "neutral" (gold label), "without_evidence" (no row is marked),
+        "without_deletions" (no row was deleted), "without_answers" (an answer to the pair or to a deletion is missing),
+        and "not_predicted" (the pair is marked but has no base row).
     """
     pairs = _pairs(rows, part, relevant)
     base = set(strings(select(rows, intervention=BASE), "uid"))
@@ -123,35 +123,38 @@ def evidence_counts(rows: pa.Table, part: str, relevant: Mapping[str, Set[str]])
 
 
 def evidence(rows: pa.Table, data: str, part: str, relevant: Mapping[str, Set[str]]) -> Iterator[Number]:
-    """Rows that are relevant to the model, compared with rows that are relevant to people; tables are clusters.
+    """Compare the rows of tables that a model uses with the rows that annotators marked.
 
-    A pair counts if the model answers it and all of its deletions.
+    A pair counts if the model answers it and all of its deletions. Tables are the clusters of intervals, and ``n`` is
+    the number of pairs in the denominator.
 
-    Per pair, hit is the number of rows that are relevant to both, extra to the model only, missed to people only.
-    Precision is hit / (hit + extra), recall hit / (hit + missed). The paper says "average", without a definition, and
-    does not define the precision of a pair if the model uses no row. Micro sums over pairs first, so that such a pair
-    adds nothing to precision; macro is the mean over pairs, for precision once over pairs where the model uses a row,
-    and once with 0 for the other pairs.
+    Precision is the share of marked rows among the rows that the model uses, recall the share of used rows among the
+    marked rows. The paper does not define their averages, nor the precision of a pair without used rows. The micro
+    average sums rows over pairs, so that such a pair adds nothing to precision. The macro average is the mean over
+    pairs: either without such pairs, or with a precision of 0 for them.
 
     Args:
-        rows: Base rows, and rows of the intervention "delete": one per pair and row of the table, ``variant`` the
-            key that was deleted. They name their table as :func:`heedful.metrics.tables.which_table.tables_of` says.
+        rows: Base rows, and rows of the intervention "delete", one for each row of each table, with the key of the
+            deleted row as ``variant``. Rows name their table as in
+            :func:`~heedful.metrics.tables.which_table.tables_of`.
         data: Name of the data set, for the metric names.
         part: The part that is the table.
-        relevant: Maps uids to the keys of the rows that people marked, if any.
+        relevant: Maps uids to the keys of the marked rows.
 
     Yields:
-        Under ``evidence/<data>/``: ``precision``, ``recall`` (micro); ``macro_precision`` (over pairs where the model
-        uses a row), ``macro_precision_or_zero``, ``macro_recall``. Shares of pairs: ``all`` relevant rows used;
-        ``partial``, some of them; ``none``, no relevant row; these sum to 1. ``exact``, all relevant rows and no
-        other row; ``ignored``, no deletion flips the prediction; ``ignored_of_none``, the same among the pairs of
-        ``none``. ``correct``, the base prediction is gold, and ``correct/<all, partial, none or ignored>``: both, as a
-        share of all pairs, so that the first three sum to ``correct`` (the paper's 21 + 12 + 37 = 70 %).
-        ``among_correct/<...>``: these as shares of the correct predictions. ``n`` is the number of pairs in the
-        denominator.
+        Under ``evidence/<data>/``:
+
+        - ``precision``, ``recall``: micro averages;
+        - ``macro_precision`` over the pairs with used rows, ``macro_precision_or_zero``, ``macro_recall``;
+        - ``all``, ``partial``, ``none``: shares of pairs by the marked rows that the model uses, which sum to 1;
+        - ``exact``: share of pairs where the model uses the marked rows and no other row;
+        - ``ignored``: share of pairs without used rows; ``ignored_of_none``: the same among the pairs of ``none``;
+        - ``correct``: share of pairs with a correct prediction; ``correct/<all, partial, none or ignored>``: shares of
+          pairs with both, whose first three sum to ``correct`` (21 + 12 + 37 = 70 % in the paper);
+        - ``among_correct/<...>``: the same as shares of the pairs with a correct prediction.
 
     Raises:
-        HeedfulError: A row that people marked was not deleted, or a pair does not name its table.
+        HeedfulError: A marked row was not deleted, or a pair does not name its table.
     """
     pairs = _pairs(rows, part, relevant)
     hit = pairs.hit
@@ -190,7 +193,7 @@ def evidence(rows: pa.Table, data: str, part: str, relevant: Mapping[str, Set[st
 
 
 def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """Evidence, transitions by relevance, and accuracy where the relevant rows come from another table."""
+    """Evidence; transitions by relevance of the deleted row; accuracy with marked rows from another table."""
     settings = EvidenceSettings.from_context(context)
     deletions = where(rows, intervention=DELETE, part=settings.table) & is_answer(rows)
     deletions &= pc.is_in(rows["uid"], value_set=pa.array(sorted(settings.relevant), pa.string())).to_numpy()
@@ -200,10 +203,10 @@ def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
         is_counted = statistic in HEADLINES and statistic != "correct"
         yield replace(number, changed=deletions if is_counted else None, curve=curve)
     for number in invalid_transitions(rows, f"{settings.of}-{EVIDENCE}", [DELETE]):
-        if number.name.part != DELETE:  # where the relevance is known
+        if number.name.part != DELETE:  # deletions of relevant rows, and of irrelevant rows
             yield number
     swapped = MetricName(CHALLENGE, settings.of, VALUES)
-    yield from challenge(rows, swapped, [VALUES], context.seed, KINDS[:1])  # which keeps the label
+    yield from challenge(rows, swapped, [VALUES], context.seed, KINDS[:1])  # labels stay
 
 
 METRIC = Metric("evidence", numbers, whole_examples=True)

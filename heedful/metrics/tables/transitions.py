@@ -1,6 +1,8 @@
-"""Transitions between predictions when a table is edited, and the share of forbidden transitions.
+"""Transitions between predictions when a row of a table is edited, and the share of forbidden transitions.
 
-Source: "Is My Model Using the Right Evidence?" (Gupta et al. 2022), §5 and appendix; figure 3, tables 5, 6, 13 to 17.
+A transition is the pair of the predictions before and after the edit. Deleting a row, for instance, must not turn
+neutral into entailment. Source: "Is My Model Using the Right Evidence?" (Gupta et al. 2022), §5 and appendix; figure 3,
+tables 5, 6, 13 to 17.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,7 +22,7 @@ from heedful.records.rows import SPLIT, codes, sliced, where
 
 TRANSITIONS = "transitions"
 INVALID, COMPOSED = "invalid", "invalid_composed"  # statistics
-TITLES = {INVALID: "invalid: {}", COMPOSED: "invalid: {} (composed)"}  # of an operation
+TITLES = {INVALID: "invalid: {}", COMPOSED: "invalid: {} (composed)"}  # labels of lines, with the operation
 FROM = {f"{invalid}/from_{label}": f"from {label}" for invalid in TITLES for label in LABELS}
 
 
@@ -29,31 +31,32 @@ class TableRowsSettings(Settings):
     """Settings of edited tables.
 
     Attributes:
-        operations: Names of the interventions.
+        operations: Names of the interventions, such as "delete".
     """
 
     operations: tuple[str, ...]
 
 
 def forbidden(key: str, rule: Rule = "union") -> np.ndarray:
-    """Whether each label must not become each label: bool [labels, labels], in the order of ``LABELS``."""
+    """Whether transitions are forbidden: bool [before, after], in the order of ``LABELS``."""
     return np.array([[not allowed(key, before, after, rule) for after in LABELS] for before in LABELS])
 
 
 class Changes:
-    """The rows of an operation as numbers, without missing answers before or after.
+    """The edited examples of an operation that got an answer before and after the edit.
 
     Args:
-        rows: Rows, with the rows of the operation.
+        rows: Rows, among them the rows of the operation.
         operation: Name of the intervention.
         splits: Names of the splits, if there are several.
 
     Attributes:
-        before, after: Predictions as positions in ``LABELS``: int [rows].
+        before: Prediction before the edit, as a position in ``LABELS``: int [rows].
+        after: Prediction after the edit: int [rows].
         table: Number of the table: int [rows].
-        split: Position in ``splits``, or 0: int [rows].
-        relevance: Relevance of the deleted row as a position in ``RELEVANCE``, or -1: int [rows].
-        hypotheses: Number of base examples.
+        split: Position in ``splits``, 0 without splits: int [rows].
+        relevance: Relevance of the deleted row, as a position in ``RELEVANCE``, or -1: int [rows].
+        hypotheses: Number of different originals, with and without answers.
 
     Raises:
         HeedfulError: A prediction is none of the three labels, or a row does not name one of the splits.
@@ -65,7 +68,7 @@ class Changes:
         self.hypotheses = pc.count_distinct(rows["uid"]).as_py()
         tables = pa.table({"table": pa.chunked_array([pc.list_element(rows["clusters"].combine_chunks(), 1)])})
         has_labels = is_answer(rows) & is_answer(rows, "y2")
-        self.table = (codes(tables, "table")[0] if rows.num_rows else np.zeros(0, dtype=np.int32))[has_labels]
+        self.table = codes(tables, "table")[0][has_labels]
         rows = rows.filter(pa.array(has_labels))
         self.before = _places(rows, "y")
         self.after = _places(rows, "y2")
@@ -77,7 +80,7 @@ class Changes:
         ]
 
     def matrix(self) -> np.ndarray:
-        """Number of edited examples by the prediction before and after: int64 [before, after]."""
+        """Number of edited examples for each transition: int64 [before, after]."""
         n = len(LABELS)
         return np.bincount(self.before * n + self.after, minlength=n * n).reshape(n, n)
 
@@ -101,13 +104,13 @@ def _splits(rows: pa.Table, splits: Sequence[str]) -> np.ndarray:
 
 @dataclass(frozen=True)
 class _Share:
-    """A share of the edited examples with a given original prediction, or its unweighted mean over predictions.
+    """A share of edited examples by prediction before the edit, or the unweighted mean of this share over predictions.
 
     Attributes:
         name: Metric name.
-        label: The original prediction, or None for the mean over predictions.
-        among: The edited examples in the denominator: bool [rows].
-        hit: The edited examples in the numerator: bool [rows].
+        label: The prediction before the edit; None for the mean.
+        among: Edited examples that count: bool [rows].
+        hit: Edited examples with the transition: bool [rows].
     """
 
     name: MetricName
@@ -117,11 +120,11 @@ class _Share:
 
 
 def _shares(changes: Changes, mask: np.ndarray, key: str, name: MetricName) -> Iterator[_Share]:
-    """The shares of forbidden transitions, and of every transition.
+    """Iterate over the shares of forbidden transitions, and of each transition.
 
     Args:
-        changes: The rows of an operation.
-        mask: The rows that count: bool [rows].
+        changes: The edited examples of an operation.
+        mask: Edited examples that count: bool [rows].
         key: Key into the table of allowed transitions.
         name: Metric name of the operation.
     """
@@ -140,7 +143,7 @@ def _shares(changes: Changes, mask: np.ndarray, key: str, name: MetricName) -> I
 
 
 def _of_split(share: _Share, changes: Changes, split: int) -> Measurement:
-    """A share within a split; tables are clusters."""
+    """Measure a share within a split; tables are clusters."""
     mine = share.among & (changes.split == split)
     hit = share.hit[mine]
     before = changes.before[mine]
@@ -155,14 +158,14 @@ def _of_split(share: _Share, changes: Changes, split: int) -> Measurement:
 
 
 def _over_splits(share: _Share, changes: Changes, of_split: dict[str, Measurement]) -> Measurement:
-    """The unweighted mean over splits of a share; tables are clusters across splits and labels."""
+    """Unweighted mean of a share over splits; tables are clusters across splits and labels."""
     n = sum(m.n for m in of_split.values())
     undefined = [f"{split}: {m.reason}" for split, m in of_split.items() if m.value is None]
     if undefined:
         return Measurement(None, n, reason=undefined[0])
     cells = changes.split * len(LABELS) + (changes.before if share.label is None else 0)
     measured = share_of(share.hit[share.among], changes.table[share.among], cells=cells[share.among])
-    mean = float(np.mean([m.value for m in of_split.values()]))  # bit-identical to the mean of the numbers per split
+    mean = float(np.mean([m.value for m in of_split.values()]))  # share_of sums in another order, with other last bits
     return replace(measured, value=mean)
 
 
@@ -173,27 +176,31 @@ def _missing(label: str) -> str:
 def invalid_transitions(
     rows: pa.Table, data: str, operations: Sequence[str], splits: Sequence[str] = ()
 ) -> Iterator[Number]:
-    """Transitions between predictions, and the share of forbidden ones, for each operation on table rows.
+    """Shares of transitions, and of forbidden transitions, for each operation on the rows of tables.
 
-    A share is over the edited examples (one per edited row) whose original prediction is a label; ``n`` is their
-    number. The average is over the three labels, unweighted; without any of them it is undefined. Over several splits,
-    each number is the unweighted mean over the splits, and undefined if it is undefined in any split. Tables, with all
-    the hypotheses about them, in any split, are the clusters of intervals.
+    A share is over the edited examples with the same prediction before the edit; ``n`` is their number. Means are over
+    the three labels, unweighted, and undefined if no example is predicted as one of them. Over several splits, each
+    number is the unweighted mean over splits, and undefined if it is undefined in a split. Tables are the clusters of
+    intervals, with all hypotheses about a table in all splits.
 
     Args:
         rows: Rows of :class:`~heedful.interventions.tables.row_edits.RowEdits`.
         data: Name of the data set, for the metric names.
         operations: Names of the interventions.
-        splits: Names of the splits, if several are evaluated together; the slice "split" of every row is one of them.
+        splits: Names of the splits, if there are several; each row has a slice "split=<split>".
 
     Yields:
-        With ``name`` = ``transitions/<data>/<operation>``: ``name/invalid``, the average share of forbidden
-        transitions; ``name/invalid/from_<label>``; ``name/from_<label>/to_<label>``, the share of every transition.
-        ``name/invalid_composed`` if the relational composition of several operations allows other transitions than
-        their union. These numbers ignore the relevance of rows; if it is known for some rows, ``<operation>_relevant``
-        and ``<operation>_irrelevant`` use the transitions that are allowed for such rows. With several splits, each of
-        these is repeated for every split, under its name with ``/split=<split>``, the same as if that split were
-        evaluated alone.
+        With ``name`` = ``transitions/<data>/<operation>``:
+
+        - ``name/invalid``: mean over labels of the share of forbidden transitions; ``name/invalid/from_<label>``: this
+          share for a label;
+        - ``name/invalid_composed``: the same, if several operations in sequence allow other transitions than the union
+          of the transitions of each;
+        - ``name/from_<label>/to_<label>``: share of a transition.
+
+        These numbers ignore whether edited rows are relevant to the hypothesis. If relevance is annotated,
+        ``<operation>_relevant`` and ``<operation>_irrelevant`` are the same over such rows, with the transitions that
+        are forbidden for them. Of several splits, each has the numbers that it has alone, as ``<...>/split=<split>``.
     """
     is_label = is_answer(rows)
     for operation in operations:
@@ -216,7 +223,7 @@ def invalid_transitions(
 
 
 def _number(name: MetricName, measured: Measurement, changed: np.ndarray | None = None) -> Number:
-    """A number with its line: forbidden transitions, in all and in each split, and from each label."""
+    """A number; only shares of forbidden transitions have a line: over all, by split, and by label."""
     label, level = FROM.get(name.statistic, "") if not name.slice else "", 1
     if name.statistic in TITLES:
         title = TITLES[name.statistic].format(name.part.replace("_", ", "))
@@ -225,7 +232,7 @@ def _number(name: MetricName, measured: Measurement, changed: np.ndarray | None 
 
 
 def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """Transitions per operation; the first has a curve."""
+    """Transitions of each operation; the first operation has a curve."""
     first, *further = TableRowsSettings.from_context(context).operations
     for number in invalid_transitions(rows, context.data, (first, *further), context.splits):
         is_first = number.name == MetricName(TRANSITIONS, context.data, first, INVALID)

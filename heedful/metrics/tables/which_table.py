@@ -1,4 +1,4 @@
-"""Find the table of each example, which is the cluster of its hypotheses."""
+"""Find the table that an example is about; the hypotheses about a table are a cluster."""
 
 from collections.abc import Sequence
 
@@ -8,11 +8,11 @@ from heedful.records import RunError
 
 
 def tables_of(rows: pa.Table, uids: Sequence[str]) -> list[str]:
-    """The table per example: from a slice "table=<id>" of one of its rows, or else a cluster "table <id>".
+    """The names of the tables that examples are about.
 
     Args:
-        rows: Rows; base rows have only their uid as cluster, so that the table may come from rows of changed examples.
-        uids: The examples in question.
+        rows: Rows. Some row of each example names its table, by a slice "table=<name>" or a cluster "table <name>".
+        uids: The examples.
 
     Raises:
         HeedfulError: No row of an example names its table.

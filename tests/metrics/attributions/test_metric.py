@@ -1,4 +1,4 @@
-"""Attributions in results.json, against loops over examples."""
+"""Means of factors and errors over examples, against loops."""
 
 from dataclasses import replace
 
@@ -8,11 +8,10 @@ import pytest
 from heedful.metrics import METRICS
 from heedful.metrics.attributions.attribution import attributions
 from heedful.metrics.attributions.factors import FACTORS, has_swapped_words
-from heedful.metrics.attributions.sample import example
 from heedful.records import Context, MetricName
 from heedful.records.rows import require_canonical
 
-from attribution_rows import word_rows
+from attribution_rows import example, word_rows
 
 CONTEXT = Context("d", parts=("a", "b"), labels=("no", "yes"))
 METRIC = METRICS["attributions"]
@@ -64,7 +63,7 @@ def test_the_means_are_those_of_loops():
         assert unswapped.value == pytest.approx(sum(not has_swapped_words(of) for of in mine) / 12)
     of_words = [np.mean([x for column in of.errors.values() for x in column]) for of in made if of.method == "shap"]
     assert numbers[MetricName("attributions", "d", "shap", "error")].value == pytest.approx(np.mean(of_words))
-    assert MetricName("attributions", "d", "lime", "error") not in numbers  # nothing is drawn
+    assert MetricName("attributions", "d", "lime", "error") not in numbers  # the test gives LIME no errors
     assert 0 < numbers[MetricName("attributions", "d", "shap", "const")].n < 12
 
 

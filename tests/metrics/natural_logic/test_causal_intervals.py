@@ -1,4 +1,4 @@
-"""Intervals of causal effects where pairs share clusters, and the ends: what is undefined, and what is refused."""
+"""Intervals of causal effects of pairs with common clusters; undefined numbers and refused rows."""
 
 from itertools import product
 
@@ -10,11 +10,11 @@ from heedful.records import DataError, RunError
 from natural_logic_rows import THREE, base_row, effects, pair_row, table
 from refusals import refused
 
-# --- what pairs share
+# --- common clusters
 
 
 def crossed(bases: int, partners: int, seed: int = 0, sets=("I0", "I2"), effect: float = 2.0) -> list[dict]:
-    """All pairs of bases and partners; whether the answer changes depends on both."""
+    """All pairs of examples and partners; a change of the prediction depends on both."""
     rng = np.random.default_rng(seed)
     a, b = rng.normal(size=bases) * effect, rng.normal(size=partners) * effect
     entries = [base_row(f"u{i}", [0.25, 0.75, 0.0], THREE) for i in range(bases)]
@@ -38,7 +38,7 @@ def test_the_interval_is_wider_than_that_of_independent_pairs_where_clusters_mat
 
 
 def test_what_two_sets_share_moves_together():
-    """Two sets with the same answers: each effect is uncertain, their difference less so."""
+    """If both sets have the same answers, the difference of effects is more certain than each effect."""
     entries = crossed(10, 8, sets=("I0",))
     twins = [row | {"intervention": "I2", "expectation": "stay"} for row in entries if row["intervention"] == "I0"]
     found = effects(table(entries + twins))
@@ -50,7 +50,7 @@ def test_what_two_sets_share_moves_together():
 
 
 def test_base_examples_that_share_what_their_pairs_keep_are_one_cluster():
-    """Five contexts of six seeds each, and the context decides: seeds as such would seem surer than they are."""
+    """The context of a pair, one of five, decides the prediction: clusters by example give too narrow intervals."""
     entries = crossed(30, 15, effect=0.5)
     for entry in entries:
         uid, *shared = entry["clusters"]
@@ -67,7 +67,7 @@ def test_base_examples_that_share_what_their_pairs_keep_are_one_cluster():
 
 
 def test_base_rows_that_name_context_and_pair_are_clustered_by_them():
-    """Whole contexts are wrong: by uid the accuracy looks surer than it is."""
+    """The context decides whether a prediction is right: clusters by uid give too narrow an interval."""
     entries = []
     for c, w in product(range(10), range(10)):
         slices = [f"context={c}", f"pair={w}"]
@@ -81,7 +81,7 @@ def test_base_rows_that_name_context_and_pair_are_clustered_by_them():
     assert width(two_way) > 2 * width(by_uid)
 
 
-# --- ends
+# --- undefined numbers and refused rows
 
 
 def one_change(hits: list[bool], which: str) -> list[dict]:
@@ -90,12 +90,14 @@ def one_change(hits: list[bool], which: str) -> list[dict]:
 
 
 def test_the_ratio_has_no_interval_where_that_of_the_dce_begins_at_0():
-    """Two contexts, in one of which one of nine answers changes: the DCE may be anything."""
+    """Of nine answers in two contexts, one changes: the interval of the DCE begins at 0."""
     dce = [
         e | {"clusters": [e["uid"], "ab"[i % 2], f"c{i}"]} for i, e in enumerate(one_change([True] + [False] * 8, "I2"))
     ]
-    m = effects(table(one_change([True] * 9, "I0") + dce))["natural_logic/d/context/ratio"]
+    found = effects(table(one_change([True] * 9, "I0") + dce))
+    m, accuracy = found["natural_logic/d/context/ratio"], found["natural_logic/d/accuracy"]
     assert (m.value, m.ci95, m.flags) == (pytest.approx(9), None, ("interval_unbounded",))
+    assert (accuracy.value, accuracy.n) == (None, 0)  # there are no base rows
 
 
 @pytest.mark.parametrize("labels", [("yes", "no"), ("entailment", "Entailment"), ("not_entailment", "neutral")])

@@ -1,4 +1,4 @@
-"""Rankers without attributions, against loops."""
+"""Rankers that need no attributions, against loops."""
 
 from itertools import combinations
 

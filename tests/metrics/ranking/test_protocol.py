@@ -1,4 +1,4 @@
-"""The ranking protocol against loops over samples and pairs, and rankers whose numbers are known."""
+"""The ranking protocol against loops over samples and pairs of models."""
 
 from itertools import combinations
 
@@ -15,7 +15,7 @@ few = st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0])
 
 @st.composite
 def suites(draw, defined=True):
-    """values [models, population], truth [models], samples [samples, n]."""
+    """Values [models, population], truth [models] and samples [samples, n]."""
     models, population = draw(st.integers(2, 5)), draw(st.integers(1, 6))
     value = few if defined else st.one_of(few, st.just(np.nan))
     rows = st.lists(value, min_size=population, max_size=population)

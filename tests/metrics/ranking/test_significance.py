@@ -1,4 +1,4 @@
-"""Both tests against loops, Holm's correction by hand, and false alarms in simulations."""
+"""Both significance tests against loops, Holm's correction, and false alarms in simulations."""
 
 from itertools import product
 
@@ -52,7 +52,7 @@ def test_the_bootstrap_over_samples_is_a_naive_one():
 
 
 def share_in_order(of, truth, times, samples):
-    """The share of pairs and samples that are ordered as the truth has them, by loops; None where no pair counts."""
+    """Few-shot accuracy by loops: the weighted share of pairs and samples in the true order; None if no pair counts."""
     total, weight = 0.0, 0
     for i, j in product(range(len(truth)), repeat=2):
         if truth[i] <= truth[j]:
@@ -67,7 +67,7 @@ def share_in_order(of, truth, times, samples):
 
 
 def test_resamples_of_examples_and_models_are_those_of_loops():
-    """Examples 1, 3, 4, 6 and 8 of nine are explained; four clusters, of which one has none of these."""
+    """The population is five of nine examples; one of the four clusters has no example of the population."""
     rng = np.random.default_rng(0)
     correct, clusters = rng.choice([0.0, 1.0], size=(4, 9)), np.array([0, 0, 3, 1, 2, 2, 2, 3, 1])
     clusters[[2, 7]], places = 3, np.array([1, 3, 4, 6, 8])
@@ -89,31 +89,8 @@ def test_resamples_of_examples_and_models_are_those_of_loops():
             assert found[name][r] == pytest.approx(np.nan if expected is None else expected, nan_ok=True)
 
 
-def equally_good(rng, models, examples=500):
-    """Whether models of one true accuracy are right, and the examples that are explained."""
-    return (rng.random((models, examples)) < 0.7).astype(float), rng.choice(examples, 100, replace=False)
-
-
-def of_own_test(factor, correct, places, seed=0, resamples=200):
-    """The p value of a factor against ACC."""
-    values = {"acc": correct[:, places], "f": np.broadcast_to(factor, (len(correct), len(places)))}
-    choices, clusters = uniforms(10, 40, seed), np.arange(correct.shape[1])
-    found = over_examples_and_models(values, correct, places, choices, clusters, (seed,), resamples)
-    return two_sided(found["f"] - found["acc"])
-
-
-def test_equal_models_give_few_false_alarms():
-    """A factor that has every pair of them in one order, by chance."""
-    alarms = 0
-    for seed in range(40):
-        rng = np.random.default_rng(seed)
-        correct, places = equally_good(rng, 4)
-        alarms += of_own_test(rng.normal(size=(4, 1)), correct, places, seed, resamples=100) < 0.05
-    assert alarms <= 2  # one of twenty
-
-
 def made(rng, models, examples, bias=1.0):
-    """What 1,000 answers are worth; ACC and a factor that see it through noise of examples and, by a bias, models."""
+    """Scores of 1,000 answers; and ACC and a factor, both with noise by example and, times ``bias``, by model."""
     truth = rng.normal(size=models)
     return truth[:, None] + 2 * rng.normal(size=(models, 1_000)), {
         name: truth[:, None] + bias * rng.normal(size=(models, 1)) + 2 * rng.normal(size=(models, examples))
@@ -128,7 +105,7 @@ def test_few_shot_accuracies_and_their_differences_are_those_of_the_protocol():
     samples, pairs = drawn(uniforms(10, 60, 0), 40), ordered_pairs(correct.mean(axis=1))
     expected = {name: successes(sample_means(of, samples), pairs).mean() for name, of in values.items()}
     assert {name: found.few_shot[name].value for name in values} == {k: pytest.approx(x) for k, x in expected.items()}
-    assert found.tests["f"].own.value == pytest.approx(expected["f"] - expected["acc"])
+    assert found.tests["f"].by_models.value == pytest.approx(expected["f"] - expected["acc"])
     assert found.tests["f"].p_holm == found.tests["f"].p
 
 
@@ -138,7 +115,7 @@ def test_too_few_models_have_no_p_value_of_our_own_test(models, equal, is_tested
     correct[:equal] = correct[0]
     test = ranked(values, ("f",), correct, np.arange(40), np.arange(1_000), 10, 60, resamples=50).tests["f"]
     assert (test.p is not None, test.p_holm is not None) == (is_tested, is_tested)
-    assert test.own.ci95 is not None
+    assert test.by_models.ci95 is not None
     if not is_tested:
         assert not test.is_better(test.p_holm)
 
@@ -146,7 +123,7 @@ def test_too_few_models_have_no_p_value_of_our_own_test(models, equal, is_tested
 @pytest.mark.slow
 @pytest.mark.parametrize("bias", [0.0, 1.0])
 def test_false_alarms_are_no_more_than_promised(bias):
-    """A factor as good as ACC: Heedful's test finds a difference in at most one of twenty; the paper's in many more."""
+    """For a factor as good as ACC, Heedful's test finds a difference in at most 5 %, the paper's in far more."""
     own, by_samples = [], []
     for k in range(60):
         correct, values = made(np.random.default_rng([k, int(bias)]), 6, 100, bias=bias)

@@ -1,4 +1,4 @@
-"""The clustered bootstrap against a naive one, and what its intervals cover."""
+"""The clustered bootstrap against a naive one."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ def interval_of(totals, counts, key: tuple, resamples: int = RESAMPLES) -> tuple
 
 
 def naive_interval(totals: np.ndarray, counts: np.ndarray, resamples: int, seed: int) -> np.ndarray:
-    """The textbook cluster bootstrap: draw clusters one by one, with replacement, and take the ratio of their sums."""
+    """The cluster bootstrap as in a textbook: draw clusters one by one with replacement, and divide the sums."""
     rng, ratios = np.random.default_rng(seed), []
     for _ in range(resamples):
         total = count = 0.0
@@ -39,17 +39,6 @@ def test_the_interval_is_that_of_a_naive_cluster_bootstrap(kind):
     low, high = naive_interval(totals, counts, 5000, 1)
     found = interval_of(totals, counts, ("test",))
     assert found == pytest.approx((low, high), abs=0.05 * (high - low))
-
-
-@pytest.mark.parametrize("kind", ["k = 5", "of unequal size"])
-def test_the_interval_covers_the_truth_as_often_as_it_says(kind):
-    totals, counts = clusters(kind, 200_000, seed=1)
-    truth, covered, tries = totals.sum() / counts.sum(), 0, 400
-    for k in range(tries):
-        sample = np.random.default_rng(k).integers(len(totals), size=80)
-        low, high = interval_of(totals[sample], counts[sample], ("coverage", k), resamples=1000)
-        covered += low <= truth <= high
-    assert 0.91 < covered / tries < 0.98
 
 
 def test_the_interval_depends_on_its_key_and_not_on_the_order_of_clusters():

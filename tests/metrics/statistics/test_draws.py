@@ -1,4 +1,4 @@
-"""The mean over draws, against loops; and what it keeps for reports over several runs."""
+"""The mean over draws against loops, and the entries that it records."""
 
 from statistics import mean, stdev
 
@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.metrics.statistics.draws import Drawn, few_examples, mean_over_draws
+from heedful.metrics.statistics.draws import Drawn, few_examples, is_known, mean_over_draws
 from heedful.metrics.statistics.paired import recording
 from heedful.metrics.statistics.shares import share
+from heedful.records import Measurement
 
 from made_rows import make
 
@@ -73,5 +74,7 @@ def test_the_mean_over_draws_has_the_interval_of_pairs():
     assert mean_over_draws(hit, of).ci95 != share(hit, of.cluster).ci95
 
 
-def test_few_examples_are_fewer_than_ten():
+def test_a_share_of_fewer_than_ten_examples_is_flagged_and_not_known():
     assert [bool(few_examples(n)) for n in (0, 1, 9.5, 10)] == [False, True, True, False]
+    numbers = [Measurement(None, 0), Measurement(0.5, 9, flags=few_examples(9)), Measurement(0.0, 10, flags=("f",))]
+    assert [is_known(m) for m in numbers] == [is_known(m.as_dict()) for m in numbers] == [False, False, True]

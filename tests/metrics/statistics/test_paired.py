@@ -1,4 +1,4 @@
-"""Paired differences of numbers of two runs, against loops over their rows."""
+"""Paired differences of numbers between two runs, against loops over their rows."""
 
 import numpy as np
 import pyarrow as pa
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from heedful.metrics.attentiveness import attentiveness
 from heedful.metrics.number import measured
-from heedful.metrics.statistics.paired import Share, change, recording
+from heedful.metrics.statistics.paired import RecordedShare, change, recording
 from heedful.metrics.statistics.shares import share
 from heedful.records import Context, MetricName
 
@@ -25,7 +25,7 @@ runs = st.lists(st.tuples(st.integers(0, 3), *[st.tuples(answer, answer, answer)
 
 
 def rows_of_run(examples, run, grouped):
-    """Rows of one of the two runs: each example has two swaps, and may have a group."""
+    """Rows of one of two runs: each example has two swaps, and a group if ``grouped``."""
     base = {f"u{i:02}": ("yes", example[1 + run][0]) for i, example in enumerate(examples)}
     swaps = [{"uid": uid, "draw": d, "y2": example[1 + run][1 + d]}
              for uid, example in zip(base, examples, strict=True) for d in (0, 1)]  # fmt: skip
@@ -37,7 +37,7 @@ def rows_of_run(examples, run, grouped):
 @costly
 @given(runs, st.booleans())
 def test_a_difference_of_attentiveness_is_that_of_loops(examples, grouped):
-    """Examples that only one of the runs predicts as another label than the default one count in that alone."""
+    """An example counts in the runs that do not predict it as the default label, in one or in both."""
     with recording():
         first, second = (
             measured(attentiveness(rows_of_run(examples, run, grouped), "premise", CONTEXT, flags=()))[NAME]
@@ -72,11 +72,11 @@ def test_a_difference_of_attentiveness_is_that_of_loops(examples, grouped):
 
 
 def test_only_shares_with_named_clusters_are_paired_and_only_while_recording():
-    assert not isinstance(share([1, 0], ["a", "b"]), Share)
+    assert not isinstance(share([1, 0], ["a", "b"]), RecordedShare)
     with recording():
         named, nameless, undefined = share([1, 0], ["a", "b"]), share([1, 0]), share([], ["a"][:0])
         other_cells = share([1, 0], ["a", "b"], cells=np.array([0, 1]))
-    assert isinstance(named, Share)
+    assert isinstance(named, RecordedShare)
     assert change(named, named).value == 0
     assert [change(named, other) for other in (nameless, undefined, other_cells)] == [None] * 3
-    assert not isinstance(share([1, 0], ["a", "b"]), Share)
+    assert not isinstance(share([1, 0], ["a", "b"]), RecordedShare)

@@ -1,4 +1,4 @@
-"""Shares, differences and means as measurements: their values, when they are undefined, and their intervals."""
+"""Shares, differences and means: values, intervals and undefined numbers, against loops."""
 
 import numpy as np
 import pytest

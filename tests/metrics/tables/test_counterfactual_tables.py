@@ -1,4 +1,4 @@
-"""The eight cells against plain loops, and sets of counterfactual tables beside each other."""
+"""The eight cells against loops, and several sets of counterfactual tables in one evaluation."""
 
 from dataclasses import replace
 from itertools import product
@@ -17,24 +17,22 @@ from challenge_rows import INTERVENTIONS, LABELS, Case, E, N, by_hand, cases, ro
 from refusals import refused
 from tiers import costly
 
-KINDS = ("preserved", "flipped")
 OF = MetricName("challenge", "d")
 
 
-def cells(rows_of, full: dict[str, Case], partial: dict[str, Case], kind: str = "flipped"):
+def cells(rows_of, full: dict[str, Case], partial: dict[str, Case]):
     right_alone = {uid: case.y == case.gold for uid, case in partial.items()}
-    found = eight_cells(rows_from(rows_of, full), right_alone, OF, INTERVENTIONS, kind)
-    return {name.statistic.removeprefix(f"{kind}/cells/"): m for name, m in measured(found).items()}
+    found = eight_cells(rows_from(rows_of, full), right_alone, OF, INTERVENTIONS)
+    return {name.statistic.removeprefix("flipped/cells/"): m for name, m in measured(found).items()}
 
 
 @costly
 @given(cases(), st.data())
 def test_the_cells_equal_the_reference_and_add_up(rows_of, of_uid, data):
-    kind = data.draw(st.sampled_from(KINDS))
     partial = {uid: replace(case, y=data.draw(st.sampled_from(LABELS)), changes={}) for uid, case in of_uid.items()}
-    found = cells(rows_of, of_uid, partial, kind)
+    found = cells(rows_of, of_uid, partial)
     counted = dict.fromkeys(product(("right", "wrong"), repeat=3), 0)
-    pairs = challenge_pairs(rows_from(rows_of, of_uid), INTERVENTIONS)[kind]
+    pairs = challenge_pairs(rows_from(rows_of, of_uid), INTERVENTIONS)["flipped"]
     for pair in pairs:
         case, (name, _, variant, _) = of_uid[pair.uid], pair.which
         gold, y2 = case.changes[name, variant]
@@ -45,7 +43,9 @@ def test_the_cells_equal_the_reference_and_add_up(rows_of, of_uid, data):
         m = found["_".join(cell)]
         assert (m.n, m.value) == (len(pairs), pytest.approx(count / len(pairs), abs=1e-12) if pairs else None)
     if pairs:
-        accuracy = measured(challenge(rows_from(rows_of, of_uid), OF, INTERVENTIONS))[OF._replace(statistic=kind)].value
+        accuracy = measured(challenge(rows_from(rows_of, of_uid), OF, INTERVENTIONS))[
+            OF._replace(statistic="flipped")
+        ].value
         assert sum(m.value for m in found.values()) == pytest.approx(1)
         assert sum(m.value for name, m in found.items() if name.split("_")[1] == "right") == pytest.approx(accuracy)
 
@@ -61,7 +61,7 @@ def test_both_models_need_the_same_originals(rows_of):
 
 
 def of_sets(rows_of) -> pa.Table:
-    """Two sets with the examples of ``by_hand``, of one of which titles were swapped, and whose names begin alike."""
+    """Two sets with the examples of ``by_hand`` and a common prefix of names; one set has swapped titles."""
     renamed = {"values": "annotated/flipped", "negation": "annotated/preserved"}
     of_uid = {}
     for name in ("flips", "flips-2"):

@@ -1,15 +1,14 @@
-"""Evidence against a reference in plain loops over sets of keys."""
+"""Evidence against loops over sets of keys."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.interventions.tables.allowed_transitions import LABELS
 from heedful.metrics.number import measured
 from heedful.metrics.tables.evidence import evidence, evidence_counts
-from heedful.records import DataError
+from heedful.records import NO_LABEL, DataError
 
-from challenge_rows import sliced
 from refusals import refused
 
 KEYS = ("Born", "Died", "Genre", "Length")
@@ -21,12 +20,17 @@ def mean(values: list) -> float | None:
     return sum(values) / len(values) if values else None
 
 
+def counts(gold, y, deletions, marked) -> bool:
+    """Whether a pair counts: it is not neutral, has marked rows and deletions, and no answer is missing."""
+    return bool(gold != N and marked and deletions) and NO_LABEL not in (y, *deletions.values())
+
+
 def reference(cases: dict) -> dict[str, float | None]:
-    """Section 5.3, one pair at a time. A case is (table, gold, y, key to y2, marked keys)."""
+    """Map statistics to values, by a loop over cases (table, gold, y, y2 by deleted key, marked keys)."""
     hits = extras = misses = 0
     precisions, recalls, kinds = [], [], []
     for _, gold, y, deletions, marked in cases.values():
-        if gold == N or not marked:
+        if not counts(gold, y, deletions, marked):
             continue
         model = {key for key, y2 in deletions.items() if y2 != y}
         hit, extra, missed = model & marked, model - marked, marked - model
@@ -53,31 +57,33 @@ def reference(cases: dict) -> dict[str, float | None]:
     return expected
 
 
-def case():
-    answers = st.fixed_dictionaries(dict.fromkeys(KEYS, st.sampled_from(LABELS)))
-    marked = st.frozensets(st.sampled_from(KEYS))
-    return st.tuples(
-        st.sampled_from(("T1", "T2", "T3")), st.sampled_from(LABELS), st.sampled_from(LABELS), answers, marked
-    )
+labels = st.sampled_from(LABELS)
+answers = st.sampled_from(LABELS * 4 + (NO_LABEL,))
+deletions = st.just({}) | st.fixed_dictionaries(dict.fromkeys(KEYS, answers))
+case = st.tuples(st.sampled_from(("T1", "T2", "T3")), labels, answers, deletions, st.frozensets(st.sampled_from(KEYS)))
+cases_of = st.lists(case, max_size=10).map(lambda drawn: {f"u{i}": one for i, one in enumerate(drawn)})
 
 
-cases_of = st.lists(case(), max_size=10).map(lambda drawn: {f"u{i}": one for i, one in enumerate(drawn)})
-
-
-def table_of(rows_of, cases: dict, others: list | tuple = (), **settings):
+def table_of(rows_of, cases: dict):
+    """Rows of the deletions, and rows of another part and of another intervention, which do not count."""
     base = {uid: (gold, y) for uid, (_, gold, y, _, _) in cases.items()}
     changed = [
         {"uid": uid, "intervention": "delete", "part": "table", "variant": key, "draw": -1, "y2": y2}
-        | {"clusters": [uid, f"table {table}"], **settings}
+        | {"clusters": [uid, f"table {table}"]}
         for uid, (table, _, _, deletions, _) in cases.items()
         for key, y2 in deletions.items()
+    ]
+    others = [
+        {"uid": uid, "intervention": name, "part": part, "variant": "Born", "y2": N, "clusters": [uid, "table T1"]}
+        for uid in cases
+        for name, part in (("delete", "hypothesis"), ("update", "table"))
     ]
     return rows_of(base, [*changed, *others])
 
 
-def compute(rows_of, cases: dict, others: list | tuple = (), **settings):
+def compute(rows_of, cases: dict):
     relevant = {uid: one[4] for uid, one in cases.items()}
-    found = evidence(table_of(rows_of, cases, others, **settings), "d", "table", relevant)
+    found = evidence(table_of(rows_of, cases), "d", "table", relevant)
     return {str(name): m for name, m in measured(found).items()}
 
 
@@ -99,59 +105,17 @@ def test_equals_the_reference(rows_of, cases):
 @given(cases_of)
 def test_what_does_not_count_is_counted(rows_of, cases):
     relevant = {uid: one[4] for uid, one in cases.items()} | {"elsewhere": {"Born"}, "also elsewhere": set()}
-    counts = evidence_counts(table_of(rows_of, cases), "table", relevant)
-    kept = [one for one in cases.values() if one[1] != N and one[4]]
-    neutral = sum(one[1] == N for one in cases.values())
-    assert counts == {
-        "pairs": len(kept), "tables": len({one[0] for one in kept}), "neutral": neutral,
-        "without_evidence": len(cases) - len(kept) - neutral, "without_deletions": 0, "without_answers": 0,
-        "not_predicted": 1,
-    }  # fmt: skip
-
-
-@settings(max_examples=20)
-@given(cases_of)
-def test_rows_of_other_parts_and_interventions_do_not_count(rows_of, cases):
-    others = [
-        {"uid": uid, "intervention": name, "part": part, "variant": "Born", "y2": N, "clusters": [uid, "table T1"]}
-        for uid in cases
-        for name, part in (("delete", "hypothesis"), ("update", "table"))
-    ]
-    assert compute(rows_of, cases, others) == compute(rows_of, cases)
-
-
-def by_hand() -> dict:
-    """Gold E everywhere: uses both rows and one more; one of two; another; none, rightly E; none, wrongly C."""
-    stay = dict.fromkeys(KEYS, E)
-    two = frozenset({"Born", "Died"})
-    return {
-        "a": ("T1", E, E, stay | {"Born": N, "Died": C, "Genre": N}, two),
-        "b": ("T1", E, E, stay | {"Died": N}, two),
-        "c": ("T2", E, E, stay | {"Genre": N}, two),
-        "d": ("T2", E, E, stay, two),
-        "e": ("T3", E, C, dict.fromkeys(KEYS, C), frozenset({"Length"})),
-    }
-
-
-def test_without_any_pair_every_number_is_undefined(rows_of):
-    for m in compute(rows_of, {}).values():
-        assert (m.value, m.n) == (None, 0)
-        assert m.reason == "no pair that was predicted and changed has rows marked as relevant"
+    found = evidence_counts(table_of(rows_of, cases), "table", relevant)
+    kept = [one for one in cases.values() if counts(*one[1:])]
+    expected = {"pairs": len(kept), "tables": len({one[0] for one in kept}), "neutral": 0, "without_evidence": 0}
+    expected |= {"without_deletions": 0, "without_answers": 0, "not_predicted": 1}
+    for _, gold, y, deletions, marked in cases.values():
+        if not counts(gold, y, deletions, marked):
+            reasons = {"neutral": gold == N, "without_evidence": not marked, "without_deletions": not deletions}
+            expected[next((reason for reason, holds in reasons.items() if holds), "without_answers")] += 1
+    assert found == expected
 
 
 def test_a_relevant_row_that_was_not_deleted_is_refused(rows_of):
-    cases = by_hand() | {"f": ("T1", E, E, {"Genre": E}, frozenset({"Genre", "Kind"}))}
     with refused(DataError, "'Kind' of f "):
-        compute(rows_of, cases)
-
-
-def test_base_rows_may_name_the_table_by_a_slice(rows_of):
-    cases = by_hand()
-    clustered = compute(rows_of, cases)
-    rows = table_of(rows_of, cases, clusters=[])
-    rows = sliced(rows, {uid: [f"table={one[0]}"] for uid, one in cases.items()})
-    found = evidence(rows, "d", "table", {uid: one[4] for uid, one in cases.items()})
-    assert {str(name): m for name, m in measured(found).items()} == clustered
-
-
-# --- with what becomes of predictions, and of values that come from another table
+        compute(rows_of, {"f": ("T1", E, E, {"Genre": E}, frozenset({"Genre", "Kind"}))})

@@ -1,4 +1,4 @@
-"""Which table a row is about."""
+"""Names of tables from slices and clusters of rows."""
 
 from heedful.metrics.tables.which_table import tables_of
 from heedful.records import RunError

@@ -8,8 +8,9 @@ from html import unescape
 import numpy as np
 import pytest
 
-from heedful.metrics.attributions.sample import example
 from heedful.reports.page.words import block, explanations, legend, numbers, phi_text, scale_of, share_of
+
+from attribution_rows import example
 
 HOSTILE = "<script>alert('1')</script> \"q\" &amp; $x^2$ \u202e\ud800 猫 " + "long" * 40
 

@@ -1,4 +1,4 @@
-"""Attribution methods that only evaluate the model on masked inputs."""
+"""Attribution methods that need only predictions on masked inputs, not gradients."""
 
 from heedful.metrics.attributions.methods import lime, owen, shap
 from heedful.metrics.attributions.methods.method import Method

@@ -1,4 +1,4 @@
-"""The interface of attribution methods that only evaluate the model on masked inputs."""
+"""Interface of attribution methods that need only predictions on masked inputs."""
 
 from collections.abc import Generator, Sequence
 from typing import Protocol
@@ -9,11 +9,11 @@ Rounds = Generator[np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray]]
 
 
 class Method(Protocol):
-    """An attribution method: a module that defines these names.
+    """An attribution method: a module with these names.
 
     Attributes:
-        NAME: Its name in the rows.
-        VERSION: Increased with each change of the masks for a given generator, or of the attributions for given values.
+        NAME: Name of the method in rows.
+        VERSION: Version of the method; a change of the masks or of the attributions increases it.
     """
 
     NAME: str
@@ -28,22 +28,24 @@ class Method(Protocol):
         rng: np.random.Generator,
         segments: Sequence[int],
     ) -> Rounds:
-        """Explain one example, round by round; pure except for ``rng``.
+        """Explain one example, round by round.
+
+        f is the probability of a label as a function of a mask, which keeps some features (words and separators).
 
         Args:
             n: Number of features, at least 1.
-            full: f(x), the value of the unmasked example.
-            nothing: f(nothing), with all features masked.
-            budget: Largest number of masks, without ``full`` and ``nothing``; at least 2.
-            rng: Draws the masks.
-            segments: Number of features per part, its separator included; they sum to ``n``.
+            full: f of all features.
+            nothing: f of no features.
+            budget: Largest number of masks, at least 2; ``full`` and ``nothing`` do not count.
+            rng: Generator of the random masks.
+            segments: Number of features per part, with the sum ``n``.
 
         Yields:
-            Masks, bool [masks, n], True where a feature stays; receives f per mask, float64 [masks]. The masks with all
-            features and with none are never requested, and no mask is requested if ``full`` and ``nothing`` suffice.
+            The masks of a round, True for a feature that is kept: bool [masks, n]. The caller sends their values, f of
+            each mask: float64 [masks]. The masks with all features and with none are never yielded.
 
         Returns:
-            phi, float64 [n], and their standard errors over random masks, float64 [n]: 0 if no mask had to be drawn,
-            nan if unknown.
+            phi, float64 [n]; and the standard errors of phi over random masks, float64 [n], which are 0 if no mask was
+            drawn at random, and nan if unknown.
         """
         ...

@@ -1,4 +1,4 @@
-"""Owen values over a balanced binary tree of words; the node with the largest stake is split first."""
+"""Owen values over a balanced binary tree of words; the node whose split matters most is split first."""
 
 from collections.abc import Sequence
 from heapq import heappop, heappush
@@ -13,17 +13,19 @@ NAME, VERSION = "owen", 1
 
 
 class Stake(NamedTuple):
-    """A node in one context. The smallest is split first: the order is by stake, then by position.
+    """A node of the tree in one context, the kept features outside the node.
+
+    Stakes sort by ``order``, then by position; the smallest is split first.
 
     Attributes:
-        order: Minus ``abs(high - low) * weight``.
-        start: The first feature of the node.
-        stop: The feature after the last.
-        context: The features outside the node that stay: bit i is feature i.
+        order: Minus the stake, ``abs(high - low) * weight``.
+        start: Position of the first feature of the node.
+        stop: Position after the last feature.
+        context: The context as bits; bit i is feature i.
         node: The node.
         low: f of the context.
-        high: f of the context and the node.
-        weight: The share of the orders allowed by the tree that have this context.
+        high: f of the context and the features of the node.
+        weight: Share of the orders of features, among those that the tree allows, that have this context.
     """
 
     order: float
@@ -36,22 +38,22 @@ class Stake(NamedTuple):
     weight: float
 
 
-Answers = dict[tuple[int, int, int], tuple[float, float]]  # start, stop, context: f with the left half, with the right
+Answers = dict[tuple[int, int, int], tuple[float, float]]  # (start, stop, context) to f with either half
 
 
 def explain(
     n: int, full: float, nothing: float, budget: int, rng: np.random.Generator, segments: Sequence[int]
 ) -> Rounds:
-    """Explain one example: see :class:`~.method.Method`. Not random; errors are nan.
+    """Explain one example, without random masks: see :class:`~.method.Method`. Errors are nan.
 
-    Recursive Owen values over :func:`~heedful.interventions.masks.partitions.partition`: the mean contribution of a
-    word over all orders that keep the words of every node together. A split of a node asks for two masks, and turns
-    each half into a node in two contexts. The node with the largest ``abs(high - low) * weight`` is split first, until
-    the budget is used up; the value of an unsplit node is then shared equally among its words. To split all nodes takes
-    ``2 * partition(segments).splits`` masks: about ``2 / 3 * n**2``, that is 106 masks for 12 words and 618 for 30.
+    The Owen value of a word is its mean contribution over all orders of words that keep the words of a node together
+    (:func:`~heedful.interventions.masks.partitions.partition` is the tree). A split of a node needs two masks, and
+    turns each half into a node in two contexts. The node with the largest stake is split first, until the budget is
+    used up; the contribution of an unsplit node is shared equally among its words. To split all nodes takes
+    ``2 * partition(segments).splits`` masks, about ``2 / 3 * n**2``: 106 masks for 12 words, 618 for 30.
 
-    A round asks for all nodes that are certain to be split within the budget, for any values of the unknown masks;
-    so the result is the same as for splitting one node at a time.
+    A round evaluates all nodes that are certain to be split within the budget, whatever the unknown values are; so the
+    result is the same as if one node were split at a time.
     """
     phi = np.zeros(n)
     root = partition(segments)
@@ -84,7 +86,7 @@ def _stake(node: Node, context: int, low: float, high: float, weight: float) -> 
 
 
 def _parts(stake: Stake, with_left: float, with_right: float) -> list[Stake]:
-    """The halves of a node, each in both contexts, by f with the left half alone and with the right half alone."""
+    """The halves of a node, each in two contexts, given f with the left half alone and with the right half alone."""
     first, second = stake.node.halves
     context = stake.context
     weight = stake.weight / 2
@@ -97,9 +99,9 @@ def _parts(stake: Stake, with_left: float, with_right: float) -> list[Stake]:
 
 
 def _sure_to_be_split(queue: list[Stake], answers: Answers, splits_left: int) -> list[Stake]:
-    """The unevaluated nodes that are certain to be split within the next ``splits_left`` splits.
+    """The nodes without values that are certain to be among the next ``splits_left`` splits.
 
-    In the worst case, all descendants of such a node are split before the next node of the queue.
+    In the worst case, all descendants of a node are split before the next node of the queue.
     """
     queue = queue.copy()
     sure = []
@@ -119,7 +121,7 @@ def _sure_to_be_split(queue: list[Stake], answers: Answers, splits_left: int) ->
 
 
 def _masks(stakes: Sequence[Stake], n: int) -> np.ndarray:
-    """For each node its context with the left half, then with the right half: bool [2 * nodes, n]."""
+    """Masks per node: its context with the left half, and with the right half: bool [2 * nodes, n]."""
     size = (n + 7) // 8
     masks = b"".join((s.context | half.bits).to_bytes(size, "little") for s in stakes for half in s.node.halves)
     packed = np.frombuffer(masks, dtype=np.uint8).reshape(-1, size)

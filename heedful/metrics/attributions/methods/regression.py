@@ -7,7 +7,7 @@ import numpy as np
 
 
 def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The matrix product, float64; either may be a vector."""
+    """Product of matrices or vectors: float64."""
     # not "@": the order of summation in BLAS, and so the last bits, depend on the number of threads
     subscripts_a = "ij"[2 - a.ndim :]
     subscripts_b = "jk"[: b.ndim]
@@ -15,7 +15,7 @@ def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def normal_equations(x: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """``x.T @ diag(weights) @ x``: float64 [n, n].
+    """Matrix of the normal equations, ``x.T @ diag(weights) @ x``: float64 [n, n].
 
     Args:
         x: float64 [rows, n].
@@ -25,11 +25,11 @@ def normal_equations(x: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def inverse(matrix: np.ndarray) -> tuple[np.ndarray, float]:
-    """Invert a symmetric positive definite matrix by Gauss-Jordan elimination, which needs no pivoting there.
+    """Invert a symmetric positive definite matrix, [n, n], by Gauss-Jordan elimination without pivoting.
 
     Returns:
-        float64 [n, n]; and the smallest pivot, as a share of the largest number on the diagonal. If it is 0 up to
-        rounding, or negative, the matrix is singular and the first result is not its inverse.
+        The inverse, float64 [n, n]; and the smallest pivot as a share of the largest number on the diagonal. If this
+        share is negative, or 0 up to rounding, the matrix is singular and the first result is not an inverse.
     """
     largest = matrix.diagonal().max()
     smallest = np.inf
@@ -49,21 +49,17 @@ def inverse(matrix: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 def drawn_error(influence: np.ndarray, draws: np.ndarray) -> np.ndarray:
-    """Sandwich estimate of the standard error of coefficients over random masks: float64 [n].
+    """Sandwich estimate of the standard error of coefficients over random masks: float64 [n]; nan for one mask.
 
-    The variance of a sum of independent draws is the variance of a draw times their number. No noise is assumed: only
-    the masks are random, f is not. If residuals are divided by one minus the leverage of their draw (HC3), the
-    influence of a draw is the change of the coefficients without it, and the error is too large rather than too small
-    for few draws.
+    The variance of a sum over independent masks is the variance of a term times the number of masks. Only the masks are
+    random; f has no noise. With the residual of a mask divided by one minus its leverage (HC3), the influence is the
+    change of the coefficients without this mask; with few masks, the error is then too large rather than too small.
 
-    Source: White 1980; MacKinnon and White 1985 for HC3.
+    Source: White (1980); MacKinnon and White (1985) for HC3.
 
     Args:
-        influence: Contribution of a draw to the coefficients, float64 [distinct draws, n].
-        draws: Multiplicity of each draw, int64 [distinct draws].
-
-    Returns:
-        nan for fewer than two draws.
+        influence: Influence of a mask on the coefficients: float64 [distinct masks, n].
+        draws: Number of times that each mask was drawn: int64 [distinct masks].
     """
     count = draws.sum()
     if count < 2:

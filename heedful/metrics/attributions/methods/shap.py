@@ -1,4 +1,4 @@
-"""KernelSHAP: Shapley values by regression on coalitions (Lundberg and Lee 2017)."""
+"""KernelSHAP: Shapley values by regression of f on coalitions, the kept features (Lundberg and Lee 2017)."""
 
 from collections.abc import Sequence
 
@@ -9,18 +9,19 @@ from heedful.metrics.attributions.methods.method import Rounds
 from heedful.metrics.attributions.methods.regression import drawn_error, inverse, normal_equations, product
 
 NAME, VERSION = "shap", 1
-RIDGE = 0.1  # if there are fewer coalitions than unknowns; z has a variance of about 1, and weights sum to 1
-FEWEST = 0.25  # share of the features: with fewer random pairs, their scatter does not represent the other sizes
-RANK = 1e-9  # a pivot below this share of the diagonal is 0
+RIDGE = 0.1  # penalty if coalitions do not determine phi; z has a variance of about 1, and weights sum to 1
+FEWEST = 0.25  # random pairs per feature; the scatter of fewer pairs does not represent coalitions of all sizes
+RANK = 1e-9  # a smaller pivot, as a share of the diagonal, counts as 0
 
 
 def explain(
     n: int, full: float, nothing: float, budget: int, rng: np.random.Generator, segments: Sequence[int]
 ) -> Rounds:
-    """Explain one example: see :class:`~.method.Method`. One round.
+    """Explain one example in one round: see :class:`~.method.Method`.
 
-    Exact where the budget is ``2**n - 2`` or more. From ``2 * n``, the coalitions include each single word and its
-    complement, so that an additive f is explained exactly; :func:`shapley` describes smaller budgets.
+    The result is exact for a budget of at least ``2**n - 2``. For at least ``2 * n``, the coalitions include each
+    single word and its complement, so that an additive f is explained exactly. :func:`shapley` describes smaller
+    budgets.
     """
     if n == 1:
         return np.array([full - nothing]), np.zeros(1)
@@ -30,10 +31,10 @@ def explain(
 
 
 def is_scarce(n: np.ndarray, budget: int) -> np.ndarray:
-    """Whether a budget does not determine the phi of examples with n features (:func:`shapley`): bool [examples].
+    """Whether a budget is too small to determine phi (:func:`shapley`): bool [examples].
 
     Args:
-        n: int [examples].
+        n: Number of features per example: int [examples].
         budget: Largest number of masks per example.
 
     Example:
@@ -44,39 +45,38 @@ def is_scarce(n: np.ndarray, budget: int) -> np.ndarray:
 
 
 def shapley(subsets: Coalitions, values: np.ndarray, full: float, nothing: float) -> tuple[np.ndarray, np.ndarray]:
-    """Weighted least squares with ``sum(phi) = full - nothing`` (Lundberg and Lee 2017, theorem 2).
+    """Weighted least squares with the constraint ``sum(phi) = full - nothing`` (Lundberg and Lee 2017, theorem 2).
 
-    Only the difference between a coalition and its complement matters: with z = 1 for a feature that stays and -1 for
-    one that is masked, ``z @ phi`` should equal ``f(S) - f(complement of S)``. The regression fits the deviation of phi
-    from an equal share of the sum.
+    Coalitions come in pairs of a coalition S and its complement. With z = 1 for a feature of S and -1 for another
+    feature, ``z @ phi`` should equal ``f(S) - f(complement of S)``. The regression fits the deviations of phi from
+    ``(full - nothing) / n``.
 
     With fewer pairs than features (a budget below ``2 * n``), phi is undetermined or ill-conditioned. A ridge penalty
-    then shrinks each phi towards the equal share: the sum still holds, but the largest phi are too small, an additive f
-    is not explained exactly, and the errors are nan.
+    then shrinks the deviations: the constraint still holds, but large phi are too small, an additive f is not explained
+    exactly, and errors are nan.
 
     Args:
         subsets: The coalitions.
-        values: f of ``subsets.present``, float64 [2 * pairs].
+        values: f of ``subsets.present``: float64 [2 * pairs].
         full: f of all features.
-        nothing: f without features.
+        nothing: f of no features.
 
     Returns:
-        phi, and the sandwich estimate of its standard error (HC3) over the pairs that were drawn, float64 [n] each.
-        The error is 0 if all coalitions are present, and nan for fewer than two random pairs, or fewer than a quarter
-        of the number of features.
+        phi, and their standard errors over the random pairs (HC3): float64 [n] each. The errors are 0 if all coalitions
+        are present, and nan for fewer than two random pairs, or fewer than a quarter of the number of features.
     """
     n = subsets.half.shape[1]
     weights = subsets.weights / subsets.weights.sum()
     z = np.where(subsets.half, 1.0, -1.0)
     share = (full - nothing) / n
     target = values[::2] - values[1::2] - z.sum(axis=1) * share
-    z -= z.mean(axis=1, keepdims=True)  # the sum is fixed and does not enter the regression
-    normal = normal_equations(z, weights) + 1 / n  # invertible, although the fixed sum is excluded
+    z -= z.mean(axis=1, keepdims=True)  # the fixed sum does not enter the regression
+    normal = normal_equations(z, weights) + 1 / n  # the constant makes the matrix invertible
     inverted, pivot = inverse(normal)
     is_scarce = pivot < RANK or (not subsets.complete and len(z) < n)
     if is_scarce:
         inverted, _ = inverse(normal + RIDGE * np.eye(n))
-    unit = product(z, inverted)  # change of phi per unit of residual, before weighting
+    unit = product(z, inverted)  # change of phi per unit of unweighted residual
     excess = product(weights * target, unit)
     phi = share + excess
     if subsets.complete:
@@ -84,7 +84,7 @@ def shapley(subsets: Coalitions, values: np.ndarray, full: float, nothing: float
     if is_scarce or subsets.draws.sum() < FEWEST * n:
         return phi, np.full(n, np.nan)
     is_drawn = subsets.draws > 0
-    each = weights[is_drawn] / subsets.draws[is_drawn]  # the weight of a single draw
+    each = weights[is_drawn] / subsets.draws[is_drawn]  # weight of a pair that is drawn once
     leverage = each * (unit * z).sum(axis=1)[is_drawn]
     residuals = (target - product(z, excess))[is_drawn]
     return phi, drawn_error(unit[is_drawn] * (each * residuals / (1 - leverage))[:, None], subsets.draws[is_drawn])

@@ -27,13 +27,6 @@ def test_the_packages_own_masks_and_outputs_give_its_coefficients(case):
     assert phi == pytest.approx(case["coefficients"], rel=0, abs=1e-8)
 
 
-def weight(mask):
-    """The kernel of the package, in its own steps."""
-    ones = np.ones(len(mask))
-    cosine = mask @ ones / (np.linalg.norm(mask) * np.linalg.norm(ones)) if mask.any() else 0.0
-    return np.sqrt(np.exp(-((100 * (1 - cosine)) ** 2) / 25**2))
-
-
 def ridge(x, y, weights):
     """Coefficients by least squares with a row for each penalty and a column for the intercept."""
     n = x.shape[1]
@@ -47,18 +40,6 @@ def instances(n, budget, seed=0):
     asked = play("lime", game, [n], budget, seed).masks
     present = np.concatenate([np.ones((1, n), dtype=bool), asked])
     return present, game(present)
-
-
-def test_the_kernel():
-    present, _ = instances(9, 40)
-    assert kernel(present) == pytest.approx([weight(mask) for mask in present.astype(float)])
-
-
-@pytest.mark.parametrize(("n", "budget"), [(1, 6), (2, 10), (7, 40), (20, 15)])
-def test_ridge_regression_with_an_intercept(n, budget):
-    present, values = instances(n, budget)
-    expected = ridge(present.astype(float), values, kernel(present))
-    assert coefficients(present, values)[0] == pytest.approx(expected, abs=1e-9)
 
 
 def test_the_error_is_the_scatter_of_what_leaving_out_each_drawn_mask_changes():
@@ -75,7 +56,7 @@ def test_the_error_is_the_scatter_of_what_leaving_out_each_drawn_mask_changes():
 def test_the_unmasked_example_counts_as_one_of_the_samples():
     played = play("lime", table_game(5, 0), [5], 100)
     assert len(played.rounds) == 1
-    hidden = 99 - len(played.masks)  # masks that hide everything are known beforehand
+    hidden = 99 - len(played.masks)  # f of the empty mask is known, so that the method does not ask for it
     assert 5 <= hidden <= 40
 
 

@@ -1,7 +1,5 @@
-"""All methods that see a model through masks alone, on the same games."""
+"""Properties of all attribution methods that mask words, on the same games."""
 
-import ast
-import inspect
 import os
 import subprocess
 import sys
@@ -11,13 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heedful.metrics.attributions.methods import METHODS, lime, regression, shap
+from heedful.metrics.attributions.methods import METHODS
 from heedful.metrics.attributions.methods.regression import inverse
 
-from word_games import ends, planted_game, play, smooth_game
+from word_games import ends, play, smooth_game
 
 SUMS, DRAWS = ("shap", "owen"), ("lime", "shap")
-BLAS = {"linalg", "dot", "matmul", "vdot", "inner", "tensordot"}
 
 
 @pytest.mark.parametrize("method", SUMS)
@@ -31,34 +28,18 @@ def test_phi_sum_to_what_the_words_do_together(method, segments, more, seed):
     assert phi.sum() == pytest.approx(full - nothing, abs=1e-9)
 
 
-@pytest.mark.parametrize("method", SUMS)
-@pytest.mark.parametrize("word", [0, 5, 11])
-def test_a_model_that_reads_one_word_has_all_of_its_phi_there(method, word):
-    phi, error, _ = play(method, planted_game(word), [7, 5], 256)
-    assert phi == pytest.approx([0.7 * (i == word) for i in range(12)], abs=1e-9)
-    assert np.nan_to_num(error) == pytest.approx(np.zeros(12), abs=1e-9)
-
-
 @pytest.mark.parametrize("method", METHODS)
 def test_the_same_generator_gives_the_same_masks_and_phi(method):
     first, second, other = (play(method, smooth_game(20, 0), [10, 10], 100, seed) for seed in (7, 7, 8))
     assert (first.masks == second.masks).all()
     assert first.phi.tobytes() == second.phi.tobytes()
-    assert (first.masks.tobytes() == other.masks.tobytes()) == (method == "owen")  # which draws nothing
+    assert (first.masks.tobytes() == other.masks.tobytes()) == (method == "owen")  # Owen values need no random masks
 
 
 @pytest.mark.parametrize("method", DRAWS)
 def test_masks_do_not_depend_on_the_model(method):
     first, second = (play(method, smooth_game(20, seed), [10, 10], 100, 7) for seed in (0, 1))
     assert (first.masks == second.masks).all()
-
-
-@pytest.mark.parametrize("method", SUMS)
-def test_a_single_feature_has_everything_and_nothing_is_asked(method):
-    phi, error, rounds = play(method, planted_game(0), [1], 256)
-    assert phi == pytest.approx([0.7])
-    assert np.nan_to_num(error).tolist() == [0.0]
-    assert rounds == []
 
 
 @pytest.mark.parametrize("method", ["lime", "shap", "owen"])
@@ -70,7 +51,7 @@ def test_budgets_below_the_number_of_words(method, budget):
 
 
 def scatter(method, game, segments, budget, times=150):
-    """How far phi scatters over generators, and the error that is reported: each the root of the mean square."""
+    """The standard deviation of phi over seeds, and the standard error that the method reports (root mean squares)."""
     every = [play(method, game, segments, budget, seed) for seed in range(times)]
     phi, errors = np.array([played.phi for played in every]), np.array([played.error for played in every])
     return float(np.sqrt(phi.var(axis=0, ddof=1).mean())), float(np.sqrt((errors**2).mean()))
@@ -79,16 +60,9 @@ def scatter(method, game, segments, budget, times=150):
 @pytest.mark.parametrize("method", DRAWS)
 @pytest.mark.parametrize(("segments", "budget"), [((5, 4), 64), ((8, 8), 128), ((15, 15), 256)])
 def test_the_error_is_how_far_phi_scatters(method, segments, budget):
-    """Never understated by more than a tenth; overstated, where a budget is small for its words, by less than half."""
+    """The reported error is at most 10 % too small, and at most 50 % too large if the budget is small."""
     true, reported = scatter(method, smooth_game(sum(segments), 1), list(segments), budget)
     assert 0.9 < reported / true < 1.5
-
-
-@pytest.mark.parametrize("method", DRAWS)
-def test_the_error_falls_as_the_budget_grows(method):
-    """By half for four times the masks, and more where coalitions become complete."""
-    few, more, many = (scatter(method, smooth_game(14, 2), [7, 7], budget, 10)[1] for budget in (128, 512, 2048))
-    assert few > 1.7 * more > 1.7**2 * many
 
 
 @given(st.integers(1, 30), st.integers(0, 1000))
@@ -99,14 +73,6 @@ def test_inverse(n, seed):
     inverted, pivot = inverse(matrix)
     assert inverted @ matrix == pytest.approx(np.eye(n), abs=1e-9)
     assert 0 < pivot <= 1
-
-
-def test_the_solvers_use_no_blas():
-    """Its last bits depend on the number of threads: see the slow test below."""
-    for module in (lime, shap, regression):
-        tree = ast.parse(inspect.getsource(module))
-        assert not [node for node in ast.walk(tree) if isinstance(node, ast.MatMult)]
-        assert not {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)} & BLAS
 
 
 BITS = """
@@ -120,7 +86,7 @@ for method in ("lime", "shap"):
 
 @pytest.mark.slow
 def test_the_number_of_threads_changes_no_bit(pytestconfig):
-    """With the products of a BLAS it would, from some 90 words on."""
+    """Matrix products of a BLAS depend on the number of threads, from about 90 words."""
     runs = [
         subprocess.run(
             [sys.executable, "-c", BITS],

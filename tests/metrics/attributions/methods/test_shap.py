@@ -21,7 +21,7 @@ def test_over_all_subsets_it_is_the_shapley_value(n):
 @given(st.integers(2, 25), st.integers(0, 100), st.integers(0, 300))
 @settings(max_examples=50, deadline=None, derandomize=True)
 def test_a_pairwise_game_is_explained_exactly_where_each_word_stands_alone_once(n, seed, more):
-    """A pair of complements shows such a game's Shapley values: f(S) - f(complement) is linear in them."""
+    """In a game with interactions of two words at most, f(S) - f(complement of S) is linear in the Shapley values."""
     game = pairwise_game(n, seed)
     played = play("shap", game, [n], 2 * n + more, seed)
     single, alone = np.eye(n, dtype=bool), np.zeros((1, n), dtype=bool)
@@ -34,7 +34,7 @@ def test_a_pairwise_game_is_explained_exactly_where_each_word_stands_alone_once(
 
 
 def by_conditions(chosen, game):
-    """The same minimum with a Lagrange multiplier, over masks one by one; and over draws less one, each in turn."""
+    """phi by least squares with a Lagrange multiplier, and the change of phi without each random pair (jackknife)."""
     n = chosen.half.shape[1]
     full, nothing = ends(game, n)
 
