@@ -1,4 +1,4 @@
-"""Row operations on tables, and the rows and values that tables of a pool lend to each other.
+"""Row operations on tables, and the rows and values that other tables lend to them.
 
 Source: "Is My Model Using the Right Evidence?" (Gupta et al. 2022), section 5.1 and appendix.
 """
@@ -18,7 +18,7 @@ WORD = re.compile(r"\w+")
 
 
 def same_key(key: str) -> str:
-    """A normal form of keys: equal for "Genre", "Genres" and "Genre(s)", and for "Birth name" and "Birth Name".
+    """Normalize a key, so that "Genre", "Genres" and "Genre(s)" are equal, as are "Birth name" and "Birth Name".
 
     Example:
         >>> same_key("Spouse(s)"), same_key("Years active"), same_key("•")
@@ -29,22 +29,22 @@ def same_key(key: str) -> str:
 
 
 def same_value(value: str) -> str:
-    """A normal form of values, without case and repeated spaces."""
+    """Normalize a value: case and repeated spaces are ignored."""
     return " ".join(value.casefold().split())
 
 
 def delete(table: Table, key: str) -> Table:
-    """Remove the row of a key."""
+    """Remove the row with a key."""
     return Table(table.title, tuple(row for row in table.rows if row[0] != key))
 
 
 def insert(table: Table, row: Row, position: int) -> Table:
-    """Insert a row with a new key at a position."""
+    """Insert a row before the row at ``position``; its key must be new."""
     return Table(table.title, (*table.rows[:position], row, *table.rows[position:]))
 
 
 def update(table: Table, key: str, old: str, new: str) -> Table:
-    """Replace one value of a key by a new value."""
+    """Replace the value ``old`` of a key by ``new``."""
     values = table.values[key]
     index = values.index(old)
     changed = (*values[:index], new, *values[index + 1 :])
@@ -52,22 +52,25 @@ def update(table: Table, key: str, old: str, new: str) -> Table:
 
 
 def permute(table: Table, order: Sequence[int]) -> Table:
-    """Reorder the rows: row ``order[i]`` comes at index i."""
+    """Reorder the rows: the new row i is the old row ``order[i]``."""
     return Table(table.title, tuple(table.rows[i] for i in order))
 
 
 def table_column(pool: Examples, part: str) -> str:
-    """The column that identifies tables: the group or meta column "table", or else the content."""
+    """The column that identifies the table of an example: the group or meta column "table", or else its content."""
     if "table" in pool.groups and part != "table":
         return "groups.table"
     return "meta.table" if "table" in pool.meta else f"groups.{part}"
 
 
 class _Lots:
-    """Items by group and name, for uniform draws of an item whose name is not excluded.
+    """Items with names, in groups, for uniform draws of an item whose name is not excluded.
 
-    Items of a group are sorted by name, so that excluded names are ranges to skip: the cost of a draw does not grow
-    with the number of items.
+    The items of a group are sorted by name, so that an excluded name is a range of indices to skip, and the cost of a
+    draw does not grow with the number of items.
+
+    Args:
+        items: (group, name, item) triples.
     """
 
     def __init__(self, items: Iterable[tuple[Hashable, str, Any]]) -> None:
@@ -84,7 +87,7 @@ class _Lots:
                 flat += by_name[name]
 
     def draw(self, group: Hashable, excluded: Iterable[str], rng: np.random.Generator) -> Any | None:
-        """A random item, or None if all names are excluded."""
+        """Draw an item of a group; None if all names are excluded."""
         items = self._items.get(group, [])
         ranges = self._ranges.get(group, {})
         skipped = sorted(ranges[name] for name in set(excluded) if name in ranges)
@@ -98,11 +101,11 @@ class _Lots:
 
 
 class Loan(NamedTuple):
-    """A row or a value of another table.
+    """A row or value of another table.
 
     Attributes:
-        lent: The row or the value.
-        uid: An example with the lending table.
+        lent: The row or value.
+        uid: uid of an example with the lending table.
     """
 
     lent: Any
@@ -110,14 +113,14 @@ class Loan(NamedTuple):
 
 
 class Donors:
-    """An index of the rows and values that tables of a pool lend to each other.
+    """The rows and values that the tables of a pool lend to each other.
 
-    Tables are identified by :func:`table_column`. If a table has several contents, such as counterfactual ones, the
-    content of the first uid lends, and no content lends to another.
+    Tables are identified by :func:`table_column`. Of a table with several contents, such as counterfactual versions,
+    only the content of the smallest uid is lent, and never to another version of the same table.
 
     Args:
-        pool: Examples; the meta column "category" is the category of their tables, if known.
-        part: The part that is a table.
+        pool: The examples. If they have a meta column "category", tables lend rows only within a category.
+        part: Name of the part that is the table.
     """
 
     def __init__(self, pool: Examples, part: str) -> None:
@@ -127,12 +130,12 @@ class Donors:
         first: dict[str, int] = {}
         for i in pool.uid_order.tolist():
             first.setdefault(ids[i], i)
-        self._kind = {table: kinds[i] or None for table, i in first.items()}  # None: unknown
+        self._kind = {table: kinds[i] or None for table, i in first.items()}  # None if unknown
         self._tables = {table: as_table(pool.value(f"parts.{part}", i)) for table, i in first.items()}
         uids = {table: pool.uid(i) for table, i in first.items()}
         has_unknown = None in self._kind.values()
         rows, values = [], []
-        for table in first:  # in the order of uids
+        for table in first:  # by ascending uid
             for row in self._tables[table].rows:
                 key = same_key(row[0])
                 loan = Loan(row, uids[table])
@@ -143,27 +146,33 @@ class Donors:
         self._values = _Lots(values)
 
     def table_id(self, pool: Examples, i: int) -> str:
-        """The id of the table of the example at a position."""
+        """The id of the table in the example at a position."""
         return as_text(pool.value(self._name, i))
 
     def row(self, table: str, keys: Collection[str], rng: np.random.Generator) -> Loan | None:
-        """A random row of another table of the same category (of every table, if the category is unknown).
+        """Draw a row of another table of the same category, or of any table if the category is unknown.
 
         Args:
             table: Id of the borrowing table.
-            keys: Excluded keys, in addition to the keys of the table.
-            rng: Random numbers.
+            keys: Excluded keys, in addition to the keys of the borrowing table.
+            rng: Random number generator.
+
+        Returns:
+            The row, or None if all rows are excluded.
         """
         return self._rows.draw(self._kind[table], map(same_key, (*keys, *self._tables[table].keys)), rng)
 
     def value(self, table: str, key: str, values: Collection[str], rng: np.random.Generator) -> Loan | None:
-        """A random value of the same key in another table.
+        """Draw a value that another table has for the same key.
 
         Args:
             table: Id of the borrowing table.
             key: The key.
-            values: Excluded values, in addition to the values of the table.
-            rng: Random numbers.
+            values: Excluded values, in addition to the values of the borrowing table.
+            rng: Random number generator.
+
+        Returns:
+            The value, or None if all values are excluded.
         """
         present = (v for k, vs in self._tables[table].rows if same_key(k) == same_key(key) for v in vs)
         return self._values.draw(same_key(key), map(same_value, (*values, *present)), rng)

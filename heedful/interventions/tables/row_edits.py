@@ -1,4 +1,4 @@
-"""Edits of table rows: one operation, or a sequence of operations."""
+"""Edit the rows of a table by one operation or a sequence of operations."""
 
 import json
 from collections.abc import Collection, Iterator, Mapping
@@ -18,14 +18,14 @@ from heedful.records.pool.contents import content_id
 
 @dataclass(frozen=True)
 class _Edited:
-    """A table between operations.
+    """The state of a table in a sequence of operations.
 
     Attributes:
         base: The original table.
-        table: The current table.
+        table: The table after the operations so far.
         keys: Keys of the edited rows, in the order of the operations.
         deleted: Keys of the deleted rows.
-        partner: uid of the first example that lent a row or a value, or "".
+        partner: uid of the first example that lent a row or value, or "".
     """
 
     base: Table
@@ -39,36 +39,35 @@ class _Edited:
 
     @property
     def untouched(self) -> list[str]:
-        """Keys of the base table without edits."""
+        """Keys of the original table whose rows have not been edited."""
         return [key for key in self.base.keys if key not in self.keys]
 
 
 @dataclass(frozen=True)
 class RowEdits(EachExample):
-    """Edit one row of a table: one changed example per row.
+    """Edit one row of a table; each row gives one changed example.
 
-    - delete: remove the row. A table keeps at least one row.
-    - insert: add a row with a new key from another table of the same category, at a random position; one changed
-      example per row of the table, each with another key.
-    - update: replace one of several values of a key by a value of the same key in another table.
-    - permute: reorder the rows.
+    - delete: remove the row, unless it is the only one.
+    - insert: insert a row of another table of the same category at a random position. The table has not yet had its
+      key, and each changed example gets a row with a different key.
+    - update: if the row has several values, replace one of them by a value that another table has for the same key.
+    - permute: reorder all rows.
     - identity: change nothing.
 
-    Of several operations, the first one other than permute iterates over the rows, and the others draw a row. Each
-    operation edits another row, and an inserted row is new to the base table. There is no change if an operation is not
-    possible.
+    In a sequence of operations, the first one other than permute takes the rows in turn, and every other one draws a
+    row that has not been edited yet. If an operation is not possible, there is no changed example.
 
-    The changed example keeps its label if the operations keep the meaning of the table; otherwise it has none.
+    A changed example has no gold label, unless all operations keep the meaning of the table.
 
     Attributes:
-        name: The operation, or several joined by "+": "delete+insert".
-        part: The part that is a table.
-        donors: Rows and values of the pool's tables.
-        rows_per_table: Maximum number of rows per table, drawn at random; None for all.
-        relevant: Maps uids to the keys of the relevant rows, if known. They decide the allowed transitions
-            (:mod:`heedful.interventions.tables.allowed_transitions`), not the edits.
-        only: uids of the examples to edit; None for all.
-        draws: Number of draws per example; 0 if nothing is random.
+        name: The operation, or several joined by "+", such as "delete+insert".
+        part: Name of the part that is the table.
+        donors: The rows and values that other tables lend.
+        rows_per_table: Maximum number of changed examples of a table in each draw; None for all rows.
+        relevant: Maps uids to the keys of the rows that the hypothesis depends on, where they are known. They determine
+            the allowed transitions (:mod:`heedful.interventions.tables.allowed_transitions`), not the edits.
+        only: uids of the examples to edit; None for all examples.
+        draws: Number of draws per example; becomes 0 if nothing is random.
     """
 
     name: str
@@ -97,7 +96,7 @@ class RowEdits(EachExample):
 
     @cached_property
     def operations(self) -> tuple[str, ...]:
-        """The operations without identities."""
+        """The operations in order, without identities."""
         return steps(self.name)
 
     def covers(self, uid: str) -> bool:
@@ -130,7 +129,7 @@ class RowEdits(EachExample):
         """The edited tables of one draw, in the order of the table's rows."""
         key = ("rows", "+".join(self.operations), self.version, self.part, *key)
         main = next((k for k, operation in enumerate(self.operations) if operation != "permute"), None)
-        targets = [""]  # permutations and insertions have no target row
+        targets = [""]  # permutations and insertions need no target row
         if main is not None:
             inserts = self.operations[main] == "insert"
             targets = [""] * max(1, len(table.rows)) if inserts else [*table.keys]
@@ -139,10 +138,10 @@ class RowEdits(EachExample):
             order = iter(generator(*key).permutation(len(targets)).tolist())
         edits: dict[int, _Edited] = {}
         seen: set[Table] = set()
-        inserted: list[str] = []  # by the main operation
+        inserted: list[str] = []  # keys that the main operation has inserted so far
         for index in order:
             edited = self._edit(table, table_id, main, targets[index], inserted, generator(*key, index))
-            if edited is None or edited.table in seen:  # two deletions commute
+            if edited is None or edited.table in seen:  # two deletions give the same table in both orders
                 continue
             edits[index] = edited
             seen.add(edited.table)
@@ -159,7 +158,16 @@ class RowEdits(EachExample):
         inserted: list[str],
         rng: np.random.Generator,
     ) -> _Edited | None:
-        """The table after all operations, the main one on a target row; None if an operation is not possible."""
+        """Apply all operations to a table; None if one of them is not possible.
+
+        Args:
+            table: The original table.
+            table_id: Id of the table.
+            main: Index of the operation that edits the target row.
+            target: Key of the target row.
+            inserted: Keys that this operation has inserted for other targets; extended by a new one.
+            rng: Random number generator.
+        """
         edited = _Edited(table, table)
         for k, operation in enumerate(self.operations):
             if operation == "insert":

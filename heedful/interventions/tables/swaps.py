@@ -1,8 +1,8 @@
-"""Counterfactual tables that keep labels (Gupta et al. 2022, "Is My Model Using the Right Evidence?", section 6).
+"""Counterfactual tables with unchanged labels (Gupta et al. 2022, "Is My Model Using the Right Evidence?", section 6).
 
-The label of a hypothesis depends on its relevant rows. Either the values of these rows are copied to another table with
-the same keys, and the hypothesis mentions the title of that table instead (figure 5). Or the title is replaced in both
-the table and its hypothesis (figure 6). The tables are counterfactual, and the labels do not change.
+The label of a hypothesis depends only on its relevant rows. So the label stays if the values of these rows are copied
+to another table with the same keys, whose title then replaces the old one in the hypothesis (figure 5); or if the title
+is replaced in both the table and its hypothesis (figure 6).
 """
 
 import json
@@ -21,7 +21,7 @@ from heedful.records import Changed, Example, Examples, Table, generator
 from heedful.records.example import Part, as_table, as_text
 from heedful.records.pool.contents import content_id
 
-SCORED = ("entailment", "contradiction")  # a neutral hypothesis rests on facts outside of the table
+SCORED = ("entailment", "contradiction")  # a neutral hypothesis depends on facts outside of the table
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,9 @@ class Statement:
 
     Attributes:
         table: The table.
-        hypothesis: The text of the hypothesis.
-        label: The gold label.
-        keys: Keys of the relevant rows; empty if unknown.
+        hypothesis: The hypothesis.
+        label: The gold label, or None.
+        keys: Keys of the relevant rows; empty if they are unknown.
     """
 
     table: Table
@@ -42,14 +42,25 @@ class Statement:
 
 
 class Lender(NamedTuple):
-    """A table that lends its title or receives values, and the smallest uid with this table."""
+    """A table that lends its title or receives values.
+
+    Attributes:
+        uid: Smallest uid of an example with the table.
+        table: The table.
+    """
 
     uid: str
     table: Table
 
 
 def why_not(statement: Statement, lender: Table, by: str) -> str:
-    """Why a statement cannot be moved by the method "values" or "title"; "" if it can."""
+    """The reason why a statement cannot be moved to another table; "" if it can be moved.
+
+    Args:
+        statement: The statement.
+        lender: The other table.
+        by: "values" to copy the relevant values to the other table, "title" to take its title.
+    """
     if by == "values":
         if statement.label not in SCORED:
             return "neutral"
@@ -65,7 +76,7 @@ def why_not(statement: Statement, lender: Table, by: str) -> str:
 
 
 def moved_table(statement: Statement, lender: Table, by: str) -> Table:
-    """The counterfactual table: the lender with the relevant values, or the statement's table with another title."""
+    """The counterfactual table: for "values", ``lender`` with the relevant values; for "title", the table with its title."""
     if by == "title":
         return replace(statement.table, title=lender.title)
     values = statement.table.values
@@ -73,7 +84,7 @@ def moved_table(statement: Statement, lender: Table, by: str) -> Table:
 
 
 def title_lenders(table: Table, lenders: Sequence[Lender]) -> list[Lender]:
-    """Tables that share at least half of a table's keys, and whose titles contain no form of its title."""
+    """The tables that have at least half of a table's keys and whose titles do not contain a form of its title."""
     forms = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, title_forms(table).values()))})(?!\w)")
     return [
         lender
@@ -84,7 +95,7 @@ def title_lenders(table: Table, lenders: Sequence[Lender]) -> list[Lender]:
 
 
 def lenders_of(pool: Examples, part: str) -> list[Lender]:
-    """The distinct tables of a pool by ascending uid."""
+    """The distinct tables of a pool, by ascending uid."""
     tables = [as_table(table) for table in pool.column(f"parts.{part}")]
     first: dict[Table, str] = {}
     for i in pool.uid_order.tolist():
@@ -107,14 +118,14 @@ def _changed(
 
 @dataclass(frozen=True)
 class SwapValues(EachExample):
-    """Move each entailed or contradicted hypothesis, with its relevant values, to another table.
+    """Copy the values of a hypothesis's relevant rows to another table, and replace the title in the hypothesis.
 
     Attributes:
-        relevant: Maps uids to the keys of the relevant rows, for examples where they are known.
-        lenders: Examples with the tables that a statement can move to; one is drawn uniformly.
-        part: The part that is the table.
-        hypothesis: The part that is the hypothesis.
-        draws: Number of tables per example.
+        relevant: Maps uids to the keys of the relevant rows; other examples are not changed.
+        lenders: Examples with the other tables, of which one is drawn uniformly.
+        part: Name of the part that is the table.
+        hypothesis: Name of the part that is the hypothesis.
+        draws: Number of draws of another table per example.
     """
 
     relevant: Mapping[str, Collection[str]] = field(repr=False, compare=False)
@@ -144,8 +155,7 @@ class SwapValues(EachExample):
         return uid in self.relevant
 
     def why_not(self, pool: Examples, uid: str) -> str:
-        """Why an example cannot be moved: "no_other_table" (with the same keys), "no_title_expression", ...; "" if it
-        can."""
+        """The reason why an example cannot be changed, such as "no_other_table"; "" if it can be changed."""
         statement = self._statement(pool, uid)
         reasons = {why_not(statement, lender.table, "values") for lender in self._tables}
         return "" if "" in reasons else min(reasons - {"key_missing", "same_title"}, default="no_other_table")
@@ -168,15 +178,15 @@ class SwapValues(EachExample):
 
 @dataclass(frozen=True)
 class SwapTitle(EachExample):
-    """Give the table of each entailed or contradicted hypothesis the title of another table of the same kind.
+    """Replace the title of a table by the title of a similar table, in the table and in the hypothesis.
 
-    The title comes from a table of the same pool, drawn uniformly from its :func:`title_lenders`: "Boston (band)" does
-    not lend to "Boston", since the hypothesis would still be about the old table.
+    The similar table is drawn uniformly from the :func:`title_lenders` in the split. The title "Boston" is not replaced
+    by "Boston (band)", since the hypothesis would still mention the old title.
 
     Attributes:
-        source: The split, with its tables.
-        parts: The parts that the model reads and that change: table and hypothesis, or only the hypothesis.
-        draws: Number of titles per example.
+        source: The hypotheses and tables of the split.
+        parts: Names of the changed parts that the model reads: table and hypothesis, or only the hypothesis.
+        draws: Number of draws of another title per example.
     """
 
     source: Source = field(repr=False, compare=False)
@@ -195,8 +205,7 @@ class SwapTitle(EachExample):
         return self.source.holds(uid)
 
     def why_not(self, uid: str) -> str:
-        """Why the title of an example cannot be replaced: "neutral", "no_other_table" or "no_title_expression"; "" if
-        it can."""
+        """The reason why an example cannot be changed: "neutral", "no_other_table" or "no_title_expression"; or ""."""
         statement = self._statement(uid)
         if statement.label not in SCORED:
             return "neutral"

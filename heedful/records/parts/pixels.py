@@ -1,7 +1,7 @@
-"""Decode pictures to RGB with 8 bits per channel, by Pillow.
+"""Decode pictures to RGB with 8 bits per channel, with Pillow.
 
 Grey becomes three equal channels, palettes are resolved, CMYK is converted without a profile, and transparency is
-dropped. Grey pictures with more than 8 bits are refused: Pillow would clip their values, so that nearly all is white.
+dropped. Pictures with more than 8 bits per channel are refused, because Pillow would clip nearly all values to white.
 """
 
 import io
@@ -19,16 +19,19 @@ def pixels(
     resize: Callable[[Image.Image], Image.Image | np.ndarray],
     prepare: Callable[[Image.Image], object] = lambda opened: None,
 ) -> np.ndarray:
-    """Decode a picture upright: uint8 [height, width, 3].
+    """Decode a picture, rotated by its EXIF orientation.
 
     Args:
         picture: The picture.
-        resize: Function from the RGB picture to the result, such as another size.
-        prepare: Function of the picture before it is decoded.
+        resize: Function that is applied to the decoded RGB picture and returns the final one.
+        prepare: Function that is applied to the opened picture before it is decoded.
+
+    Returns:
+        uint8 [height, width, 3].
 
     Raises:
-        DataError: The picture is damaged, has more than 8 bits per channel, has changed, or exceeds the memory; the
-            message names its row.
+        DataError: If the picture is damaged, has changed since the data were read, has more than 8 bits per channel, or
+            does not fit into memory. The message names its row.
     """
     data = picture.read()
     display_name = f"{picture.where}: the picture {picture.path}"
