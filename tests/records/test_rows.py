@@ -2,7 +2,6 @@
 
 import hashlib
 import random
-import re
 
 import numpy as np
 import pyarrow as pa
@@ -48,20 +47,6 @@ def test_select_takes_the_rows_that_match_all():
     assert r.select(rows, intervention="swap", part="p", draw=0).num_rows == 1
     assert r.select(rows, intervention="none such").num_rows == 0
     assert r.select(rows).num_rows == 4
-
-
-@given(st.lists(keys, unique=True, max_size=20))
-def test_sorted_like_the_tuples_of_their_keys(found):
-    rows = sort_rows(table(found))
-    assert list(zip(*(rows[name].to_pylist() for name in r.KEY), strict=True)) == sorted(found)
-    assert sort_rows(rows).equals(rows)
-
-
-@given(st.lists(keys, unique=True, min_size=1, max_size=8), st.data())
-def test_two_rows_of_one_key_are_an_error_that_names_it(found, data):
-    twice = data.draw(st.sampled_from(found))
-    with pytest.raises(ValueError, match=re.escape(str(dict(zip(r.KEY, twice, strict=True))))):
-        sort_rows(table(data.draw(st.permutations([*found, twice]))))
 
 
 @given(st.lists(st.tuples(keys, vectors, vectors, st.lists(st.text(max_size=3), max_size=3)), max_size=8))
@@ -125,12 +110,6 @@ def test_where_same_codes_and_runs_say_what_a_loop_says(many):
     for i, row in enumerate(listed):
         expected.append(0 if not i else expected[-1] + (row["uid"] != listed[i - 1]["uid"]))
     assert found == expected
-
-
-def test_runs_go_on_where_a_slice_ends(monkeypatch):
-    monkeypatch.setattr(r, "GROUP", 3)
-    rows = table([(uid, "base", "", "", 0) for uid in "aaabbbbccd"])
-    assert r.runs(rows, "uid").tolist() == [0, 0, 0, 1, 1, 1, 1, 2, 2, 3]
 
 
 def test_sliced_reads_one_of_the_names_that_a_breakdown_groups_by():

@@ -112,7 +112,9 @@ def dates(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
     """
     if claim.analysis.negations:
         return []
-    content = " | ".join(v for _, values in claim.table.rows for v in values)  # the separator keeps spans of years within a value
+    content = " | ".join(
+        v for _, values in claim.table.rows for v in values
+    )  # the separator keeps spans of years within a value
     changes: list[Edits] = []
     for date in claim.analysis.dates:
         if not claim.free(date.start, date.end):

@@ -14,7 +14,9 @@ LABELS = E, N, C = ("entailment", "neutral", "contradiction")
 Rule = Literal["union", "composed"]
 
 STAY = {E: (E,), N: (N,), C: (C,)}
-ALLOWED: dict[str, Mapping[str, tuple[str, ...]]] = {  # by "operation/relevance of the row" and label: allowed new labels
+ALLOWED: dict[
+    str, Mapping[str, tuple[str, ...]]
+] = {  # by "operation/relevance of the row" and label: allowed new labels
     "delete/relevant": {E: (N,), N: (N,), C: (N,)},
     "delete/irrelevant": STAY,
     "delete/unknown": {E: (E, N), N: (N,), C: (C, N)},

@@ -76,7 +76,7 @@ def why_not(statement: Statement, lender: Table, by: str) -> str:
 
 
 def moved_table(statement: Statement, lender: Table, by: str) -> Table:
-    """The counterfactual table: for "values", ``lender`` with the relevant values; for "title", the table with its title."""
+    """The counterfactual table, see :func:`why_not`: ``lender`` with the relevant values, or the table with its title."""
     if by == "title":
         return replace(statement.table, title=lender.title)
     values = statement.table.values

@@ -97,7 +97,7 @@ class Prompt:
         """
         if self.task.kind is SPAN:
             return self._free_answer(written)
-        labels = self.labels_named(written)
+        labels = self._labels_named(written)
         return labels[0] if len(set(labels)) == 1 else NO_LABEL
 
     def _free_answer(self, written: str) -> str:
@@ -107,7 +107,7 @@ class Prompt:
         answer, no_answer = (normalised(text.translate(STRAIGHT)) for text in (line, self.answers[0]))
         return NO_ANSWER if f"{answer} ".startswith(f"{no_answer} ") else line.strip()
 
-    def labels_named(self, written: str) -> list[str]:
+    def _labels_named(self, written: str) -> list[str]:
         """The labels that an answer names, in order of appearance; empty if the answer does not begin with a label.
 
         The answer ends at an empty line, or where the model repeats the question.

@@ -172,11 +172,10 @@ def test_another_decade_holds_no_year_of_the_table():
         ("She won twenty four awards.", "numbers", [f"She won {n} awards." for n in ("twelve", "forty-eight")]),
         ("She won over twenty five awards.", "numbers", ["She won under twenty five awards."]),
         ("He was born before 1950.", "dates", ["He was born after 1950."]),
-        ("It was painted in the fall of 1900.", "dates", None),
+        ("It was painted in the fall of 1900.", "dates", ["It was painted in the spring of 1900."]),
         ("The band was formed in Ohio.", "negation", ["The band was not formed in Ohio."]),
         ("She has 3 children.", "negation", ["She does not have 3 children."]),
         ("She was never married.", "negation", ["She was married."]),
-        ("He has no children or pets.", "negation", []),
         ("He has no pets.", "negation", ["He has pets."]),
         ("All of the members sing.", "quantifiers", ["None of the members sing."]),
         ("It has several owners.", "quantifiers", ["It has no owners."]),
@@ -184,20 +183,13 @@ def test_another_decade_holds_no_year_of_the_table():
     ],
 )
 def test_flipped_hypotheses(text, kind, flipped):
-    made = [apply_edits(text, e) for e in RULES[kind](claim(text, True), True, generator(0, "test"))]
-    if flipped is None:
-        assert made
-    elif text.startswith("He has no children"):
-        assert len(made) <= 1
-    else:
-        assert made == flipped
+    assert [apply_edits(text, e) for e in RULES[kind](claim(text, True), True, generator(0, "test"))] == flipped
 
 
 @pytest.mark.parametrize(
     ("title", "text", "flip", "made"),
     [
         ("Life is Beautiful", "Life is Beautiful was made there.", True, ["Life is Beautiful was not made there."]),
-        ("Life is Beautiful", "Life is Beautiful.", True, []),
         ("Death is not the End", "Death is not the End was made there.", False, []),
         ("Death is not the End", "Death is not the End was made there.", True, []),
         ("It was never There", "It was never There took long.", True, []),
@@ -259,7 +251,6 @@ def test_numbers_and_dates_that_are_left_alone(text):
         "The tower has at or over 50 steps.",
         "It was built before the 1990s.",
         "It was built before 2 March 1979.",
-        "It was built by the 1950s.",
         "It was built by May.",
         "It was built until the early summer of 1950.",
         "It was built before the end of May.",
@@ -271,7 +262,6 @@ def test_numbers_and_dates_that_are_left_alone(text):
         "She won a minimum of 50 awards.",
         "She won 50+ awards.",
         "She won 50 plus awards.",
-        "She won 50 awards and more.",
         "She won over about 50 awards.",
         "She won upwards of 50 awards.",
         "She has exceeded 50 awards.",
