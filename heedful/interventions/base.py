@@ -96,7 +96,7 @@ class Intervention(Protocol):
         name: Name of the intervention in the rows.
         version: Version of the algorithm, increased whenever a seed no longer gives the same changed examples.
         parts: Names of the changed parts.
-        draws: Number of random changes of each example; 0 for a deterministic change, whose rows have draw -1.
+        draws: Number of random changes per example; 0 for a deterministic change, whose rows have draw -1.
         expectation: Whether the prediction should change, stay, or make an allowed transition.
         limit: Maximum number of examples to change, see :func:`within_limit`; None for all eligible examples.
         settings: Further settings that the changed examples depend on, for :func:`manifest_hash`.

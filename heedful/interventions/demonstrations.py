@@ -29,11 +29,10 @@ def demonstrations(
         tuples: Number of tuples, at least 0.
         seed: Seed of the run.
         draw: Index of the selection; each draw selects anew.
-        kind: "plain": tuples of real examples. "counterfactual": also a copy of each demonstration whose label is not
-            the default label; the copy has the part ``swap`` of another example, and the default label.
+        kind: "plain": tuples of real examples. "counterfactual": also counterfactual copies of the demonstrations whose
+            label is not the default label; a copy has the part ``swap`` of another example, and the default label.
             "extra_tuple": also real examples with the default label, until these are half of all (CAT, section 6 and
-            table 7). "matched_labels": like "counterfactual", with a real example of the default label in place of each
-            copy.
+            table 7). "matched_labels": like "counterfactual", with real examples of the default label instead.
         swap: Name of the part to swap, or several joined by "+"; needed by all kinds but "plain".
 
     Returns:
@@ -122,9 +121,9 @@ def _first(positions: np.ndarray, n: int, label: str, task: Task) -> list[int]:
 def _copies(
     examples: Examples, positions: Sequence[int], parts: Sequence[str], default: str, seed: int, draw: int
 ) -> list[Example]:
-    """Create a counterfactual copy of each demonstration that does not have the default label.
+    """Create counterfactual copies of the demonstrations that do not have the default label.
 
-    The examples that may lend a part are those of :class:`~heedful.interventions.Swap`.
+    The same examples may lend a part as in :class:`~heedful.interventions.Swap`.
     """
     lenders = examples.partners(parts)
     copies = []

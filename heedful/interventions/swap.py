@@ -17,7 +17,7 @@ BLOCKS = 32  # number of blocks of four attempts, after which a partner is drawn
 
 @dataclass(frozen=True)
 class Swap:
-    """Replace a part of each example by the same part of a random partner.
+    """Replace a part of an example by the same part of a random partner.
 
     A partner must be unrelated: it shares with the example neither the content of a part (unless all examples have this
     content) nor a group of the data set, and the new pair is not an example of the pool. A partner is drawn uniformly
@@ -26,7 +26,7 @@ class Swap:
     Attributes:
         part: Name of the part to swap, or several names joined by "+"; several parts come from the same partner.
         default_label: Examples that are predicted as this label are not changed; None makes all examples eligible.
-        draws: Number of partners of each example (the paper's k).
+        draws: Number of partners per example (the paper's k).
         within: A meta column, such as "split", in which an example and its partner must agree; None for no restriction.
 
     Example:

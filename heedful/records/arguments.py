@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
-IN_MEMORY = "(in memory)"  # stands in config.yaml for an object that YAML cannot express
+IN_MEMORY = "(in memory)"  # placeholder in config.yaml for an object that YAML cannot express
 
 
 class RecordsArguments:

@@ -1,4 +1,4 @@
-"""An example: an input of several parts, with its gold label."""
+"""Examples: inputs that consist of parts, with gold labels."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ Part = str | Table | Picture  # the content of one part of an input
 
 @dataclass(frozen=True)
 class Example:
-    """An input of several parts, such as premise and hypothesis, with its gold label.
+    """An input with its gold label; the input consists of parts, such as premise and hypothesis.
 
     Attributes:
         uid: Unique name, the same in every run: "data/split/id", with a hash of the content for data without ids.

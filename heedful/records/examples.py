@@ -27,7 +27,7 @@ class ExamplesBuilder:
 
     Args:
         parts: Names of the parts.
-        groups: Names of further groups; the content of each part is always a group.
+        groups: Names of further groups; every part is a group as well.
         meta: Names of the meta columns.
         kinds: Maps part names to "table" or "picture"; all other parts are texts.
         cluster: The group or meta column that defines the clusters for intervals; by default the first of ``groups``.
@@ -130,7 +130,7 @@ class Examples(Sequence[Example]):
 
     @classmethod
     def of(cls, examples: Iterable[Example]) -> "Examples":
-        """Build a pool from examples in memory; the content group of each part is computed anew."""
+        """Build a pool from examples in memory; the content groups of the parts are computed anew."""
         examples = list(examples)
         if not examples:
             raise DataError("There are no examples. Give one or more.")
@@ -208,7 +208,7 @@ class Examples(Sequence[Example]):
         return {uid: i for i, uid in enumerate(column_texts(self.table, "uid"))}
 
     def partners(self, parts: Sequence[str], within: str | None = None) -> Partners:
-        """The possible partners of each example in a swap of some parts.
+        """The possible partners of the examples in a swap of some parts.
 
         A part with the same content in all examples, such as a fixed instruction, excludes no partner, unless only such
         parts are swapped.
@@ -242,7 +242,7 @@ class Examples(Sequence[Example]):
 
     @cached_property
     def fingerprint(self) -> str:
-        """The sha256 of the pool's uids, labels and groups, which include the hash of each part's content."""
+        """The sha256 of the pool's uids, labels and groups, which include the hashes of the parts' contents."""
         digest = hashlib.sha256(repr(self.parts).encode())
         for name in ("uid", "label", *(f"groups.{group}" for group in self.groups)):
             digest.update(name.encode())
@@ -251,7 +251,7 @@ class Examples(Sequence[Example]):
         return digest.hexdigest()
 
     def contents(self, parts: Sequence[str]) -> pa.Array:
-        """Hash the label and the content of each example: texts of 16 hexadecimal digits [examples].
+        """Hash labels and contents of the examples: texts of 16 hexadecimal digits [examples].
 
         Args:
             parts: Names of the hashed parts. A pool that was restricted to fewer parts (:meth:`keep_parts`) still knows
@@ -262,12 +262,12 @@ class Examples(Sequence[Example]):
         return self._once("contents", names, make=lambda: identities(self.table, columns))
 
     def content_keys(self, parts: Sequence[str]) -> np.ndarray:
-        """Hash the content of some parts of each example, without the label: uint64 [examples]."""
+        """Hash the contents of some parts of the examples, without labels: uint64 [examples]."""
         names = tuple(part for part in parts if part in self.groups)
         return self._once("content keys", names, make=lambda: joined(self.table, [f"groups.{name}" for name in names]))
 
     def clusters(self, parts: Sequence[str]) -> pa.Array:
-        """The cluster of each example, for intervals: texts [examples], null if the example is a cluster of its own.
+        """The clusters of the examples, for intervals: texts [examples], null for clusters of one example.
 
         If the data define no clusters, examples with equal content in ``parts`` are a cluster.
         """

@@ -58,7 +58,7 @@ class Parser(ArgumentParser):
 
     @cached_property
     def actions(self) -> dict[str, Any]:
-        """Maps the dotted name of each setting to its argparse action."""
+        """Maps the dotted names of the settings to their argparse actions."""
         return {action.dest: action for action in self._actions if action.dest in self.names}
 
     @cached_property

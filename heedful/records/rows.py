@@ -104,14 +104,14 @@ def same(rows: pa.Table, first: str, second: str) -> np.ndarray:
 
 
 def codes(rows: pa.Table, name: str) -> tuple[np.ndarray, list[str | None]]:
-    """Encode a text column as integers: the codes, int32 [rows], and the text of each code."""
+    """Encode a text column as integers: the codes, int32 [rows], and the texts by code."""
     names = pc.unique(rows[name])
     numbers = [pc.index_in(chunk, value_set=names).to_numpy() for chunk in rows[name].chunks]
     return np.concatenate([np.zeros(0, dtype=np.int32), *numbers]), names.to_pylist()
 
 
 def sliced(rows: pa.Table, name: str) -> tuple[np.ndarray, list[str | None]]:
-    """Encode a meta column of the base examples: the codes, int32 [rows], and the text of each code.
+    """Encode a meta column of the base examples: the codes, int32 [rows], and the texts by code.
 
     Raises:
         RunError: If a row has no slice of this name, or several.
@@ -231,7 +231,7 @@ def read_rows(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
 
 
 def contents(rows: pa.Table) -> dict[str, str]:
-    """Map the uid of each base example to the hash of its content."""
+    """Map the uids of the base examples to the hashes of their contents."""
     base = select(rows, intervention=BASE)
     return dict(zip(base["uid"].to_pylist(), base["content"].to_pylist(), strict=True))
 

@@ -20,7 +20,7 @@ NO_LABEL = "(no label)"  # in place of a generated answer that is no label
 
 
 class TaskKind(ABC):
-    """A kind of task, such as classification; :data:`KINDS` has the only instance of each subclass.
+    """A kind of task, such as classification; :data:`KINDS` has the only instances of the subclasses.
 
     Gold labels are stored as text; :meth:`write_gold` encodes them, and :meth:`parse_gold` decodes them.
 
@@ -79,7 +79,7 @@ class TaskKind(ABC):
     def best_answer(self, golds: Sequence[str]) -> str:
         """The constant answer with the highest total score, given gold labels as text.
 
-        Of several such answers, the one that appears first; for soft labels, the first by name.
+        If several answers tie, the result is the first one to appear; for soft labels, the first by name.
         """
 
     @abstractmethod
@@ -98,11 +98,11 @@ class TaskKind(ABC):
         """Convert gold labels to training targets.
 
         Args:
-            golds: Gold label of each example as text; None without one.
+            golds: Gold labels as text; None without one.
             labels: Maps each label to the index of its output.
 
         Returns:
-            Index of the gold label, or -1 without one: int64 [examples]. For soft labels, the score of each label:
+            Index of the gold label, or -1 without one: int64 [examples]. For soft labels, the scores of the labels:
             float32 [examples, labels].
         """
         return np.full(len(golds), -1, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Word lists of a module, in the YAML file of the same name beside it."""
+"""Word lists of a module, in the YAML file of the same name."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Replace a person, location or organisation in a hypothesis by another one of the same type."""
+"""Replace a person, location or organisation in a hypothesis by a name of the same type."""
 
 import re
 from collections import Counter
@@ -74,6 +74,6 @@ def has_name(table: Table, name: str, kind: str) -> bool:
 
 
 def names_of(kinds: Mapping[str, set[str]]) -> dict[str, tuple[str, ...]]:
-    """Sort the names of each type of entity, and drop names of several types."""
+    """Sort the names by type of entity, and drop names that have more than one type."""
     counts = Counter(name for names in kinds.values() for name in names)
     return {kind: tuple(sorted(n for n in names if counts[n] == 1)) for kind, names in sorted(kinds.items())}

@@ -14,9 +14,9 @@ class Coalitions:
     """Distinct pairs of a coalition and its complement.
 
     Attributes:
-        half: One coalition of each pair, True where a feature is kept: bool [pairs, n]. The other coalition is the
+        half: One coalition per pair, True where a feature is kept: bool [pairs, n]. The other coalition is the
             complement.
-        weights: Shapley kernel weight of each pair: float64 [pairs]. The weights sum to 1 if every size is present.
+        weights: Shapley kernel weights of the pairs: float64 [pairs]. The weights sum to 1 if every size is present.
         draws: How often each pair was drawn, 0 for pairs of an enumerated size: int64 [pairs].
         complete: Whether all coalitions except the empty and the full one are present.
     """
@@ -74,7 +74,7 @@ def coalitions(n: int, budget: int, rng: np.random.Generator) -> Coalitions:
 
 
 def _enumerated(n: int, size: int, pairs: int) -> np.ndarray:
-    """Enumerate the subsets of a size, one of each complementary pair: bool [pairs, n]."""
+    """Enumerate the subsets of a size, one per complementary pair: bool [pairs, n]."""
     # for size n / 2, the first half of the combinations has the first feature, and the other half are complements
     members = np.array(list(islice(combinations(range(n), size), pairs)))
     half = np.zeros((pairs, n), dtype=bool)

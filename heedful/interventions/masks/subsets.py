@@ -4,7 +4,7 @@ import numpy as np
 
 
 def subsets(sizes: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
-    """Draw a uniform subset of each given size.
+    """Draw uniform random subsets with given sizes.
 
     Args:
         sizes: Number of features in each subset, from 0 to ``n``: int64 [subsets].

@@ -150,7 +150,7 @@ class Donors:
         return as_text(pool.value(self._name, i))
 
     def row(self, table: str, keys: Collection[str], rng: np.random.Generator) -> Loan | None:
-        """Draw a row of another table of the same category, or of any table if the category is unknown.
+        """Draw a row of another table, in the same category if the category is known.
 
         Args:
             table: Id of the borrowing table.

@@ -76,7 +76,7 @@ def why_not(statement: Statement, lender: Table, by: str) -> str:
 
 
 def moved_table(statement: Statement, lender: Table, by: str) -> Table:
-    """The counterfactual table, see :func:`why_not`: ``lender`` with the relevant values, or the table with its title."""
+    """The counterfactual table: ``lender`` with the relevant values, or the table with the title of ``lender``."""
     if by == "title":
         return replace(statement.table, title=lender.title)
     values = statement.table.values
@@ -122,7 +122,7 @@ class SwapValues(EachExample):
 
     Attributes:
         relevant: Maps uids to the keys of the relevant rows; other examples are not changed.
-        lenders: Examples with the other tables, of which one is drawn uniformly.
+        lenders: Examples with the other tables; one table is drawn uniformly.
         part: Name of the part that is the table.
         hypothesis: Name of the part that is the hypothesis.
         draws: Number of draws of another table per example.

@@ -82,7 +82,7 @@ class Chart:
 
     Attributes:
         title: Title of the chart.
-        curves: Maps the label of each curve to its metric.
+        curves: Maps the labels of the curves to their metrics.
         figure: Name of the file ``figures/<figure>.png`` that also shows the curves; "" for a chart that is only in
             TensorBoard. The progress bar and TensorBoard's hyperparameters show the metrics of charts with a figure.
     """

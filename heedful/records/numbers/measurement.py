@@ -14,7 +14,7 @@ class Measurement:
         draws: Number of draws; None for metrics without draws.
         std: Sample standard deviation over the draws (ddof 1); None for fewer than two draws.
         ci95: 95 % confidence interval (low, high), or None.
-        per_draw: The value of each draw.
+        per_draw: The values of the draws.
         flags: Names of the warnings that belong to the value.
         reason: Why the value is undefined; None if it is defined.
         clusters: Number of clusters that the interval is over; None if each example is a cluster.

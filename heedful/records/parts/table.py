@@ -58,7 +58,7 @@ class TableForm:
     """How tables are converted to text.
 
     Attributes:
-        style: Text of each row. "paragraph": "The KEY of TITLE is VALUE." (Gupta et al. 2020, "table as paragraph");
+        style: Text of a row. "paragraph": "The KEY of TITLE is VALUE." (Gupta et al. 2020, "table as paragraph");
             "structure": "KEY: VALUE, VALUE"; "cells": "| KEY | VALUE | VALUE".
         keep: Maximum number of rows: those that share most words with the other parts of the input. None keeps all.
 

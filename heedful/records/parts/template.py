@@ -1,7 +1,7 @@
 """Templates that join the parts of an input, for models that read a single text.
 
 A template has the names of parts in braces, often after a word with a colon (the key of the part):
-``mnli hypothesis: {hypothesis} premise: {premise}``. Doubled braces stand for literal braces.
+``mnli hypothesis: {hypothesis} premise: {premise}``. Doubled braces are literal braces.
 """
 
 import re

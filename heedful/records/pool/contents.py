@@ -1,4 +1,4 @@
-"""Hashes of the content of parts, independent of any model."""
+"""Hashes of the contents of parts, the same for all models."""
 
 import hashlib
 import unicodedata

@@ -10,7 +10,9 @@ from heedful.records.pool.related import ODD, Related
 
 
 def related(table: pa.Table, within: str | None = None, without: Collection[str] = ()) -> Related:
-    """Relate the examples that share the content of any two parts, or the value of a further group.
+    """Relate the examples that share the content of a part or the value of a further group.
+
+    Contents are compared across parts: the premise of one example may equal the hypothesis of another.
 
     Args:
         table: The Arrow table of a pool.
@@ -38,7 +40,7 @@ def _hashes(column: pa.ChunkedArray) -> np.ndarray:
 
 
 def numbered(table: pa.Table, columns: Sequence[str]) -> np.ndarray:
-    """Number the distinct rows of some columns from 0, and return the number of each row: int64 [examples]."""
+    """Number the distinct rows of some columns from 0, and return the numbers of all rows: int64 [examples]."""
     return np.unique(joined(table, columns), return_inverse=True)[1].astype(np.int64)
 
 

@@ -10,15 +10,15 @@ PAIRS = 2**22  # pairs of examples that are compared at a time, to limit memory
 
 
 class Partners:
-    """The possible partners of each example in a swap: unrelated examples whose lent parts make a new pair.
+    """The possible partners of the examples in a swap: unrelated examples whose lent parts make a new pair.
 
     A pair of remaining parts (of the base example) and lent parts (of the partner) is real, and not new, if an example
     of the pool has both.
 
     Args:
         related: The relation between the examples.
-        base: Numbers that identify the content of each example's remaining parts: int64 [examples].
-        lent: Numbers that identify the content of each example's lent parts: int64 [examples].
+        base: Numbers that identify the contents of the remaining parts: int64 [examples].
+        lent: Numbers that identify the contents of the lent parts: int64 [examples].
     """
 
     def __init__(self, related: Related, base: np.ndarray, lent: np.ndarray) -> None:
@@ -46,7 +46,7 @@ class Partners:
 
     @cached_property
     def counts(self) -> np.ndarray:
-        """Number of partners of each example: int64 [examples]."""
+        """Number of partners per example: int64 [examples]."""
         return self.related.strangers - self.real
 
     @cached_property
@@ -81,8 +81,8 @@ def _ranges(starts: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarr
     """Concatenate integer ranges.
 
     Args:
-        starts: First integer of each range: int64 [ranges].
-        sizes: Length of each range: int64 [ranges].
+        starts: First integers of the ranges: int64 [ranges].
+        sizes: Lengths of the ranges: int64 [ranges].
 
     Returns:
         For each integer the index of its range, and the integers: two arrays int64 [sum of sizes].

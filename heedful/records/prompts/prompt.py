@@ -41,7 +41,7 @@ class Prompt:
 
     @property
     def answers(self) -> tuple[str, ...]:
-        """The text that stands for each label; for tasks with free answers, the single text for "no answer"."""
+        """The texts of the labels; for tasks with free answers, the single text for "no answer"."""
         if self.task.kind is SPAN:
             return (self.wording.answers.get(NO_ANSWER, NO_ANSWER_TEXT),)
         return tuple(self.wording.answers.get(label, label) for label in self.task.labels)
@@ -64,7 +64,7 @@ class Prompt:
 
     @property
     def shown(self) -> list[tuple[str, str]]:
-        """The (question, answer) pair of each demonstration."""
+        """The demonstrations as (question, answer) pairs."""
         return [
             (self.question([example.parts[part] for part in self.task.parts]), self.answer(example))
             for example in self.demonstrations

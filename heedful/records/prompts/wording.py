@@ -29,11 +29,11 @@ class Wording:
     """The texts of a prompt.
 
     Attributes:
-        question: Template of the question about an example, with the name of each part in braces; literal braces are
+        question: Template of the question about an example, with the names of the parts in braces; literal braces are
             doubled.
         instruction: Text before the demonstrations; "" for none.
-        answers: Maps a label to the text that stands for it in the prompt and in the model's answer; labels that are
-            missing stand for themselves. For tasks with free answers, the key "" is the answer "no answer".
+        answers: Maps a label to its text in the prompt and in the model's answer; by default, the text is the label
+            itself. For tasks with free answers, the key "" has the text for "no answer".
     """
 
     question: str
@@ -110,8 +110,8 @@ class Wording:
         if self.question != self.question.rstrip():
             raise SettingError(f"{at}: the question ends with white space. Remove it: a space precedes the answer.")
         if unknown := [label for label in self.answers if label not in (labels or (NO_ANSWER,))]:
-            known = f"The labels are {', '.join(labels)}." if labels else "The only label is '' (no answer)."
-            raise SettingError(f"{at}: answers has {unknown[0]!r}, which is not a label. {known}")
+            remedy = f"The labels are {', '.join(labels)}." if labels else "The only label is '' (no answer)."
+            raise SettingError(f"{at}: answers has {unknown[0]!r}, which is not a label. {remedy}")
         if not labels and not normalised(none := self.answers.get(NO_ANSWER, NO_ANSWER_TEXT)):
             raise SettingError(f"{at}: answers[''] is {none!r}, which has no words. Change answers[''].")
         texts = [self.answers.get(label, label) for label in labels]

@@ -1,4 +1,4 @@
-"""Read and write the numbers of each epoch of a run, in ``figures/epochs.json``."""
+"""Read and write the numbers of a run by epoch, in ``figures/epochs.json``."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -75,7 +75,7 @@ def remove_abandoned(folder: Path) -> None:
 
 
 def share_file(path: Path) -> None:
-    """Set the permissions of a file to those of a newly created file."""
+    """Give a file the permissions of a newly created file."""
     umask = os.umask(0)
     os.umask(umask)
     path.chmod(0o666 & ~umask)

@@ -55,7 +55,7 @@ def regime_name(
 
 
 def newest_versions(folders: Iterable[Path]) -> list[Path]:
-    """Drop the folders ``evaluations/NAME/version_N`` of which there is a newer version; keep all other folders.
+    """Drop each folder ``evaluations/NAME/version_N`` that has a newer version; keep all other folders.
 
     Example:
         >>> folders = [Path("plain/version_0"), *(Path(f"run/evaluations/dev/version_{n}") for n in (2, 10))]

@@ -29,7 +29,7 @@ def named_configs(kind: str) -> dict[str, Path]:
 
 
 def backbones() -> dict[str, tuple[str, str]]:
-    """Map the short name of each model to its backbone and the import path of its class."""
+    """Map the short names of the models to the backbone and the import path of the class."""
     backbone_of = {}
     for name, path in named_configs("model").items():
         match read_yaml(str(path), str(path)):

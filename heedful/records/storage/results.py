@@ -67,7 +67,7 @@ def write_results(
 
 
 def results_text(results: Mapping[str, Any], hashes: Mapping[str, str]) -> str:
-    """The text of results.json, given the sha256 of each evaluation's rows."""
+    """The text of results.json, given the sha256 of the rows by evaluation."""
     content = {**results, "schema": SCHEMA, "rows": dict(hashes)}
     return as_json({**content, CHECKSUM: checksum(content)})
 
@@ -109,7 +109,7 @@ def read_run(folder: str | Path) -> dict[str, Any]:
 
 
 def named(results: Mapping[str, Any]) -> dict[MetricName, dict[str, Any]]:
-    """Map the name of each metric in results.json to its measurement."""
+    """Map the names of the metrics in results.json to their measurements."""
     return {MetricName(*results["names"][text]): measured for text, measured in results["metrics"].items()}
 
 

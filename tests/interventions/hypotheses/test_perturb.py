@@ -172,7 +172,7 @@ def test_another_decade_holds_no_year_of_the_table():
         ("She won twenty four awards.", "numbers", [f"She won {n} awards." for n in ("twelve", "forty-eight")]),
         ("She won over twenty five awards.", "numbers", ["She won under twenty five awards."]),
         ("He was born before 1950.", "dates", ["He was born after 1950."]),
-        ("It was painted in the fall of 1900.", "dates", ["It was painted in the spring of 1900."]),
+        ("It was painted in the fall.", "dates", ["It was painted in the spring."]),
         ("The band was formed in Ohio.", "negation", ["The band was not formed in Ohio."]),
         ("She has 3 children.", "negation", ["She does not have 3 children."]),
         ("She was never married.", "negation", ["She was married."]),
