@@ -10,7 +10,7 @@ from heedful.interventions.hypotheses.text_edits import Edit, apply_edits
 from heedful.interventions.siblings import Families, Siblings
 from heedful.interventions.swap import Swap
 from heedful.interventions.tables.annotated import Annotated
-from heedful.interventions.tables.operations import Donors
+from heedful.interventions.tables.donors import Donors
 from heedful.interventions.tables.row_edits import RowEdits
 from heedful.interventions.tables.swaps import SwapTitle, SwapValues
 

@@ -63,11 +63,9 @@ _CAPITALS = frozenset(WORDS["not_names"])
 
 
 class Number(NamedTuple):
-    """A number in a text.
+    """A number in a text, from position ``start`` to before ``end``.
 
     Attributes:
-        start: Position of the first character.
-        end: Position after the last character.
         value: The value.
         governor: The governor, a key of :data:`MONOTONICITY`; "" without one.
         governor_start: Position of the governor's first character; -1 without one.
@@ -81,15 +79,11 @@ class Number(NamedTuple):
 
 
 class Date(NamedTuple):
-    """A date in a text.
+    """A date in a text; see :class:`Number` for the other attributes.
 
     Attributes:
-        start: Position of the first character.
-        end: Position after the last character.
         unit: "year", "decade", "month" or "season".
         value: The year; the first year of the decade; the month, from 0; 0 for a season.
-        governor: See :class:`Number`.
-        governor_start: See :class:`Number`.
     """
 
     start: int
@@ -101,12 +95,10 @@ class Date(NamedTuple):
 
 
 class Span(NamedTuple):
-    """A span of a text.
+    """A span of a text, from position ``start`` to before ``end``.
 
     Attributes:
-        start: Position of the first character.
-        end: Position after the last character.
-        what: For entities, their type; for other spans, their text in lower case.
+        what: The type of an entity, such as "person"; for other spans, the text in lower case.
     """
 
     start: int
@@ -115,11 +107,9 @@ class Span(NamedTuple):
 
 
 class Verb(NamedTuple):
-    """The finite verb of the main clause.
+    """The finite verb of the main clause, from position ``start`` to before ``end``.
 
     Attributes:
-        start: Position of the first character.
-        end: Position after the last character.
         negated: The negated verb, such as "was not" for "was".
     """
 

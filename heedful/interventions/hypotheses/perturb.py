@@ -18,7 +18,7 @@ from heedful.interventions.hypotheses.modifiers import has_clause, readable
 from heedful.interventions.hypotheses.quantities import numbers
 from heedful.interventions.hypotheses.rules import RULES
 from heedful.interventions.hypotheses.text_edits import Edit, apply_edits
-from heedful.interventions.tables.operations import table_column
+from heedful.interventions.tables.donors import table_column
 from heedful.records import Changed, Examples, generator
 from heedful.records.example import as_table, as_text
 from heedful.records.pool.contents import content_id

@@ -1,18 +1,18 @@
 """Edit the rows of a table by one operation or a sequence of operations."""
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
 from heedful.interventions.base import EachExample, Expectation
-from heedful.interventions.tables import operations as tables
 from heedful.interventions.tables.allowed_transitions import key_of, steps
-from heedful.interventions.tables.operations import Donors
+from heedful.interventions.tables.donors import Donors
 from heedful.records import Changed, Examples, Table, generator
 from heedful.records.example import as_table
+from heedful.records.parts.table import Row
 from heedful.records.pool.contents import content_id
 
 
@@ -34,7 +34,9 @@ class _Edited:
     deleted: tuple[str, ...] = ()
     partner: str = ""
 
-    def then(self, table: Table, *keys: str, partner: str = "") -> "_Edited":
+    def then(self, rows: Iterable[Row], *keys: str, partner: str = "") -> "_Edited":
+        """The state after an operation: the new rows, the keys of the edited rows, and the lending example."""
+        table = replace(self.table, rows=tuple(rows))
         return replace(self, table=table, keys=(*self.keys, *keys), partner=self.partner or partner)
 
     @property
@@ -158,15 +160,9 @@ class RowEdits(EachExample):
         inserted: list[str],
         rng: np.random.Generator,
     ) -> _Edited | None:
-        """Apply all operations to a table; None if one of them is not possible.
+        """Apply all operations, number ``main`` to the target row; None if an operation is not possible.
 
-        Args:
-            table: The original table.
-            table_id: Id of the table.
-            main: Index of the operation that edits the target row.
-            target: Key of the target row.
-            inserted: Keys that this operation has inserted for other targets; extended by a new one.
-            rng: Random number generator.
+        A key that this operation inserts must not be in ``inserted``, and is appended.
         """
         edited = _Edited(table, table)
         for k, operation in enumerate(self.operations):
@@ -191,22 +187,25 @@ class RowEdits(EachExample):
         loan = self.donors.row(table_id, (*edited.base.keys, *edited.table.keys, *excluded), rng)
         if loan is None:
             return None
-        position = int(rng.integers(len(edited.table.rows) + 1))
-        return edited.then(tables.insert(edited.table, loan.lent, position), loan.lent[0], partner=loan.uid)
+        rows = list(edited.table.rows)
+        rows.insert(int(rng.integers(len(rows) + 1)), loan.lent)
+        return edited.then(rows, loan.lent[0], partner=loan.uid)
 
     def _update(self, edited: _Edited, table_id: str, key: str, rng: np.random.Generator) -> _Edited | None:
         values = edited.table.values[key]
         loan = self.donors.value(table_id, key, values, rng) if len(values) > 1 else None
         if loan is None:
             return None
-        old = values[int(rng.integers(len(values)))]
-        return edited.then(tables.update(edited.table, key, old, loan.lent), key, partner=loan.uid)
+        index = values.index(values[int(rng.integers(len(values)))])  # the first of equal values
+        changed = (*values[:index], loan.lent, *values[index + 1 :])
+        return edited.then([(k, changed if k == key else v) for k, v in edited.table.rows], key, partner=loan.uid)
 
 
 def _delete(edited: _Edited, table_id: str, key: str, rng: np.random.Generator) -> _Edited | None:
     if len(edited.table.rows) < 2:
         return None
-    return replace(edited.then(tables.delete(edited.table, key), key), deleted=(*edited.deleted, key))
+    rows = [row for row in edited.table.rows if row[0] != key]
+    return replace(edited.then(rows, key), deleted=(*edited.deleted, key))
 
 
 def _permute(edited: _Edited, rng: np.random.Generator) -> _Edited | None:
@@ -216,4 +215,4 @@ def _permute(edited: _Edited, rng: np.random.Generator) -> _Edited | None:
     order = np.arange(n)
     while (order == np.arange(n)).all():
         order = rng.permutation(n)
-    return edited.then(tables.permute(edited.table, order.tolist()))
+    return edited.then([edited.table.rows[i] for i in order.tolist()])

@@ -1,18 +1,17 @@
-"""Row operations on tables, and the rows and values that other tables lend to them.
+"""The rows and values that the tables of a pool lend to each other.
 
 Source: "Is My Model Using the Right Evidence?" (Gupta et al. 2022), section 5.1 and appendix.
 """
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from heedful.records import Examples, Table
+from heedful.records import Examples
 from heedful.records.example import as_table, as_text
-from heedful.records.parts.table import Row
 
 WORD = re.compile(r"\w+")
 
@@ -31,29 +30,6 @@ def same_key(key: str) -> str:
 def same_value(value: str) -> str:
     """Normalize a value: case and repeated spaces are ignored."""
     return " ".join(value.casefold().split())
-
-
-def delete(table: Table, key: str) -> Table:
-    """Remove the row with a key."""
-    return Table(table.title, tuple(row for row in table.rows if row[0] != key))
-
-
-def insert(table: Table, row: Row, position: int) -> Table:
-    """Insert a row before the row at ``position``; its key must be new."""
-    return Table(table.title, (*table.rows[:position], row, *table.rows[position:]))
-
-
-def update(table: Table, key: str, old: str, new: str) -> Table:
-    """Replace the value ``old`` of a key by ``new``."""
-    values = table.values[key]
-    index = values.index(old)
-    changed = (*values[:index], new, *values[index + 1 :])
-    return Table(table.title, tuple((k, changed if k == key else v) for k, v in table.rows))
-
-
-def permute(table: Table, order: Sequence[int]) -> Table:
-    """Reorder the rows: the new row i is the old row ``order[i]``."""
-    return Table(table.title, tuple(table.rows[i] for i in order))
 
 
 def table_column(pool: Examples, part: str) -> str:

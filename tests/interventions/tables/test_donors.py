@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 from scipy.stats import chisquare
 
-from heedful.interventions.tables.operations import Donors
+from heedful.interventions.tables.donors import Donors
 from heedful.records import Example, Examples, Table, generator
 
 
