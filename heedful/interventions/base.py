@@ -11,7 +11,8 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import pyarrow as pa
 
-from heedful.records import Changed, Example, Examples, random_key, words_of
+from heedful.records import Changed, Example, Examples, random_key
+from heedful.records.randomness import random_order
 from heedful.records.rows import NO_DRAW
 
 Expectation = Literal["change", "stay", "transition"]
@@ -193,10 +194,8 @@ def within_limit(intervention: Intervention, pool: Examples, positions: np.ndarr
     if intervention.limit is None or len(positions) <= intervention.limit:
         return positions
     key = random_key(seed, "limit", LIMITED, intervention.name, intervention.version)
-    uid_keys = pool.uid_keys[positions]
-    first, second, *_ = words_of(key, uid_keys)
-    ranked = np.lexsort([uid_keys, second, first])
-    return positions[np.sort(ranked[: intervention.limit])]
+    order = random_order(key, pool.uid_keys[positions])
+    return positions[np.sort(order[: intervention.limit])]
 
 
 def manifest_hash(interventions: Sequence[Intervention], pool: Examples, seed: int) -> str:

@@ -6,7 +6,8 @@ from typing import Literal
 
 import numpy as np
 
-from heedful.records import SPAN, DataError, Example, Examples, SettingError, Task, generator, random_key, words_of
+from heedful.records import SPAN, DataError, Example, Examples, SettingError, Task, generator, random_key
+from heedful.records.randomness import random_order
 
 Kind = Literal["plain", "counterfactual", "extra_tuple", "matched_labels"]
 # increased when the same settings select different demonstrations or a different order
@@ -65,7 +66,7 @@ def demonstrations(
     key = random_key(seed, "demonstrations", draw)
     nothing = np.zeros(0, dtype=np.int64)
     positions_of = {
-        label: _first(_ranked(examples, by_label.get(label, nothing), key), n, label, task)
+        label: _first(_shuffled(examples, by_label.get(label, nothing), key), n, label, task)
         for label, n in counts.items()
     }
     positions = [i for label in by_label for i in positions_of[label][:tuples]]
@@ -100,11 +101,8 @@ def _by_label(examples: Examples, task: Task) -> dict[str, np.ndarray]:
     return {"an answer": np.flatnonzero(answered)} | ({NONE: np.flatnonzero(without)} if without.any() else {})
 
 
-def _ranked(examples: Examples, positions: np.ndarray, key: int) -> np.ndarray:
-    """Shuffle positions; the order depends only on the key and on the uids."""
-    uid_keys = examples.uid_keys[positions]
-    first, second, *_ = words_of(key, uid_keys)
-    return positions[np.lexsort([uid_keys, second, first])]
+def _shuffled(examples: Examples, positions: np.ndarray, key: int) -> np.ndarray:
+    return positions[random_order(key, examples.uid_keys[positions])]
 
 
 def _first(positions: np.ndarray, n: int, label: str, task: Task) -> list[int]:
@@ -131,12 +129,12 @@ def _copies(
         example = examples[position]
         if example.label == default:
             continue
-        ranked = _ranked(examples, lenders.all_of(position), random_key(seed, "lender", draw, example.uid))
-        if not len(ranked):
+        shuffled = _shuffled(examples, lenders.all_of(position), random_key(seed, "lender", draw, example.uid))
+        if not len(shuffled):
             raise DataError(
                 f"No training example may lend its {' and '.join(parts)} to {example.uid}. Swap another part with "
                 "data.swap, or use another kind of prompt.demonstrations."
             )
-        lent = {part: examples.value(f"parts.{part}", ranked[0]) for part in parts}
+        lent = {part: examples.value(f"parts.{part}", shuffled[0]) for part in parts}
         copies.append(replace(example, uid=f"{example.uid}~", parts={**example.parts, **lent}, label=default))
     return copies

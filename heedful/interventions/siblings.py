@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from heedful.interventions.base import Changes, EveryExample, Expectation
-from heedful.records import CLASSIFICATION, Examples, TaskKind, random_key, words_of
+from heedful.records import CLASSIFICATION, Examples, TaskKind, random_key
 from heedful.records.pool.groups import numbered
+from heedful.records.randomness import random_order
 from heedful.records.rows import lists_of
 
 
@@ -95,5 +96,4 @@ class Siblings(EveryExample):
         if len(siblings) <= self.draws:
             return siblings
         key = random_key(seed, self.name, self.version, self.part, pool.uid(i))
-        first, second, *_ = words_of(key, pool.uid_keys[siblings])
-        return siblings[np.sort(np.lexsort([second, first])[: self.draws])]
+        return siblings[np.sort(random_order(key, pool.uid_keys[siblings])[: self.draws])]

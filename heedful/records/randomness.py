@@ -85,6 +85,20 @@ def words_of(key: int, uid_keys: np.ndarray, draws: np.ndarray | int = 0, block:
     return philox(key, (uid_keys & LOW, uid_keys >> HALF, draws, block))
 
 
+def random_order(key: int, uid_keys: np.ndarray) -> np.ndarray:
+    """A random permutation of examples that depends only on the key and on the uids.
+
+    Args:
+        key: The :func:`random_key` of the purpose.
+        uid_keys: Hashes of the examples' uids: uint64 [n].
+
+    Returns:
+        Indices into ``uid_keys``: int64 [n].
+    """
+    first, second, *_ = words_of(key, uid_keys)
+    return np.lexsort([uid_keys, second, first])
+
+
 def below(words: np.ndarray, bounds: np.ndarray | int) -> tuple[np.ndarray, np.ndarray]:
     """Map random words to uniform integers from 0 to ``bounds`` - 1 by rejection sampling.
 

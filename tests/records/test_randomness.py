@@ -45,13 +45,6 @@ def test_the_numbers_are_those_of_every_earlier_run():
     ]
 
 
-def test_first_numbers_of_neighbouring_keys_are_uniform_and_uncorrelated():
-    first = np.array([generator(0, "purpose", i).random() for i in range(4000)])
-    counts = np.histogram(first, bins=20, range=(0, 1))[0]
-    assert chisquare(counts).pvalue > 0.001
-    assert abs(np.corrcoef(first[:-1], first[1:])[0, 1]) < 4 / np.sqrt(4000)
-
-
 ONES = 0xFFFFFFFF
 
 

@@ -30,8 +30,8 @@ def pixels(
         uint8 [height, width, 3].
 
     Raises:
-        DataError: If the picture is damaged, has changed since the data were read, has more than 8 bits per channel, or
-            does not fit into memory. The message names its row.
+        DataError: If the picture is damaged, has changed since the data were read, or has more than 8 bits per channel.
+            The message names its row.
     """
     data = picture.read()
     display_name = f"{picture.where}: the picture {picture.path}"
@@ -42,11 +42,8 @@ def pixels(
             if opened.mode == "F" or opened.mode.startswith("I"):
                 raise DataError(f"{display_name} has more than 8 bits per channel. Save it with 8 bits.")
             return np.asarray(resize(ImageOps.exif_transpose(opened).convert("RGB")))
-    except DataError:
+    except (DataError, MemoryError):
         raise
-    except MemoryError:
-        raise DataError(f"{display_name} exceeds the memory. Free some, or leave it out.") from None
-    except Image.UnidentifiedImageError:  # names an object in memory
-        raise DataError(f"{display_name} has an unknown format. Save it as {', '.join(FORMATS)}.") from None
     except Exception as error:  # damaged files raise many kinds of errors
-        raise DataError(f"{display_name} cannot be decoded: {error}. Replace it by a complete copy.") from None
+        formats = ", ".join(FORMATS)
+        raise DataError(f"{display_name} cannot be decoded: {error}. Use a complete file: {formats}.") from None

@@ -58,14 +58,6 @@ def test_a_picture_that_changed_since_the_data_were_read_is_refused(tmp_path: Pa
         Picture("0" * 64, str(tmp_path / "a"), 0, 5, "row 3").read()
 
 
-def test_a_full_memory_is_not_called_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(*arguments: object) -> None:
-        raise MemoryError
-
-    monkeypatch.setattr(Image.Image, "convert", fails)
-    refuse(saved(Image.fromarray(COLOURS), "PNG"), tmp_path, DataError)
-
-
 @pytest.mark.parametrize("values", [np.uint16([[0, 60000]]), np.int32([[0, 65535]]), np.float32([[0, 1]])])
 def test_grey_of_more_than_8_bits_is_refused(values: np.ndarray, tmp_path: Path) -> None:
     """Pillow would clip it, so that nearly all is white."""
