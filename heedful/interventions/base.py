@@ -29,8 +29,7 @@ class Changes:
     Attributes:
         positions: Position of the base example in the pool: int64 [changes].
         draws: Index of the draw, or -1: int16 [changes].
-        clusters: Names of the units that a change shares with other changes, first the uid of the base example: lists
-            of texts [changes].
+        clusters: Names of the clusters of a change, first the uid of the base example: lists of texts [changes].
         lenders: Maps names of parts to the position of the example that lends this part, or ``EMPTIED``: int64
             [changes].
         known: Position of the example of the pool that takes the place of the base example: int64 [changes].

@@ -70,11 +70,11 @@ class Design:
         return [positions[self.inside[positions]] for positions in np.split(order, starts)]
 
     def matches(self, name: str, i: int) -> np.ndarray:
-        """The positions of all examples that form a pair of a set with the example at position ``i``: int64, ascending.
+        """The positions of the matches of an example, which form a pair of the set with it: int64, ascending.
 
         Args:
             name: Name of the set: "I0" to "I3".
-            i: Position of the seed example.
+            i: Position of the example.
         """
         unchanged = KEPT[CHANGED[name]]
         near = self._sharing[unchanged][self.codes[VARIABLES.index(unchanged), i]]
@@ -84,9 +84,9 @@ class Design:
 
 @dataclass(frozen=True)
 class Counterparts:
-    """The intervention of one set: each seed example becomes each example with which it forms a pair of the set.
+    """One set as an intervention: replace a seed example by each match, an example that forms a pair with it.
 
-    All examples are eligible, whatever their prediction.
+    Every seed example is eligible, whatever its prediction.
 
     Attributes:
         name: Name of the set, which measures a total (TCE) or direct causal effect (DCE): "I0", TCE of the context;

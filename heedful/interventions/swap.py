@@ -98,6 +98,6 @@ class Swap:
         has_partner = partners >= 0
         bases, draws, partners = bases[has_partner], draws[has_partner], partners[has_partner]
         uids = pool.uids.take(partners)
-        # for intervals, partners that lend the same content are one cluster
+        # for confidence intervals, partners that lend the same content are one cluster
         clusters = lists_of(pool.uids.take(bases), pc.coalesce(pool.clusters(self.parts).take(partners), uids))
         return Changes(bases, draws, clusters, lenders=dict.fromkeys(self.parts, partners), partner=uids)

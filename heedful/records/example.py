@@ -58,7 +58,7 @@ class Changed:
         example: The changed example, with the ``uid`` of the base example.
         partner: uid of the example that lends a part, or "".
         variant: Text that tells the changes of one draw apart, such as the key of the deleted table row, or "".
-        clusters: Names of the units that the change shares with other changes, such as the base example and its table.
+        clusters: Names of the clusters of the change, such as the base example, the lending example and the table.
         allowed: Key into the table of allowed transitions, or "".
     """
 

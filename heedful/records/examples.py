@@ -18,7 +18,7 @@ from heedful.records.pool.partners import Partners
 from heedful.records.storage.files import Spool
 
 BATCH = 4096  # number of examples that exist as Python objects at the same time
-CLUSTER = "cluster"  # column that names the cluster of each example, for intervals
+CLUSTER = "cluster"  # column that names the clusters, for confidence intervals
 CHARACTERS = 2**24  # maximum number of characters in a batch: an Arrow column holds less than 2 GiB
 
 
@@ -30,7 +30,8 @@ class ExamplesBuilder:
         groups: Names of further groups; every part is a group as well.
         meta: Names of the meta columns.
         kinds: Maps part names to "table" or "picture"; all other parts are texts.
-        cluster: The group or meta column that defines the clusters for intervals; by default the first of ``groups``.
+        cluster: The group or meta column that defines the clusters for confidence intervals; by default the first of
+            ``groups``.
     """
 
     BATCH = BATCH
@@ -267,7 +268,7 @@ class Examples(Sequence[Example]):
         return self._once("content keys", names, make=lambda: joined(self.table, [f"groups.{name}" for name in names]))
 
     def clusters(self, parts: Sequence[str]) -> pa.Array:
-        """The clusters of the examples, for intervals: texts [examples], null for clusters of one example.
+        """The clusters for confidence intervals: texts [examples], null for an example that is a cluster by itself.
 
         If the data define no clusters, examples with equal content in ``parts`` are a cluster.
         """

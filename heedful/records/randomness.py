@@ -124,7 +124,7 @@ def integers(
     blocks: Iterable[int],
     accepts: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
 ) -> np.ndarray:
-    """Draw one integer for each example and draw, uniform over the integers below its bound that are accepted.
+    """Random integers below given bounds, one for each example and draw, uniform over the accepted integers.
 
     Args:
         key: The :func:`random_key` of the purpose.

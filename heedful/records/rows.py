@@ -7,8 +7,9 @@ Key of a row: ``uid`` of the base example, ``intervention``, changed ``part``, `
   rows).
 - ``gold``: gold label of the changed example.
 - ``partner``: uid of the example that lends a part, or "".
-- ``clusters``: names of the units that the row shares with other rows: the base example, the lending example, ...
-- ``group``: the cluster for intervals, such as the table of the base example; null if each example is a cluster.
+- ``clusters``: names of all clusters of the row, such as the base example, the lending example and the table.
+- ``group``: the cluster of the base example for confidence intervals, such as its table; null if each example is a
+  cluster.
 - ``slices``: "name=value" for each meta column of the base example.
 - ``unread``: whether the model receives the same input before and after the change, as when the changed part is
   truncated; null if unknown.
@@ -144,14 +145,14 @@ def runs(rows: pa.Table, name: str) -> np.ndarray:
 
 
 def cluster_of(rows: pa.Table) -> np.ndarray:
-    """Number of each row's cluster for intervals, the group or else the base example: int32 [rows]."""
+    """Number the clusters for confidence intervals, the group or else the base example of a row: int32 [rows]."""
     if rows["group"].null_count == rows.num_rows:
         return runs(rows, "uid")
     return codes(pa.table({"cluster": pc.coalesce(rows["group"], rows["uid"])}), "cluster")[0]
 
 
 def pairs_in(rows: pa.Table) -> tuple[np.ndarray, np.ndarray]:
-    """Number each row's cluster and the cluster of the example that lends a part: two arrays int64 [rows].
+    """Number the clusters of base examples and of the examples that lend a part: two arrays int64 [rows].
 
     A cluster has the same number in both arrays. A lender that is no base example is numbered by a hash of its name,
     which is the same in all runs. Rows without a lender have -1 in the second array.

@@ -64,7 +64,7 @@ def numbers(claim: Claim, flip: bool, rng: np.random.Generator, half_or_double: 
     Args:
         claim: The hypothesis.
         flip: Whether to turn an entailed hypothesis into a contradiction; otherwise the label stays.
-        rng: Random numbers, which select the new number.
+        rng: Random number generator.
         half_or_double: To flip the label, also halve or double numbers with a governor, instead of replacing it.
 
     Returns:
@@ -213,7 +213,7 @@ def _half_and_double(value: Decimal) -> list[Decimal]:
 
 
 def _moved(value: Decimal, direction: str, rng: np.random.Generator) -> Decimal | None:
-    """A random number of similar precision between a number and its half or double; None if there is none from 2 on."""
+    """A random number between a number and its half or double, at least 2 and as precise; None if there is none."""
     exponent = int(value.normalize().as_tuple().exponent)
     step = Decimal(1).scaleb(min(exponent, value.adjusted() - 1) if value.adjusted() > 0 or exponent < 0 else exponent)
     count = int(value / step)

@@ -24,7 +24,7 @@ class Prompt:
         task: The task, with its parts and labels.
         demonstrations: Solved examples in the order in which the prompt shows them.
         name: Name of the wording, used in folder names and tables.
-        seed: Index of the selection of demonstrations.
+        seed: Seed of the selection of demonstrations.
         tuples: Number of tuples of demonstrations; a tuple has one example per label.
         kind: Kind of demonstrations, see :func:`~heedful.interventions.demonstrations.demonstrations`.
         version: Version of the algorithm that selects this kind of demonstrations.
