@@ -220,7 +220,7 @@ class Examples(Sequence[Example]):
         """
         same = [] if set(parts) <= {*self._constants} else self._constants
         relation = self._once("related", within, *same, make=lambda: related(self.table, within, same))
-        remaining = [part for part in self.parts if part not in parts] or self.parts  # no new pair if all are swapped
+        remaining = [part for part in self.parts if part not in parts] or self.parts  # all parts: no pair is excluded
         numbers = [[f"groups.{part}" for part in names] for names in (remaining, parts)]
         make = lambda: Partners(relation, *(numbered(self.table, names) for names in numbers))  # noqa: E731
         return self._once("partners", tuple(parts), within, make=make)

@@ -18,7 +18,7 @@ SHARES = (  # families of metrics between 0 and 1
     "transitions",
     "two_class",
 )
-SIGNED = ("matthews", "drop")  # last words of the statistics in these families that are between -1 and 1
+SIGNED = ("matthews", "drop")  # endings of the statistics in these families that lie between -1 and 1
 
 RISING = ("accuracy", "attentiveness", "exact_match", "f1")  # families in which higher is better
 FALLING = ("loss", "null", "transitions")  # families in which lower is better
