@@ -1,8 +1,7 @@
 """Changed examples as references to the examples of a pool, without copies of their parts."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from types import MappingProxyType
+from dataclasses import dataclass, field, replace
 from typing import overload
 
 import numpy as np
@@ -14,10 +13,11 @@ from heedful.records.pool.contents import content_id, emptied
 EMPTIED = -1  # in place of a lender's position: the part becomes empty
 
 
+@dataclass(eq=False, repr=False)
 class Composed(Sequence[Example]):
     """Examples of a pool in which some parts are replaced by the parts of other examples (lenders).
 
-    Args:
+    Attributes:
         pool: The pool.
         positions: Positions of the base examples: int64 [examples].
         lenders: Maps names of parts to the positions of the examples that lend this part, or :data:`EMPTIED`: int64
@@ -33,21 +33,12 @@ class Composed(Sequence[Example]):
         {'premise': 'A dog runs.', 'hypothesis': 'Rain.'}
     """
 
-    def __init__(
-        self,
-        pool: Examples,
-        positions: np.ndarray,
-        lenders: Mapping[str, np.ndarray] = MappingProxyType({}),
-        extra: Sequence[Example] = (),
-        label: str | None = None,
-        again: bool = False,
-    ) -> None:
-        self.pool = pool
-        self.positions = positions
-        self.lenders = lenders
-        self.extra = extra
-        self.label = label
-        self.again = again
+    pool: Examples
+    positions: np.ndarray
+    lenders: Mapping[str, np.ndarray] = field(default_factory=dict)
+    extra: Sequence[Example] = ()
+    label: str | None = None
+    again: bool = False
 
     @classmethod
     def whole(cls, pool: Examples) -> "Composed":
@@ -99,7 +90,7 @@ class Composed(Sequence[Example]):
     def take(self, indices: np.ndarray) -> "Composed":
         """The examples at some indices, in their order."""
         lenders = {part: positions[indices] for part, positions in self.lenders.items()}
-        return Composed(self.pool, self.positions[indices], lenders, self.extra, self.label, self.again)
+        return replace(self, positions=self.positions[indices], lenders=lenders)
 
     def column(self, name: str) -> Iterator[Part | None]:
         """Iterate over the values of a column such as ``label`` or ``parts.<name>``.

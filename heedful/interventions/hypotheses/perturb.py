@@ -41,10 +41,11 @@ VERSIONS = {  # versions of the rules; all other rules have version 1
 DRAWN = 1  # part of the random key; unlike a version, it keeps the draws of unchanged hypotheses
 
 
+@dataclass(eq=False)
 class Source:
     """The hypotheses and tables of a split, from which perturbations take names and values.
 
-    Args:
+    Attributes:
         pool: Examples with a hypothesis and a table, even if the model reads only the hypothesis.
         analyser: The analyser of hypotheses.
         hypothesis: Name of the part that is the hypothesis.
@@ -52,20 +53,12 @@ class Source:
         labels: Names of the labels for entailment and contradiction.
     """
 
-    def __init__(
-        self,
-        pool: Examples,
-        analyser: Analyser,
-        hypothesis: str = "hypothesis",
-        table: str = "premise",
-        labels: tuple[str, str] = ("entailment", "contradiction"),
-    ) -> None:
-        self.pool = pool
-        self.analyser = analyser
-        self.hypothesis = hypothesis
-        self.table = table
-        self.labels = labels
-        self._claim: tuple[str, Claim | None] = "", None  # cached, since each kind of perturbation needs it
+    pool: Examples
+    analyser: Analyser
+    hypothesis: str = "hypothesis"
+    table: str = "premise"
+    labels: tuple[str, str] = ("entailment", "contradiction")
+    _last: tuple[str, Claim | None] = field(default=("", None), init=False)  # each kind of perturbation needs the claim
 
     def holds(self, uid: str) -> bool:
         """Whether an example belongs to the split."""
@@ -101,9 +94,9 @@ class Source:
 
     def claim(self, uid: str) -> Claim | None:
         """The hypothesis of an example with its table; None unless the label is entailment or contradiction."""
-        if self._claim[0] != uid:
-            self._claim = uid, self._read(uid)
-        return self._claim[1]
+        if self._last[0] != uid:
+            self._last = uid, self._read(uid)
+        return self._last[1]
 
     def cluster(self, uid: str) -> str:
         """The name of an example's cluster, its table."""

@@ -5,7 +5,8 @@ Source: "Is My Model Using the Right Evidence?" (Gupta et al. 2022), section 5.1
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Hashable, Iterable
+from collections.abc import Collection, Iterable
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,43 +38,6 @@ def table_column(pool: Examples, part: str) -> str:
     if "table" in pool.groups and part != "table":
         return "groups.table"
     return "meta.table" if "table" in pool.meta else f"groups.{part}"
-
-
-class _Lots:
-    """Items with names, in groups, for uniform draws of an item whose name is not excluded.
-
-    The items of a group are sorted by name, so that an excluded name is a range of indices to skip, and the cost of a
-    draw does not grow with the number of items.
-
-    Args:
-        items: (group, name, item) triples.
-    """
-
-    def __init__(self, items: Iterable[tuple[Hashable, str, Any]]) -> None:
-        groups: dict[Hashable, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
-        for group, name, item in items:
-            groups[group][name].append(item)
-        self._items: dict[Hashable, list[Any]] = {}
-        self._ranges: dict[Hashable, dict[str, tuple[int, int]]] = {}
-        for group, by_name in groups.items():
-            flat = self._items.setdefault(group, [])
-            ranges = self._ranges.setdefault(group, {})
-            for name in sorted(by_name):
-                ranges[name] = len(flat), len(flat) + len(by_name[name])
-                flat += by_name[name]
-
-    def draw(self, group: Hashable, excluded: Iterable[str], rng: np.random.Generator) -> Any | None:
-        """Draw an item of a group; None if all names are excluded."""
-        items = self._items.get(group, [])
-        ranges = self._ranges.get(group, {})
-        skipped = sorted(ranges[name] for name in set(excluded) if name in ranges)
-        count = len(items) - sum(stop - start for start, stop in skipped)
-        if not count:
-            return None
-        rank = int(rng.integers(count))
-        for start, stop in skipped:
-            rank += stop - start if rank >= start else 0
-        return items[rank]
 
 
 class Loan(NamedTuple):
@@ -110,16 +74,17 @@ class Donors:
         self._tables = {table: as_table(pool.value(f"parts.{part}", i)) for table, i in first.items()}
         uids = {table: pool.uid(i) for table, i in first.items()}
         has_unknown = None in self._kind.values()
-        rows, values = [], []
+        rows: dict[str | None, list[tuple[str, Loan]]] = defaultdict(list)
+        values: dict[str, list[tuple[str, Loan]]] = defaultdict(list)
         for table in first:  # by ascending uid
             for row in self._tables[table].rows:
                 key = same_key(row[0])
-                loan = Loan(row, uids[table])
-                groups = {self._kind[table]} | ({None} if has_unknown else set())
-                rows += [(group, key, loan) for group in groups]
-                values += [(key, same_value(v), Loan(v, uids[table])) for v in dict.fromkeys(row[1]) if v.strip()]
-        self._rows = _Lots(rows)
-        self._values = _Lots(values)
+                for kind in {self._kind[table]} | ({None} if has_unknown else set()):
+                    rows[kind].append((key, Loan(row, uids[table])))
+                values[key] += [(same_value(v), Loan(v, uids[table])) for v in dict.fromkeys(row[1]) if v.strip()]
+        for loans in (*rows.values(), *values.values()):
+            loans.sort(key=itemgetter(0))
+        self._rows, self._values = rows, values
 
     def table_id(self, pool: Examples, i: int) -> str:
         """The id of the table in the example at a position."""
@@ -136,7 +101,8 @@ class Donors:
         Returns:
             The row, or None if all rows are excluded.
         """
-        return self._rows.draw(self._kind[table], map(same_key, (*keys, *self._tables[table].keys)), rng)
+        excluded = set(map(same_key, (*keys, *self._tables[table].keys)))
+        return _draw(self._rows.get(self._kind[table], []), excluded, rng)
 
     def value(self, table: str, key: str, values: Collection[str], rng: np.random.Generator) -> Loan | None:
         """Draw a value that another table has for the same key.
@@ -151,4 +117,10 @@ class Donors:
             The value, or None if all values are excluded.
         """
         present = (v for k, vs in self._tables[table].rows if same_key(k) == same_key(key) for v in vs)
-        return self._values.draw(same_key(key), map(same_value, (*values, *present)), rng)
+        return _draw(self._values.get(same_key(key), []), set(map(same_value, (*values, *present))), rng)
+
+
+def _draw(loans: Iterable[tuple[str, Loan]], excluded: Collection[str], rng: np.random.Generator) -> Loan | None:
+    """Draw one of the (name, loan) pairs whose name is not excluded; None if there is none."""
+    choices = [loan for name, loan in loans if name not in excluded]
+    return choices[int(rng.integers(len(choices)))] if choices else None

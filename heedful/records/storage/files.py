@@ -23,7 +23,7 @@ WRITING = ".writing"  # suffix of temporary files
 def unreadable(display_name: str, error: Exception) -> HeedfulError:
     """Create the error for a file that cannot be read."""
     reason = getattr(error, "strerror", None) or error
-    return DataError(f"{display_name} cannot be read: {reason}. Check its permissions and its disk.")
+    return DataError(f"{display_name} cannot be read: {reason}. Check the path and its permissions.")
 
 
 def open_file(path: str | Path, display_name: str | None = None) -> BufferedReader:
@@ -34,17 +34,12 @@ def open_file(path: str | Path, display_name: str | None = None) -> BufferedRead
         display_name: Name of the file in messages, such as "config x.yaml"; by default the path.
 
     Raises:
-        DataError: If the file does not exist, is a folder, or cannot be read.
+        DataError: If the file cannot be read.
     """
-    display_name = display_name or str(path)
     try:
         return open(path, "rb")
-    except (FileNotFoundError, NotADirectoryError):
-        raise DataError(f"{display_name} does not exist.") from None
-    except IsADirectoryError:
-        raise DataError(f"{display_name} is a folder. Give the path of a file.") from None
     except (OSError, ValueError) as error:  # ValueError for a null character in the path
-        raise unreadable(display_name, error) from None
+        raise unreadable(display_name or str(path), error) from None
 
 
 @contextmanager
