@@ -12,7 +12,7 @@ from typing import Any, NoReturn, Union, get_args, get_origin
 import yaml
 from jsonargparse import ArgumentParser, Namespace, set_parsing_settings
 
-from heedful.records.errors import SettingError, nearest
+from heedful.records.errors import SettingError, guess, nearest
 
 DEFAULTS: dict[str, Any] = {"exit_on_error": False, "allow_abbrev": False, "add_help": False}
 LONGEST = 60  # characters of a value or of a type in a message
@@ -48,7 +48,13 @@ class InMemory:
 
 
 class Parser(ArgumentParser):
-    """A jsonargparse parser that raises :class:`SettingError`; it has neither abbreviations nor ``--help``."""
+    """A jsonargparse parser that raises :class:`SettingError`; it has neither abbreviations nor ``--help``.
+
+    Attributes:
+        nested: The settings that are being parsed, for messages.
+    """
+
+    nested: Mapping[str, Any] = {}
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(*args, **DEFAULTS | settings)
@@ -174,15 +180,24 @@ def _readable(message: str, parser: Parser) -> str:
     flat = " ".join(message.split())
     if match := re.match(r"[Uu]nrecognized arguments: --([\w.]+)", flat):
         return _unknown(match[1].replace("init_args.", ""), parser)
-    key = re.match(r'Parser key "([\w.]+)":? ', flat)
-    problem = re.search("|".join(PROBLEMS), flat)
-    value = re.search(r"(?:Given value|Got value): (.*)", flat)
-    if key is None or not (problem or value):
-        return f"{flat.removeprefix('Parser key ')[:200].rstrip('.')}."
-    if problem:
-        return f"{key[1]}: {problem[0].rstrip('.')}."
-    expected = TYPE.sub(lambda match: match[1] or "", str(getattr(parser.actions.get(key[1]), "_typehint", "valid")))
-    return f"{key[1]}: {value[1][:LONGEST]} is not of type {expected.replace(' | ', ' or ')[:LONGEST]}."
+    if (key := re.match(r'Parser key "([\w.]+)"', flat)) is None:
+        return f"{flat[:200].rstrip('.')}."
+    name, value = key[1], re.search(r"(?:Given value|Got value): (.*)", flat)
+    shown_value = str(value[1] if value else _value_of(parser.nested, name))[:LONGEST]
+    if problem := re.search("|".join(PROBLEMS), flat):
+        return f"{name}: {problem[0].rstrip('.')}."
+    if re.search(r"import path|No module named|has no attribute", flat):
+        classes = [kind for kind in dir(sys.modules.get("pytorch_lightning.callbacks")) if kind[0].isupper()]
+        return f"{name}: there is no class {shown_value}. {guess(shown_value, classes)}"
+    expected = TYPE.sub(lambda match: match[1] or "", str(getattr(parser.actions.get(name), "_typehint", "valid")))
+    return f"{name}: {shown_value} is not of type {expected.replace(' | ', ' or ')[:LONGEST]}."
+
+
+def _value_of(nested: Any, name: str) -> Any:
+    """The value of a dotted name in nested mappings; None if it is missing."""
+    for key in name.split("."):
+        nested = nested.get(key) if isinstance(nested, Mapping) else None
+    return nested
 
 
 def parsed(parser: Parser, values: Mapping[str, Any], before: Namespace, where: str) -> Namespace:
@@ -197,6 +212,7 @@ def parsed(parser: Parser, values: Mapping[str, Any], before: Namespace, where: 
     values = {name: inner for name, inner in values.items() if inner != {}}  # an evaluation without settings
     if not values:
         return before
+    parser.nested = values
     try:
         require_known(parser, values)
         return parser.parse_object(texts(values), namespace=before, defaults=False, _skip_validation=True)
