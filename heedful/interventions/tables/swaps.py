@@ -137,7 +137,8 @@ class SwapValues(EachExample):
         rows = tuple((key, moved.get(key, values)) for key, values in lender.table.rows)
         hypothesis = as_text(base.parts[self.hypothesis])
         edits = replace_title(hypothesis, table, lender.table)
-        parts = {self.part: replace(lender.table, rows=rows), self.hypothesis: apply_edits(hypothesis, edits)}
+        new_table = replace(lender.table, rows=rows)
+        parts: dict[str, Part] = {self.part: new_table, self.hypothesis: apply_edits(hypothesis, edits)}
         cluster = f"table {pool.value(table_column(pool, self.part), pool.position(uid))}"
         return _changed(base, parts, lender, edits, cluster)
 
@@ -190,7 +191,7 @@ class SwapTitle(EachExample):
         lender = lenders[int(generator(seed, self.name, self.version, uid, draw).integers(len(lenders)))]
         edits = replace_title(hypothesis, table, lender.table)
         new_table = replace(table, title=lender.table.title)
-        parts = {self.source.table: new_table, self.source.hypothesis: apply_edits(hypothesis, edits)}
+        parts: dict[str, Part] = {self.source.table: new_table, self.source.hypothesis: apply_edits(hypothesis, edits)}
         return _changed(pool[uid], parts, lender, edits, self.source.cluster(uid))
 
     @cached_property
