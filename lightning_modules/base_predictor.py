@@ -153,13 +153,10 @@ class BasePredictor(RecordsArguments):
         raise NotImplementedError
 
     def understood(self, written: Sequence[str | None]) -> list[str | None]:
-        """Parse generated texts by the prompt; count texts without an answer and texts that name several labels."""
+        """Map generated texts to answers by the prompt, and count the texts without an answer."""
         answers = [None if text is None else self.prompt.read(text) for text in written]
         pairs = [(text, answer) for text, answer in zip(written, answers, strict=True) if text is not None]
         self.count("no_answers", (text for text, answer in pairs if answer == NO_LABEL))
-        if self.task.kind.has_labels and self.prompt.wording.read:
-            labels_of_texts = (self.prompt.labels_named(text) for text, _ in pairs)
-            self.count("several_labels", ("" for labels in labels_of_texts if len(set(labels)) > 1))
         return answers
 
     def count(self, kind: str, texts: Iterable[str]) -> None:
@@ -167,14 +164,11 @@ class BasePredictor(RecordsArguments):
         self.counted.update((kind, printable(text.strip())[:QUOTED]) for text in texts)
 
     def counts_of(self, counted: Mapping[tuple[str, str], int]) -> dict[str, Any]:
-        """Counts of answers for results.json: the most frequent texts without a label, and texts with several
-        labels."""
+        """Counts of answers for results.json: the most frequent texts without an answer."""
         counts: dict[str, Any] = {}
         texts = [[text, n] for (kind, text), n in counted.items() if kind == "no_answers"]
         if texts:
             counts["no_answers"] = sorted(texts, key=lambda pair: (-pair[1], pair[0]))[:COMMONEST]
-        if several := counted.get(("several_labels", ""), 0):
-            counts["several_labels"] = several
         return counts
 
     # refusals

@@ -1,4 +1,4 @@
-"""Pure functions that change examples, deterministic by (seed, intervention, version, part, uid, draw)."""
+"""Interventions: pure functions that change examples, determined by seed, uid and draw."""
 
 from heedful.interventions.base import Changes, EachExample, Intervention, manifest_hash, within_limit
 from heedful.interventions.basic import KeepPart, Null, PredictedAs
@@ -10,7 +10,7 @@ from heedful.interventions.hypotheses.text_edits import Edit, apply_edits
 from heedful.interventions.siblings import Families, Siblings
 from heedful.interventions.swap import Swap
 from heedful.interventions.tables.annotated import Annotated
-from heedful.interventions.tables.operations import Donors
+from heedful.interventions.tables.donors import Donors
 from heedful.interventions.tables.row_edits import RowEdits
 from heedful.interventions.tables.swaps import SwapTitle, SwapValues
 

@@ -1,4 +1,4 @@
-"""The interface of interventions and of the changes that they return."""
+"""The interface of interventions, and the changes that they return."""
 
 import hashlib
 import json
@@ -11,30 +11,32 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import pyarrow as pa
 
-from heedful.records import Changed, Example, Examples, random_key, words_of
+from heedful.records import Changed, Example, Examples, random_key
+from heedful.records.randomness import random_order
 from heedful.records.rows import NO_DRAW
 
 Expectation = Literal["change", "stay", "transition"]
-LIMITED = 2  # version of how a limit chooses among the eligible examples
+LIMITED = 2  # version of the algorithm of within_limit
 
 
 @dataclass(frozen=True)
 class Changes:
     """Changed examples as columns, sorted by the position of the base example.
 
-    A changed example has parts from other examples of the pool (``lenders``), or is another example of the pool, whose
-    prediction is reused (``known``), or has new content (``examples``). Otherwise it is unchanged.
+    A changed example borrows parts from other examples of the pool (``lenders``), or is another example of the pool
+    (``known``), or has new content (``examples``). If all three are missing, it equals its base example.
 
     Attributes:
-        positions: int64 [changes], position of the base example in the pool.
-        draws: int16 [changes], the draw, or -1.
-        clusters: list of texts [changes]: the clusters of each row, beginning with its uid.
-        lenders: Maps part names to int64 [changes], the position of the lending example, or ``EMPTIED``.
-        known: int64 [changes], the position of the example that replaces the base example.
-        examples: The new examples, with the uids of their base examples.
-        partner: Texts [changes], the uid of the lending example, or one text for all.
-        variant: Texts [changes] that distinguish the changes of one draw, or one text for all.
-        allowed: Texts [changes], key into a table of allowed transitions, or one text for all.
+        positions: Position of the base example in the pool: int64 [changes].
+        draws: Index of the draw, or -1: int16 [changes].
+        clusters: Names of the clusters of a change, first the uid of the base example: lists of texts [changes].
+        lenders: Maps names of parts to the position of the example that lends this part, or ``EMPTIED``: int64
+            [changes].
+        known: Position of the example of the pool that takes the place of the base example: int64 [changes].
+        examples: The changed examples, with the uids of their base examples.
+        partner: uid of the lending example: texts [changes], or one text for all.
+        variant: Text that tells the changes of one draw apart: texts [changes], or one text for all.
+        allowed: Key into the table of allowed transitions: texts [changes], or one text for all.
     """
 
     positions: np.ndarray
@@ -51,22 +53,22 @@ class Changes:
         return len(self.positions)
 
     def columns(self) -> dict[str, Any]:
-        """All columns by name, without constants; ``lenders`` has one entry per part."""
+        """The columns by name, one for each part in ``lenders``; attributes that are one text for all are left out."""
         columns = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "lenders"}
         columns |= {f"lenders.{part}": positions for part, positions in self.lenders.items()}
         return {name: column for name, column in columns.items() if not isinstance(column, str | None)}
 
     def with_columns(self, columns: Mapping[str, Any]) -> "Changes":
-        """The changes with other values of :meth:`columns`."""
+        """A copy with new values for the :meth:`columns`."""
         lenders = {part: columns[f"lenders.{part}"] for part in self.lenders}
         return replace(self, lenders=lenders, **{k: v for k, v in columns.items() if not k.startswith("lenders.")})
 
     def slice(self, start: int, stop: int) -> "Changes":
-        """Adjacent changes."""
+        """The changes from index ``start`` to ``stop`` - 1."""
         return self.with_columns({name: column[start:stop] for name, column in self.columns().items()})
 
     def take(self, mask: np.ndarray) -> "Changes":
-        """Select by a mask, bool [changes]; only for changes without ``examples``."""
+        """The changes where ``mask``, bool [changes], is true; not supported for changes with ``examples``."""
         if mask.all():
             return self
         columns = self.columns().items()
@@ -74,7 +76,7 @@ class Changes:
 
     @classmethod
     def concatenate(cls, changes: Sequence["Changes"]) -> "Changes":
-        """Concatenate changes by the same intervention."""
+        """Concatenate changes of the same intervention."""
         if len(changes) == 1:
             return changes[0]
 
@@ -88,16 +90,16 @@ class Changes:
 
 
 class Intervention(Protocol):
-    """A change of examples, and the expected effect on the prediction.
+    """A change of examples with an expected effect on the prediction.
 
     Attributes:
         name: Name of the intervention in the rows.
-        version: Increased with each change of the examples for a given seed.
-        parts: The changed parts.
-        draws: Number of independent changes per example; 0 for a deterministic change, whose rows have draw -1.
-        expectation: Whether the prediction should change, stay, or move along allowed transitions only.
-        limit: Maximum number of eligible examples that are changed, selected by a hash of their uid; None for all.
-        settings: Further settings that affect the changed examples, for the manifest.
+        version: Version of the algorithm, increased whenever a seed no longer gives the same changed examples.
+        parts: Names of the changed parts.
+        draws: Number of random changes per example; 0 for a deterministic change, whose rows have draw -1.
+        expectation: Whether the prediction should change, stay, or make an allowed transition.
+        limit: Maximum number of examples to change, see :func:`within_limit`; None for all eligible examples.
+        settings: Further settings that the changed examples depend on, for :func:`manifest_hash`.
     """
 
     name: str
@@ -109,38 +111,47 @@ class Intervention(Protocol):
     settings: tuple[str | int | bool, ...]
 
     def eligible(self, pool: Examples, positions: np.ndarray, answers: pa.Array) -> np.ndarray:
-        """Select the examples to change: bool [positions].
+        """Whether each example may be changed: bool [positions].
 
         Args:
             pool: The examples.
-            positions: int64, the predicted examples.
-            answers: Texts [positions], their base predictions.
+            positions: Positions of the predicted examples: int64 [positions].
+            answers: Their predictions before the change: texts [positions].
         """
         ...
 
     def changes(self, pool: Examples, positions: np.ndarray, seed: int) -> Changes:
-        """The changed examples of all draws, in the order of ``positions``, then of draws. Pure."""
+        """The changed examples of all draws, a pure function of the arguments.
+
+        Args:
+            pool: The examples.
+            positions: Positions of the examples to change: int64 [positions].
+            seed: Seed of the run.
+
+        Returns:
+            The changes in the order of ``positions``, and for each position in the order of draws.
+        """
         ...
 
 
 class EveryExample:
-    """Base class of interventions that change every example, regardless of its prediction."""
+    """Base class of interventions for which every example is eligible."""
 
     def eligible(self, pool: Examples, positions: np.ndarray, answers: pa.Array) -> np.ndarray:
         return np.ones(len(positions), dtype=bool)
 
 
 class EachExample(ABC):
-    """Base class of interventions that create new content for one example at a time."""
+    """Base class of interventions that create new content, one example at a time."""
 
     draws: int
 
     @abstractmethod
     def apply(self, pool: Examples, uid: str, draw: int, seed: int) -> list[Changed]:
-        """The changed examples of one draw; an empty list if no change is possible. Pure."""
+        """The changed examples of one draw of an example; an empty list if no change is possible."""
 
     def covers(self, uid: str) -> bool:
-        """Whether an example may be changed, regardless of its prediction."""
+        """Whether the example with a uid may be changed."""
         return True
 
     def eligible(self, pool: Examples, positions: np.ndarray, answers: pa.Array) -> np.ndarray:
@@ -168,28 +179,26 @@ class EachExample(ABC):
 
 
 def within_limit(intervention: Intervention, pool: Examples, positions: np.ndarray, seed: int) -> np.ndarray:
-    """Select ``intervention.limit`` eligible examples by a hash; a smaller limit selects a subset.
+    """Select at most ``intervention.limit`` of the eligible examples at random; a smaller limit selects a subset.
 
     Args:
         intervention: The intervention.
         pool: The examples.
-        positions: int64, the eligible examples.
-        seed: The run's seed; the selection depends on it and on uids only.
+        positions: Positions of the eligible examples: int64 [eligible].
+        seed: Seed of the run; the selection depends only on it and on the uids.
 
     Returns:
-        int64, a subset of the positions, in their order.
+        The selected positions in the order of ``positions``: int64 [selected].
     """
     if intervention.limit is None or len(positions) <= intervention.limit:
         return positions
     key = random_key(seed, "limit", LIMITED, intervention.name, intervention.version)
-    uid_keys = pool.uid_keys[positions]
-    first, second, *_ = words_of(key, uid_keys)
-    ranked = np.lexsort([uid_keys, second, first])
-    return positions[np.sort(ranked[: intervention.limit])]
+    order = random_order(key, pool.uid_keys[positions])
+    return positions[np.sort(order[: intervention.limit])]
 
 
 def manifest_hash(interventions: Sequence[Intervention], pool: Examples, seed: int) -> str:
-    """Identity of a set of changed examples: interventions with their versions, the seed, and the pool's content."""
+    """Hash everything that determines the changed examples: interventions, their versions, the seed and the pool."""
     binding = {i: [i.limit, LIMITED] for i in interventions if i.limit is not None and i.limit < len(pool)}
     listing = [[i.name, i.version, list(i.parts), i.draws, binding.get(i), *i.settings] for i in interventions]
     entry = json.dumps({"interventions": listing, "pool": pool.fingerprint, "seed": seed}, sort_keys=True)

@@ -1,4 +1,4 @@
-"""The null control, one part alone, and the restriction of an intervention to examples with one prediction."""
+"""Basic interventions: no change, one part alone, and changes of examples with a given prediction."""
 
 from dataclasses import dataclass, field
 
@@ -13,7 +13,7 @@ from heedful.records.rows import NO_DRAW, lists_of
 
 @dataclass(frozen=True)
 class Null(EveryExample):
-    """Repeat each example with other batch mates. A flipped prediction is numeric noise."""
+    """The null control: predict each example again in a different batch; a different prediction is numeric noise."""
 
     name: str = "null"
     version: int = 1
@@ -30,13 +30,13 @@ class Null(EveryExample):
 
 @dataclass(frozen=True)
 class KeepPart(EveryExample):
-    """Empty all parts but one: a text or a table becomes the empty text, a picture a blank one.
+    """Keep one part, and empty all others: a text or table becomes the empty text, a picture becomes blank.
 
-    Source: CAT, section 3.2. The model was never trained on such inputs.
+    Source: CAT, section 3.2. Usually, the model has not been trained on such inputs.
 
     Attributes:
-        part: The part that stays, or several joined by "+".
-        parts: The parts that are emptied.
+        part: Name of the part to keep, or several names joined by "+".
+        parts: Names of the parts to empty.
     """
 
     part: str
@@ -56,14 +56,14 @@ class KeepPart(EveryExample):
 
 @dataclass(frozen=True)
 class PredictedAs:
-    """The changes of another intervention, for the examples that are predicted as one label.
+    """Restrict another intervention to the examples that are predicted as a given label.
 
-    Its rows have the name, version and parts of the other intervention.
+    Rows have the name, version and parts of the other intervention.
 
     Attributes:
-        label: The base prediction of the changed examples.
-        intervention: Makes the changes.
-        expectation: The expected effect on the prediction.
+        label: The required prediction before the change.
+        intervention: The intervention that changes the examples.
+        expectation: The expected effect on the prediction, in place of the other intervention's.
     """
 
     label: str

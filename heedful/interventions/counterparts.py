@@ -1,6 +1,8 @@
-"""The four intervention sets of natural logic: pairs of examples that differ only in context or only in inserted words.
+"""The four intervention sets of natural logic: pairs of examples that differ only in the context or only in the words.
 
-Source: "Estimating the Causal Effects of Natural Logic Features in Transformer-Based NLI Models", section 3.1, table 4.
+An example consists of a context, a sentence with a gap, and a pair of words that fill the gap in the premise and in the
+hypothesis. Source: "Estimating the Causal Effects of Natural Logic Features in Transformer-Based NLI Models", section
+3.1, table 4.
 """
 
 from collections.abc import Sequence
@@ -15,7 +17,7 @@ from heedful.records import DataError, Examples, generator
 from heedful.records.rows import NO_DRAW, lists_of
 
 VARIABLES = ("context", "insertion", "monotonicity", "relation", "gold")
-SETS: dict[str, tuple[bool, ...]] = {  # whether a match has the value of its seed, per variable (table 4)
+SETS: dict[str, tuple[bool, ...]] = {  # table 4: for each variable, whether both examples of a pair have the same value
     "I0": (False, True, False, True, False),
     "I1": (True, False, True, False, False),
     "I2": (False, True, True, True, True),
@@ -23,21 +25,21 @@ SETS: dict[str, tuple[bool, ...]] = {  # whether a match has the value of its se
 }
 CHANGED = {"I0": "context", "I1": "insertion", "I2": "context", "I3": "insertion"}
 KEPT = {"context": "insertion", "insertion": "context"}
-IDS = {"context": "meta.context", "insertion": "meta.pair"}  # the same for both orders of a word pair
-MONOTONE = ("up", "down")  # the contexts of table 1
-RELATED = ("leq", "geq", "none")
+IDS = {"context": "meta.context", "insertion": "meta.pair"}  # columns that name clusters
+MONOTONE = ("up", "down")  # monotonicities in table 1
+RELATED = ("leq", "geq", "none")  # relations in table 1
 
 
 class Design:
-    """Composed examples as the five variables of the causal diagram.
+    """The five variables of the causal diagram (:data:`VARIABLES`) for each example of a pool.
 
     Args:
         pool: Examples with the meta columns of :func:`~heedful.interventions.natural_logic.compose`.
 
     Attributes:
-        inside: Whether an example can be in a set: bool [pool]. Contexts that are not monotone, relations outside of
-            table 1 and repeated examples are left out.
-        left_out: Number of omitted examples by reason.
+        inside: Whether each example is used: bool [examples]. Examples whose context is not monotone, examples whose
+            relation is not in table 1, and repeated examples are not used.
+        left_out: Maps each reason to the number of examples that are not used.
     """
 
     def __init__(self, pool: Examples) -> None:
@@ -62,13 +64,18 @@ class Design:
         self._sharing = {name: self._by(self.codes[k]) for k, name in enumerate(VARIABLES[:2])}
 
     def _by(self, codes: np.ndarray) -> list[np.ndarray]:
-        """Ascending positions of included examples, by code."""
+        """For each code, the positions of the used examples with this code: int64, ascending."""
         order = np.argsort(codes, kind="stable")
         starts = np.searchsorted(codes[order], np.arange(1, codes.max(initial=-1) + 1))
         return [positions[self.inside[positions]] for positions in np.split(order, starts)]
 
     def matches(self, name: str, i: int) -> np.ndarray:
-        """Positions of all matches of position ``i`` in a set of table 4: int64, ascending."""
+        """The positions of the matches of an example, which form a pair of the set with it: int64, ascending.
+
+        Args:
+            name: Name of the set: "I0" to "I3".
+            i: Position of the example.
+        """
         unchanged = KEPT[CHANGED[name]]
         near = self._sharing[unchanged][self.codes[VARIABLES.index(unchanged), i]]
         same = self.codes[:, near] == self.codes[:, i : i + 1]
@@ -77,15 +84,16 @@ class Design:
 
 @dataclass(frozen=True)
 class Counterparts:
-    """One of the sets I0 to I3: seed examples with all their matches.
+    """One set as an intervention: replace a seed example by each match, an example that forms a pair with it.
 
-    A match is an example of the pool with a known prediction. Effects are not conditioned on the base prediction.
+    Every seed example is eligible, whatever its prediction.
 
     Attributes:
-        name: I0, TCE(C on Y); I1, TCE(W on Y); I2, DCE(S -> Y); I3, DCE(T -> Y).
-        design: The pool's variables.
+        name: Name of the set, which measures a total (TCE) or direct causal effect (DCE): "I0", TCE of the context;
+            "I1", TCE of the words; "I2", DCE of the context; "I3", DCE of the words.
+        design: The variables of the pool.
         seeds: uids of the seed examples.
-        settings: The requested number of seeds, and whether seeds are paired.
+        settings: Requested number of seed examples, and whether sets share them.
     """
 
     name: str
@@ -122,14 +130,14 @@ class Counterparts:
 
 
 def counterparts(design: Design, seeds: int, seed: int, paired: bool = False) -> list[Counterparts]:
-    """The four sets.
+    """Create the four sets.
 
     Args:
-        design: The pool's variables.
+        design: The variables of the pool.
         seeds: Number of seed examples per set (400 in the paper), or all examples if there are fewer.
-        seed: The run's seed; seed examples depend on it and on uids only.
-        paired: Whether the two sets that change the same part have the same seeds, with a match in both sets. By
-            default each set draws its own seeds, as in the paper, and some seeds have no match.
+        seed: Seed of the run; the seed examples depend only on it and on the uids.
+        paired: Whether the two sets that change the same part share their seed examples, which then form pairs in both
+            sets. By default each set draws its own seed examples, as in the paper, and some form no pair.
     """
     inside = np.flatnonzero(design.inside).tolist()
     sets = []
@@ -144,7 +152,7 @@ def counterparts(design: Design, seeds: int, seed: int, paired: bool = False) ->
 
 
 def _sample(uids: Sequence[str], n: int, seed: int, purpose: str) -> list[str]:
-    """The first ``n`` uids by hash; a smaller ``n`` gives a subset."""
+    """Draw ``n`` uids; a smaller ``n`` draws a subset."""
     return sorted(uids, key=lambda uid: generator(seed, "natural_logic", purpose, uid).random())[:n]
 
 

@@ -1,4 +1,4 @@
-"""Demonstrations: the solved examples of a prompt, and their augmentation (CAT, sections 5.3 and 6)."""
+"""Select the demonstrations (solved examples) of a prompt, and augment them (CAT, sections 5.3 and 6)."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -6,38 +6,42 @@ from typing import Literal
 
 import numpy as np
 
-from heedful.records import SPAN, DataError, Example, Examples, SettingError, Task, generator, random_key, words_of
+from heedful.records import SPAN, DataError, Example, Examples, SettingError, Task, generator, random_key
+from heedful.records.randomness import random_order
 
 Kind = Literal["plain", "counterfactual", "extra_tuple", "matched_labels"]
-# raised when the same settings select other demonstrations or another order; reports keep versions apart
+# increased when the same settings select different demonstrations or a different order
 VERSIONS: dict[Kind, int] = {"plain": 1, "counterfactual": 2, "extra_tuple": 2, "matched_labels": 2}
-NONE = SPAN.default_gold("")  # the gold label of a question without an answer
+NONE = SPAN.default_gold("")  # gold label of a question that has no answer
 
 
 def demonstrations(
     examples: Examples, task: Task, tuples: int, seed: int, draw: int, kind: Kind = "plain", swap: str | None = None
 ) -> tuple[Example, ...]:
-    """Select the demonstrations of a prompt, in the order in which they are shown.
+    """Select the demonstrations of a prompt, in the order in which the prompt shows them.
 
-    A tuple is one example per label; for questions, one with an answer and, if there are any, one without. Fewer tuples
-    give a subset, and the plain demonstrations are a subset of every other kind. All of them are shuffled by (seed,
-    draw, tuples). Selection, order and copies depend on uids, not on the order of the training examples.
+    Demonstrations come in tuples of one example per label; for questions, a tuple is one question with an answer and,
+    if the data have any, one without. Fewer tuples select a subset, and every kind contains the plain demonstrations.
+    The selection and the order depend on seed, draw and uids, not on the order of the training examples.
 
     Args:
-        examples: Training examples.
+        examples: The training examples.
         task: The task, which defines the labels.
         tuples: Number of tuples, at least 0.
-        seed: The run's seed.
-        draw: Index of the selection.
-        kind: "plain"; "counterfactual" adds a copy of each demonstration of another label, with the part ``swap`` of
-            another example and the default label; "extra_tuple" adds real examples of the default label until they
-            are half of all (CAT, section 6 and table 7); "matched_labels" has a real example of the default label in
-            place of each copy.
-        swap: The part to swap for counterfactuals. A copy has the uid of its original with "~" appended.
+        seed: Seed of the run.
+        draw: Index of the selection; each draw selects anew.
+        kind: "plain": tuples of real examples. "counterfactual": also counterfactual copies of the demonstrations whose
+            label is not the default label; a copy has the part ``swap`` of another example, and the default label.
+            "extra_tuple": also real examples with the default label, until these are half of all (CAT, section 6 and
+            table 7). "matched_labels": like "counterfactual", with real examples of the default label instead.
+        swap: Name of the part to swap, or several joined by "+"; needed by all kinds but "plain".
+
+    Returns:
+        The demonstrations. A copy has the uid of its original with "~" appended.
 
     Raises:
-        HeedfulError: Too few examples have a label, there is no part to swap or no default label, an example has no
-            partner, or half of the plain demonstrations have the default label.
+        HeedfulError: If a label has too few examples, ``swap`` or the default label is missing, no example may lend its
+            part, or "extra_tuple" would add nothing.
 
     Example:
         >>> from heedful.records import CLASSIFICATION
@@ -55,14 +59,14 @@ def demonstrations(
     if kind == "extra_tuple" and n_default >= n_other:
         raise SettingError(
             "prompt.demonstrations extra_tuple adds nothing with two labels: half of the plain demonstrations have the "
-            "default label. Take matched_labels, or plain with another prompt.tuples."
+            "default label already. Use matched_labels, or plain with another prompt.tuples."
         )
     added = {"extra_tuple": n_other - n_default, "matched_labels": n_other}.get(kind, 0)
     counts = dict.fromkeys(by_label, tuples) | ({default: n_default + added} if added else {})
     key = random_key(seed, "demonstrations", draw)
     nothing = np.zeros(0, dtype=np.int64)
     positions_of = {
-        label: _first(_ranked(examples, by_label.get(label, nothing), key), n, label, task)
+        label: _first(_shuffled(examples, by_label.get(label, nothing), key), n, label, task)
         for label, n in counts.items()
     }
     positions = [i for label in by_label for i in positions_of[label][:tuples]]
@@ -70,13 +74,13 @@ def demonstrations(
     selected = [examples[i] for i in positions]
     if kind == "counterfactual":
         selected += _copies(examples, positions, parts, default, seed, draw)
-    # False keeps the order of plain demonstrations of version 1
+    # the constant False is part of the key of version 1, and keeps its order
     order = generator(seed, "demonstrations", draw, False, tuples).permutation(len(selected))
     return tuple(selected[i] for i in order.tolist())
 
 
 def _augmentation(task: Task, kind: Kind, swap: str | None) -> tuple[Sequence[str], str]:
-    """The swapped parts and the gold label of counterfactual copies; both empty for plain demonstrations."""
+    """The parts to swap, and the gold label of the copies; both empty for plain demonstrations."""
     if kind == "plain":
         return (), ""
     if task.default_gold is None or swap is None:
@@ -88,7 +92,7 @@ def _augmentation(task: Task, kind: Kind, swap: str | None) -> tuple[Sequence[st
 
 
 def _by_label(examples: Examples, task: Task) -> dict[str, np.ndarray]:
-    """Positions of examples by gold label; for questions, all answers count as one label."""
+    """Map each label to the positions of its examples; for questions, all answers count as one label."""
     labels = list(examples.column("label"))
     if task.kind is not SPAN:
         return {label: np.flatnonzero([each == label for each in labels]) for label in task.labels}
@@ -97,11 +101,8 @@ def _by_label(examples: Examples, task: Task) -> dict[str, np.ndarray]:
     return {"an answer": np.flatnonzero(answered)} | ({NONE: np.flatnonzero(without)} if without.any() else {})
 
 
-def _ranked(examples: Examples, positions: np.ndarray, key: int) -> np.ndarray:
-    """Positions in a random order that depends on the key and on uids only."""
-    uid_keys = examples.uid_keys[positions]
-    first, second, *_ = words_of(key, uid_keys)
-    return positions[np.lexsort([uid_keys, second, first])]
+def _shuffled(examples: Examples, positions: np.ndarray, key: int) -> np.ndarray:
+    return positions[random_order(key, examples.uid_keys[positions])]
 
 
 def _first(positions: np.ndarray, n: int, label: str, task: Task) -> list[int]:
@@ -110,7 +111,7 @@ def _first(positions: np.ndarray, n: int, label: str, task: Task) -> list[int]:
         called = "no answer" if label == NONE and task.kind is SPAN else label
         raise DataError(
             f"prompt.tuples: the prompt needs {n} training examples with {called!r}, and there are {len(positions)}. "
-            "Ask for fewer tuples."
+            "Use fewer tuples."
         )
     return positions[:n].tolist()
 
@@ -118,9 +119,9 @@ def _first(positions: np.ndarray, n: int, label: str, task: Task) -> list[int]:
 def _copies(
     examples: Examples, positions: Sequence[int], parts: Sequence[str], default: str, seed: int, draw: int
 ) -> list[Example]:
-    """Counterfactual copies of the demonstrations that do not have the default label.
+    """Create counterfactual copies of the demonstrations that do not have the default label.
 
-    Candidates are the same as in :class:`~heedful.interventions.Swap`; the selection depends on their uids only.
+    The same examples may lend a part as in :class:`~heedful.interventions.Swap`.
     """
     lenders = examples.partners(parts)
     copies = []
@@ -128,12 +129,12 @@ def _copies(
         example = examples[position]
         if example.label == default:
             continue
-        ranked = _ranked(examples, lenders.all_of(position), random_key(seed, "lender", draw, example.uid))
-        if not len(ranked):
+        shuffled = _shuffled(examples, lenders.all_of(position), random_key(seed, "lender", draw, example.uid))
+        if not len(shuffled):
             raise DataError(
                 f"No training example may lend its {' and '.join(parts)} to {example.uid}. Swap another part with "
-                "data.swap, or take other prompt.demonstrations than counterfactual."
+                "data.swap, or use another kind of prompt.demonstrations."
             )
-        lent = {part: examples.value(f"parts.{part}", ranked[0]) for part in parts}
+        lent = {part: examples.value(f"parts.{part}", shuffled[0]) for part in parts}
         copies.append(replace(example, uid=f"{example.uid}~", parts={**example.parts, **lent}, label=default))
     return copies

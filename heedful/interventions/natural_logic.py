@@ -1,7 +1,7 @@
-"""Natural logic: sentences with a hole and word pairs to fill it give examples with known labels (NLI-XY).
+"""Compose NLI-XY examples of contexts and word pairs (Rozanova, Valentino and Freitas, 2024).
 
-The label follows from the monotonicity of the sentence at the hole and from the relation between the two words
-(Rozanova, Valentino and Freitas, 2024).
+A context is a sentence with a gap, "x". The first word of a pair fills the gap in the premise, the second word in the
+hypothesis. The label follows from the monotonicity of the context and the relation between the words.
 """
 
 import re
@@ -12,20 +12,20 @@ from typing import NamedTuple
 from heedful.records import DataError
 from heedful.records.pool.contents import content_id
 
-CONTEXTS, PAIRS = "contexts.tsv", "insertions.tsv"  # file names of the authors, used in messages
+CONTEXTS, PAIRS = "contexts.tsv", "insertions.tsv"  # names of the published files, for messages
 MONOTONICITIES = ("up", "down", "neither")
 REVERSED = {"leq": "geq", "geq": "leq", "eq": "eq", "none": "none"}
-SLOTS = {"s": "singular", "m": "mass", "p": "plural"}  # grammar of a word to the column of contexts that allow it
+SLOTS = {"s": "singular", "m": "mass", "p": "plural"}  # maps a word's grammar to the column of contexts that allow it
 HOLE = re.compile(r"\bx\b")
 
-Row = tuple[int, Mapping[str, str]]  # row number for messages, columns
+Row = tuple[int, Mapping[str, str]]  # number of the row, and its values by column
 
 
 def gold(monotonicity: str, relation: str) -> str:
-    """The label of an example, "entailment" or "non-entailment" (table 1 of the paper).
+    """The gold label of an example, "entailment" or "non-entailment", by table 1 of the paper.
 
-    The table has the relations leq, geq and none in upward and downward monotone contexts. In addition, synonyms
-    (``eq``) entail each other in every context, and a context that is ``neither`` gives no other entailment.
+    Beyond the table, synonyms ("eq") entail each other in every context, and in a context that is neither upward nor
+    downward monotone nothing else is entailed.
 
     Example:
         >>> gold("up", "leq"), gold("down", "leq"), gold("down", "geq"), gold("up", "none")
@@ -36,14 +36,14 @@ def gold(monotonicity: str, relation: str) -> str:
 
 
 class Words(NamedTuple):
-    """Two words in the order of premise and hypothesis.
+    """An ordered pair of words.
 
     Attributes:
         premise: Word of the premise.
         hypothesis: Word of the hypothesis.
-        relation: Relation of the first word to the second: leq (a boy is a child), geq, eq or none.
-        pair: Id of the pair in both orders: "boy/child", sorted.
-        slots: Columns that must be marked in a context.
+        relation: Relation of the first word to the second: "leq" (every boy is a child), "geq", "eq" or "none".
+        pair: Name of the pair, the same for both orders: "boy/child".
+        slots: Columns of a context that must be marked, so that both words fit grammatically.
     """
 
     premise: str
@@ -54,14 +54,15 @@ class Words(NamedTuple):
 
 
 def word_pairs(rows: Iterable[Row], where: str = "") -> list[Words]:
-    """Each pair of words, followed by the reversed pair.
+    """Read the word pairs, each in both orders.
 
     Args:
         rows: Rows of insertions.tsv.
-        where: Folder of the file, with a final "/", for messages.
+        where: Folder of the file with a final "/", for messages.
 
     Raises:
-        DataError: A missing column, an unknown grammar or relation, or words with another relation in an earlier row.
+        DataError: If a column is missing, a grammar or relation is unknown, or an earlier row gives the same words
+            another relation.
     """
     pairs: list[Words] = []
     relations: dict[tuple[str, str], tuple[str, int]] = {}
@@ -83,14 +84,14 @@ def word_pairs(rows: Iterable[Row], where: str = "") -> list[Words]:
 
 
 class Sentence(NamedTuple):
-    """A sentence with a hole.
+    """A context: a sentence with a gap.
 
     Attributes:
-        context: The first 16 digits of its :func:`~heedful.records.pool.contents.content_id`.
-        text: The sentence, with x in place of the word.
-        monotonicity: up, down or neither.
+        context: Hash of the sentence, 16 hexadecimal digits.
+        text: The sentence, with "x" as the gap.
+        monotonicity: "up", "down" or "neither".
         operator: The word that causes the monotonicity, or "".
-        slots: The marked columns, in their order.
+        slots: The marked columns, which name the grammar of words that fit.
     """
 
     context: str
@@ -101,15 +102,15 @@ class Sentence(NamedTuple):
 
 
 def sentences(rows: Iterable[Row], where: str = "") -> list[Sentence]:
-    """The sentences of contexts.tsv, in an order that is independent of the order of rows.
+    """Read the contexts, and sort them by their content.
 
     Args:
         rows: Rows of contexts.tsv.
-        where: Folder of the file, with a final "/", for messages.
+        where: Folder of the file with a final "/", for messages.
 
     Raises:
-        DataError: A context without exactly one x, with an unknown monotonicity or mark, or with another monotonicity
-            in an earlier row.
+        DataError: If a column is missing, a context does not have exactly one gap, a monotonicity or mark is unknown,
+            or an earlier row gives the same context another monotonicity.
     """
     unsorted: list[Sentence] = []
     first: dict[str, tuple[int, str]] = {}
@@ -118,7 +119,7 @@ def sentences(rows: Iterable[Row], where: str = "") -> list[Sentence]:
         names = ("context", "monotonicity", "operator", *SLOTS.values())
         text, monotonicity, operator, *cells = _cells(values, names, at)
         if (holes := len(HOLE.findall(text))) != 1:
-            raise DataError(f"{at}: the context {text!r} has {holes or 'no'} x. Write one x, where the words go.")
+            raise DataError(f"{at}: the context {text!r} has {holes or 'no'} x. Write one x as the gap for the words.")
         _known(monotonicity, "monotonicity", MONOTONICITIES, at)
         marks = dict(zip(SLOTS.values(), cells, strict=True))
         for slot, mark in marks.items():
@@ -135,23 +136,22 @@ def sentences(rows: Iterable[Row], where: str = "") -> list[Sentence]:
 
 
 def compose(contexts: Iterable[Row], pairs: Iterable[Row], where: str = "") -> Iterator[dict[str, str]]:
-    """Compose every pair of words, in both orders, with every context that allows its grammar.
+    """Compose each pair of words, in both orders, with each context in which both words fit grammatically.
 
-    The first word replaces the x of the context in the premise, the second in the hypothesis. A repeated pair counts
-    once. A repeated sentence yields its examples twice, with the same ``context`` and a second uid that ends in "#2".
+    A repeated pair counts once. A repeated context yields its examples again, with "#2" appended to their uids.
 
     Args:
         contexts: Rows of contexts.tsv.
         pairs: Rows of insertions.tsv.
-        where: Folder of both files, with a final "/", for messages.
+        where: Folder of both files with a final "/", for messages.
 
     Yields:
-        Rows with uid, premise, hypothesis, gold, context, insertion, pair, monotonicity, relation, operator (or ""),
-        independent of the order of both files. ``context`` identifies the sentence by its content; ``insertion`` has
-        the words in their order, ``pair`` in sorted order.
+        Examples as dictionaries with the keys ``uid``, ``premise``, ``hypothesis``, ``gold``, ``context`` (hash of the
+        sentence), ``insertion`` (both words in order), ``pair`` (both words sorted), ``monotonicity``, ``relation`` and
+        ``operator``. They do not depend on the order of the rows.
 
     Raises:
-        HeedfulError: See :func:`word_pairs` and :func:`sentences`. The message has the file and the row.
+        HeedfulError: If a row is wrong, see :func:`word_pairs` and :func:`sentences`; the message has file and row.
     """
     words = word_pairs(pairs, where)
     repeats: Counter[str] = Counter()
@@ -176,7 +176,7 @@ def compose(contexts: Iterable[Row], pairs: Iterable[Row], where: str = "") -> I
 
 
 def _cells(values: Mapping[str, str], names: Iterable[str], at: str) -> list[str]:
-    """Stripped cells of some columns."""
+    """The values of some columns, without spaces at their ends; raises DataError for a missing column."""
     for name in names:
         if name not in values:
             raise DataError(f"{at}: there is no column {name!r}. The columns are {', '.join(values)}.")

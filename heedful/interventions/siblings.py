@@ -1,24 +1,25 @@
-"""Sibling swaps: an example becomes another example with the same content in one part."""
+"""Replace examples by siblings: examples with the same content in one part, and another gold label."""
 
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from heedful.interventions.base import Changes, EveryExample, Expectation
-from heedful.records import CLASSIFICATION, Examples, TaskKind, random_key, words_of
+from heedful.records import CLASSIFICATION, Examples, TaskKind, random_key
 from heedful.records.pool.groups import numbered
+from heedful.records.randomness import random_order
 from heedful.records.rows import lists_of
 
 
 class Families:
-    """Examples of a pool with the same content in one part and different content in the other parts.
+    """Groups (families) of examples with the same content in one part, such as the hypotheses of one premise.
 
     Args:
         pool: The examples.
-        part: A part, or several joined by "+".
-        default: The label of unrelated parts; None if there is none.
-        within: A meta column that siblings share, such as the split; None for any example.
-        kind: Kind of the task, which decides whether the default label is right.
+        part: Name of the shared part, or several names joined by "+".
+        default: The right label if the parts are unrelated; None if there is none.
+        within: A meta column, such as "split", in which the examples of a family must agree; None for no restriction.
+        kind: Kind of task, which decides whether the default label is right for an example.
     """
 
     def __init__(
@@ -42,27 +43,30 @@ class Families:
         self._members = np.split(order, np.flatnonzero(np.diff(self._family[order])) + 1)
 
     def siblings(self, i: int) -> np.ndarray:
-        """Members of the family with another gold label than ``i``, for which the default label is wrong: int64."""
+        """The positions of all siblings of the example at position ``i``: int64.
+
+        A sibling is in the same family, but differs in the other parts and in the gold label, and the default label is
+        wrong for it.
+        """
         members = self._members[self._family[i]]
         has_other_gold = (self._gold[members] != self._gold[i]) & self._default_is_wrong[members]
         return members[has_other_gold & (self._content[members] != self._content[i])]
 
     def count(self) -> int:
-        """Number of examples with a sibling."""
+        """Number of examples that have a sibling."""
         return sum(len(self.siblings(i)) > 0 for i in range(len(self._family)))
 
 
 @dataclass(frozen=True)
 class Siblings(EveryExample):
-    """Turn each example into a sibling: the part that the attentiveness test swaps stays, all other parts change.
+    """Replace each example by its siblings (see :meth:`Families.siblings`): one part stays, all other parts change.
 
-    A sibling has the same content in that part and another gold label, and the default label is wrong for it: the
-    three hypotheses of an MNLI premise, for example. It is an example of the pool, with a known prediction.
+    On MNLI, for example, a premise stays and one of its hypotheses takes the place of another.
 
     Attributes:
-        part: The part that stays, or several joined by "+".
-        families: Provides the siblings of each example.
-        draws: Maximum number of siblings per example, selected by a hash.
+        part: Name of the part that stays, or several names joined by "+".
+        families: The families of the pool's examples.
+        draws: Maximum number of siblings per example; of more siblings, a random selection is used.
     """
 
     part: str
@@ -92,5 +96,4 @@ class Siblings(EveryExample):
         if len(siblings) <= self.draws:
             return siblings
         key = random_key(seed, self.name, self.version, self.part, pool.uid(i))
-        first, second, *_ = words_of(key, pool.uid_keys[siblings])
-        return siblings[np.sort(np.lexsort([second, first])[: self.draws])]
+        return siblings[np.sort(random_order(key, pool.uid_keys[siblings])[: self.draws])]

@@ -1,4 +1,4 @@
-"""The swap of the Counterfactual Attentiveness Test (CAT, §3.3): a part comes from another example of the split."""
+"""The swap of the Counterfactual Attentiveness Test (CAT, section 3.3): another example lends one of its parts."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,23 +11,23 @@ from heedful.interventions.base import Changes, Expectation
 from heedful.records import Examples, integers, random_key
 from heedful.records.rows import lists_of
 
-DRAWN = 2  # version of the drawing of partners
-BLOCKS = 32  # blocks of four attempts by rejection, before all candidates of an example are listed
+DRAWN = 2  # version of the algorithm that draws partners
+BLOCKS = 32  # number of blocks of four attempts, after which a partner is drawn from a list of all partners
 
 
 @dataclass(frozen=True)
 class Swap:
-    """Replace a part by the part of a random partner.
+    """Replace a part of an example by the same part of a random partner.
 
-    The paper draws a partner at random and excludes nothing. In Heedful, a partner must not share a group with the
-    example (content of the swapped part, content of a kept part unless all examples have it, groups of the data set),
-    and the new pair must not be in the pool. A partner is uniform over the remaining examples; draws are independent.
+    A partner must be unrelated: it shares with the example neither the content of a part (unless all examples have this
+    content) nor a group of the data set, and the new pair is not an example of the pool. A partner is drawn uniformly
+    from all such examples, independently in each draw. The paper excludes no partner.
 
     Attributes:
-        part: The part to swap, or several that come from one partner, joined by "+".
-        default_label: Examples predicted as this label are not changed; None makes every example eligible.
-        draws: Counterfactuals per example (the paper's k).
-        within: A meta column that partners share, such as the split; None for any example.
+        part: Name of the part to swap, or several names joined by "+"; several parts come from the same partner.
+        default_label: Examples that are predicted as this label are not changed; None makes all examples eligible.
+        draws: Number of partners per example (the paper's k).
+        within: A meta column, such as "split", in which an example and its partner must agree; None for no restriction.
 
     Example:
         >>> from heedful.records import Example, Examples
@@ -60,13 +60,16 @@ class Swap:
         return pc.not_equal(answers, self.default_label).to_numpy(zero_copy_only=False)
 
     def partners(self, pool: Examples, positions: np.ndarray, draws: np.ndarray | int, seed: int) -> np.ndarray:
-        """Position of a partner for each example, int64 [examples], or -1; drawn by rejection, then from a list.
+        """Draw a partner for each example: by rejection sampling, or from a list if an example has few partners.
 
         Args:
-            pool: The split that partners come from.
-            positions: int64 [examples], the base examples.
-            draws: The draw, [examples] or one for all.
-            seed: The run's seed. A partner depends on it, the uid, the draw and the pool.
+            pool: The examples, from which partners are drawn.
+            positions: Positions of the base examples: int64 [examples].
+            draws: Index of the draw: [examples], or one number for all.
+            seed: Seed of the run. A partner depends on seed, pool, uid and draw.
+
+        Returns:
+            Positions of the partners, or -1 for an example without partners: int64 [examples].
         """
         partners = np.full(len(positions), -1, dtype=np.int64)
         lenders = pool.partners(self.parts, self.within)
@@ -81,7 +84,7 @@ class Swap:
 
         pool_sizes = np.full(len(drawable), len(pool))
         partners[drawable] = integers(key, uid_keys, draws, pool_sizes, range(BLOCKS), may_lend)
-        failed = np.flatnonzero(partners[drawable] < 0)  # few candidates: list them and draw one
+        failed = np.flatnonzero(partners[drawable] < 0)  # examples with few partners: list them, and draw one
         ranks = integers(key, uid_keys[failed], draws[failed], lenders.counts[positions[failed]], range(BLOCKS, 2**32))
         all_of = lru_cache(1)(lenders.all_of)  # draws of one example are adjacent
         for i, rank in zip(failed.tolist(), ranks.tolist(), strict=True):
@@ -95,6 +98,6 @@ class Swap:
         has_partner = partners >= 0
         bases, draws, partners = bases[has_partner], draws[has_partner], partners[has_partner]
         uids = pool.uids.take(partners)
-        # partners that lend the same content are one unit in intervals, as are the examples of a cluster
+        # for confidence intervals, partners that lend the same content are one cluster
         clusters = lists_of(pool.uids.take(bases), pc.coalesce(pool.clusters(self.parts).take(partners), uids))
         return Changes(bases, draws, clusters, lenders=dict.fromkeys(self.parts, partners), partner=uids)

@@ -5,7 +5,7 @@ from heedful.records.errors import DataError, HeedfulError, ModelError, RunError
 from heedful.records.example import Changed, Example, Part
 from heedful.records.examples import BATCH, CLUSTER, Examples, ExamplesBuilder, repeats
 from heedful.records.labels import MANY, agree, is_entailment, is_non_entailment, listing, percent, same_name
-from heedful.records.messages import inform, warn
+from heedful.records.messages import inform
 from heedful.records.numbers.context import Context
 from heedful.records.numbers.display import Chart, Line, Section, Shown
 from heedful.records.numbers.measurement import Measurement
@@ -86,7 +86,6 @@ __all__ = [
     "same_name",
     "same_parts",
     "spooling",
-    "warn",
     "words_of",
     "write_json",
     "writing",

@@ -1,4 +1,4 @@
-"""Classes that record their constructor arguments, and conversion of arguments to plain values."""
+"""Record the constructor arguments of an object, and convert arguments to values that YAML can express."""
 
 import inspect
 import sys
@@ -11,14 +11,14 @@ from typing import Any, Self
 
 import numpy as np
 
-IN_MEMORY = "(in memory)"  # placeholder in config.yaml for objects that YAML cannot express
+IN_MEMORY = "(in memory)"  # placeholder in config.yaml for an object that YAML cannot express
 
 
 class RecordsArguments:
-    """Base class of data modules, models and evaluations, which records constructor arguments.
+    """Base class that records the constructor arguments of its instances.
 
     Attributes:
-        arguments: Maps parameter names to arguments, without defaults.
+        arguments: Maps the names of parameters to the arguments of the call, without defaults.
 
     Example:
         >>> class Pairs(RecordsArguments):
@@ -31,27 +31,17 @@ class RecordsArguments:
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         instance = super().__new__(cls)
-        instance.__dict__["arguments"] = dict(zip(_positional(cls), args, strict=False)) | kwargs
+        names = [*inspect.signature(cls.__init__).parameters][1:]
+        instance.__dict__["arguments"] = dict(zip(names, args, strict=False)) | kwargs
         return instance
 
     def with_arguments(self, **changed: Any) -> Self:
-        """Construct a new object of the same class with some arguments changed."""
+        """Construct another object of this class, with some arguments changed."""
         return type(self)(**{**self.arguments, **changed})
 
 
-def _positional(kind: type) -> list[str]:
-    """Names of the positional parameters of a class; ``*args`` continues in the base class."""
-    names: list[str] = []
-    for owner in (owner for owner in kind.__mro__ if "__init__" in vars(owner)):
-        parameters = list(inspect.signature(vars(owner)["__init__"]).parameters.values())[1:]
-        names += [item.name for item in parameters if item.kind in (item.POSITIONAL_ONLY, item.POSITIONAL_OR_KEYWORD)]
-        if not any(item.kind is item.VAR_POSITIONAL for item in parameters):
-            break
-    return names
-
-
 def class_path(kind: type) -> str:
-    """The shortest import path of a class."""
+    """The shortest path from which a class can be imported, such as "heedful.datamodules.PairedText"."""
     parts = kind.__module__.split(".")
     modules = [".".join(parts[:n]) for n in range(2 if parts[0] == "heedful" else 1, len(parts) + 1)]
     public = (name for name in modules if getattr(sys.modules.get(name), kind.__name__, None) is kind)
@@ -59,7 +49,7 @@ def class_path(kind: type) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Convert a value for YAML; :data:`IN_MEMORY` replaces objects that YAML cannot express."""
+    """Convert a value to types that YAML can express; any other object becomes :data:`IN_MEMORY`."""
     if isinstance(value, RecordsArguments):
         return {"class_path": class_path(type(value)), "init_args": plain(value.arguments)}
     if is_dataclass(value) and not isinstance(value, type):

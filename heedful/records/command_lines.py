@@ -1,4 +1,4 @@
-"""Parser of subcommands, and exit status of commands."""
+"""Helpers of the command line: parsers of subcommands, names of commands, and exit status on errors."""
 
 import os
 import sys
@@ -12,16 +12,16 @@ from typing import Any, NoReturn
 
 from heedful.records.errors import HeedfulError, SettingError
 
-WIDTH = 79  # of help
+WIDTH = 79  # characters in a line of help
 
 
 class CommandParser(ArgumentParser):
-    """The parser of a subcommand, without abbreviations.
+    """The argument parser of a subcommand of ``heedful``; it raises SettingError on wrong arguments.
 
     Args:
         name: Name of the subcommand.
-        about: Description of the subcommand.
-        examples: Words after ``heedful NAME``, and the description of each example.
+        about: Description at the top of the help.
+        examples: Pairs of the arguments of an example call and its description, for the end of the help.
     """
 
     def __init__(self, name: str, about: str, examples: Sequence[tuple[str, str]] = (), **settings: Any) -> None:
@@ -40,18 +40,25 @@ class CommandParser(ArgumentParser):
 
 
 def called() -> str:
-    """The name of the running command: "train.py", or "heedful compare"."""
+    """The name of the running command, such as "train.py" or "heedful compare"."""
     name = Path(sys.argv[0]).name
     return " ".join(["heedful", *sys.argv[1:2]]) if name in ("heedful", "__main__.py") else name
 
 
 def start_of(command: str) -> list[str]:
-    """The words that start "train" or "evaluate": ``heedful train``, or ``python train.py`` if scripts are in use."""
+    """The words that start "train" or "evaluate" in the way the running command was started.
+
+    Args:
+        command: "train" or "evaluate".
+
+    Returns:
+        ``["heedful", "train"]``, or ``["python", "train.py"]`` if the running command is a script.
+    """
     return ["heedful", command] if called().startswith("heedful ") else ["python", f"{command}.py"]
 
 
 def run_command(main: Callable[[list[str]], None]) -> None:
-    """Run ``main`` on the words of the command line; HeedfulError is printed and exits with status 2."""
+    """Call ``main`` with the command-line arguments; on HeedfulError, print its message and exit with status 2."""
     try:
         with exit_on_broken_pipe():
             main(sys.argv[1:])
@@ -62,14 +69,14 @@ def run_command(main: Callable[[list[str]], None]) -> None:
 
 @contextmanager
 def exit_on_broken_pipe() -> Iterator[None]:
-    """Exit without a traceback if stdout is a broken pipe, as in ``| head -1``."""
+    """Exit with status 1 and without a traceback if the reader of stdout has ended, as in ``heedful ... | head -1``."""
     try:
         yield
         sys.stdout.flush()
     except BrokenPipeError:
         try:
             print(flush=True)
-        except BrokenPipeError:  # of stdout, which is flushed again at exit
+        except BrokenPipeError:  # stdout is the broken pipe; at exit, Python flushes it again
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(1)
         raise

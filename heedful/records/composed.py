@@ -1,8 +1,7 @@
-"""Examples that refer to the parts of examples in a pool, without copies."""
+"""Changed examples as references to the examples of a pool, without copies of their parts."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from types import MappingProxyType
+from dataclasses import dataclass, field, replace
 from typing import overload
 
 import numpy as np
@@ -11,19 +10,21 @@ from heedful.records.example import Example, Part
 from heedful.records.examples import Examples
 from heedful.records.pool.contents import content_id, emptied
 
-EMPTIED = -1  # the lender of an empty part
+EMPTIED = -1  # in place of a lender's position: the part becomes empty
 
 
+@dataclass(eq=False, repr=False)
 class Composed(Sequence[Example]):
-    """Examples of a pool in which some parts are replaced by parts of other examples.
+    """Examples of a pool in which some parts are replaced by the parts of other examples (lenders).
 
-    Args:
+    Attributes:
         pool: The pool.
-        positions: int64 [examples], positions of the base examples, which give uid, other parts, label and meta.
-        lenders: Maps part names to int64 [examples], positions of the examples that lend the part, or :data:`EMPTIED`.
-        extra: Examples outside of the pool; position ``len(pool) + i`` is the i-th.
-        label: Label of examples with a lent part; None keeps the label of the base example.
-        again: Whether the pool was predicted before, so that its unchanged examples are repeats.
+        positions: Positions of the base examples: int64 [examples].
+        lenders: Maps names of parts to the positions of the examples that lend this part, or :data:`EMPTIED`: int64
+            [examples].
+        extra: Further examples that are not in the pool; position ``len(pool) + i`` refers to ``extra[i]``.
+        label: Gold label of examples with a lent part; None keeps the label of the base example.
+        again: Whether all examples of the pool have been predicted already.
 
     Example:
         >>> pool = Examples.of([Example(u, {"premise": p, "hypothesis": h}, "neutral")
@@ -32,25 +33,16 @@ class Composed(Sequence[Example]):
         {'premise': 'A dog runs.', 'hypothesis': 'Rain.'}
     """
 
-    def __init__(
-        self,
-        pool: Examples,
-        positions: np.ndarray,
-        lenders: Mapping[str, np.ndarray] = MappingProxyType({}),
-        extra: Sequence[Example] = (),
-        label: str | None = None,
-        again: bool = False,
-    ) -> None:
-        self.pool = pool
-        self.positions = positions
-        self.lenders = lenders
-        self.extra = extra
-        self.label = label
-        self.again = again
+    pool: Examples
+    positions: np.ndarray
+    lenders: Mapping[str, np.ndarray] = field(default_factory=dict)
+    extra: Sequence[Example] = ()
+    label: str | None = None
+    again: bool = False
 
     @classmethod
     def whole(cls, pool: Examples) -> "Composed":
-        """All examples of a pool, unchanged."""
+        """All examples of a pool, without changes."""
         return cls(pool, np.arange(len(pool)))
 
     def __len__(self) -> int:
@@ -84,7 +76,7 @@ class Composed(Sequence[Example]):
 
     @property
     def borrowed(self) -> np.ndarray:
-        """Whether examples have a lent or an empty part: bool [examples]."""
+        """Whether each example has a lent or an emptied part: bool [examples]."""
         borrowed = np.zeros(len(self), dtype=bool)
         for lenders in self.lenders.values():
             borrowed |= lenders != self.positions
@@ -92,16 +84,19 @@ class Composed(Sequence[Example]):
 
     @property
     def repeated(self) -> np.ndarray:
-        """Whether examples repeat an unchanged example of the pool: bool [examples]."""
+        """Whether each example is an unchanged example of a pool that has been predicted already: bool [examples]."""
         return self.again & (self.positions < len(self.pool)) & ~self.borrowed
 
     def take(self, indices: np.ndarray) -> "Composed":
-        """The examples at these indices, in this order."""
+        """The examples at some indices, in their order."""
         lenders = {part: positions[indices] for part, positions in self.lenders.items()}
-        return Composed(self.pool, self.positions[indices], lenders, self.extra, self.label, self.again)
+        return replace(self, positions=self.positions[indices], lenders=lenders)
 
     def column(self, name: str) -> Iterator[Part | None]:
-        """Iterate over a column (``label``, ``parts.<name>``, ...); groups ignore lent parts."""
+        """Iterate over the values of a column such as ``label`` or ``parts.<name>``.
+
+        Columns of groups have the values of the base examples, even for lent parts.
+        """
         part = name.removeprefix("parts.")
         lenders = self.lenders.get(part, self.positions) if name.startswith("parts.") else self.positions
         relabelled = self.borrowed if name == "label" and self.label is not None else np.zeros(len(self), dtype=bool)
@@ -119,7 +114,10 @@ class Composed(Sequence[Example]):
 
 
 def column(examples: Sequence[Example], name: str) -> Iterator[Part | None]:
-    """Iterate over a column (``label``, ``parts.<name>``, ...) of examples, without Example objects if possible."""
+    """Iterate over the values of a column such as ``label`` or ``parts.<name>``.
+
+    For :class:`Examples` and :class:`Composed`, no Example objects are created.
+    """
     if isinstance(examples, Examples | Composed):
         return examples.column(name)
     return (_value(example, name) for example in examples)

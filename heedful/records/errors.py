@@ -1,4 +1,4 @@
-"""Errors that a user can fix, and parts of their messages."""
+"""Exceptions for mistakes that a user can fix, and helpers for their messages."""
 
 import difflib
 import re
@@ -9,10 +9,10 @@ from heedful.records.labels import listing
 
 
 class HeedfulError(Exception):
-    """An error that the user can fix; commands print it without a traceback and exit with status 2.
+    """Base class of errors that a user can fix; commands print the message without a traceback and exit with status 2.
 
-    The message is one paragraph: the problem, its place (file, row, column, setting) and a remedy. Settings are written
-    ``data.hold_out``, which is right in Python, in YAML and on a command line.
+    A message is one paragraph: the problem, its place (file, row, column or setting) and a remedy. Settings are written
+    as ``data.hold_out``, which is valid in Python, in YAML and on a command line.
 
     Examples:
         >>> str(SettingError("data.hold_out 3 leaves nothing to train on. Hold out fewer examples."))
@@ -20,10 +20,10 @@ class HeedfulError(Exception):
     """
 
     def __str__(self) -> str:
-        return printable(Exception.__str__(self))  # of KeyError it is a repr
+        return printable(Exception.__str__(self))  # in a subclass of KeyError, super().__str__ would be a repr
 
     def at(self, where: str) -> Self:
-        """Prefix the message with a place: a file, a row, a setting.
+        """A copy of the error whose message begins with a place: a file, a row or a setting.
 
         Examples:
             >>> str(DataError("The column 'a' is empty.").at("data.csv, row 3"))
@@ -34,23 +34,23 @@ class HeedfulError(Exception):
 
 
 class SettingError(HeedfulError):
-    """A setting or a name is unknown, out of range, or excludes another setting."""
+    """A setting is unknown, has an invalid value, or contradicts another setting."""
 
 
 class DataError(HeedfulError):
-    """A file, a row, a column or a label of the data is missing or malformed."""
+    """A file, row, column or label of the data is missing or malformed."""
 
 
 class ModelError(HeedfulError):
-    """Weights, tokenizer, head or answers of a model, or its server, are not usable."""
+    """The weights, tokenizer, head or answers of a model, or its server, cannot be used."""
 
 
 class RunError(HeedfulError):
-    """The folder of a run, its results, its checkpoints, the disk or a process is not usable."""
+    """The folder of a run, its results or checkpoints, the disk, or a process cannot be used."""
 
 
 def printable(text: str) -> str:
-    r"""Escape line breaks, control characters and unprintable characters of a text.
+    r"""Escape the line breaks, control characters and other unprintable characters of a text.
 
     Examples:
         >>> printable("a\nb\x1b[31m")
@@ -64,7 +64,7 @@ def printable(text: str) -> str:
 
 
 def nearest(name: str, names: Collection[str]) -> str | None:
-    """The shortest name with this prefix, or else the most similar name, if there is one.
+    """The shortest of ``names`` that begins with ``name``, or else the most similar one; None if none is similar.
 
     Examples:
         >>> nearest("prem", ["premise", "hypothesis"]), nearest("hypotesis", ["premise", "hypothesis"])
@@ -75,7 +75,7 @@ def nearest(name: str, names: Collection[str]) -> str | None:
 
 
 def guess(name: str, names: Collection[str]) -> str:
-    """The remedy in the message about an unknown name: the nearest name, or else a list of all names.
+    """The remedy for an unknown name: suggest the nearest name, or else list all names.
 
     Examples:
         >>> guess("mnly", ["mnli", "rte"]), guess("x", ["mnli", "rte"])

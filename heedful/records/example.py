@@ -1,4 +1,4 @@
-"""Examples: inputs of a model with their gold labels."""
+"""Examples: inputs that consist of parts, with gold labels."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,20 +6,20 @@ from dataclasses import dataclass, field
 from heedful.records.parts.picture import Picture
 from heedful.records.parts.table import Table
 
-Part = str | Table | Picture  # one part of an input
+Part = str | Table | Picture  # the content of one part of an input
 
 
 @dataclass(frozen=True)
 class Example:
-    """One input with its gold label.
+    """An input with its gold label; the input consists of parts, such as premise and hypothesis.
 
     Attributes:
-        uid: ``<data>/<split>/<source id, else a hash of the content>``; unique, and the same in every run.
-        parts: Maps part names to contents, in the order of the task.
-        label: Gold label as text, in the form of the task's :class:`~heedful.records.TaskKind`, or None.
-        groups: Maps group names to values: the hash of the content of each part, and the group columns of the data.
-            Examples that share a group are not partners.
-        meta: Other columns as text, for breakdowns of the results.
+        uid: Unique name, the same in every run: "data/split/id", with a hash of the content for data without ids.
+        parts: Maps the names of parts to their contents, in the order of the task.
+        label: Gold label, encoded as text by the :class:`~heedful.records.TaskKind`; None without one.
+        groups: Maps the names of groups to values. Each part is a group, with the hash of its content; group columns of
+            the data are further groups. Examples that share a value of a group do not lend parts to each other.
+        meta: Further columns of the data as text, for breakdowns of the results.
     """
 
     uid: str
@@ -30,21 +30,21 @@ class Example:
 
     @property
     def gold(self) -> str:
-        """The gold label; raises TypeError without one."""
+        """The gold label; raises TypeError if the example has none."""
         if self.label is None:
             raise TypeError(f"{self.uid} has no label")
         return self.label
 
 
 def as_text(part: Part | None) -> str:
-    """The part, if it is a text; raises TypeError for other parts."""
+    """Return a part that is a text; raises TypeError for any other part."""
     if not isinstance(part, str):
         raise TypeError(f"{part!r} is not a text")
     return part
 
 
 def as_table(part: Part | None) -> Table:
-    """The part, if it is a table; raises TypeError for other parts."""
+    """Return a part that is a table; raises TypeError for any other part."""
     if not isinstance(part, Table):
         raise TypeError(f"{part!r} is not a table")
     return part
@@ -52,14 +52,14 @@ def as_table(part: Part | None) -> Table:
 
 @dataclass(frozen=True)
 class Changed:
-    """An example after an intervention.
+    """An example that an intervention has changed.
 
     Attributes:
         example: The changed example, with the ``uid`` of the base example.
-        partner: uid of the example that lent a part, or "".
-        variant: Name of the change among the changes of a draw, such as a table row, or "".
-        clusters: Names of the clusters of the row: the base uid, the partner, a context, a table.
-        allowed: Key in a table of allowed transitions, or "".
+        partner: uid of the example that lends a part, or "".
+        variant: Text that tells the changes of one draw apart, such as the key of the deleted table row, or "".
+        clusters: Names of the clusters of the change, such as the base example, the lending example and the table.
+        allowed: Key into the table of allowed transitions, or "".
     """
 
     example: Example

@@ -1,4 +1,4 @@
-"""Examples of a pool as a memory-mapped Arrow table."""
+"""Pools of examples, stored as memory-mapped Arrow tables."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,20 +17,21 @@ from heedful.records.pool.groups import joined, numbered, related
 from heedful.records.pool.partners import Partners
 from heedful.records.storage.files import Spool
 
-BATCH = 4096  # examples that are Python objects at a time
-CLUSTER = "cluster"  # the column of the cluster of intervals, if examples are not their own clusters
-CHARACTERS = 2**24  # in a batch: an Arrow column holds less than 2 GiB
+BATCH = 4096  # number of examples that exist as Python objects at the same time
+CLUSTER = "cluster"  # column that names the clusters, for confidence intervals
+CHARACTERS = 2**24  # maximum number of characters in a batch: an Arrow column holds less than 2 GiB
 
 
 class ExamplesBuilder:
-    """Spool examples to an Arrow file on disk in batches, and map the file into memory.
+    """Collect examples in an Arrow file on disk, batch by batch, and map the file into memory.
 
     Args:
         parts: Names of the parts.
-        groups: Names of the groups besides the contents of the parts.
+        groups: Names of further groups; every part is a group as well.
         meta: Names of the meta columns.
-        kinds: Maps part names to kinds (of :data:`KINDS`), for parts that are not texts.
-        cluster: The group or meta column of the clusters of intervals; by default the first of ``groups``.
+        kinds: Maps part names to "table" or "picture"; all other parts are texts.
+        cluster: The group or meta column that defines the clusters for confidence intervals; by default the first of
+            ``groups``.
     """
 
     BATCH = BATCH
@@ -66,15 +67,13 @@ class ExamplesBuilder:
         groups: Sequence[str] = (),
         meta: Sequence[str] = (),
     ) -> None:
-        """Append an example; values have the order of the names in the constructor."""
+        """Append an example, with its values in the order of the constructor's names."""
         texts = [part if isinstance(part, str) else part.encode() for part in parts]
         ids = [content_id(part) for part in parts]
         columns = (*ids, *map(canonical, groups), *meta)
         if self._cluster is not None:
-            columns = (
-                *columns,
-                ids[self._cluster][:16] if self._cluster < len(ids) else canonical(columns[self._cluster]),
-            )
+            is_part = self._cluster < len(ids)
+            columns = (*columns, ids[self._cluster][:16] if is_part else canonical(columns[self._cluster]))
         self._rows.append((uid, label, *texts, *columns))
         self._characters += sum(map(len, (*texts, *groups, *meta)))
         if len(self._rows) == self.BATCH or self._characters > CHARACTERS:
@@ -94,18 +93,21 @@ class ExamplesBuilder:
 
 
 class Examples(Sequence[Example]):
-    """A pool of examples in an Arrow table; Example objects are created on access.
+    """A sequence of examples (a pool) in an Arrow table; :class:`Example` objects are created on access.
 
     Args:
-        table: Columns ``uid``, ``label``, ``parts.<name>``, ``groups.<name>``, ``meta.<name>`` and optionally
-            ``cluster``, all strings. Tables and pictures are encoded by their ``encode``; the metadata name their kind.
+        table: The text columns ``uid``, ``label``, ``parts.<name>``, ``groups.<name>``, ``meta.<name>`` and optionally
+            ``cluster``. Tables and pictures are encoded as text; the metadata of their column has the kind of part.
 
     Attributes:
-        kinds: Maps part names to kinds (of :data:`KINDS`), for parts that are not texts.
+        parts: Names of the parts.
+        groups: Names of the groups.
+        meta: Names of the meta columns.
+        kinds: Maps part names to "table" or "picture"; all other parts are texts.
         tables: Names of the parts that are tables.
-        has_clusters: Whether the table has clusters of intervals.
-        no_gold: Number of rows that were dropped for lack of a gold label.
-        origin: The file or other source of the examples.
+        has_clusters: Whether the table has a column of clusters.
+        no_gold: Number of rows of the source that were dropped because they have no gold label.
+        origin: Source of the examples, such as a file, for messages.
     """
 
     no_gold = 0
@@ -129,7 +131,7 @@ class Examples(Sequence[Example]):
 
     @classmethod
     def of(cls, examples: Iterable[Example]) -> "Examples":
-        """Build a pool from examples in memory; content groups are computed, other groups are copied."""
+        """Build a pool from examples in memory; the content groups of the parts are computed anew."""
         examples = list(examples)
         if not examples:
             raise DataError("There are no examples. Give one or more.")
@@ -146,7 +148,7 @@ class Examples(Sequence[Example]):
 
     @classmethod
     def concatenate(cls, pools: Sequence["Examples"]) -> "Examples":
-        """Concatenate pools with the same parts; other groups and meta columns are kept if all pools have them."""
+        """Concatenate pools with the same parts; a group or meta column stays if all pools have it."""
         shared = set.intersection(*(set(pool.table.column_names) for pool in pools)) - {CLUSTER}
         tables = [pool.table.select([n for n in pools[0].table.column_names if n in shared]) for pool in pools]
         if any(pool.has_clusters for pool in pools):  # without clusters, each example is one
@@ -169,7 +171,7 @@ class Examples(Sequence[Example]):
     def __getitem__(self, key: slice) -> "Examples": ...
 
     def __getitem__(self, key: int | str | slice) -> "Example | Examples":
-        """The example at a position or with a uid, or the examples of a slice."""
+        """The example at a position, the example with a uid, or the pool of a slice."""
         if isinstance(key, slice):
             return self.take(range(len(self))[key])
         i = self.position(key) if isinstance(key, str) else range(len(self))[key]
@@ -194,32 +196,31 @@ class Examples(Sequence[Example]):
 
     @cached_property
     def uids(self) -> pa.Array:
-        """All uids as one Arrow chunk, for a fast ``take``."""
+        """The uids as one contiguous Arrow array, which makes ``take`` fast: texts [examples]."""
         return pa.concat_arrays(self.table["uid"].chunks) if len(self) else pa.array([], pa.string())
 
     @cached_property
     def uid_keys(self) -> np.ndarray:
-        """64-bit hashes (:func:`keys`) of the uids: uint64 [examples]."""
+        """64-bit hashes of the uids, see :func:`keys`: uint64 [examples]."""
         return keys(column_texts(self.table, "uid"))
 
     @cached_property
-    def _positions(self) -> tuple[np.ndarray, np.ndarray]:
-        """Sorted keys of the uids, and their positions."""
-        order = np.argsort(self.uid_keys, kind="stable").astype(np.int32)
-        return self.uid_keys[order], order
+    def _positions(self) -> dict[str, int]:
+        return {uid: i for i, uid in enumerate(column_texts(self.table, "uid"))}
 
     def partners(self, parts: Sequence[str], within: str | None = None) -> Partners:
-        """Partners for a swap of some parts.
+        """The possible partners of the examples in a swap of some parts.
 
-        A part with the same content in all examples does not relate examples, unless it is the only part to swap.
+        A part with the same content in all examples, such as a fixed instruction, excludes no partner, unless only such
+        parts are swapped.
 
         Args:
-            parts: The parts to swap.
-            within: A meta column with the same value for partners.
+            parts: Names of the parts to swap.
+            within: A meta column, such as "split", in which an example and its partner must agree.
         """
         same = [] if set(parts) <= {*self._constants} else self._constants
         relation = self._once("related", within, *same, make=lambda: related(self.table, within, same))
-        remaining = [part for part in self.parts if part not in parts] or self.parts  # no new pair if all are swapped
+        remaining = [part for part in self.parts if part not in parts] or self.parts  # all parts: no pair is excluded
         numbers = [[f"groups.{part}" for part in names] for names in (remaining, parts)]
         make = lambda: Partners(relation, *(numbered(self.table, names) for names in numbers))  # noqa: E731
         return self._once("partners", tuple(parts), within, make=make)
@@ -230,19 +231,19 @@ class Examples(Sequence[Example]):
         return [part for part in self.parts if len(self.table[f"groups.{part}"].unique()) == 1]
 
     def _once(self, *key: Any, make: Callable[[], Any]) -> Any:
-        """Compute a value once per pool."""
+        """Compute a value once per pool and key, and cache it."""
         if key not in self._cache:
             self._cache[key] = make()
         return self._cache[key]
 
     @cached_property
     def uid_order(self) -> np.ndarray:
-        """Positions by ascending uid: int64 [examples]."""
+        """The positions, sorted by uid: int64 [examples]."""
         return pc.sort_indices(self.table["uid"]).to_numpy().astype(np.int64)
 
     @cached_property
     def fingerprint(self) -> str:
-        """sha256 over uids, labels and groups, which include the content of every part."""
+        """The sha256 of the pool's uids, labels and groups, which include the hashes of the parts' contents."""
         digest = hashlib.sha256(repr(self.parts).encode())
         for name in ("uid", "label", *(f"groups.{group}" for group in self.groups)):
             digest.update(name.encode())
@@ -251,24 +252,25 @@ class Examples(Sequence[Example]):
         return digest.hexdigest()
 
     def contents(self, parts: Sequence[str]) -> pa.Array:
-        """Hashes of label and content: 16 hexadecimal digits per example, independent of the rest of the pool.
+        """Hash labels and contents of the examples: texts of 16 hexadecimal digits [examples].
 
         Args:
-            parts: The parts of the data; a pool with fewer parts still has their content groups.
+            parts: Names of the hashed parts. A pool that was restricted to fewer parts (:meth:`keep_parts`) still knows
+                the content of the other parts.
         """
         names = tuple(sorted(part for part in parts if part in self.groups))
         columns = ["label", *(f"groups.{name}" for name in names)]
         return self._once("contents", names, make=lambda: identities(self.table, columns))
 
     def content_keys(self, parts: Sequence[str]) -> np.ndarray:
-        """64-bit hashes of the content of some parts, without the label: uint64 [examples]; see :meth:`contents`."""
+        """Hash the contents of some parts of the examples, without labels: uint64 [examples]."""
         names = tuple(part for part in parts if part in self.groups)
         return self._once("content keys", names, make=lambda: joined(self.table, [f"groups.{name}" for name in names]))
 
     def clusters(self, parts: Sequence[str]) -> pa.Array:
-        """Clusters of intervals: texts [examples], null for clusters of one example; see :meth:`contents`.
+        """The clusters for confidence intervals: texts [examples], null for an example that is a cluster by itself.
 
-        Without clusters in the data, examples with equal parts are a cluster.
+        If the data define no clusters, examples with equal content in ``parts`` are a cluster.
         """
         if self.has_clusters:
             return self.texts(CLUSTER, np.arange(len(self)))
@@ -278,31 +280,24 @@ class Examples(Sequence[Example]):
         return self.value("uid", i)
 
     def value(self, name: str, i: int) -> Any:
-        """The value of a column (``label``, ``parts.<name>``, ...) at a position: a :class:`Part` or None."""
+        """The value of a column such as ``label`` or ``parts.<name>`` at a position: a part, a text or None."""
         return self._decode(name, self._columns[name][int(i)].as_py())
 
     def position(self, uid: str) -> int:
-        """Position of a uid; raises KeyError for an unknown uid."""
-        sorted_keys, positions = self._positions
-        key = keys([uid])[0]
-        for k in range(int(np.searchsorted(sorted_keys, key)), len(sorted_keys)):
-            if sorted_keys[k] != key:
-                break
-            if self.uid(positions[k]) == uid:
-                return int(positions[k])
-        raise KeyError(uid)
+        """The position of the example with a uid; raises KeyError for an unknown uid."""
+        return self._positions[uid]
 
     def texts(self, name: str, positions: np.ndarray) -> pa.Array:
-        """Encoded values of a column at some positions: texts [positions]."""
+        """The values of a column at some positions, with tables and pictures encoded: texts [positions]."""
         return self.table[name].take(positions).combine_chunks()
 
     def column(self, name: str) -> Iterator[Part | None]:
-        """Iterate over the values of a column (``uid``, ``label``, ``parts.<name>``, ...)."""
+        """Iterate over the values of a column such as ``label`` or ``parts.<name>``."""
         texts = column_texts(self.table, name)
         return map(self._decoders[name], texts) if name in self._decoders else texts
 
     def take(self, positions: Sequence[int] | np.ndarray) -> "Examples":
-        """The examples at these positions, in this order; raises IndexError for invalid positions."""
+        """The pool of the examples at some positions, in their order; raises IndexError for an invalid position."""
         positions = np.asarray(positions, dtype=np.int64)
         if len(positions) and not 0 <= positions.min() <= positions.max() < len(self):
             raise IndexError(f"The positions go from 0 to {len(self) - 1}.")
@@ -312,7 +307,7 @@ class Examples(Sequence[Example]):
         return Examples(spool.finish())
 
     def with_column(self, name: str, values: pa.Array | pa.ChunkedArray) -> "Examples":
-        """Add or replace a column (``uid``, ``meta.<name>``, ``cluster``)."""
+        """A pool with a column added or replaced: ``uid``, ``meta.<name>`` or ``cluster``."""
         names = self.table.column_names
         if name not in names:
             return Examples(self.table.append_column(name, values))
@@ -320,16 +315,16 @@ class Examples(Sequence[Example]):
         return Examples(self.table.set_column(i, self.table.schema.field(i), values))
 
     def without_column(self, name: str) -> "Examples":
-        """Remove a column, which may be absent."""
+        """A pool without a column, if the column exists."""
         return Examples(self.table.drop_columns([name]) if name in self.table.column_names else self.table)
 
     def keep_parts(self, parts: Sequence[str]) -> "Examples":
-        """Select parts, in this order; the groups of other parts remain."""
+        """A pool with some of the parts, in the given order; the content groups of the other parts stay."""
         columns = [c for c in self.table.column_names if not c.startswith("parts.")]
         return Examples(self.table.select(columns[:2] + [f"parts.{p}" for p in parts] + columns[2:]))
 
     def rename_parts(self, names: Sequence[str]) -> "Examples":
-        """Rename all parts, in their order; replaces other groups with these names."""
+        """A pool with new names for all parts, in their order; a further group with such a name is dropped."""
         pairs = list(zip(self.parts, names, strict=True))
         new = {f"{kind}.{old}": f"{kind}.{name}" for kind in ("parts", "groups") for old, name in pairs}
         columns = [c for c in self.table.column_names if c in new or c not in new.values()]
@@ -337,12 +332,16 @@ class Examples(Sequence[Example]):
 
 
 def repeats(keys: np.ndarray) -> int:
-    """Number of examples that repeat an earlier example, by their :meth:`Examples.content_keys`."""
+    """Number of examples that repeat the content of an earlier example.
+
+    Args:
+        keys: Hashes of content, see :meth:`Examples.content_keys`: uint64 [examples].
+    """
     return len(keys) - len(np.unique(keys))
 
 
 def _repeated(content_keys: np.ndarray) -> pa.Array:
-    """Repeated contents as 16 hexadecimal digits, null for unique contents: texts [examples]."""
+    """Name each repeated content by 16 hexadecimal digits, and each unique content by null: texts [examples]."""
     _, inverse, counts = np.unique(content_keys, return_inverse=True, return_counts=True)
     names = (f"{key:016x}" if n > 1 else None for key, n in zip(content_keys.tolist(), counts[inverse], strict=True))
     return pa.array(list(names), pa.string())

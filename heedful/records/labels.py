@@ -1,18 +1,18 @@
-"""Comparison of label names; labels, shares and numbers in messages."""
+"""Compare names of labels, and format labels, shares and counts for messages."""
 
 import re
 from collections.abc import Sequence
 
-MANY = 20  # labels; with more labels, there are no numbers per label
+MANY = 20  # with more labels than this, there are no numbers per label
 
 
 def same_name(name: str) -> str:
-    """A label name without case, spaces, hyphens and underscores."""
+    """Normalize the name of a label: lower case, without spaces, hyphens and underscores."""
     return re.sub(r"[\s_-]+", "", name).lower()
 
 
 def listing(labels: Sequence[str]) -> str:
-    """Join labels for a message; of many labels, the first five.
+    """Join labels for a message; of more than :data:`MANY` labels, only the first five.
 
     Example:
         >>> listing(["yes", "no"]), listing([str(i) for i in range(3129)])
@@ -34,7 +34,7 @@ def percent(share: float) -> str:
 
 
 def agree(n: int, singular: str, plural: str) -> str:
-    """Format a number with the singular or the plural of its noun.
+    """Format a count with the singular or plural form of the words after it.
 
     Example:
         >>> agree(1, "example is", "examples are"), agree(3129, "example is", "examples are")
@@ -44,7 +44,7 @@ def agree(n: int, singular: str, plural: str) -> str:
 
 
 def is_entailment(label: str) -> bool:
-    """Whether a label is a spelling of "entailment".
+    """Whether a label means "entailment", in any spelling.
 
     Example:
         >>> is_entailment("ENTAILMENT"), is_entailment("not_entailment")
@@ -54,7 +54,7 @@ def is_entailment(label: str) -> bool:
 
 
 def is_non_entailment(label: str) -> bool:
-    """Whether a label is a spelling of "not entailment".
+    """Whether a label means "not entailment", in any spelling.
 
     Example:
         >>> is_non_entailment("not_entailment"), is_non_entailment("Non-Entailment"), is_non_entailment("neutral")

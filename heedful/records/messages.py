@@ -1,4 +1,4 @@
-"""Messages and warnings on rank 0."""
+"""Log messages and warnings on rank 0 only."""
 
 import logging
 import os
@@ -7,11 +7,11 @@ import warnings
 from typing import TextIO
 
 LOGGER = logging.getLogger("heedful")
-RANK_VARIABLES = ("RANK", "LOCAL_RANK", "SLURM_PROCID", "JSM_NAMESPACE_RANK")  # as Lightning reads them, in this order
+RANK_VARIABLES = ("RANK", "LOCAL_RANK", "SLURM_PROCID", "JSM_NAMESPACE_RANK")  # in the order of Lightning
 
 
 class StderrHandler(logging.StreamHandler):
-    """Write to the current ``sys.stderr``, which progress bars replace, unless the root logger has handlers."""
+    """Write to the current ``sys.stderr``, which progress bars replace; silent if the root logger has handlers."""
 
     def __init__(self) -> None:
         logging.Handler.__init__(self)
@@ -29,7 +29,7 @@ LOGGER.addHandler(StderrHandler())
 
 
 def rank() -> int:
-    """Rank of this process: by torch.distributed, or else by Lightning, or else by the launcher's variables."""
+    """The rank of this process, from torch.distributed, or else Lightning, or else the launcher's variables."""
     distributed = sys.modules.get("torch.distributed")
     if distributed is not None and distributed.is_available() and distributed.is_initialized():
         return distributed.get_rank()
@@ -40,12 +40,12 @@ def rank() -> int:
 
 
 def inform(message: str) -> None:
-    """Log a message on rank 0, at level INFO, to the logger "heedful"."""
+    """Log a message on rank 0, with level INFO and the logger "heedful"."""
     if rank() == 0:
         LOGGER.info(message, stacklevel=2)
 
 
 def warn(message: str) -> None:
-    """Warn on rank 0."""
+    """Issue a warning on rank 0."""
     if rank() == 0:
         warnings.warn(message, stacklevel=2)

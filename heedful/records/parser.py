@@ -1,4 +1,4 @@
-"""The parser of settings: jsonargparse without conversion of texts, and with objects in memory as values."""
+"""The parser of settings: jsonargparse with unconverted texts, live objects as values, and short error messages."""
 
 import re
 import sys
@@ -12,32 +12,32 @@ from typing import Any, NoReturn, Union, get_args, get_origin
 import yaml
 from jsonargparse import ArgumentParser, Namespace, set_parsing_settings
 
-from heedful.records.errors import SettingError, nearest
+from heedful.records.errors import SettingError, guess, nearest
 
 DEFAULTS: dict[str, Any] = {"exit_on_error": False, "allow_abbrev": False, "add_help": False}
 LONGEST = 60  # characters of a value or of a type in a message
-PROBLEMS = (  # of a class that a setting names, in the words of jsonargparse
+PROBLEMS = (  # messages of jsonargparse about the settings of a class
     r"(?:Option|Key) '[\w.]+' is not (?:accepted|expected)",
     r"arguments are required: [\w.]+",
     r"""Key ["'][\w.]+["'] is required""",
 )
-TYPE = re.compile(r"<class '(?:\w+\.)*(\w+)'>|(?:\w+\.)+(?=\w)")  # the name of a type without its module
+TYPE = re.compile(r"<class '(?:\w+\.)*(\w+)'>|(?:\w+\.)+(?=\w)")  # removes the module from the name of a type
 
 set_parsing_settings(
-    import_path_denylist=[],  # no further modules; naming any enforces the list of jsonargparse, such as os and pickle
-    validate_subclass_spec_in_any=False,  # a setting of any type holds data and no class
+    import_path_denylist=[],  # enforces jsonargparse's own list of modules that may not be named, such as os and pickle
+    validate_subclass_spec_in_any=False,  # a setting of type Any holds data, never a class
     instantiate_subclass_spec_in_any=False,
 )
 
 
 class Text(str):
-    """A text from Python or YAML. jsonargparse would read a plain str as YAML: "null" would become None."""
+    """A text that jsonargparse does not parse as YAML; a plain str such as "null" would become None."""
 
     __slots__ = ()
 
 
 class InMemory:
-    """Hides an object in memory, such as rows, from the parser, which would traverse it.
+    """Holder of a live object, such as rows, which the parser would otherwise traverse.
 
     Args:
         value: The object.
@@ -48,10 +48,10 @@ class InMemory:
 
 
 class Parser(ArgumentParser):
-    """A parser without abbreviations and without ``--help`` that raises :class:`SettingError`.
+    """A jsonargparse parser that raises :class:`SettingError`; it has neither abbreviations nor ``--help``.
 
     Attributes:
-        nested: The nested settings that are being parsed, for messages.
+        nested: The settings that are being parsed, for messages.
     """
 
     nested: Mapping[str, Any] = {}
@@ -64,12 +64,12 @@ class Parser(ArgumentParser):
 
     @cached_property
     def actions(self) -> dict[str, Any]:
-        """Actions by the dotted names of their settings."""
+        """Maps the dotted names of the settings to their argparse actions."""
         return {action.dest: action for action in self._actions if action.dest in self.names}
 
     @cached_property
     def names(self) -> list[str]:
-        """Dotted names of all settings."""
+        """The dotted names of all settings."""
         names = [action.dest for action in self._actions]
         groups = {name.partition(".")[0] for name in names if "." in name}
         return [name for name in names if name not in groups and not name.endswith(".help")]
@@ -80,32 +80,32 @@ class Parser(ArgumentParser):
         return hint is str or (get_origin(hint) in (Union, UnionType) and str in get_args(hint))
 
     def has_group(self, name: str) -> bool:
-        """Whether any settings begin with this name and a dot."""
+        """Whether any setting begins with this name and a dot."""
         return any(setting.startswith(f"{name}.") for setting in self.names)
 
 
 @cache
 def class_parser(owner: type, name: str) -> Parser:
-    """The parser of the settings of a single class, under a name such as "data"."""
+    """Create the parser for the constructor arguments of a class, with a prefix such as "data"."""
     parser = Parser()
     parser.add_class_arguments(owner, name, instantiate=False, skip={"loader"})
     return with_integers_first(parser)
 
 
 def with_integers_first(parser: Parser) -> Parser:
-    """Reorder unions of a parser so that int comes before float and str, and accept hidden objects as rows."""
+    """Let a parser try int before the other types of a union, and accept :class:`InMemory` objects as data."""
     for action in parser._actions:
         hint = getattr(action, "_typehint", None)
         members = get_args(hint) if get_origin(hint) in (Union, UnionType) else ()
         if hint is not None and action.dest in ("data.path", "data.same"):
             action._typehint = hint | InMemory  # type: ignore[attr-defined]
-        elif int in members:  # 1 batch is not 1.0, which means all; typing returns an equal union in another order
+        elif int in members:  # limit_val_batches=1 is one batch, 1.0 is all; __getitem__ keeps the order of the types
             action._typehint = Union.__getitem__((int, *(member for member in members if member is not int)))  # type: ignore[attr-defined]
     return parser
 
 
 def texts(value: Any) -> Any:
-    """Convert settings for the parser: texts are unchanged, numpy scalars and paths become plain values."""
+    """Convert settings for the parser: protect texts from conversion, and make NumPy scalars and paths plain values."""
     if isinstance(value, str):
         return Text(value)
     if isinstance(value, Path):
@@ -118,14 +118,11 @@ def texts(value: Any) -> Any:
 
 
 def require_known(parser: Parser, values: Mapping[str, Any]) -> None:
-    """Refuse settings that do not exist.
+    """Raise SettingError if a setting is unknown; the message suggests the nearest known setting.
 
     Args:
-        parser: The parser.
+        parser: The parser that knows all settings.
         values: Nested settings.
-
-    Raises:
-        SettingError: A setting is unknown; the message has the nearest known one.
     """
     for name, inner in values.items():
         if name in parser.names:
@@ -141,7 +138,7 @@ def require_known(parser: Parser, values: Mapping[str, Any]) -> None:
 
 
 def _unknown(name: str, parser: Parser) -> str:
-    """The message for an unknown setting."""
+    """The error message for an unknown setting."""
     group, _, last = name.rpartition(".")
     if group and not parser.has_group(group):
         group, last = "", name.partition(".")[0]
@@ -150,19 +147,16 @@ def _unknown(name: str, parser: Parser) -> str:
         candidates += sorted({setting.partition(".")[0] for setting in parser.names if "." in setting})
     near = nearest(last, [setting.removeprefix(f"{group}.") for setting in candidates])
     subject = f"{group} has no setting {last}" if group else f"There is no setting {name}"
-    return f"{subject} (did you mean {near}?)." if near else f"{subject}. The page Settings of the docs lists all."
+    return f"{subject} (did you mean {near}?)." if near else f"{subject}. The documentation (Settings) lists all."
 
 
 def require_kinds(values: Any, kinds: tuple[type, ...], name: str = "") -> None:
-    """Refuse settings that name a function or a foreign class, so that a configuration cannot call arbitrary code.
+    """Raise SettingError if a setting names a function or a foreign class, which could run arbitrary code.
 
     Args:
-        values: Parsed settings, without defaults: some defaults of Lightning are functions.
+        values: Parsed settings, without defaults (some defaults of Lightning are functions).
         kinds: The allowed classes; their subclasses are allowed as well.
-        name: The dotted name of the settings.
-
-    Raises:
-        SettingError: A setting names a function or a class that is not allowed.
+        name: Dotted name of the settings.
     """
     if isinstance(values, Namespace | Mapping):
         items = vars(values) if isinstance(values, Namespace) else values
@@ -170,7 +164,7 @@ def require_kinds(values: Any, kinds: tuple[type, ...], name: str = "") -> None:
             module, _, class_name = path.rpartition(".")
             owner = getattr(sys.modules.get(module), class_name, None)  # imported by the parser
             if not (isinstance(owner, type) and issubclass(owner, kinds)):
-                raise SettingError(f"{name}: {path} is not a class that a setting may name.")
+                raise SettingError(f"{name}: {path} is not an allowed class.")
         for key, inner in items.items():
             require_kinds(inner, kinds, name if key == "init_args" else f"{name}.{key}".lstrip("."))
     elif isinstance(values, list | tuple):
@@ -182,15 +176,10 @@ def require_kinds(values: Any, kinds: tuple[type, ...], name: str = "") -> None:
 
 
 def _readable(message: str, parser: Parser) -> str:
-    """The message of jsonargparse in one sentence that begins with the setting."""
+    """Shorten a message of jsonargparse to one sentence that begins with the setting."""
     flat = " ".join(message.split())
-    if match := re.match(r"[Uu]nrecognized arguments: (\S+)", flat):
-        word = match[1].partition("=")[0]
-        if not word.startswith("--"):
-            return f"{match[1]!r} follows no setting. Put quotes around a value with blanks."
-        return _unknown(word.removeprefix("--").replace("init_args.", ""), parser)
-    if match := re.match(r"argument --([\w.]+): expected", flat):
-        return f"{match[1]} needs a value."
+    if match := re.match(r"[Uu]nrecognized arguments: --([\w.]+)", flat):
+        return _unknown(match[1].replace("init_args.", ""), parser)
     if (key := re.match(r'Parser key "([\w.]+)"', flat)) is None:
         return f"{flat[:200].rstrip('.')}."
     name, value = key[1], re.search(r"(?:Given value|Got value): (.*)", flat)
@@ -199,21 +188,27 @@ def _readable(message: str, parser: Parser) -> str:
         return f"{name}: {problem[0].rstrip('.')}."
     if re.search(r"import path|No module named|has no attribute", flat):
         classes = [kind for kind in dir(sys.modules.get("pytorch_lightning.callbacks")) if kind[0].isupper()]
-        near = nearest(shown_value, classes)
-        return f"{name}: there is no class {shown_value}{f' (did you mean {near}?)' if near else ''}."
+        return f"{name}: there is no class {shown_value}. {guess(shown_value, classes)}"
     expected = TYPE.sub(lambda match: match[1] or "", str(getattr(parser.actions.get(name), "_typehint", "valid")))
     return f"{name}: {shown_value} is not of type {expected.replace(' | ', ' or ')[:LONGEST]}."
 
 
 def _value_of(nested: Any, name: str) -> Any:
-    """The value of a dotted name in nested mappings; None if there is none."""
+    """The value of a dotted name in nested mappings; None if it is missing."""
     for key in name.split("."):
         nested = nested.get(key) if isinstance(nested, Mapping) else None
     return nested
 
 
 def parsed(parser: Parser, values: Mapping[str, Any], before: Namespace, where: str) -> Namespace:
-    """A namespace with the settings of a layer on top."""
+    """Parse settings on top of a namespace.
+
+    Args:
+        parser: The parser.
+        values: Nested settings.
+        before: The namespace.
+        where: Start of error messages, such as a file, or "".
+    """
     values = {name: inner for name, inner in values.items() if inner != {}}  # an evaluation without settings
     if not values:
         return before
@@ -226,25 +221,25 @@ def parsed(parser: Parser, values: Mapping[str, Any], before: Namespace, where: 
 
 
 def construct(owner: type, name: str, settings: Mapping[str, Any], where: str = "") -> Any:
-    """An object of a class from its settings, checked by the parser.
+    """Construct an object of a class from settings that the parser has checked.
 
     Args:
         owner: The class.
         name: Prefix of the settings in messages, such as "model".
-        settings: The settings.
-        where: Prefix of messages, such as a file.
+        settings: The constructor arguments.
+        where: Start of error messages, such as a file, or "".
 
     Raises:
-        SettingError: A setting is unknown, missing or of another type.
+        SettingError: If a setting is unknown, missing or of a wrong type.
     """
     parser = class_parser(owner, name)
     values = parsed(parser, {name: settings} if settings else {}, Namespace(), where)
-    parser.parse_object(values)  # nothing is missing
+    parser.parse_object(values)  # raises an error for a missing setting
     return owner(**unwrapped(parser.instantiate(values).get(name) or {}))
 
 
 def unwrapped(value: Any) -> Any:
-    """A parsed value for a constructor: plain texts, mappings and live objects."""
+    """Convert a parsed value to a constructor argument: plain texts, dictionaries and live objects."""
     if isinstance(value, InMemory):
         return value.value
     if isinstance(value, str):
@@ -257,7 +252,7 @@ def unwrapped(value: Any) -> Any:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Quotes texts that YAML 1.2 reads as numbers, and writes no anchors."""
+    """YAML writer that quotes texts which YAML 1.2 reads as numbers, and that writes no anchors."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
@@ -275,5 +270,5 @@ _Dumper.add_representer(str, _represent_text)
 
 
 def dump(values: Mapping[str, Any]) -> str:
-    """Settings as YAML that reads back to the same values."""
+    """Convert settings to YAML that is parsed to the same values again."""
     return yaml.dump(dict(values), Dumper=_Dumper, sort_keys=False, allow_unicode=True)

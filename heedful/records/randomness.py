@@ -1,23 +1,25 @@
-"""Random numbers from keys: (seed, purpose, uid, draw), without global state."""
+"""Random numbers as pure functions of a key such as (seed, purpose, uid, draw), without global state."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-ROUNDS = 10  # of Philox
-CHUNK = 2**13  # blocks at a time, for the processor's cache
+# the constants of Philox4x32-10
+ROUNDS = 10
 MULTIPLIERS = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
 WEYL = 0x9E3779B9, 0xBB67AE85
+
+# a word has 32 bits
 WORDS = np.uint64(2**32)  # number of distinct words
-LOW = np.uint64(2**32 - 1)  # mask of the low word
-HALF = np.uint64(32)  # bits of a word
+LOW = np.uint64(2**32 - 1)  # mask of the low word of 64 bits
+HALF = np.uint64(32)  # shift from the high to the low word
 
 
 def generator(*key: str | int) -> np.random.Generator:
-    """A Philox generator keyed by the sha256 of ``key``.
+    """Create a NumPy Philox generator that is seeded by the sha256 of ``key``.
 
-    Equal keys give equal numbers in every process and in any order of calls.
+    Generators with equal keys yield equal numbers, in every process and in any order of calls.
 
     Example:
         >>> int(generator(0, "swap", "mnli/validation/7", 3).integers(1000))
@@ -27,7 +29,7 @@ def generator(*key: str | int) -> np.random.Generator:
 
 
 def random_key(*key: str | int) -> int:
-    """A key for :func:`philox`: 64 bits of the sha256 of ``key``."""
+    """Hash a tuple such as (seed, purpose) to the 64-bit key of :func:`philox`."""
     return int.from_bytes(_digest(key)[:8], "little")
 
 
@@ -37,33 +39,23 @@ def _digest(key: Sequence[str | int]) -> bytes:
 
 
 def philox(key: int, counter: Sequence[np.ndarray | int]) -> np.ndarray:
-    """Philox4x32-10: four random words per counter, a function of key and counter.
+    """The counter-based random number generator Philox4x32-10.
 
     Source: Salmon et al. 2011, "Parallel Random Numbers: As Easy as 1, 2, 3".
 
     Args:
-        key: 64 bits.
-        counter: Four columns of 32 bits, the lowest first; each is an array [n], or a number.
+        key: A 64-bit integer.
+        counter: The four 32-bit words of ``n`` counters, the lowest word first; each an array [n] or one number for
+            all counters.
 
     Returns:
-        uint32 [4, n].
+        Four random 32-bit words per counter: uint32 [4, n].
 
     Example:
         >>> [f"{word:08x}" for word in philox(0, (0, 0, 0, 0))[:, 0]]
         ['6627e8d5', 'e169c58d', 'bc57ac4c', '9b00dbd8']
     """
-    columns = [np.atleast_1d(np.asarray(column)) for column in counter]
-    n = np.broadcast(*columns).size
-    words = np.empty((4, n), dtype=np.uint32)
-    for start in range(0, n, CHUNK):
-        chunk = slice(start, min(start + CHUNK, n))
-        words[:, chunk] = _rounds(key, [column[chunk] if len(column) > 1 else column for column in columns])
-    return words
-
-
-def _rounds(key: int, columns: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """All rounds on some counters; products have 64 bits."""
-    c0, c1, c2, c3 = (column.astype(np.uint64) for column in columns)
+    c0, c1, c2, c3 = (np.atleast_1d(word).astype(np.uint64) for word in np.broadcast_arrays(*counter))
     k0 = key & 0xFFFFFFFF
     k1 = key >> 32
     for _ in range(ROUNDS):
@@ -75,32 +67,49 @@ def _rounds(key: int, columns: Sequence[np.ndarray]) -> list[np.ndarray]:
         c3 = first & LOW
         k0 = (k0 + WEYL[0]) & 0xFFFFFFFF
         k1 = (k1 + WEYL[1]) & 0xFFFFFFFF
-    return [c0, c1, c2, c3]
+    return np.stack([c0, c1, c2, c3]).astype(np.uint32)
 
 
 def words_of(key: int, uid_keys: np.ndarray, draws: np.ndarray | int = 0, block: int = 0) -> np.ndarray:
-    """Four random words per uid and draw: uint32 [4, uids].
+    """Four random words for each example and draw.
 
     Args:
-        key: A :func:`random_key` of the purpose.
-        uid_keys: ``Examples.uid_keys``: uint64 [uids].
-        draws: Numbers of the draws, [uids] or a number; below 2**32.
-        block: 0 for the first four words, 1 for the next four, and so on.
+        key: The :func:`random_key` of the purpose.
+        uid_keys: Hashes of the examples' uids (``Examples.uid_keys``): uint64 [n].
+        draws: Index of the draw, below 2**32: [n], or one number for all examples.
+        block: Index of the block of four words; a further block has further words.
+
+    Returns:
+        uint32 [4, n].
     """
     return philox(key, (uid_keys & LOW, uid_keys >> HALF, draws, block))
 
 
+def random_order(key: int, uid_keys: np.ndarray) -> np.ndarray:
+    """A random permutation of examples that depends only on the key and on the uids.
+
+    Args:
+        key: The :func:`random_key` of the purpose.
+        uid_keys: Hashes of the examples' uids: uint64 [n].
+
+    Returns:
+        Indices into ``uid_keys``: int64 [n].
+    """
+    first, second, *_ = words_of(key, uid_keys)
+    return np.lexsort([uid_keys, second, first])
+
+
 def below(words: np.ndarray, bounds: np.ndarray | int) -> tuple[np.ndarray, np.ndarray]:
-    """Uniform numbers from 0 to ``bounds`` - 1, and which words are accepted (rejection sampling).
+    """Map random words to uniform integers from 0 to ``bounds`` - 1 by rejection sampling.
 
     Source: Lemire 2019, "Fast Random Integer Generation in an Interval".
 
     Args:
-        words: Random words, uint32 [n].
-        bounds: int64 [n], or a number; from 1 to 2**32.
+        words: Random words: uint32 [n].
+        bounds: Exclusive upper bounds from 1 to 2**32: int64 [n], or one number for all words.
 
     Returns:
-        Numbers, int64 [n], and accepted, bool [n].
+        The integers, int64 [n], and whether each word is accepted, bool [n]; accepted integers are uniform.
     """
     bounds = np.asarray(bounds, dtype=np.uint64)
     products = words.astype(np.uint64) * bounds
@@ -115,18 +124,19 @@ def integers(
     blocks: Iterable[int],
     accepts: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
 ) -> np.ndarray:
-    """For each uid and draw, a random number below its bound, uniform over the accepted numbers.
+    """Random integers below given bounds, one for each example and draw, uniform over the accepted integers.
 
     Args:
-        key: A :func:`random_key` of the purpose.
-        uid_keys: uint64 [n].
-        draws: Numbers of the draws, [n].
-        bounds: int64 [n], from 1 to 2**32.
-        blocks: Blocks of four words to try in turn.
-        accepts: Function from indices, int64 [m], and proposed numbers, int64 [m], to bool [m]; None accepts all.
+        key: The :func:`random_key` of the purpose.
+        uid_keys: Hashes of the examples' uids: uint64 [n].
+        draws: Index of the draw: [n].
+        bounds: Exclusive upper bounds from 1 to 2**32: int64 [n].
+        blocks: The blocks of four words (see :func:`words_of`) that are tried one after the other.
+        accepts: Function that decides on proposals: from indices into ``uid_keys``, int64 [m], and proposed integers,
+            int64 [m], to bool [m]. None accepts all.
 
     Returns:
-        int64 [n]; -1 if no proposed number was accepted.
+        int64 [n]; -1 where no proposal was accepted.
     """
     numbers = np.full(len(uid_keys), -1, dtype=np.int64)
     waiting = np.arange(len(uid_keys))

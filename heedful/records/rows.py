@@ -1,13 +1,22 @@
 """Rows: one row per prediction, from which every metric is computed.
 
-The key of a row is uid, intervention, part, variant and draw. ``y`` and ``p`` are the prediction before the change,
-``y2`` and ``p2`` after it; ``gold`` is the label of the changed example. ``clusters`` names the base example, the
-partner and other clusters of the error; ``group`` is the cluster of intervals, such as the table or the premise of the
-base example, and null if each example is a cluster. ``slices`` has "name=value" for each meta column of the base
-example. ``unread`` is true if the model receives the same input as for the base example, as when the change is cut
-off; null if this is unknown or nothing was changed. Base rows have the intervention "base", draw -1 and no ``y2``;
-their ``content`` is a hash of label and parts, which must be equal to join rows of two runs. Null controls have draw
--1 as well.
+Key of a row: ``uid`` of the base example, ``intervention``, changed ``part``, ``variant`` of the change, and ``draw``
+(-1 without draws). Rows with the intervention "base" hold the predictions of the unchanged examples. Columns:
+
+- ``y``, ``p``: predicted label and probabilities before the change; ``y2``, ``p2``: after the change (null in base
+  rows).
+- ``gold``: gold label of the changed example.
+- ``partner``: uid of the example that lends a part, or "".
+- ``clusters``: names of all clusters of the row, such as the base example, the lending example and the table.
+- ``group``: the cluster of the base example for confidence intervals, such as its table; null if each example is a
+  cluster.
+- ``slices``: "name=value" for each meta column of the base example.
+- ``unread``: whether the model receives the same input before and after the change, as when the changed part is
+  truncated; null if unknown.
+- ``content``: hash of label and parts of a base example; rows of two runs may be joined only if it is equal.
+- ``allowed``: key into the table of allowed transitions, or "".
+- ``expectation``: expected effect of the change on the prediction.
+- ``version``: version of the intervention.
 """
 
 import hashlib
@@ -26,18 +35,22 @@ from heedful.records.pool.contents import keys
 from heedful.records.storage.schema import ENTRY, SCHEMA, require_schema
 
 BASE = "base"
-SPLIT = "split"  # the meta column with the name of the split
+SPLIT = "split"  # the meta column that holds the name of the split
 NO_DRAW = -1
-MOST_DRAWS = 2**15 - 1  # int16
-GROUP = 65_536  # rows of a Parquet row group
+MOST_DRAWS = 2**15 - 1  # the column draw is int16
+GROUP = 65_536  # rows in a row group of Parquet
 UNREAD = "unread"
 KEY = ("uid", "intervention", "part", "variant", "draw")
-ABOUT = "uid", "group", "content"  # text columns of the base example
+ABOUT = "uid", "group", "content"  # text columns that describe the base example
 STRINGS = (*ABOUT, "intervention", "part", "variant", "gold", "y", "y2", "partner", "allowed", "expectation")
 
 
 def schema(labels: int) -> pa.Schema:
-    """The columns of rows for a task with this number of labels."""
+    """The Arrow schema of rows.
+
+    Args:
+        labels: Number of labels of the task, the length of probability vectors.
+    """
     probs = pa.list_(pa.float32(), max(1, labels))  # Arrow crashes on lists of length 0
     return pa.schema(
         [(name, pa.string()) for name in STRINGS]
@@ -47,7 +60,13 @@ def schema(labels: int) -> pa.Schema:
 
 
 def vectors(probs: np.ndarray | None, type_: pa.DataType, missing: np.ndarray) -> pa.Array:
-    """Probability vectors, float32 [rows, labels] or None, as an Arrow array; null where ``missing``, bool [rows]."""
+    """Convert probability vectors to an Arrow array.
+
+    Args:
+        probs: float32 [rows, labels]; None for rows without probabilities.
+        type_: Type of the array.
+        missing: Rows that become null: bool [rows].
+    """
     if probs is None:
         return pa.nulls(len(missing), type_)
     flat = pa.array(np.where(missing[:, None], np.float32(0), probs).reshape(-1))
@@ -55,7 +74,7 @@ def vectors(probs: np.ndarray | None, type_: pa.DataType, missing: np.ndarray) -
 
 
 def lists_of(*columns: pa.Array) -> pa.ListArray:
-    """Zip arrays of texts into an array of lists.
+    """Zip text columns into one column of lists.
 
     Examples:
         >>> lists_of(pa.array(["a", "b"]), pa.array(["c", "d"])).to_pylist()
@@ -67,7 +86,7 @@ def lists_of(*columns: pa.Array) -> pa.ListArray:
 
 
 def where(rows: pa.Table, **equal: Any) -> np.ndarray:
-    """Whether rows have the given value in each named column: bool [rows]."""
+    """Mask of the rows that have the given value in each given column: bool [rows]."""
     mask = np.ones(rows.num_rows, dtype=bool)
     for name, value in equal.items():
         equals = pc.equal(rows[name], pa.scalar(value, rows.schema.field(name).type))
@@ -76,27 +95,27 @@ def where(rows: pa.Table, **equal: Any) -> np.ndarray:
 
 
 def select(rows: pa.Table, **equal: Any) -> pa.Table:
-    """The rows in which each named column has the given value, as in ``select(rows, intervention="base")``."""
+    """Select the rows that have the given value in each given column, as in ``select(rows, intervention="base")``."""
     return rows.filter(pa.array(where(rows, **equal))) if equal else rows
 
 
 def same(rows: pa.Table, first: str, second: str) -> np.ndarray:
-    """Whether two columns of text are equal: bool [rows]; null is never equal."""
+    """Whether two text columns are equal: bool [rows]; null is equal to nothing."""
     return pc.fill_null(pc.equal(rows[first], rows[second]), False).to_numpy()
 
 
 def codes(rows: pa.Table, name: str) -> tuple[np.ndarray, list[str | None]]:
-    """Encode a column of texts: int32 [rows], and the text of each number."""
+    """Encode a text column as integers: the codes, int32 [rows], and the texts by code."""
     names = pc.unique(rows[name])
     numbers = [pc.index_in(chunk, value_set=names).to_numpy() for chunk in rows[name].chunks]
     return np.concatenate([np.zeros(0, dtype=np.int32), *numbers]), names.to_pylist()
 
 
 def sliced(rows: pa.Table, name: str) -> tuple[np.ndarray, list[str | None]]:
-    """Encode a meta column of the base examples: int32 [rows], and the text of each number.
+    """Encode a meta column of the base examples: the codes, int32 [rows], and the texts by code.
 
     Raises:
-        RunError: A row has no slice of this name.
+        RunError: If a row has no slice of this name, or several.
     """
     lists = rows["slices"].combine_chunks()
     prefix = f"{name}="
@@ -110,36 +129,33 @@ def sliced(rows: pa.Table, name: str) -> tuple[np.ndarray, list[str | None]]:
 
 
 def of_split(rows: pa.Table, split: str) -> pa.Table:
-    """Select the rows of a split by their slice "split=<name>"."""
+    """Select the rows whose base example is in a split."""
     numbers, names = sliced(rows, SPLIT)
     return rows.filter(pa.array(np.array([name == split for name in names], dtype=bool)[numbers]))
 
 
 def runs(rows: pa.Table, name: str) -> np.ndarray:
-    """Number the runs of equal values in a column: int32 [rows].
+    """Number the runs of adjacent rows with equal values in a column: int32 [rows].
 
-    In canonical order, see ``require_canonical``, each uid is one run.
+    In canonical order (:func:`require_canonical`), the rows of a uid are one run.
     """
-    column = rows[name]
     starts = np.zeros(rows.num_rows, dtype=np.int32)
-    for start in range(1, rows.num_rows, GROUP):
-        block = column.slice(start, GROUP)
-        starts[start : start + GROUP] = pc.not_equal(block, column.slice(start - 1, len(block))).to_numpy()
+    starts[1:] = pc.not_equal(rows[name][1:], rows[name][:-1]).to_numpy()
     return np.cumsum(starts, dtype=np.int32)
 
 
 def cluster_of(rows: pa.Table) -> np.ndarray:
-    """Number the clusters of rows, by group or else uid: int [rows]."""
+    """Number the clusters for confidence intervals, the group or else the base example of a row: int32 [rows]."""
     if rows["group"].null_count == rows.num_rows:
         return runs(rows, "uid")
     return codes(pa.table({"cluster": pc.coalesce(rows["group"], rows["uid"])}), "cluster")[0]
 
 
 def pairs_in(rows: pa.Table) -> tuple[np.ndarray, np.ndarray]:
-    """Number the clusters of rows and the clusters of their lenders: int64 [rows] each.
+    """Number the clusters of base examples and of the examples that lend a part: two arrays int64 [rows].
 
-    A cluster has the same number in both roles. The number of a lender outside the base examples is a hash of its name,
-    the same in all runs. A row without a lender has the lender -1.
+    A cluster has the same number in both arrays. A lender that is no base example is numbered by a hash of its name,
+    which is the same in all runs. Rows without a lender have -1 in the second array.
     """
     clusters = cluster_of(rows).astype(np.int64)
     has_lender = pc.not_equal(rows["partner"], "")
@@ -160,28 +176,25 @@ def pairs_in(rows: pa.Table) -> tuple[np.ndarray, np.ndarray]:
 
 
 def require_canonical(rows: pa.Table) -> None:
-    """Check that rows are sorted by :data:`KEY` and unique; raise RunError if not."""
-    for start in range(0, rows.num_rows - 1, GROUP):
-        block = rows.select(KEY).slice(start, GROUP + 1)
-        first = block.slice(0, block.num_rows - 1)
-        second = block.slice(1)
-        tied = np.ones(first.num_rows, dtype=bool)
-        wrong = np.zeros(first.num_rows, dtype=bool)
-        for name in KEY:
-            wrong |= tied & pc.greater(first[name], second[name]).to_numpy()
-            tied &= pc.equal(first[name], second[name]).to_numpy()
-        if (wrong | tied).any():
-            uid = second["uid"][int((wrong | tied).argmax())].as_py()
-            raise RunError(f"Rows are not sorted by {', '.join(KEY)}, or repeated, at the uid {uid}.")
+    """Raise RunError unless rows are sorted by :data:`KEY` and no key is repeated."""
+    first, second = rows[:-1], rows[1:]
+    tied = np.ones(len(second), dtype=bool)
+    wrong = np.zeros(len(second), dtype=bool)
+    for name in KEY:
+        wrong |= tied & pc.greater(first[name], second[name]).to_numpy()
+        tied &= pc.equal(first[name], second[name]).to_numpy()
+    if (wrong | tied).any():
+        uid = second["uid"][int((wrong | tied).argmax())].as_py()
+        raise RunError(f"Rows are not sorted by {', '.join(KEY)}, or a key is repeated, at the uid {uid}.")
 
 
 def strings(rows: pa.Table, name: str) -> np.ndarray:
-    """A string column as a numpy object array; null becomes None."""
+    """A text column as a NumPy array of objects; null becomes None."""
     return rows[name].to_numpy(zero_copy_only=False)
 
 
 def probabilities(rows: pa.Table, name: str) -> np.ndarray:
-    """A probability column as float32 [rows, labels]; the column must have no null."""
+    """A column of probability vectors as float32 [rows, labels]; raises RunError if a vector is missing."""
     column = rows[name].combine_chunks()
     if column.null_count:
         raise RunError(f"The column {name!r} has {column.null_count} rows without probabilities. Evaluate again.")
@@ -189,7 +202,7 @@ def probabilities(rows: pa.Table, name: str) -> np.ndarray:
 
 
 def save_rows(path: Path, rows: pa.Table, metadata: Mapping[str, Any]) -> str:
-    """Write rows to Parquet with ``metadata`` as JSON in the schema; return the sha256 of the file."""
+    """Write rows to a Parquet file, with ``metadata`` as JSON in its schema, and return the sha256 of the file."""
     entry = json.dumps({"schema": SCHEMA, **metadata}, sort_keys=True)
     rows = rows.replace_schema_metadata({ENTRY: entry})
     repeated = [name for name in (*STRINGS, "version", "draw") if name != "partner" and name in rows.schema.names]
@@ -201,17 +214,17 @@ def save_rows(path: Path, rows: pa.Table, metadata: Mapping[str, Any]) -> str:
 
 
 def read_rows(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
-    """Read rows and their metadata.
+    """Read the rows and the metadata that :func:`save_rows` wrote.
 
     Raises:
-        RunError: The file is missing, damaged, or not from ``save_rows``.
+        RunError: If the file is missing, damaged, or not from :func:`save_rows`.
     """
     try:
         rows = pq.read_table(path, memory_map=True, page_checksum_verification=True)
     except FileNotFoundError:
         raise RunError(f"{path} does not exist. Evaluate again, with this evaluation in evaluations.") from None
     except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
-        reason = getattr(error, "strerror", None) or "it is not a whole Parquet file"
+        reason = getattr(error, "strerror", None) or "it is not a complete Parquet file"
         raise RunError(f"{path} cannot be read: {reason}. Evaluate again.") from None
     try:
         entry = json.loads((rows.schema.metadata or {}).get(ENTRY.encode(), b"{}"))
@@ -221,15 +234,19 @@ def read_rows(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
 
 
 def contents(rows: pa.Table) -> dict[str, str]:
-    """Contents of the base examples by uid."""
+    """Map the uids of the base examples to the hashes of their contents."""
     base = select(rows, intervention=BASE)
     return dict(zip(base["uid"].to_pylist(), base["content"].to_pylist(), strict=True))
 
 
 def difference(first: Mapping[str, str], second: Mapping[str, str]) -> str | None:
-    """Describe how the examples of two runs, uid to content, differ; None if they are equal.
+    """Describe how the examples of two runs differ; None if they are equal.
 
-    Code that joins rows of two runs must check this.
+    Rows of two runs may be joined only if their examples are equal.
+
+    Args:
+        first: Maps uids to hashes of content, see :func:`contents`.
+        second: The same for the other run.
     """
     if unpaired := sorted(first.keys() ^ second.keys()):
         return f"{len(unpaired):,} are in one run only, the first is {unpaired[0]}"

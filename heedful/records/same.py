@@ -1,4 +1,4 @@
-"""Equality of free-text answers."""
+"""Equality of free-text answers up to a normal form."""
 
 import re
 from collections.abc import Callable, Hashable
@@ -8,14 +8,14 @@ from heedful.records.errors import ModelError, SettingError
 from heedful.records.task import NO_LABEL
 
 ARTICLES = {"a", "an", "the"}
-AROUND = re.compile(r"^[^\w<>=+$-]+|[^\w<>=+%$-]+$")  # punctuation around a word, except signs and units
+AROUND = re.compile(r"^[^\w<>=+$-]+|[^\w<>=+%$-]+$")  # punctuation at both ends of a word, except signs and units
 
 
 def normal_form(text: str) -> str:
-    """Lower-case an answer, and remove punctuation around words, superfluous spaces, and articles before other words.
+    """Normalize an answer: lower case, without punctuation at the ends of words, articles and repeated spaces.
 
-    Punctuation within words and signs stay, so that numbers such as -3.5 and 1/2 do not change. Source: based on SQuAD
-    2.0 (evaluate-v2.0.py), which removes all punctuation.
+    Signs and punctuation within words stay, so that numbers such as -3.5 and 1/2 do not change. An answer that has only
+    articles or punctuation keeps them. Based on the normalization of SQuAD 2.0, which removes all punctuation.
 
     Example:
         >>> [normal_form(text) for text in ("The  Eiffel Tower.", "A", "-3.5!", "...")]
@@ -30,18 +30,18 @@ FORMS: dict[str, Callable[[str], Hashable]] = {"normalised": normal_form, "exact
 
 
 class Same:
-    """Map texts that are the same answer to one representative, the first of them.
+    """Map each text to a representative of its answer: the first text with an equal normal form.
 
     Args:
-        same: "normalised", by :func:`normal_form`; "exact"; or a function from an answer to its normal form, None for
-            no answer, which is called once per text.
+        same: "normalised" for :func:`normal_form`; "exact" for the text itself; or a function from a text to its normal
+            form, or to None for no answer. The function is called once per text.
 
     Attributes:
         setting: The argument ``same``.
-        representatives: Maps texts to representative.
+        representatives: Maps each text to its representative.
 
     Raises:
-        SettingError: ``same`` is something else.
+        SettingError: If ``same`` has another value.
 
     Example:
         >>> same = Same()
@@ -55,13 +55,13 @@ class Same:
         self.setting = same
         self._form: Callable[[str], Any] = FORMS[same] if isinstance(same, str) else same
         self.representatives: dict[str, str] = {}
-        self._first: dict[Hashable, str] = {None: NO_LABEL}  # form to its first text
+        self._first: dict[Hashable, str] = {None: NO_LABEL}  # maps each normal form to its first text
 
     def __call__(self, text: str) -> str:
-        """The representative of a text; NO_LABEL for no answer.
+        """Return the representative of a text; NO_LABEL for no answer.
 
         Raises:
-            ModelError: The user's function fails.
+            ModelError: If the user's function fails.
         """
         if text not in self.representatives:
             try:

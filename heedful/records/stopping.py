@@ -1,4 +1,4 @@
-"""Handle SIGTERM: a command exits with status 143, immediately or after saving its state."""
+"""Handle SIGTERM: a command exits with status 143, at once or after it has saved its state."""
 
 import os
 import signal
@@ -6,14 +6,14 @@ import time
 from typing import Any
 
 STATUS = 128 + signal.SIGTERM
-REPEATED = 1.0  # seconds within which torchrun may repeat a signal
+REPEATED = 1.0  # seconds in which a further SIGTERM is ignored, because torchrun may send it twice
 
 
 class Stopped(SystemExit):
-    """End the process with status 143.
+    """Exception that ends the process with status 143.
 
     Args:
-        message: The message for the user.
+        message: Message for the user.
     """
 
     def __init__(self, message: str = "stopped by SIGTERM before there were results.") -> None:
@@ -25,7 +25,12 @@ class Stopped(SystemExit):
 
 
 class _Signal:
-    """Time of the first SIGTERM, and whether it is only recorded."""
+    """State of the signal handler.
+
+    Attributes:
+        since: Time of the first SIGTERM, in seconds; None before.
+        postponed: Whether SIGTERM is recorded without raising :class:`Stopped`.
+    """
 
     since: float | None = None
     postponed = False
@@ -42,27 +47,31 @@ def _receive(number: int, frame: Any) -> None:
 
 
 def listen() -> None:
-    """Raise :class:`Stopped` on SIGTERM; a second signal, a second later, kills the process."""
+    """Install the handler: SIGTERM raises :class:`Stopped`, and a further SIGTERM after a second kills the process."""
     _Signal.since = None
     _Signal.postponed = False
     signal.signal(signal.SIGTERM, _receive)
 
 
 def postpone(later: bool = True) -> None:
-    """Only record SIGTERM, for work that must not be interrupted; see :func:`requested`. False restores the default."""
+    """Record SIGTERM instead of raising :class:`Stopped`, for work that must not be interrupted.
+
+    Args:
+        later: True to record, False to raise again.
+    """
     _Signal.postponed = later
 
 
 def is_postponed() -> bool:
-    """Whether SIGTERM is only recorded."""
+    """Whether SIGTERM is recorded instead of raising :class:`Stopped`."""
     return _Signal.postponed
 
 
 def requested() -> bool:
-    """Whether SIGTERM was received."""
+    """Whether SIGTERM has been received."""
     return _Signal.since is not None
 
 
 def leave_to_parent(_: int = 0) -> None:
-    """Ignore SIGTERM in a worker that prepares batches; it ends with its parent."""
+    """Ignore SIGTERM in a DataLoader worker, which ends together with its parent process."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)

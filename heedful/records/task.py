@@ -1,4 +1,4 @@
-"""Tasks and kinds of tasks: form of gold labels, and correctness of answers."""
+"""Tasks and kinds of tasks: how gold labels are encoded, and which answers are right."""
 
 import json
 from abc import ABC, abstractmethod
@@ -17,19 +17,19 @@ from heedful.records.labels import listing
 from heedful.records.parts.table import TableForm
 from heedful.records.parts.template import keep_parts, plain_template
 
-NO_LABEL = "(no label)"  # a written answer that is not a label
+NO_LABEL = "(no label)"  # in place of a generated answer that is no label
 
 
 class TaskKind(ABC):
-    """A kind of task; :data:`KINDS` has an instance of each subclass.
+    """A kind of task, such as classification; :data:`KINDS` has the only instances of the subclasses.
 
-    Gold labels are stored as text; :meth:`write_gold` and :meth:`parse_gold` convert them.
+    Gold labels are stored as text; :meth:`write_gold` encodes them, and :meth:`parse_gold` decodes them.
 
     Attributes:
         name: Name in checkpoints and messages.
-        has_labels: Whether answers are labels of the task.
+        has_labels: Whether the task has a fixed set of labels, from which answers are chosen.
         exclusive: Whether exactly one label is right.
-        quality: Metric that determines the best epoch.
+        quality: Name of the metric that selects the best epoch.
     """
 
     name: str
@@ -40,77 +40,77 @@ class TaskKind(ABC):
     def __repr__(self) -> str:
         return self.name
 
-    def __reduce__(self) -> str:  # copies and unpickled objects are the singleton
+    def __reduce__(self) -> str:  # copying and unpickling return the only instance
         return self.name.upper()
 
     def parse_gold(self, text: str) -> Any:
-        """Convert a gold label from text."""
+        """Decode a gold label from text."""
         return json.loads(text)
 
     def write_gold(self, gold: Any) -> str:
-        """Convert a gold label to text."""
+        """Encode a gold label as text."""
         return json.dumps(gold, sort_keys=True, ensure_ascii=False)
 
     def parse_golds(self, texts: Iterable[str]) -> list[Any]:
-        """Convert gold labels from text; equal texts share an object."""
+        """Decode many gold labels; equal texts are decoded once."""
         return list(map(cache(self.parse_gold), texts))
 
     @abstractmethod
     def score(self, answer: str, gold: Any) -> float:
-        """Score of an answer from 0 to 1, given a parsed gold label."""
+        """Score of an answer, from 0 (wrong) to 1 (right), given the decoded gold label."""
 
     def scores(self, answers: Iterable[str], golds: Iterable[str]) -> np.ndarray:
-        """Scores of answers, given gold labels as text: float64 [answers]."""
+        """Score many answers, given gold labels as text: float64 [answers]."""
         score = cache(lambda answer, gold: self.score(answer, self.parse_gold(gold)))
         return np.fromiter(starmap(score, zip(answers, golds, strict=True)), dtype=np.float64)
 
     def alike(self, first: str, second: str) -> bool:
-        """Whether two answers are equal."""
+        """Whether two answers count as equal."""
         return first == second
 
     def heeds(self, before: str, after: str) -> bool:
-        """Whether the answers before and after a change of a part count as attentive; by default, if they differ."""
+        """Whether the model reacts to a swapped part, by its answers before and after: here, whether they differ."""
         return not self.alike(before, after)
 
     def default_answer(self, default_label: str | None) -> str | None:
-        """The answer for unrelated parts, or None."""
+        """The right answer if the parts are unrelated, or None if there is none."""
         return default_label
 
     @abstractmethod
     def best_answer(self, golds: Sequence[str]) -> str:
         """The constant answer with the highest total score, given gold labels as text.
 
-        Ties are resolved by the order of gold labels; for soft labels, by name.
+        If several answers tie, the result is the first one to appear; for soft labels, the first by name.
         """
 
     @abstractmethod
     def default_gold(self, label: str) -> str:
-        """The gold label of unrelated parts, as text."""
+        """The gold label, as text, of an example whose only right answer is ``label``."""
 
     def display_gold(self, text: str) -> str:
-        """Format a gold label for display."""
+        """Format a gold label, given as text, for readers."""
         return text
 
     def distribution(self, labels: tuple[str, ...]) -> tuple[str, ...]:
-        """The labels that have probabilities in a prediction; soft labels have none, since there are thousands."""
+        """The labels whose probabilities are stored with each prediction; none for soft labels, which are thousands."""
         return labels if self.exclusive else ()
 
     def targets(self, golds: Sequence[str | None], labels: Mapping[str, int]) -> np.ndarray:
-        """Training targets.
+        """Convert gold labels to training targets.
 
         Args:
-            golds: Gold labels as text, or None.
-            labels: Maps labels to numbers.
+            golds: Gold labels as text; None without one.
+            labels: Maps each label to the index of its output.
 
         Returns:
-            int64 [examples], the numbers of the gold labels, -1 without one; for soft labels float32 [examples,
-            labels], the score of each label.
+            Index of the gold label, or -1 without one: int64 [examples]. For soft labels, the scores of the labels:
+            float32 [examples, labels].
         """
         return np.full(len(golds), -1, dtype=np.int64)
 
 
 class Classification(TaskKind):
-    """One label is right; the gold label is its name."""
+    """Classification: exactly one label is right, and the gold label is its name."""
 
     name = "classification"
     exclusive = True
@@ -135,9 +135,9 @@ class Classification(TaskKind):
 
 
 class Soft(TaskKind):
-    """Several labels are right; the gold label is a JSON object from answers to scores, with sorted keys.
+    """Soft labels, as in VQA: a gold label maps right answers to scores, and is encoded as JSON with sorted keys.
 
-    Other answers have the score 0. Answers in gold labels need not be labels.
+    All other answers have the score 0. The right answers of an example need not be labels of the task.
     """
 
     name = "soft"
@@ -164,7 +164,10 @@ class Soft(TaskKind):
 
 
 class Span(TaskKind):
-    """The answer is a span of the first part, or ""; the gold label is a JSON list of right answers, or []."""
+    """Extractive question answering: an answer is a span of the first part, or "" for "no answer".
+
+    A gold label is the list of right answers, encoded as JSON; it is empty if "no answer" is right.
+    """
 
     name = "span"
     has_labels = False
@@ -174,7 +177,7 @@ class Span(TaskKind):
         return exact_match(answer, gold) if answer != NO_LABEL else 0.0
 
     def alike(self, first: str, second: str) -> bool:
-        """Whether two answers are equal after normalisation; an article alone is not "no answer"."""
+        """Whether two answers are equal after normalization; an answer that is only an article is not "no answer"."""
         return normalised(first) == normalised(second) and bool(first) == bool(second)
 
     def heeds(self, before: str, after: str) -> bool:
@@ -195,7 +198,7 @@ class Span(TaskKind):
 
 
 class FreeText(Classification):
-    """The answer is any text; :class:`~heedful.records.same.Same` maps equal answers to one text."""
+    """Free text: any text is an answer; :class:`~heedful.records.same.Same` maps equal answers to one text."""
 
     name = "text"
     has_labels = False
@@ -210,7 +213,7 @@ KINDS: dict[str, TaskKind] = {kind.name: kind for kind in (CLASSIFICATION, SOFT,
 
 
 def same_parts(parts: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
-    """Match parts with as many names: by equal names, and the remaining parts by order.
+    """Rename parts to the given names: a part keeps a name that is given, and the other parts are matched by order.
 
     Example:
         >>> same_parts(["premise", "hypothesis"], ["hypothesis", "premise"])
@@ -224,16 +227,17 @@ def same_parts(parts: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Task:
-    """Parts, labels and texts of a task.
+    """The parts and labels of a task, and the texts that a model reads and writes for it.
 
     Attributes:
         kind: The kind of task.
         parts: Names of the parts, in the order of the model's input.
         labels: Names of the labels, in the order of the model's outputs; empty for spans.
-        default_label: The label of unrelated parts, or None; "" (no answer) for spans.
-        form: Text form of tables.
-        template: Template of the input, for models of one text; it may have further parts.
-        verbalisers: Maps labels to the text that a model writes, if it is not the name of the label.
+        default_label: The right label if the parts are unrelated, such as "neutral"; "" (no answer) for spans; None if
+            there is none.
+        form: How tables are converted to text.
+        template: Template of the input, for models that read a single text; it may contain further parts.
+        verbalisers: Maps labels to the texts that a model writes for them; missing labels are written as they are.
         pictures: Names of the parts that are pictures.
     """
 
@@ -255,37 +259,37 @@ class Task:
             raise SettingError(f"The default label {self.default_label!r} is not a label. {remedy}")
 
     def as_dict(self) -> dict[str, Any]:
-        """Convert to plain values."""
+        """Convert to values that JSON can express."""
         return {**asdict(self), "kind": self.kind.name}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Task":
-        """Convert from the values of :meth:`as_dict`."""
+        """Convert the values of :meth:`as_dict` back to a task."""
         names = {key: tuple(values[key]) for key in ("parts", "labels", "pictures") if key in values}
         form = TableForm(**values.get("form", {}))
         return cls(**{**values, **names, "kind": KINDS[values["kind"]], "form": form})
 
     @property
     def default_gold(self) -> str | None:
-        """The gold label of unrelated parts, as text, or None."""
+        """The gold label of an example with unrelated parts, as text; None without a default label."""
         return None if self.default_label is None else self.kind.default_gold(self.default_label)
 
     def in_order_of(self, parts: Sequence[str]) -> "Task":
-        """Reorder the parts (see :func:`same_parts`)."""
+        """The task with its parts in the order of ``parts``, matched by :func:`same_parts`."""
         ordered = same_parts(parts, self.parts)
         return replace(self, parts=ordered, pictures=tuple(part for part in ordered if part in self.pictures))
 
     @property
     def distribution(self) -> tuple[str, ...]:
-        """The labels that have probabilities in a prediction; may be empty."""
+        """The labels whose probabilities are stored with each prediction; may be empty."""
         return self.kind.distribution(self.labels)
 
     @property
     def wording(self) -> str:
-        """The template without the parts that the task lacks."""
+        """The template, restricted to the parts of the task."""
         return keep_parts(self.template or plain_template(self.parts), self.parts)
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """The text that a model writes for each label."""
+        """The text that a model writes for each label, in the order of the labels."""
         return tuple(self.verbalisers.get(label, label) for label in self.labels)

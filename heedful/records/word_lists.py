@@ -1,4 +1,4 @@
-"""Word lists in YAML files, which have the names of their modules."""
+"""Word lists of a module, in the YAML file of the same name."""
 
 from pathlib import Path
 from typing import Any
@@ -7,5 +7,12 @@ import yaml
 
 
 def word_lists(module: str) -> dict[str, Any]:
-    """Read the YAML file of the module with this ``__file__``; all words are texts, also "no" and "1"."""
+    """Read the word lists of a module.
+
+    Args:
+        module: ``__file__`` of the module.
+
+    Returns:
+        The content of the YAML file; all scalars are texts, even "no" and "1".
+    """
     return yaml.load(Path(module).with_suffix(".yaml").read_text("utf-8"), Loader=yaml.BaseLoader)

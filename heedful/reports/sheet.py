@@ -32,9 +32,9 @@ from heedful.records import (
     percent,
     printable,
     random_key,
-    words_of,
 )
 from heedful.records.command_lines import CommandParser
+from heedful.records.randomness import random_order
 from heedful.records.rows import contents, difference, strings, where
 from heedful.records.storage.folder_names import folder_name
 from heedful.records.storage.results import CONFIG
@@ -66,9 +66,8 @@ def sample(rows: pa.Table, part: str, context: Context, n: int) -> np.ndarray:
         Indices of the rows with the first swap of each drawn example, ascending: int64 [examples].
     """
     places = np.flatnonzero(hits(rows, part, context).base_answered & where(rows, draw=DRAW))
-    uid_keys = keys(strings(rows.take(places), "uid"))
-    high, low, *_ = words_of(random_key(context.seed, "sheet", part), uid_keys)
-    return np.sort(places[np.lexsort([uid_keys, low, high])[:n]])
+    order = random_order(random_key(context.seed, "sheet", part), keys(strings(rows.take(places), "uid")))
+    return np.sort(places[order[:n]])
 
 
 def build(run: Run, n: int) -> list[Case]:

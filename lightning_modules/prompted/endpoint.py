@@ -282,15 +282,13 @@ class Endpoint(BasePredictor):
         return Outputs(probs, label_numbers(answers, task.labels))
 
     def _count_answers(self, replies: Sequence[Reply | None], answers: Sequence[str | None]) -> None:
-        """Count texts without a label, texts with several labels, and the models that answered.
+        """Count texts without an answer, and the models that answered.
 
         Raises:
             ModelError: Two models answered.
         """
         pairs = [(reply, answer) for reply, answer in zip(replies, answers, strict=True) if reply is not None]
         self.count("no_answers", (reply.shown for reply, answer in pairs if answer == NO_LABEL))
-        if self.task.kind.has_labels and self.prompt.wording.read:
-            self.count("several_labels", ("" for r, _ in pairs if len(set(self.prompt.labels_named(r.text))) > 1))
         self.count("models", (reply.model or UNKNOWN for reply, _ in pairs))
         self._models |= {reply.model for reply, _ in pairs if reply.model}
         if len(self._models) > 1:

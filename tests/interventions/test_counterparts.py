@@ -153,13 +153,6 @@ def test_seeds_are_nested_independent_of_each_other_and_of_the_base_prediction(p
     assert [len(seed_positions(s, pool)) for s in few] == [5] * 4
 
 
-def test_a_seed_of_relation_none_has_no_context_that_changes_the_label(pool):
-    sets = {s.name: s for s in counterparts(Design(pool), len(pool), seed=0)}
-    none = [i for i, e in enumerate(pool) if e.meta["relation"] == "none"]
-    assert {pool.uid(i) for i in none} < sets["I0"].seeds
-    assert made(sets["I0"], pool, none) == []
-
-
 def test_examples_that_are_not_composed_are_named():
     with refused(DataError, "'context'"):
         Design(Examples.of([Example("a", {"premise": "p", "hypothesis": "h"}, "neutral")]))

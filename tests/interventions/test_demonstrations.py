@@ -198,16 +198,13 @@ def test_of_questions_a_tuple_is_one_with_an_answer_and_one_without(seed: int, t
 def test_too_few_examples_of_a_label_are_named(kind: str, needed: int) -> None:
     label = "contradiction" if kind == "plain" else "neutral"
     pool = pool_of([name for name in LABELS for _ in range(needed - (name == label))])
-    with refused(DataError, f" {needed} ", f"'{label}'", f" {needed - 1}") as caught:
+    with refused(DataError, "prompt.tuples", f" {needed} ", f"'{label}'", f" {needed - 1}"):
         demonstrations(pool, NLI, 2, 0, 0, kind, "premise")
-    assert str(caught.value).startswith("prompt.tuples")
 
 
 @pytest.mark.parametrize("kind", ["counterfactual", "extra_tuple", "matched_labels"])
 def test_augmentation_needs_a_part_to_swap_and_a_default_label(kind: str) -> None:
     without = Task(CLASSIFICATION, PAIR.parts, PAIR.labels)
     for task, swap in ((PAIR, None), (without, "premise")):
-        with refused(SettingError, kind, "partial") as caught:
+        with refused(SettingError, f"prompt.demonstrations {kind} ", "data.swap", "data.default_label"):
             demonstrations(nli(9), task, 1, 0, 0, kind, swap)
-        assert str(caught.value).startswith(f"prompt.demonstrations {kind} ")
-        assert all(setting in str(caught.value) for setting in ("data.swap", "data.default_label", "partial"))

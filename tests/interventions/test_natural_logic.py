@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.interventions.natural_logic import compose, gold
-from heedful.records import DataError, HeedfulError
+from heedful.interventions.natural_logic import compose
+from heedful.records import DataError
 
 from own_data import context_id
 from refusals import refused
@@ -27,13 +27,6 @@ def words(x="boy", y="child", relation="leq", grammar="ss"):
 
 def composed(contexts, pairs):
     return list(compose(enumerate(contexts, 1), enumerate(pairs, 1)))
-
-
-@pytest.mark.parametrize("monotonicity", ["up", "down", "neither"])
-@pytest.mark.parametrize("relation", ["leq", "geq", "eq", "none"])
-def test_gold_is_table_1(monotonicity, relation):
-    entailed = {("up", "leq"), ("down", "geq"), ("up", "eq"), ("down", "eq"), ("neither", "eq")}
-    assert gold(monotonicity, relation) == ("entailment" if (monotonicity, relation) in entailed else "non-entailment")
 
 
 def test_a_repeated_pair_counts_once_whichever_way_and_grammar():
@@ -65,54 +58,22 @@ def test_a_word_is_taken_to_the_letter():
 
 
 @pytest.mark.parametrize(
-    ("contexts", "pairs", "error", "where", "facts"),
+    ("contexts", "pairs", "where", "facts"),
     [
-        ([context(), context("No tax.")], [words()], DataError, "contexts.tsv, row 2", ["'No tax.'", "no x"]),
-        ([context("An x is an x.")], [words()], DataError, "contexts.tsv, row 1", ["'An x is an x.'", "2 x"]),
-        (
-            [context(monotonicity="flat")],
-            [words()],
-            DataError,
-            "contexts.tsv, row 1",
-            ["monotonicity", "'flat'", "up", "down", "neither"],
-        ),
-        ([context() | {"mass": "y"}], [words()], DataError, "contexts.tsv, row 1", ["mass", "'y'", "x", "nothing"]),
-        (
-            [context(), context(monotonicity="down")],
-            [words()],
-            DataError,
-            "contexts.tsv, row 2",
-            ["'He saw a x.'", "down", "row 1", "up"],
-        ),
-        ([{"context": "x"}], [words()], DataError, "contexts.tsv, row 1", ["'monotonicity'", "context"]),
-        (
-            [context()],
-            [words(relation="lt")],
-            DataError,
-            "insertions.tsv, row 1",
-            ["insertion_rel", "'lt'", "leq", "geq", "eq", "none"],
-        ),
-        (
-            [context()],
-            [words(), words("a", "b", grammar="sq")],
-            DataError,
-            "insertions.tsv, row 2",
-            ["y_grammar", "'q'", "s", "m", "p"],
-        ),
-        (
-            [context()],
-            [words(), words(relation="none")],
-            DataError,
-            "insertions.tsv, row 2",
-            ["'boy'", "'child'", "none", "row 1", "leq"],
-        ),
-        ([context()], [{"x": "boy"}], DataError, "insertions.tsv, row 1", ["'y'", "x"]),
+        ([context(), context("No tax.")], [words()], "contexts.tsv, row 2", ["'No tax.'"]),
+        ([context("An x is an x.")], [words()], "contexts.tsv, row 1", ["'An x is an x.'"]),
+        ([context(monotonicity="flat")], [words()], "contexts.tsv, row 1", ["monotonicity", "'flat'", "neither"]),
+        ([context() | {"mass": "y"}], [words()], "contexts.tsv, row 1", ["mass", "'y'"]),
+        ([context(), context(monotonicity="down")], [words()], "contexts.tsv, row 2", ["'He saw a x.'", "row 1"]),
+        ([{"context": "x"}], [words()], "contexts.tsv, row 1", ["'monotonicity'"]),
+        ([context()], [words(relation="lt")], "insertions.tsv, row 1", ["insertion_rel", "'lt'", "leq"]),
+        ([context()], [words(), words("a", "b", grammar="sq")], "insertions.tsv, row 2", ["y_grammar", "'q'"]),
+        ([context()], [words(), words(relation="none")], "insertions.tsv, row 2", ["'boy'", "'child'", "row 1"]),
     ],
 )
-def test_a_mistake_is_named_with_file_and_row(contexts, pairs, error: type[HeedfulError], where, facts):
-    with refused(error, *facts) as caught:
+def test_a_mistake_is_named_with_file_and_row(contexts, pairs, where, facts):
+    with refused(DataError, f"folder/{where}: ", *facts):
         list(compose(enumerate(contexts, 1), enumerate(pairs, 1), "folder/"))
-    assert str(caught.value).startswith(f"folder/{where}: ")
 
 
 WORDS = st.sampled_from(["boy", "child", "girl", "ox", "fox terrier", "x", "rice", "tax"])

@@ -12,7 +12,7 @@ from scipy.stats import chi2, chisquare
 
 from heedful.interventions import Swap
 from heedful.interventions import swap as swapping
-from heedful.records import Example, Examples, integers
+from heedful.records import Example, Examples
 from heedful.records.pool import partners as partnering
 
 from changed_examples import made
@@ -185,23 +185,6 @@ def test_no_partner_no_change():
     assert {one.partner for one in made(Swap("premise", "no"), related, [1])} <= {"d/validation/2", "d/validation/3"}
     nothing = Swap("premise", "no").changes(alone, np.zeros(0, dtype=np.int64), 0)
     assert (len(nothing), len(nothing.clusters), len(nothing.partner)) == (0, 0, 0)
-
-
-def test_nobody_is_proposed_again_and_again_where_few_are_admissible(monkeypatch):
-    """After 128 attempts a partner comes from a list; it is drawn by other words."""
-    asked = []
-
-    def spy(key, uid_keys, draws, bounds, blocks, accepts=None):
-        asked.append((blocks, len(uid_keys)))
-        return integers(key, uid_keys, draws, bounds, blocks, accepts)
-
-    monkeypatch.setattr(swapping, "integers", spy)
-    n = 2000
-    pool = make([("all" if i < n - 2 else f"p{i}", f"h{i}", f"t{i}") for i in range(n)])
-    partners = drawn(Swap("premise", "no"), pool, 3, positions=list(range(0, n - 2, 10)))
-    assert set(np.unique(partners)) == {n - 2, n - 1}
-    assert [blocks for blocks, _ in asked] == [range(32), range(32, 2**32)]
-    assert asked[0][1] == partners.size > asked[1][1] > 0.8 * partners.size
 
 
 @pytest.mark.parametrize(

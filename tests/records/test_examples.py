@@ -1,4 +1,4 @@
-"""Examples as an Arrow table: what goes in comes out, and who is related to whom."""
+"""Examples as an Arrow table: round trips, and the relations between examples."""
 
 import hashlib
 import pickle
@@ -12,15 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.records import (
-    Composed,
-    Example,
-    Examples,
-    ExamplesBuilder,
-    examples,
-    keys,
-    repeats,
-)
+from heedful.records import Composed, Example, Examples, ExamplesBuilder, examples, keys, repeats
 from heedful.records.pool.contents import content_id, digest_keys
 from heedful.records.pool.groups import related
 
@@ -64,7 +56,7 @@ def test_slices_are_those_of_a_list():
         assert list(some[part]) == list(some)[part]
 
 
-@pytest.mark.parametrize("n", [4095, 4096, 4097, 2 * 4096 + 5])
+@pytest.mark.parametrize("n", [4096, 2 * 4096 + 5])
 def test_round_trip_over_the_real_batch_size(n):
     pool = build([(f"p{i}", f"h{i % 7}", "yes", str(i % 5)) for i in range(n)], ExamplesBuilder)
     assert len(pool) == n
@@ -79,13 +71,9 @@ def test_round_trip_over_the_real_batch_size(n):
 
 def test_positions_and_uids():
     pool = build([("a", "b", "yes", "t"), ("c", "d", "no", "u")])
-    assert pool.uid(1) == "d/validation/1"
-    assert pool.position("d/validation/1") == 1
     assert pool["d/validation/1"] == pool[1] == pool[-1] == pool[np.int64(1)]
     with pytest.raises(KeyError):
         pool.position("d/validation/2")
-    with pytest.raises(KeyError):
-        pool["d/validation/2"]
     for out in (2, -3):
         with pytest.raises(IndexError):
             pool[out]
@@ -184,8 +172,10 @@ def test_keep_parts_keeps_these_parts_in_this_order_and_all_groups():
 
 
 @given(rows_lists, rows_lists)
-def test_equal_fingerprints_mean_equal_content(rows, others):
-    assert (build(rows).fingerprint == build(others).fingerprint) == (rows == others)
+def test_fingerprints_are_equal_for_equal_content_in_whatever_batches(rows, others):
+    pool = build(rows)
+    assert (pool.fingerprint == build(others).fingerprint) == (rows == others)
+    assert build(rows, ExamplesBuilder).fingerprint == pool.take(range(len(rows))).fingerprint == pool.fingerprint
 
 
 def test_the_fingerprint_sees_uids_and_their_order():
@@ -194,27 +184,11 @@ def test_the_fingerprint_sees_uids_and_their_order():
     assert len({Examples.of(e).fingerprint for e in ([a, b], [b, a], [a, c], [a])}) == 4
 
 
-@given(rows_lists)
-def test_the_fingerprint_does_not_depend_on_batches_or_copies(rows):
-    pool = build(rows)
-    same = [build(rows, ExamplesBuilder), pickle.loads(pickle.dumps(pool)), pool.take(range(len(rows)))]
-    assert {p.fingerprint for p in same} == {pool.fingerprint}
-
-
-@pytest.mark.parametrize("warm", [False, True], ids=["untouched", "with cached lookups"])
-def test_a_pool_can_be_pickled(warm):
+def test_a_pool_can_be_pickled_with_cached_lookups():
     pool = build([(f"p{i % 4}", f"h{i}", "yes", str(i)) for i in range(10)])
-    if warm:
-        _ = (
-            pool[3],
-            pool.position("d/validation/2"),
-            sharing(pool, 0),
-            related(pool.table).strangers,
-            pool.uids,
-            pool.fingerprint,
-        )
+    _ = pool[3], pool.position("d/validation/2"), pool.partners(["premise"]), pool.uids, pool.fingerprint
     copy = pickle.loads(pickle.dumps(pool))
-    assert list(copy) == list(pool)
+    assert (list(copy), copy.fingerprint) == (list(pool), pool.fingerprint)
     assert (copy.parts, copy.groups, copy.meta) == (pool.parts, pool.groups, pool.meta)
     assert sharing(copy, 1).tolist() == sharing(pool, 1).tolist() == [1, 5, 9]
 
@@ -235,14 +209,6 @@ def test_keys_tell_texts_apart_and_depend_on_nothing_else(rows):
     assert len(set(found.tolist())) == len(set(texts))
     assert keys(reversed(texts)).tolist() == found.tolist()[::-1]
     assert keys(["heedful"]).tolist() == [int.from_bytes(hashlib.blake2b(b"heedful", digest_size=8).digest(), "little")]
-
-
-def test_uids_with_the_same_key_are_told_apart(monkeypatch):
-    monkeypatch.setattr(examples, "keys", lambda texts: np.array([0 for _ in texts], dtype=np.uint64))
-    pool = build([("a", "b", "yes", "t")] * 7)
-    assert [pool.position(f"d/validation/{i}") for i in range(7)] == list(range(7))
-    with pytest.raises(KeyError):
-        pool.position("d/validation/7")
 
 
 @given(st.permutations([f"d/{i}" for i in (1, 2, 9, 10, 11, 100)]))
@@ -270,27 +236,20 @@ def test_other_names_for_the_parts_change_nothing_else():
         pool.rename_parts(["premise"])
 
 
-def test_pools_of_the_same_parts_make_one():
-    first = Examples.of([Example("u/1", {"a": "x", "b": "y"}, "yes", {"g": "1"}, {"m": "z"})])
-    second = Examples.of([Example(f"v/{i}", {"a": f"x{i}", "b": "y"}, "no") for i in range(3)])
-    both = Examples.concatenate([first, second])
-    assert [(e.uid, dict(e.parts), e.label) for e in both] == [
-        (e.uid, dict(e.parts), e.label) for pool in (first, second) for e in pool
-    ]
-    assert (both.groups, both.meta) == (("a", "b"), ())
-    assert both.position("v/1") == 2
-
-
-def test_whole_pools_keep_their_groups_and_meta_columns_and_may_say_whose_they_are():
+def test_concatenated_pools_keep_the_groups_and_meta_columns_that_all_of_them_have():
     pools = [
         Examples.of([Example(f"{u}/1", {"a": u}, "yes", {"g": u}, {"m": u})]).with_column("meta.split", pa.array([u]))
         for u in "uv"
     ]
     both = Examples.concatenate(pools)
     assert list(both) == [e for pool in pools for e in pool]
-    assert (both.groups, both.meta) == (("a", "g"), ("m", "split"))
     assert [e.meta for e in both] == [{"m": u, "split": u} for u in "uv"]
-    assert both.tables == ()
+    other = Examples.of([Example("w/1", {"a": "w"}, None, {}, {"m": "1"})])
+    three = Examples.concatenate([both, other])
+    assert (three.groups, three.meta, three.position("w/1")) == (("a",), ("m",), 2)
+    assert [(e.uid, dict(e.parts), e.label) for e in three] == [
+        (e.uid, dict(e.parts), e.label) for pool in (both, other) for e in pool
+    ]
 
 
 def test_the_content_of_an_example_is_its_label_and_all_of_its_parts():

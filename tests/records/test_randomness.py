@@ -45,13 +45,6 @@ def test_the_numbers_are_those_of_every_earlier_run():
     ]
 
 
-def test_first_numbers_of_neighbouring_keys_are_uniform_and_uncorrelated():
-    first = np.array([generator(0, "purpose", i).random() for i in range(4000)])
-    counts = np.histogram(first, bins=20, range=(0, 1))[0]
-    assert chisquare(counts).pvalue > 0.001
-    assert abs(np.corrcoef(first[:-1], first[1:])[0, 1]) < 4 / np.sqrt(4000)
-
-
 ONES = 0xFFFFFFFF
 
 
@@ -79,13 +72,10 @@ def test_philox_gives_the_known_answers_of_its_authors(counter, key, expected):
 counters = st.lists(st.tuples(*[st.integers(0, ONES)] * 4), min_size=1, max_size=20)
 
 
-@given(counters, st.integers(0, 2**64 - 1), st.integers(1, 7))
-def test_philox_is_a_function_of_each_counter_alone(counters, key, chunk):
+@given(counters, st.integers(0, 2**64 - 1))
+def test_philox_is_a_function_of_each_counter_alone(counters, key):
     columns = np.array(counters, dtype=np.uint32).T
     words = philox(key, columns)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(randomness, "CHUNK", chunk)
-        np.testing.assert_array_equal(philox(key, columns), words)
     np.testing.assert_array_equal(np.hstack([philox(key, counter) for counter in counters]), words)
     with_one_number = philox(key, (*columns[:3], counters[0][3]))
     same = columns[3] == counters[0][3]
@@ -134,10 +124,6 @@ def test_each_number_below_a_bound_comes_from_equally_many_words(bound, monkeypa
 
 def pool(*words_: str) -> Examples:
     return Examples.of([Example(f"u{i}", {"a": w, "b": w + w}, "yes") for i, w in enumerate(words_)])
-
-
-def test_a_manifest_is_the_same_for_the_same_changes():
-    assert manifest_hash([Swap("a", "no")], pool("x", "y"), 0) == manifest_hash([Swap("a", "no")], pool("x", "y"), 0)
 
 
 @pytest.mark.parametrize(

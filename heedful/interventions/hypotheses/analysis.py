@@ -1,6 +1,8 @@
-"""Analysis of a hypothesis: numbers, dates, quantifiers, negations, verbs, and entities if a parser is installed.
+"""Find the numbers, dates, quantifiers, negations and verbs in a hypothesis, which perturbations change.
 
-:class:`RuleAnalyser` uses word lists and patterns without syntax. ``spacy_analyser.py`` adds entities and main verbs.
+:class:`RuleAnalyser` uses word lists and regular expressions. ``spacy_analyser.py`` adds named entities and main verbs.
+
+A governor is the word before a number or date that makes it a bound, such as "over" in "over 30 years".
 """
 
 import re
@@ -12,7 +14,7 @@ from heedful.records.word_lists import word_lists
 
 WORDS = word_lists(__file__)
 INCREASE, DECREASE = "increase", "decrease"
-MONOTONICITY: dict[str, dict[str, str]] = WORDS["monotonicity"]  # governor to label to direction
+MONOTONICITY: dict[str, dict[str, str]] = WORDS["monotonicity"]  # by governor, then label
 MONOTONICITY |= {word: MONOTONICITY[like] for word, like in WORDS["alike"].items()}
 OPPOSITE: dict[str, str] = WORDS["opposite"]
 TIMES = frozenset(WORDS["times"])
@@ -20,7 +22,7 @@ MONTHS: list[str] = WORDS["months"]
 SEASONS: dict[str, str] = WORDS["seasons"]
 UNITS: list[str] = WORDS["units"]
 TENS: list[str] = WORDS["tens"]
-# words that keep a sentence from being upward monotone everywhere
+# in a sentence with one of these words, a weaker statement need not follow from a stronger one
 NEGATIVE = re.compile(
     r"\b(?:no|not|never|none|neither|nor|nobody|nothing|cannot|without|hardly|barely|unlike|except|if|failed|fails|fail"
     r"|lacks?|lacked|refused|unable|unless|false|other than)\b|n['’]t\b",
@@ -47,7 +49,7 @@ _NUMBER = re.compile(
     r"(?![\w:/–'’-]|[.,]\d)",
     re.IGNORECASE,
 )
-# the rest of a number in words: "two hundred fifty"
+# further words of the same number, as in "two hundred fifty"
 _MORE_BEFORE = re.compile(rf"\b(?:{'|'.join([*UNITS, *TENS])}|hundred|thousand|million|billion)[\s-]+$", re.IGNORECASE)
 _MORE_AFTER = re.compile(
     rf"(?:\s(?:hundred|thousand|million|billion))*[\s-]+(?:{'|'.join([*UNITS, *TENS])})\b", re.IGNORECASE
@@ -61,28 +63,43 @@ _CAPITALS = frozenset(WORDS["not_names"])
 
 
 class Number(NamedTuple):
-    """A number and its governor: a key of MONOTONICITY, in lower case, or ""."""
+    """A number in a text, from position ``start`` to before ``end``.
+
+    Attributes:
+        value: The value.
+        governor: The governor, a key of :data:`MONOTONICITY`; "" without one.
+        governor_start: Position of the governor's first character; -1 without one.
+    """
 
     start: int
     end: int
     value: Decimal
     governor: str
-    governor_start: int  # -1 without a governor
+    governor_start: int
 
 
 class Date(NamedTuple):
-    """A year, a decade, a month or a season, and its governor (see :class:`Number`)."""
+    """A date in a text; see :class:`Number` for the other attributes.
+
+    Attributes:
+        unit: "year", "decade", "month" or "season".
+        value: The year; the first year of the decade; the month, from 0; 0 for a season.
+    """
 
     start: int
     end: int
     unit: str
-    value: int  # the year; the first year of a decade; the month from 0; 0 for a season
+    value: int
     governor: str
     governor_start: int
 
 
 class Span(NamedTuple):
-    """A span with the type of an entity, or with its own text in lower case."""
+    """A span of a text, from position ``start`` to before ``end``.
+
+    Attributes:
+        what: The type of an entity, such as "person"; for other spans, the text in lower case.
+    """
 
     start: int
     end: int
@@ -90,7 +107,11 @@ class Span(NamedTuple):
 
 
 class Verb(NamedTuple):
-    """The finite verb of the main clause, and its negation ("was", "was not")."""
+    """The finite verb of the main clause, from position ``start`` to before ``end``.
+
+    Attributes:
+        negated: The negated verb, such as "was not" for "was".
+    """
 
     start: int
     end: int
@@ -99,15 +120,15 @@ class Verb(NamedTuple):
 
 @dataclass(frozen=True)
 class Analysis:
-    """The findings of an analyser in a text.
+    """The spans of a text that an analyser has found.
 
     Attributes:
         text: The text.
-        numbers: Numbers outside of dates and names.
-        dates: Years, decades, months, seasons.
-        quantifiers: all, every, many, ...
-        negations: no, not, never, ...; a text with negations does not count as monotone.
-        verb: The finite verb of the main clause.
+        numbers: Numbers that belong to no date and no name.
+        dates: Years, decades, months and seasons.
+        quantifiers: Words such as "all", "every" and "many".
+        negations: Words such as "no", "not" and "never".
+        verb: The finite verb of the main clause, or None.
         entities: Persons, locations and organisations.
     """
 
@@ -121,11 +142,11 @@ class Analysis:
 
 
 class Analyser(Protocol):
-    """Finds the spans that can be perturbed.
+    """Interface of analysers, which find the spans of a text that can be perturbed.
 
     Attributes:
-        name: Its name with its version, which the perturbed examples depend on.
-        knows_entities: Whether it finds entities.
+        name: Name and version of the analyser.
+        knows_entities: Whether the analyser finds entities.
     """
 
     @property
@@ -139,7 +160,7 @@ class Analyser(Protocol):
 
 @dataclass(frozen=True)
 class RuleAnalyser:
-    """Finds numbers, dates, quantifiers and negations by lists and patterns; no entities.
+    """Find numbers, dates, quantifiers and negations by word lists and regular expressions; finds no entities.
 
     Example:
         >>> RuleAnalyser().analyse("He was active for over 30 years.").numbers
@@ -158,7 +179,7 @@ class RuleAnalyser:
 
 
 def to_words(value: int) -> str:
-    """A number below 100 in words: 25 is "twenty-five"."""
+    """Write a number below 100 in words, such as "twenty-five"."""
     if value < 20:
         return UNITS[value]
     ten, unit = divmod(value, 10)
@@ -166,7 +187,7 @@ def to_words(value: int) -> str:
 
 
 def before(text: str, start: int) -> str:
-    """The word before a position, in lower case; "" if there is none."""
+    """The word before a position of a text, in lower case; "" if there is none."""
     match = re.search(r"([\w.]+)\W*$", text[:start])
     return match[1].lower() if match else ""
 
@@ -195,7 +216,7 @@ def _dates(text: str) -> tuple[Date, ...]:
 
 
 def _is_name(prefix: str) -> bool:
-    """Whether a year belongs to a name, as in "the War of 1812"."""
+    """Whether a year belongs to a name, as in "the War of 1812", given the text before the year."""
     match = re.search(r"([A-Z]\w+) of $", prefix)
     return match is not None and match[1] not in MONTHS and match[1].lower() not in SEASONS
 
@@ -212,7 +233,7 @@ def _numbers(text: str, dates: tuple[Date, ...]) -> tuple[Number, ...]:
         in_date = any(abs(start - d.end) < 3 or abs(d.start - end) < 3 or d.start <= start < d.end for d in dates)
         compound = re.match(r" (?:hundred|thousand|million|billion)? ?and (?:\d|[a-z]+ty|\w+teen)", text[end:])
         aged = re.search(r"\b(?:age|turning)\s+(?:of )?$", text[:start])
-        timed = governor[0] in TIMES and not aged  # "after 5 years" is a duration
+        timed = governor[0] in TIMES and not aged  # as in "after 5 years", a duration
         ranged = re.match(r"\s?(?:to|or|and|-|–|x|×|by) ?\d", text[end:])
         half = m["words"] and (_MORE_BEFORE.search(text[:start]) or _MORE_AFTER.match(text[end:]))
         if any((year_like, in_date, compound, half, timed, ranged)) or (
@@ -240,7 +261,7 @@ _DO: dict[str, str] = WORDS["do"]
 
 
 def auxiliary(text: str) -> Verb | None:
-    """The first auxiliary, unless a subordinate clause may precede it."""
+    """The first auxiliary verb of a text; None if it may belong to a subordinate clause or cannot be negated."""
     m = _AUXILIARY.search(text)
     if m is None or SUBORDINATE.search(text[: m.start()]):
         return None

@@ -1,4 +1,4 @@
-"""A hypothesis about a table, for the rules that change it."""
+"""A hypothesis about a table, with everything that the rules for perturbations need."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from heedful.records.word_lists import word_lists
 Edits = tuple[Edit, ...]
 WORDS = word_lists(__file__)
 KIN = tuple(map(frozenset, WORDS["kin"]))
-SPELLED = {"usa": re.compile(r"\bU\.?\s?S\b"), "britain": re.compile(r"\bU\.?\s?K\b")}  # abbreviations of words of KIN
+SPELLED = {"usa": re.compile(r"\bU\.?\s?S\b"), "britain": re.compile(r"\bU\.?\s?K\b")}  # abbreviations of words in KIN
 STATE = re.compile(rf"\b(?:{'|'.join(WORDS['states'])})\b")
 LISTS = {"cities": "city", "provinces": "province", "states": "province", "countries": "country"}
 LISTS |= {"continents": "continent"}
@@ -22,14 +22,14 @@ WIDTHS = {name.lower(): LISTS[names] for names in LISTS for name in WORDS[names]
 
 @dataclass(frozen=True)
 class Claim:
-    """A hypothesis to change.
+    """A hypothesis that a table entails or contradicts.
 
     Attributes:
-        analysis: Its analysis: numbers, dates, negations and so on.
-        entailed: Whether the table entails it; otherwise the table contradicts it.
-        table: Its table.
-        names: Replacement names by type of entity.
-        values: Values in all tables by key.
+        analysis: The numbers, dates, negations, ... in the hypothesis.
+        entailed: Whether the table entails the hypothesis; otherwise the table contradicts it.
+        table: The table.
+        names: Maps types of entities to names that may replace an entity.
+        values: Maps keys to the values that the tables of the split have for this key.
     """
 
     analysis: Analysis
@@ -48,7 +48,7 @@ class Claim:
 
     @property
     def masked(self) -> str:
-        """The text with underscores in place of title expressions."""
+        """The hypothesis with each mention of the table's title replaced by underscores."""
         text = self.text
         for start, end, _ in title_mentions(self.table, text):
             text = text[:start] + "_" * (end - start) + text[end:]
@@ -56,34 +56,34 @@ class Claim:
 
     @property
     def verb(self) -> Verb | None:
-        """The finite verb of the main clause; the first auxiliary if the analyser found a word of the title."""
+        """The finite verb of the main clause, which is never a word of the table's title; None if it is unknown."""
         verb = self.analysis.verb
         return verb if verb is None or self.free(verb.start, verb.end) else auxiliary(self.masked)
 
     def free(self, start: int, end: int) -> bool:
-        """Whether a span overlaps no title expression."""
+        """Whether a span overlaps no mention of the table's title."""
         return not inside(start, end, title_mentions(self.table, self.text))
 
 
 def words(text: str) -> set[str]:
-    """The words of at least three letters in lower case, without particles of names."""
+    """The words of a text with at least three letters, in lower case and without particles of names such as "von"."""
     return set(re.findall(r"\w{3,}", text.lower())) - {"the", "and", "for", "von", "van", "del"}
 
 
 def named(text: str) -> set[str]:
-    """The words of a text; "U.S." and "UK" count as words."""
+    """The :func:`words` of a text, including "usa" for "U.S." and "britain" for "UK"."""
     return words(text) | {word for word, spelled in SPELLED.items() if spelled.search(text)}
 
 
 def known_words(claim: Claim) -> set[str]:
-    """All words of hypothesis and table, and related words: musician for singer, usa for Texas."""
+    """The words of hypothesis and table, and words related to them, such as "musician" to "singer"."""
     text = " ".join((claim.text, claim.table.title, *(v for _, values in claim.table.rows for v in values)))
     all_words = named(text) | ({"usa"} if STATE.search(text) else set())
     return all_words.union(*(group for group in KIN if group & all_words))
 
 
 def width(name: str) -> str:
-    """The kind of a place (country, province, ...), from the text before a comma; "" for other names.
+    """The kind of a place, such as "country" or "province", by the text before a comma; "" if the name is unknown.
 
     Example:
         >>> width("U.S."), width("Austin, Texas"), width("the Netherlands")

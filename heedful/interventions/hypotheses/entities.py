@@ -1,4 +1,4 @@
-"""Replacement of persons, locations and organisations by others of the same type."""
+"""Replace a person, location or organisation in a hypothesis by a name of the same type."""
 
 import re
 from collections import Counter
@@ -12,7 +12,7 @@ from heedful.records import Table
 from heedful.records.word_lists import word_lists
 
 KEYS = {kind: frozenset(keys) for kind, keys in word_lists(__file__)["keys"].items()}
-# a name after one of these words that ends its phrase is part of the predicate
+# a name belongs to the predicate if it follows one of these words (AFTER) and ends its phrase (ENDS)
 AFTER = re.compile(
     r"\b(?:in|at|from|by|of|near|under|for|married|divorced|starred|starring|stars|featured|features|named|called"
     r"|director|producer|actor|actress|artist|label|university|city)\s+(?:the\s+)?$",
@@ -29,11 +29,11 @@ WITH_ARTICLE = re.compile(r"(?:United|Netherlands|Philippines|Kingdom|Republic|U
 
 
 def entities(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
-    """Replace a person, location or organisation by one that neither hypothesis nor table contains.
+    """Replace an entity by one that neither hypothesis nor table mentions; a place by a place of the same kind.
 
-    A country is replaced by a country. An entailed hypothesis flips if the table has the old name in a fitting row; a
-    contradicted hypothesis stays contradicted. A name that shares a word with the title is kept, since the table says
-    nothing about other subjects.
+    An entailed hypothesis becomes a contradiction if the table has the old name in a row about such entities; a
+    contradicted hypothesis stays contradicted. Names that share a word with the table's title are not replaced, since
+    the table says nothing about other subjects.
     """
     if (claim.entailed and not flip) or claim.analysis.negations or NOT_ALONE.search(claim.text):
         return []
@@ -42,7 +42,7 @@ def entities(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
     changes: list[Edits] = []
     verb = claim.verb
     for start, end, kind in claim.analysis.entities:
-        if verb and start < verb.end:  # part of the subject
+        if verb and start < verb.end:  # the entity is part of the subject
             continue
         old = claim.text[start:end]
         in_predicate = AFTER.search(claim.text[:start]) and ENDS.match(claim.text[end:])
@@ -58,7 +58,7 @@ def entities(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
             names = [name for name in names if width(name) == width(old)]
         if names and claim.text.count(old) == 1:
             new = names[int(rng.integers(len(names)))]
-            if kind == "location":  # replace the article, too
+            if kind == "location":  # replace the article as well
                 article = ARTICLE.search(claim.text[:start])
                 start -= len(article[0]) if article else 0
                 old = claim.text[start:end]
@@ -68,12 +68,12 @@ def entities(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
 
 
 def has_name(table: Table, name: str, kind: str) -> bool:
-    """Whether a table has a name under a key that fits its type."""
+    """Whether a table has a name in a row whose key fits the name's type, such as "Born" for locations."""
     content = " | ".join(value for key, values in table.rows if key.rstrip(":") in KEYS[kind] for value in values)
     return bool(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", content))
 
 
 def names_of(kinds: Mapping[str, set[str]]) -> dict[str, tuple[str, ...]]:
-    """Sorted names by type of entity, without ambiguous names."""
+    """Sort the names by type of entity, and drop names that have more than one type."""
     counts = Counter(name for names in kinds.values() for name in names)
     return {kind: tuple(sorted(n for n in names if counts[n] == 1)) for kind, names in sorted(kinds.items())}

@@ -1,4 +1,4 @@
-"""Relative clauses from table rows: "X, whose occupation is mathematician, ..."."""
+"""Insert relative clauses from table rows into a hypothesis: "X, whose occupation is mathematician, ..."."""
 
 import re
 from collections.abc import Iterable
@@ -22,11 +22,11 @@ MOST_WORDS = 5
 
 
 def modifiers(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
-    """Insert a relative clause after the first title expression before a verb, for each row with a clause.
+    """Insert a relative clause about a table row after the first mention of the title that is followed by a verb.
 
-    A value of the table is true and keeps the label. To flip, the value comes from another table and shares no word
-    with hypothesis and table; rows with several values are skipped, since a list may be incomplete. A country is
-    replaced only by a country.
+    A clause with a value of the table is true and keeps the label. To flip the label, the value comes from another
+    table and shares no word with hypothesis and table; a place is replaced by a place of the same kind. Rows with
+    several values are then skipped, since a list may be incomplete.
     """
     text, table = claim.text, claim.table
     mention = next((m for m in title_mentions(table, text) if VERBAL.match(text[m.end :])), None)
@@ -50,7 +50,7 @@ def modifiers(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]
 
 
 def readable(values: Iterable[str]) -> list[str]:
-    """The short values without digits, which fit into a sentence; parentheses are removed."""
+    """The values that fit into a sentence, without parentheses: at most five words, no digits."""
     without_parentheses = [" ".join(re.sub(r"\([^)]*\)", "", value).split()).strip(" ,;") for value in values]
     return [
         v for v in without_parentheses if v and not re.search(r"[\d:|;/()\[\]]", v) and len(v.split()) <= MOST_WORDS
@@ -58,7 +58,7 @@ def readable(values: Iterable[str]) -> list[str]:
 
 
 def has_clause(key: str) -> bool:
-    """Whether there is a clause for a key."""
+    """Whether a clause can be written about rows with a key."""
     return key in NOUNS or key in VERBS
 
 

@@ -1,7 +1,7 @@
-"""Perturbed hypotheses (Gupta et al. 2022, "Is My Model Using the Right Evidence?", section 4).
+"""Perturb hypotheses about tables (Gupta et al. 2022, "Is My Model Using the Right Evidence?", section 4).
 
-Six kinds of changes keep or flip the label of a hypothesis; the table stays the same. A flip turns an entailed
-hypothesis into a contradiction; the opposite needs annotators, in the paper as here (``counterfactual_tables``).
+Six kinds of perturbations keep or flip the label; the table stays the same. A flip turns an entailed hypothesis into a
+contradiction. The opposite direction needs human editors, in the paper as well as here (``counterfactual_tables``).
 """
 
 from collections import defaultdict
@@ -18,7 +18,7 @@ from heedful.interventions.hypotheses.modifiers import has_clause, readable
 from heedful.interventions.hypotheses.quantities import numbers
 from heedful.interventions.hypotheses.rules import RULES
 from heedful.interventions.hypotheses.text_edits import Edit, apply_edits
-from heedful.interventions.tables.operations import table_column
+from heedful.interventions.tables.donors import table_column
 from heedful.records import Changed, Examples, generator
 from heedful.records.example import as_table, as_text
 from heedful.records.pool.contents import content_id
@@ -26,7 +26,7 @@ from heedful.records.pool.contents import content_id
 KINDS = tuple(RULES)
 Direction = Literal["preserved", "flipped"]
 DIRECTIONS: tuple[Direction, ...] = ("preserved", "flipped")
-VERSIONS = {  # 1 for all others
+VERSIONS = {  # versions of the rules; all other rules have version 1
     ("entities", "flipped"): 2,
     ("entities", "preserved"): 2,
     ("nominal_modifiers", "flipped"): 2,
@@ -38,34 +38,27 @@ VERSIONS = {  # 1 for all others
     ("dates", "preserved"): 4,
     ("quantifiers", "flipped"): 3,
 }
-DRAWN = 1  # key of the draws, independent of versions
+DRAWN = 1  # part of the random key; unlike a version, it keeps the draws of unchanged hypotheses
 
 
+@dataclass(eq=False)
 class Source:
-    """The hypotheses and tables of a split, which provide names and values for perturbations.
+    """The hypotheses and tables of a split, from which perturbations take names and values.
 
-    Args:
-        pool: Examples with a hypothesis and a table, even if the model reads the hypothesis alone.
-        analyser: Finds entities and numbers.
-        hypothesis: The part to change.
-        table: The part that is the table.
-        labels: The labels for entailment and contradiction.
+    Attributes:
+        pool: Examples with a hypothesis and a table, even if the model reads only the hypothesis.
+        analyser: The analyser of hypotheses.
+        hypothesis: Name of the part that is the hypothesis.
+        table: Name of the part that is the table.
+        labels: Names of the labels for entailment and contradiction.
     """
 
-    def __init__(
-        self,
-        pool: Examples,
-        analyser: Analyser,
-        hypothesis: str = "hypothesis",
-        table: str = "premise",
-        labels: tuple[str, str] = ("entailment", "contradiction"),
-    ) -> None:
-        self.pool = pool
-        self.analyser = analyser
-        self.hypothesis = hypothesis
-        self.table = table
-        self.labels = labels
-        self._claim: tuple[str, Claim | None] = "", None  # the last claim, which each kind of change needs
+    pool: Examples
+    analyser: Analyser
+    hypothesis: str = "hypothesis"
+    table: str = "premise"
+    labels: tuple[str, str] = ("entailment", "contradiction")
+    _last: tuple[str, Claim | None] = field(default=("", None), init=False)  # each kind of perturbation needs the claim
 
     def holds(self, uid: str) -> bool:
         """Whether an example belongs to the split."""
@@ -77,7 +70,7 @@ class Source:
 
     @cached_property
     def names(self) -> Mapping[str, tuple[str, ...]]:
-        """By type of entity, the names in the split's hypotheses that also occur in their tables."""
+        """Maps types of entities to the names that occur in a hypothesis of the split and in its table."""
         by_kind: dict[str, set[str]] = defaultdict(set)
         if not self.analyser.knows_entities:
             return {}
@@ -91,7 +84,7 @@ class Source:
 
     @cached_property
     def values(self) -> Mapping[str, tuple[str, ...]]:
-        """By key, the values in the split's tables that fit into a sentence."""
+        """Maps keys to the values in the split's tables that fit into a sentence."""
         by_key: dict[str, set[str]] = defaultdict(set)
         for table in {t.encode(): t for t in map(as_table, self.pool.column(f"parts.{self.table}"))}.values():
             for key, values in table.rows:
@@ -100,13 +93,13 @@ class Source:
         return {key: tuple(sorted(values)) for key, values in by_key.items()}
 
     def claim(self, uid: str) -> Claim | None:
-        """The claim of an example; None unless its label is entailment or contradiction."""
-        if self._claim[0] != uid:
-            self._claim = uid, self._read(uid)
-        return self._claim[1]
+        """The hypothesis of an example with its table; None unless the label is entailment or contradiction."""
+        if self._last[0] != uid:
+            self._last = uid, self._read(uid)
+        return self._last[1]
 
     def cluster(self, uid: str) -> str:
-        """The cluster of an example: its table."""
+        """The name of an example's cluster, its table."""
         return f"table {self.pool.value(table_column(self.pool, self.table), self.pool.position(uid))}"
 
     def _read(self, uid: str) -> Claim | None:
@@ -122,14 +115,14 @@ class Source:
 
 @dataclass(frozen=True)
 class PerturbHypothesis(EachExample):
-    """Change each hypothesis by one kind of change, drawn from all changes that it allows.
+    """Perturb each hypothesis; of all perturbations of one kind that a hypothesis allows, one is drawn.
 
     Attributes:
-        kind: One of KINDS.
-        direction: "preserved": the label stays; "flipped": an entailed hypothesis becomes a contradiction.
-        source: The split, with its tables.
-        half_or_double: Halve or double the numbers of entailed hypotheses, as the paper does, instead of inverting
-            their governors. This may not flip the label.
+        kind: Kind of perturbation, one of :data:`KINDS`.
+        direction: "preserved": the label stays. "flipped": an entailed hypothesis becomes a contradiction.
+        source: The hypotheses and tables of the split.
+        half_or_double: To flip a label, halve or double a number such as 30 in "over 30", as the paper does, instead of
+            replacing "over" by "under". The label may then stay the same.
     """
 
     kind: str
@@ -164,7 +157,7 @@ class PerturbHypothesis(EachExample):
         return self.source.holds(uid)
 
     def edits(self, uid: str, draw: int, seed: int) -> tuple[Edit, ...]:
-        """The edits of one draw; empty if the hypothesis allows no change of this kind."""
+        """The edits of one draw; empty if the hypothesis allows no perturbation of this kind."""
         claim = self.source.claim(uid)
         flip = self.direction == "flipped"
         if claim is None or (flip and not claim.entailed):

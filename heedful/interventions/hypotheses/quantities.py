@@ -1,4 +1,8 @@
-"""Changes of numbers and dates, by the monotonicity of their governors (table 2) or by a large amount."""
+"""Change the numbers and dates in a hypothesis (Gupta et al. 2022, table 2).
+
+The direction that keeps the label follows from the governor, the word that makes a number or date a bound: "over 30"
+entails "over 20". Numbers and dates without a governor are changed by a large amount.
+"""
 
 import re
 from decimal import Decimal
@@ -25,42 +29,46 @@ from heedful.records.word_lists import word_lists
 WORDS = word_lists(__file__)
 ONCE = re.compile(rf"\b(?:{'|'.join(WORDS['once'])})\b", re.IGNORECASE)
 OR_SO = re.compile(rf"\b(?:or|and) (?:{'|'.join(WORDS['or_so'])})\b", re.IGNORECASE)
-BOUNDED = re.compile(  # "a minimum of 50", "over about 50": indirect governors
+BOUNDED = re.compile(  # an indirect governor, as in "a minimum of 50" and "over about 50"
     rf"\b(?:(?:{'|'.join(MONOTONICITY)})\s+(?:\S+\s+){{1,2}}|(?:{'|'.join(WORDS['bounds'])})\s+(?:\S+\s+){{0,2}})$",
     re.IGNORECASE,
 )
 AND_MORE = re.compile(r"\s?\+|\s?plus\b", re.IGNORECASE)  # "50+ awards"
 GAMES = re.compile(r"\s(?:\w+ )?(?:olympics|olympiad|games|season)\b", re.IGNORECASE)  # "the 84 Olympics"
-LATEST = 2020  # last year of generated dates
+LATEST = 2020  # no later year is generated
 YEARS = re.compile(r"(?<![\d,.])(?:1\d{3}|20\d\d)(?!\d|[,.]\d)")
 SPAN = re.compile(
     r"(?<![\d,.])(1\d{3}|20\d\d)\)?\s?(?:-|–|—|to|until)\s?(?:(?:\w+\.?,?\s){0,2}(\d{4})|(\d\d)(?!\d)|(?=present|now|current))",
     re.IGNORECASE,
 )
-NEAREST, FARTHEST = 5, 40  # distance in years between a year and its replacement
-OPEN_ENDED = re.compile(  # "by the end of May 1990": another date may be true as well
+NEAREST, FARTHEST = 5, 40  # minimum and maximum distance, in years, between a year and its replacement
+OPEN_ENDED = re.compile(  # as in "by the end of May 1990": other dates may be true as well
     rf"\b(?:{'|'.join([*TIMES, *WORDS['open_ended']])})\s+"
     rf"(?:(?:{'|'.join([*WORDS['of_dates'], *MONTHS, *SEASONS])}|\d{{1,2}}(?:st|nd|rd|th)?),?\s+)*$",
     re.IGNORECASE,
 )
 BETWEEN = re.compile(r"\bbetween\b", re.IGNORECASE)
-DURING = re.compile(  # "took place over 16 days" is a duration, not a lower bound
+DURING = re.compile(  # as in "took place over 16 days", where "over" is no lower bound
     r"\b(?:place|held|spread|occurred|happened|recorded|filmed|shot|painted|made|written|span\w*|cover\w*) over$",
     re.IGNORECASE,
 )
 
 
 def numbers(claim: Claim, flip: bool, rng: np.random.Generator, half_or_double: bool = False) -> list[Edits]:
-    """Move a governed number in the direction that keeps the label (table 2).
+    """Change a number of a hypothesis.
 
-    To flip, an ungoverned number is halved or doubled, and the governor of a governed number is inverted ("over 30" to
-    "under 30"): another number flips only if the table's value lies between both.
+    To keep the label, a number with a governor moves in the direction of table 2. To flip the label, a number without a
+    governor is halved or doubled, and a governor is replaced by its opposite: "over 30" becomes "under 30". (Another
+    number would flip the label only if the table's value lay between both numbers.)
 
     Args:
         claim: The hypothesis.
-        flip: Whether to flip the label of an entailed hypothesis.
-        rng: Draws the number that keeps the label.
-        half_or_double: To flip, double numbers governed by words such as "over", and halve numbers after "under".
+        flip: Whether to turn an entailed hypothesis into a contradiction; otherwise the label stays.
+        rng: Random number generator.
+        half_or_double: To flip the label, also halve or double numbers with a governor, instead of replacing it.
+
+    Returns:
+        One element for each possible change.
     """
     changes = []
     for number in claim.analysis.numbers:
@@ -81,7 +89,7 @@ def numbers(claim: Claim, flip: bool, rng: np.random.Generator, half_or_double: 
 
 
 def _flipping(claim: Claim, number: Number) -> list[Decimal]:
-    """Half and double of a number; for a governed number, only the value that makes the claim stronger."""
+    """The half and the double of a number; with a governor, only the value that makes the statement stronger."""
     prefix, suffix = claim.text[: number.start], claim.text[number.end :]
     if number.value < 2 or OR_SO.search(claim.text) or GAMES.match(suffix) or AND_MORE.match(suffix):
         return []
@@ -95,15 +103,18 @@ def _flipping(claim: Claim, number: Number) -> list[Decimal]:
 
 
 def dates(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
-    """Move a governed year in the direction that keeps the label (table 2); to flip, "before" becomes "after".
+    """Change a date of a hypothesis.
 
-    Another year becomes a near year that the table neither contains nor spans, before all years of the table unless the
-    hypothesis is about a unique event. A month becomes a month that is absent from a table with months. A season
-    becomes its opposite, only to flip.
+    With a governor, a year moves in the direction of table 2, which keeps the label; to flip the label, the governor is
+    replaced by its opposite. Without a governor, a new date contradicts the table. A year becomes a near year that the
+    table neither contains nor spans; it also precedes all years of the table, unless the hypothesis is about a unique
+    event. A month becomes a month that the table does not contain. A season becomes the opposite season, only to flip.
     """
     if claim.analysis.negations:
         return []
-    content = " | ".join(v for _, values in claim.table.rows for v in values)  # no span crosses two values
+    content = " | ".join(
+        v for _, values in claim.table.rows for v in values
+    )  # the separator keeps spans of years within a value
     changes: list[Edits] = []
     for date in claim.analysis.dates:
         if not claim.free(date.start, date.end):
@@ -122,7 +133,7 @@ def dates(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
 
 
 def _moved_date(claim: Claim, date: Date, rng: np.random.Generator) -> str | None:
-    """A governed year or decade, moved by up to 15."""
+    """A year or decade with a governor, moved by up to 15 years or decades; None if this may change the label."""
     monotone = directly(claim.text, date.governor_start) and not SUPERLATIVE.search(claim.text)
     if date.unit not in ("year", "decade") or date.governor not in TIMES or not monotone:
         return None
@@ -132,7 +143,7 @@ def _moved_date(claim: Claim, date: Date, rng: np.random.Generator) -> str | Non
 
 
 def _other_date(claim: Claim, date: Date, content: str, flip: bool, rng: np.random.Generator) -> str | None:
-    """A date that contradicts the table; None if the sentence leaves the date open."""
+    """A date that contradicts the table; None if the sentence may be true with several dates."""
     if any(p.search(claim.text) for p in (OR_SO, BETWEEN)) or OPEN_ENDED.search(claim.text[: date.start]):
         return None
     if date.unit == "season":
@@ -150,7 +161,7 @@ def _other_date(claim: Claim, date: Date, content: str, flip: bool, rng: np.rand
 
 
 def _other_years(claim: Claim, date: Date, content: str) -> list[int]:
-    """Near years or decades outside of all spans of the table; empty if the table has no year."""
+    """The near years or decades that the table neither contains nor spans; empty if the table has no year."""
     years_of_table = {int(year) for year in YEARS.findall(content)}
     if not years_of_table:
         return []
@@ -169,14 +180,14 @@ def _other_years(claim: Claim, date: Date, content: str) -> list[int]:
 
 
 def as_date(value: int, date: Date) -> str | None:
-    """The text of a year or decade; None up to the year 1000."""
+    """The text of a year or decade; None for years up to 1000."""
     if value <= 1000:
         return None
     return f"{value}s" if date.unit == "decade" else str(value)
 
 
 def _opposite(claim: Claim, governor: str, start: int) -> list[Edits]:
-    """Replace a governor by its opposite."""
+    """Replace a governor by its opposite, if no distance precedes it and the sentence has no superlative."""
     if governor not in OPPOSITE or not directly(claim.text, start) or SUPERLATIVE.search(claim.text):
         return []
     old = claim.text[start : start + len(governor)]
@@ -186,7 +197,7 @@ def _opposite(claim: Claim, governor: str, start: int) -> list[Edits]:
 
 
 def directly(text: str, start: int) -> bool:
-    """Whether no distance precedes a governor, as in "just over", "shortly after", "2 years before", "in or before"."""
+    """Whether a governor follows no distance or alternative, as in "just over", "2 years before" and "in or before"."""
     distance = (
         r"\b(?:just|right|shortly|soon|immediately|slightly|well|far|little|bit|much|years?|months?|days?|weeks?"
         r"|or)\s*$"
@@ -195,14 +206,14 @@ def directly(text: str, start: int) -> bool:
 
 
 def _half_and_double(value: Decimal) -> list[Decimal]:
-    """The double of a number, and its half if that is above 1 and has no additional decimals."""
+    """The double of a number, and its half if the half is above 1 and has no more decimals than the number."""
     half = value / 2
     exact = half == half.quantize(value) if int(value.as_tuple().exponent) < 0 else half == half.to_integral_value()
     return ([half] if exact and half > 1 else []) + [value * 2]
 
 
 def _moved(value: Decimal, direction: str, rng: np.random.Generator) -> Decimal | None:
-    """A number of similar precision between half or double and the value, at least 2."""
+    """A random number between a number and its half or double, at least 2 and as precise; None if there is none."""
     exponent = int(value.normalize().as_tuple().exponent)
     step = Decimal(1).scaleb(min(exponent, value.adjusted() - 1) if value.adjusted() > 0 or exponent < 0 else exponent)
     count = int(value / step)
@@ -215,7 +226,7 @@ def _moved(value: Decimal, direction: str, rng: np.random.Generator) -> Decimal 
 
 
 def _renumbered(text: str, number: Number, value: Decimal) -> Edits:
-    """Replace a number, and keep its notation: in words, with commas, with decimals."""
+    """Replace a number in its notation: in words, with commas, or with decimals."""
     old = text[number.start : number.end]
     if old[0].isalpha() and value == int(value) and value < 100:
         new = to_words(int(value))
@@ -231,5 +242,5 @@ def _percent(text: str, end: int) -> bool:
 
 
 def months(text: str) -> set[int]:
-    """The months in a text, in full or by three letters."""
+    """The months in a text, from 0, by their full names or the first three letters."""
     return {k for k, month in enumerate(MONTHS) if re.search(rf"\b{month[:3]}(?:{month[3:]})?\b", text)}

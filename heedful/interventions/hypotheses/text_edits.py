@@ -1,18 +1,18 @@
-"""Changes of a text as spans, which can be shown and applied again."""
+"""Edits of a text: replaced spans, which can be displayed and applied."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 
 class Edit(NamedTuple):
-    """A replaced span of a text; an insertion has an empty ``old``.
+    """The replacement of a span of a text.
 
     Attributes:
-        start: Position of the first character in the original.
-        end: Position after the last character.
-        old: The replaced text.
+        start: Position of the span's first character in the original text.
+        end: Position after the span's last character in the original text.
+        old: Text of the span; "" for an insertion.
         new: The replacement.
-        kind: The kind of change, such as "numbers".
+        kind: Kind of change, such as "numbers".
     """
 
     start: int
@@ -26,7 +26,7 @@ class Edit(NamedTuple):
 
 
 def apply_edits(text: str, edits: Sequence[Edit]) -> str:
-    """Apply edits that do not overlap; their positions refer to the original text.
+    """Apply edits to the original text; spans must not overlap.
 
     Example:
         >>> apply_edits("He is over 40.", [Edit(11, 13, "40", "35", "numbers")])

@@ -1,4 +1,4 @@
-"""Masks of features: bool arrays [masks, features], True where a feature stays."""
+"""Masks for attribution methods: bool arrays [masks, features], True where a feature is kept."""
 
 from heedful.interventions.masks.coalitions import Coalitions, coalitions
 from heedful.interventions.masks.partitions import Node, partition

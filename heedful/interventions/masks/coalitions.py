@@ -1,4 +1,4 @@
-"""Coalitions for KernelSHAP, in complementary pairs."""
+"""Coalitions (subsets of features) for KernelSHAP, in complementary pairs."""
 
 from dataclasses import dataclass
 from itertools import combinations, islice
@@ -14,9 +14,10 @@ class Coalitions:
     """Distinct pairs of a coalition and its complement.
 
     Attributes:
-        half: bool [pairs, n], one coalition per pair, True where a feature stays; the other is its complement.
-        weights: float64 [pairs], Shapley kernel weight of each pair; they sum to 1 if every size is present.
-        draws: int64 [pairs], how often a pair was drawn; 0 in an enumerated size.
+        half: One coalition per pair, True where a feature is kept: bool [pairs, n]. The other coalition is the
+            complement.
+        weights: Shapley kernel weights of the pairs: float64 [pairs]. The weights sum to 1 if every size is present.
+        draws: How often each pair was drawn, 0 for pairs of an enumerated size: int64 [pairs].
         complete: Whether all coalitions except the empty and the full one are present.
     """
 
@@ -27,16 +28,16 @@ class Coalitions:
 
     @property
     def present(self) -> np.ndarray:
-        """All masks: bool [2 * pairs, n], each followed by its complement."""
+        """The masks of all coalitions, each followed by its complement: bool [2 * pairs, n]."""
         return np.stack([self.half, ~self.half], axis=1).reshape(-1, self.half.shape[1])
 
 
 def coalitions(n: int, budget: int, rng: np.random.Generator) -> Coalitions:
-    """The coalitions within a budget: outer sizes are enumerated, inner sizes are drawn by the Shapley kernel.
+    """Choose coalitions within a budget: small and large ones are enumerated, the others drawn by the Shapley kernel.
 
-    Single features and their complements come first, since they determine phi. A further size is enumerated if draws
-    with the remaining budget would be expected to cover it. The remaining budget draws pairs independently with
-    replacement: a size by the kernel, then a uniform subset. Equal pairs are merged and counted.
+    Pairs of a single feature and its complement come first, since they determine phi. Pairs of the next size are
+    enumerated if the expected number of draws from the remaining budget would cover them. The remaining pairs are drawn
+    independently with replacement, first a size by the kernel and then a uniform subset; equal pairs are merged.
 
     Sources: Lundberg and Lee 2017, theorem 2 (kernel), KernelExplainer of shap (enumerated sizes), Covert and
     Lee 2021 (complementary pairs).
@@ -44,10 +45,10 @@ def coalitions(n: int, budget: int, rng: np.random.Generator) -> Coalitions:
     Args:
         n: Number of features, at least 2.
         budget: Maximum number of masks, at least 2.
-        rng: Random numbers; not used if the budget covers all ``2**n - 2`` coalitions.
+        rng: Random number generator; not used if the budget covers all ``2**n - 2`` coalitions.
     """
     sizes = np.arange(1, n // 2 + 1)
-    kernel = np.where(2 * sizes < n, 2.0, 1.0) / (sizes * (n - sizes))  # of a size and its complement together
+    kernel = np.where(2 * sizes < n, 2.0, 1.0) / (sizes * (n - sizes))  # weight of all pairs of each size
     kernel /= kernel.sum()
     counts = [comb(n, size) if 2 * size < n else comb(n, size) // 2 for size in sizes.tolist()]
     remaining = budget // 2
@@ -73,9 +74,8 @@ def coalitions(n: int, budget: int, rng: np.random.Generator) -> Coalitions:
 
 
 def _enumerated(n: int, size: int, pairs: int) -> np.ndarray:
-    """One subset of this size per pair: bool [pairs, n]; if both subsets of a pair have this size, the one with the
-    first feature."""
-    # combinations are in lexicographic order, and those with the first feature are the first half
+    """Enumerate the subsets of a size, one per complementary pair: bool [pairs, n]."""
+    # for size n / 2, the first half of the combinations has the first feature, and the other half are complements
     members = np.array(list(islice(combinations(range(n), size), pairs)))
     half = np.zeros((pairs, n), dtype=bool)
     half[np.arange(pairs)[:, None], members] = True
@@ -83,8 +83,8 @@ def _enumerated(n: int, size: int, pairs: int) -> np.ndarray:
 
 
 def _random_pairs(n: int, sizes: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Distinct uniform subsets of given sizes, bool [pairs, n], and their multiplicities, int64 [pairs]."""
+    """Draw uniform subsets of given sizes: the distinct ones, bool [pairs, n], and how often each, int64 [pairs]."""
     masks = subsets(sizes, n, rng)
-    masks ^= (2 * sizes == n)[:, None] & ~masks[:, :1]  # for halves, the subset with the first feature
+    masks ^= (2 * sizes == n)[:, None] & ~masks[:, :1]  # of size n / 2, take the subset with the first feature
     packed, counts = np.unique(np.packbits(masks, axis=1), axis=0, return_counts=True)
     return np.unpackbits(packed, axis=1, count=n).astype(bool), counts

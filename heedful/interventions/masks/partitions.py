@@ -1,4 +1,4 @@
-"""A balanced binary tree over the features of an example, for Owen values."""
+"""Balanced binary trees over the features of an example, for Owen values."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,12 +7,12 @@ from functools import cached_property
 
 @dataclass(frozen=True)
 class Node:
-    """Adjacent features and their two halves.
+    """A node of the tree: a range of features.
 
     Attributes:
         start: Index of the first feature.
         stop: Index after the last feature.
-        halves: Left and right half; empty for a single feature.
+        halves: The two child nodes; empty for a single feature.
     """
 
     start: int
@@ -21,21 +21,20 @@ class Node:
 
     @cached_property
     def splits(self) -> int:
-        """Number of splits down to single features: one, plus twice the splits of each half (with and without the other
-        half)."""
+        """Number of splits down to single features; each half is split twice, with and without the other half."""
         return 1 + 2 * sum(half.splits for half in self.halves) if self.halves else 0
 
     @cached_property
     def bits(self) -> int:
-        """The mask of these features: bit i is feature i."""
+        """The features of the node as a bit mask, in which bit i is feature i."""
         return (1 << self.stop) - (1 << self.start)
 
 
 def partition(segments: Sequence[int]) -> Node:
-    """Halve the segments down to single segments, then these to single features; an odd one goes to the right.
+    """Build the tree: segments are halved down to single segments, and each segment down to single features.
 
     Args:
-        segments: Number of features per segment, at least 1, including its separator.
+        segments: Number of features in each segment, at least 1.
 
     Example:
         >>> root = partition([3, 2])

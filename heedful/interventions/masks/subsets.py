@@ -1,26 +1,36 @@
-"""Uniform subsets of given sizes, and the masks of LIME."""
+"""Random subsets of features, and the masks of LIME."""
 
 import numpy as np
 
 
 def subsets(sizes: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
-    """Uniform subsets of given sizes: bool [subsets, n].
+    """Draw uniform random subsets with given sizes.
 
     Args:
-        sizes: int64 [subsets], each from 0 to ``n``.
+        sizes: Number of features in each subset, from 0 to ``n``: int64 [subsets].
         n: Number of features.
-        rng: Yields ``len(sizes) * n`` numbers.
+        rng: Random number generator.
+
+    Returns:
+        bool [subsets, n].
     """
-    # the ranks of random numbers are a uniform permutation, and its entries below a size a uniform subset of that size
+    # each row of orders is a uniform permutation, whose entries below a size are a uniform subset of this size
     orders = rng.random((len(sizes), n)).argsort(axis=1)
     return orders < np.asarray(sizes)[:, None]
 
 
 def neighbours(n: int, count: int, rng: np.random.Generator) -> np.ndarray:
-    """The masks of LIME: bool [count, n], with a uniform number of hidden features from 1 to ``n``.
+    """Draw the masks of LIME: a uniform number of hidden features from 1 to ``n``, then a uniform subset.
 
-    Masks may coincide, and a mask may hide all features. Source: LimeTextExplainer of the lime package, 0.2.0.1, whose
-    ``num_samples`` also counts the unmasked example.
+    Source: LimeTextExplainer of the package lime 0.2.0.1, whose ``num_samples`` also counts the unmasked example.
+
+    Args:
+        n: Number of features.
+        count: Number of masks; masks may be equal.
+        rng: Random number generator.
+
+    Returns:
+        bool [count, n], True where a feature is kept.
     """
     hidden = subsets(rng.integers(1, n + 1, size=count), n, rng)
     return ~hidden

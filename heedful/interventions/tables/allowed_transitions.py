@@ -1,4 +1,4 @@
-"""Allowed transitions of predictions when a table is edited, as data.
+"""Allowed transitions: how a prediction may change when rows of the table are edited.
 
 Source: "Is My Model Using the Right Evidence?" (Gupta et al. 2022), section 5, footnote 8, tables 5, 6, 13 to 17.
 """
@@ -14,29 +14,31 @@ LABELS = E, N, C = ("entailment", "neutral", "contradiction")
 Rule = Literal["union", "composed"]
 
 STAY = {E: (E,), N: (N,), C: (C,)}
-ALLOWED: dict[str, Mapping[str, tuple[str, ...]]] = {  # operation/relevance of the row: label to allowed new labels
+ALLOWED: dict[
+    str, Mapping[str, tuple[str, ...]]
+] = {  # by "operation/relevance of the row" and label: allowed new labels
     "delete/relevant": {E: (N,), N: (N,), C: (N,)},
     "delete/irrelevant": STAY,
     "delete/unknown": {E: (E, N), N: (N,), C: (C, N)},
     "insert/any": {E: (E,), N: (E, N, C), C: (C,)},
-    "update/any": {E: (E, N, C), N: (E, N, C), C: (N, C)},  # the text forbids only contradiction -> entailment
+    "update/any": {E: (E, N, C), N: (E, N, C), C: (N, C)},  # the paper forbids only contradiction -> entailment
     "permute/any": STAY,
     "identity/any": STAY,
 }
 OPERATIONS = tuple(dict.fromkeys(key.split("/")[0] for key in ALLOWED))
 NEUTRAL = ("permute", "identity")  # operations that keep the meaning of a table
-RELEVANCE = ("relevant", "irrelevant", "unknown")  # of a deleted row
+RELEVANCE = ("relevant", "irrelevant", "unknown")  # whether the hypothesis depends on a deleted row
 
 
 def steps(name: str) -> tuple[str, ...]:
-    """Split a name into its operations, which are joined by "+"; identities and repeated permutations are omitted.
+    """Split a name such as "delete+insert" into operations; identities and repeated permutations are dropped.
 
     Example:
         >>> steps("delete+identity+insert"), steps("identity")
         (('delete', 'insert'), ())
 
     Raises:
-        SettingError: An operation does not exist.
+        SettingError: If an operation does not exist.
     """
     operations: list[str] = []
     for operation in name.split("+"):
@@ -52,11 +54,11 @@ def steps(name: str) -> tuple[str, ...]:
 
 
 def key_of(name: str, relevance: str = "unknown") -> str:
-    """Key into the table of allowed transitions.
+    """The key into the table of allowed transitions, "operations/relevance".
 
     Args:
-        name: Operations joined by "+".
-        relevance: Relevance of the deleted rows; ignored without deletions.
+        name: Operations, joined by "+".
+        relevance: Relevance of the deleted rows; ignored if no row is deleted.
 
     Example:
         >>> key_of("delete", "relevant"), key_of("delete+insert"), key_of("insert")
@@ -68,14 +70,14 @@ def key_of(name: str, relevance: str = "unknown") -> str:
 
 @cache
 def transitions(key: str, rule: Rule = "union") -> Mapping[str, frozenset[str]]:
-    """Allowed new labels by label.
+    """Map each predicted label to the set of labels that are allowed after the operations.
 
-    A repeated operation counts once, and permutations do not count next to other operations.
+    An operation that directly follows itself counts once, and permutations have no effect.
 
     Args:
-        key: See :func:`key_of`.
-        rule: How the tables of several operations are combined: "union" of the allowed labels (the paper's table 17),
-            or "composed", all labels that a sequence of transitions reaches; for "delete+insert" these are all labels.
+        key: Operations and relevance, see :func:`key_of`.
+        rule: How several operations are combined. "union": a label is allowed if one of the operations allows it (the
+            paper's table 17). "composed": a label is allowed if a sequence of allowed transitions leads to it.
     """
     name, _, relevance = key.rpartition("/")
     changing = [operation for operation, _ in groupby(op for op in steps(name) if op not in NEUTRAL)]
@@ -89,7 +91,7 @@ def transitions(key: str, rule: Rule = "union") -> Mapping[str, frozenset[str]]:
 
 
 def allowed(key: str, before: str, after: str, rule: Rule = "union") -> bool:
-    """Whether the prediction ``before`` may become ``after``.
+    """Whether a prediction may change from the label ``before`` to the label ``after``, see :func:`transitions`.
 
     Example:
         >>> allowed("delete/unknown", "entailment", "neutral"), allowed("delete/unknown", "neutral", "entailment")

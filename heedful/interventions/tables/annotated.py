@@ -1,4 +1,4 @@
-"""Examples that people have edited, as an intervention."""
+"""Human edits of examples as an intervention."""
 
 from dataclasses import dataclass, field
 
@@ -8,14 +8,14 @@ from heedful.records import Changed, Examples
 
 @dataclass(frozen=True)
 class Annotated(EachExample):
-    """Replace each example by the human-edited example with the same uid in another pool.
+    """Replace each example by its human edit, the example with the same uid in another pool.
 
     Attributes:
         name: Name of the intervention.
-        changed: The edited examples with their labels and the meta columns ``table``, the name of the original table,
-            and ``modified``, the name of the edited table.
-        part: The edited part.
-        expectation: Whether the label has changed; other examples are left out.
+        changed: The edited examples with their new labels. The meta columns ``table`` and ``modified`` have the names
+            of the original and of the edited table.
+        part: Name of the edited part.
+        expectation: "change" to use only edits that change the label, "stay" to use only edits that keep it.
     """
 
     name: str

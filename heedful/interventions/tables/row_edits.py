@@ -1,31 +1,31 @@
-"""Edits of table rows: one operation, or a sequence of operations."""
+"""Edit the rows of a table by one operation or a sequence of operations."""
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
 from heedful.interventions.base import EachExample, Expectation
-from heedful.interventions.tables import operations as tables
 from heedful.interventions.tables.allowed_transitions import key_of, steps
-from heedful.interventions.tables.operations import Donors
+from heedful.interventions.tables.donors import Donors
 from heedful.records import Changed, Examples, Table, generator
 from heedful.records.example import as_table
+from heedful.records.parts.table import Row
 from heedful.records.pool.contents import content_id
 
 
 @dataclass(frozen=True)
 class _Edited:
-    """A table between operations.
+    """The state of a table in a sequence of operations.
 
     Attributes:
         base: The original table.
-        table: The current table.
+        table: The table after the operations so far.
         keys: Keys of the edited rows, in the order of the operations.
         deleted: Keys of the deleted rows.
-        partner: uid of the first example that lent a row or a value, or "".
+        partner: uid of the first example that lent a row or value, or "".
     """
 
     base: Table
@@ -34,41 +34,42 @@ class _Edited:
     deleted: tuple[str, ...] = ()
     partner: str = ""
 
-    def then(self, table: Table, *keys: str, partner: str = "") -> "_Edited":
+    def then(self, rows: Iterable[Row], *keys: str, partner: str = "") -> "_Edited":
+        """The state after an operation: the new rows, the keys of the edited rows, and the lending example."""
+        table = replace(self.table, rows=tuple(rows))
         return replace(self, table=table, keys=(*self.keys, *keys), partner=self.partner or partner)
 
     @property
     def untouched(self) -> list[str]:
-        """Keys of the base table without edits."""
+        """Keys of the original table whose rows have not been edited."""
         return [key for key in self.base.keys if key not in self.keys]
 
 
 @dataclass(frozen=True)
 class RowEdits(EachExample):
-    """Edit one row of a table: one changed example per row.
+    """Edit one row of a table; each row gives one changed example.
 
-    - delete: remove the row. A table keeps at least one row.
-    - insert: add a row with a new key from another table of the same category, at a random position; one changed
-      example per row of the table, each with another key.
-    - update: replace one of several values of a key by a value of the same key in another table.
-    - permute: reorder the rows.
+    - delete: remove the row, unless it is the only one.
+    - insert: insert a row of another table of the same category at a random position. The table has not yet had its
+      key, and each changed example gets a row with a different key.
+    - update: if the row has several values, replace one of them by a value that another table has for the same key.
+    - permute: reorder all rows.
     - identity: change nothing.
 
-    Of several operations, the first one other than permute iterates over the rows, and the others draw a row. Each
-    operation edits another row, and an inserted row is new to the base table. There is no change if an operation is not
-    possible.
+    In a sequence of operations, the first one other than permute takes the rows in turn, and every other one draws a
+    row that has not been edited yet. If an operation is not possible, there is no changed example.
 
-    The changed example keeps its label if the operations keep the meaning of the table; otherwise it has none.
+    A changed example has no gold label, unless all operations keep the meaning of the table.
 
     Attributes:
-        name: The operation, or several joined by "+": "delete+insert".
-        part: The part that is a table.
-        donors: Rows and values of the pool's tables.
-        rows_per_table: Maximum number of rows per table, drawn at random; None for all.
-        relevant: Maps uids to the keys of the relevant rows, if known. They decide the allowed transitions
-            (:mod:`heedful.interventions.tables.allowed_transitions`), not the edits.
-        only: uids of the examples to edit; None for all.
-        draws: Number of draws per example; 0 if nothing is random.
+        name: The operation, or several joined by "+", such as "delete+insert".
+        part: Name of the part that is the table.
+        donors: The rows and values that other tables lend.
+        rows_per_table: Maximum number of changed examples of a table in each draw; None for all rows.
+        relevant: Maps uids to the keys of the rows that the hypothesis depends on, where they are known. They determine
+            the allowed transitions (:mod:`heedful.interventions.tables.allowed_transitions`), not the edits.
+        only: uids of the examples to edit; None for all examples.
+        draws: Number of draws per example; becomes 0 if nothing is random.
     """
 
     name: str
@@ -97,7 +98,7 @@ class RowEdits(EachExample):
 
     @cached_property
     def operations(self) -> tuple[str, ...]:
-        """The operations without identities."""
+        """The operations in order, without identities."""
         return steps(self.name)
 
     def covers(self, uid: str) -> bool:
@@ -130,7 +131,7 @@ class RowEdits(EachExample):
         """The edited tables of one draw, in the order of the table's rows."""
         key = ("rows", "+".join(self.operations), self.version, self.part, *key)
         main = next((k for k, operation in enumerate(self.operations) if operation != "permute"), None)
-        targets = [""]  # permutations and insertions have no target row
+        targets = [""]  # permutations and insertions need no target row
         if main is not None:
             inserts = self.operations[main] == "insert"
             targets = [""] * max(1, len(table.rows)) if inserts else [*table.keys]
@@ -139,10 +140,10 @@ class RowEdits(EachExample):
             order = iter(generator(*key).permutation(len(targets)).tolist())
         edits: dict[int, _Edited] = {}
         seen: set[Table] = set()
-        inserted: list[str] = []  # by the main operation
+        inserted: list[str] = []  # keys that the main operation has inserted so far
         for index in order:
             edited = self._edit(table, table_id, main, targets[index], inserted, generator(*key, index))
-            if edited is None or edited.table in seen:  # two deletions commute
+            if edited is None or edited.table in seen:  # two deletions give the same table in both orders
                 continue
             edits[index] = edited
             seen.add(edited.table)
@@ -159,7 +160,10 @@ class RowEdits(EachExample):
         inserted: list[str],
         rng: np.random.Generator,
     ) -> _Edited | None:
-        """The table after all operations, the main one on a target row; None if an operation is not possible."""
+        """Apply all operations, number ``main`` to the target row; None if an operation is not possible.
+
+        A key that this operation inserts must not be in ``inserted``, and is appended.
+        """
         edited = _Edited(table, table)
         for k, operation in enumerate(self.operations):
             if operation == "insert":
@@ -183,22 +187,25 @@ class RowEdits(EachExample):
         loan = self.donors.row(table_id, (*edited.base.keys, *edited.table.keys, *excluded), rng)
         if loan is None:
             return None
-        position = int(rng.integers(len(edited.table.rows) + 1))
-        return edited.then(tables.insert(edited.table, loan.lent, position), loan.lent[0], partner=loan.uid)
+        rows = list(edited.table.rows)
+        rows.insert(int(rng.integers(len(rows) + 1)), loan.lent)
+        return edited.then(rows, loan.lent[0], partner=loan.uid)
 
     def _update(self, edited: _Edited, table_id: str, key: str, rng: np.random.Generator) -> _Edited | None:
         values = edited.table.values[key]
         loan = self.donors.value(table_id, key, values, rng) if len(values) > 1 else None
         if loan is None:
             return None
-        old = values[int(rng.integers(len(values)))]
-        return edited.then(tables.update(edited.table, key, old, loan.lent), key, partner=loan.uid)
+        index = values.index(values[int(rng.integers(len(values)))])  # the first of equal values
+        changed = (*values[:index], loan.lent, *values[index + 1 :])
+        return edited.then([(k, changed if k == key else v) for k, v in edited.table.rows], key, partner=loan.uid)
 
 
 def _delete(edited: _Edited, table_id: str, key: str, rng: np.random.Generator) -> _Edited | None:
     if len(edited.table.rows) < 2:
         return None
-    return replace(edited.then(tables.delete(edited.table, key), key), deleted=(*edited.deleted, key))
+    rows = [row for row in edited.table.rows if row[0] != key]
+    return replace(edited.then(rows, key), deleted=(*edited.deleted, key))
 
 
 def _permute(edited: _Edited, rng: np.random.Generator) -> _Edited | None:
@@ -208,4 +215,4 @@ def _permute(edited: _Edited, rng: np.random.Generator) -> _Edited | None:
     order = np.arange(n)
     while (order == np.arange(n)).all():
         order = rng.permutation(n)
-    return edited.then(tables.permute(edited.table, order.tolist()))
+    return edited.then([edited.table.rows[i] for i in order.tolist()])

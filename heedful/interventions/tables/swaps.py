@@ -1,8 +1,8 @@
-"""Counterfactual tables that keep labels (Gupta et al. 2022, "Is My Model Using the Right Evidence?", section 6).
+"""Counterfactual tables with unchanged labels (Gupta et al. 2022, "Is My Model Using the Right Evidence?", section 6).
 
-The label of a hypothesis depends on its relevant rows. Either the values of these rows are copied to another table with
-the same keys, and the hypothesis mentions the title of that table instead (figure 5). Or the title is replaced in both
-the table and its hypothesis (figure 6). The tables are counterfactual, and the labels do not change.
+The label of a hypothesis depends only on its relevant rows. So the label stays if the values of these rows are copied
+to another table with the same keys, whose title then replaces the old one in the hypothesis (figure 5); or if the title
+is replaced in both the table and its hypothesis (figure 6).
 """
 
 import json
@@ -14,66 +14,30 @@ from typing import NamedTuple
 
 from heedful.interventions.base import EachExample, Expectation
 from heedful.interventions.hypotheses.perturb import Source
-from heedful.interventions.hypotheses.text_edits import apply_edits
-from heedful.interventions.tables.operations import table_column
-from heedful.interventions.tables.title_expressions import replace_title, title_forms
+from heedful.interventions.hypotheses.text_edits import Edit, apply_edits
+from heedful.interventions.tables.donors import table_column
+from heedful.interventions.tables.title_expressions import replace_title, title_forms, title_mentions
 from heedful.records import Changed, Example, Examples, Table, generator
 from heedful.records.example import Part, as_table, as_text
 from heedful.records.pool.contents import content_id
 
-SCORED = ("entailment", "contradiction")  # a neutral hypothesis rests on facts outside of the table
-
-
-@dataclass(frozen=True)
-class Statement:
-    """A hypothesis about a table.
-
-    Attributes:
-        table: The table.
-        hypothesis: The text of the hypothesis.
-        label: The gold label.
-        keys: Keys of the relevant rows; empty if unknown.
-    """
-
-    table: Table
-    hypothesis: str
-    label: str | None
-    keys: tuple[str, ...] = ()
+SCORED = ("entailment", "contradiction")  # a neutral hypothesis depends on facts outside of the table
 
 
 class Lender(NamedTuple):
-    """A table that lends its title or receives values, and the smallest uid with this table."""
+    """A table that lends its title or receives values.
+
+    Attributes:
+        uid: Smallest uid of an example with the table.
+        table: The table.
+    """
 
     uid: str
     table: Table
 
 
-def why_not(statement: Statement, lender: Table, by: str) -> str:
-    """Why a statement cannot be moved by the method "values" or "title"; "" if it can."""
-    if by == "values":
-        if statement.label not in SCORED:
-            return "neutral"
-        if not statement.keys:
-            return "no_relevant_keys"
-        if any(key not in table.values for key in statement.keys for table in (statement.table, lender)):
-            return "key_missing"
-        if all(statement.table.values[key] == lender.values[key] for key in statement.keys):
-            return "same_values"
-    if statement.table.title == lender.title:
-        return "same_title"
-    return "" if replace_title(statement.hypothesis, statement.table, lender) else "no_title_expression"
-
-
-def moved_table(statement: Statement, lender: Table, by: str) -> Table:
-    """The counterfactual table: the lender with the relevant values, or the statement's table with another title."""
-    if by == "title":
-        return replace(statement.table, title=lender.title)
-    values = statement.table.values
-    return replace(lender, rows=tuple((k, values[k] if k in statement.keys else v) for k, v in lender.rows))
-
-
 def title_lenders(table: Table, lenders: Sequence[Lender]) -> list[Lender]:
-    """Tables that share at least half of a table's keys, and whose titles contain no form of its title."""
+    """The tables that have at least half of a table's keys and whose titles do not contain a form of its title."""
     forms = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, title_forms(table).values()))})(?!\w)")
     return [
         lender
@@ -84,7 +48,7 @@ def title_lenders(table: Table, lenders: Sequence[Lender]) -> list[Lender]:
 
 
 def lenders_of(pool: Examples, part: str) -> list[Lender]:
-    """The distinct tables of a pool by ascending uid."""
+    """The distinct tables of a pool, by ascending uid."""
     tables = [as_table(table) for table in pool.column(f"parts.{part}")]
     first: dict[Table, str] = {}
     for i in pool.uid_order.tolist():
@@ -93,28 +57,25 @@ def lenders_of(pool: Examples, part: str) -> list[Lender]:
 
 
 def _changed(
-    base: Example, statement: Statement, lender: Lender, by: str, names: tuple[str, str], cluster: str
-) -> Changed:
-    """The example with a moved statement; ``names`` are the parts of table and hypothesis."""
-    edits = replace_title(statement.hypothesis, statement.table, lender.table)
-    values = moved_table(statement, lender.table, by), apply_edits(statement.hypothesis, edits)
-    new: dict[str, Part] = dict(zip(names, values, strict=True))
-    new = {name: value for name, value in new.items() if name in base.parts}
-    groups = {**base.groups, **{name: content_id(value) for name, value in new.items()}}
-    example = replace(base, parts={**base.parts, **new}, groups=groups)
-    return Changed(example, lender.uid, "; ".join(map(str, edits)), clusters=(base.uid, cluster))
+    base: Example, parts: Mapping[str, Part], lender: Lender, edits: Sequence[Edit], cluster: str
+) -> list[Changed]:
+    """The example with new contents in those of ``parts`` that it has."""
+    parts = {name: part for name, part in parts.items() if name in base.parts}
+    groups = {name: content_id(part) for name, part in parts.items()}
+    example = replace(base, parts={**base.parts, **parts}, groups={**base.groups, **groups})
+    return [Changed(example, lender.uid, "; ".join(map(str, edits)), clusters=(base.uid, cluster))]
 
 
 @dataclass(frozen=True)
 class SwapValues(EachExample):
-    """Move each entailed or contradicted hypothesis, with its relevant values, to another table.
+    """Copy the values of a hypothesis's relevant rows to another table, and replace the title in the hypothesis.
 
     Attributes:
-        relevant: Maps uids to the keys of the relevant rows, for examples where they are known.
-        lenders: Examples with the tables that a statement can move to; one is drawn uniformly.
-        part: The part that is the table.
-        hypothesis: The part that is the hypothesis.
-        draws: Number of tables per example.
+        relevant: Maps uids to the keys of the relevant rows; other examples are not changed.
+        lenders: Examples with the other tables; one table is drawn uniformly.
+        part: Name of the part that is the table.
+        hypothesis: Name of the part that is the hypothesis.
+        draws: Number of draws of another table per example.
     """
 
     relevant: Mapping[str, Collection[str]] = field(repr=False, compare=False)
@@ -144,39 +105,55 @@ class SwapValues(EachExample):
         return uid in self.relevant
 
     def why_not(self, pool: Examples, uid: str) -> str:
-        """Why an example cannot be moved: "no_other_table" (with the same keys), "no_title_expression", ...; "" if it
-        can."""
-        statement = self._statement(pool, uid)
-        reasons = {why_not(statement, lender.table, "values") for lender in self._tables}
+        """The reason why an example cannot be changed, such as "no_other_table"; "" if it can be changed."""
+        base = pool[uid]
+        reasons = {self._obstacle(base, lender.table) for lender in self._tables}
         return "" if "" in reasons else min(reasons - {"key_missing", "same_title"}, default="no_other_table")
 
-    def _statement(self, pool: Examples, uid: str) -> Statement:
-        base = pool[uid]
+    def _obstacle(self, base: Example, lender: Table) -> str:
+        """The reason why the values of an example cannot be copied to a table; "" if they can be copied."""
         table = as_table(base.parts[self.part])
-        keys = tuple(key for key in table.keys if key in self.relevant[uid])
-        return Statement(table, as_text(base.parts[self.hypothesis]), base.label, keys)
+        keys = table.values.keys() & self.relevant[base.uid]
+        if base.label not in SCORED:
+            return "neutral"
+        if not keys:
+            return "no_relevant_keys"
+        if not keys <= lender.values.keys():
+            return "key_missing"
+        if all(table.values[key] == lender.values[key] for key in keys):
+            return "same_values"
+        if table.title == lender.title:
+            return "same_title"
+        return "" if title_mentions(table, as_text(base.parts[self.hypothesis])) else "no_title_expression"
 
     def apply(self, pool: Examples, uid: str, draw: int, seed: int) -> list[Changed]:
-        statement = self._statement(pool, uid)
-        lenders = [lender for lender in self._tables if not why_not(statement, lender.table, "values")]
+        base = pool[uid]
+        table = as_table(base.parts[self.part])
+        lenders = [lender for lender in self._tables if not self._obstacle(base, lender.table)]
         if not lenders:
             return []
         lender = lenders[int(generator(seed, self.name, self.version, uid, draw).integers(len(lenders)))]
+        moved = {key: values for key, values in table.rows if key in self.relevant[uid]}
+        rows = tuple((key, moved.get(key, values)) for key, values in lender.table.rows)
+        hypothesis = as_text(base.parts[self.hypothesis])
+        edits = replace_title(hypothesis, table, lender.table)
+        new_table = replace(lender.table, rows=rows)
+        parts: dict[str, Part] = {self.part: new_table, self.hypothesis: apply_edits(hypothesis, edits)}
         cluster = f"table {pool.value(table_column(pool, self.part), pool.position(uid))}"
-        return [_changed(pool[uid], statement, lender, "values", (self.part, self.hypothesis), cluster)]
+        return _changed(base, parts, lender, edits, cluster)
 
 
 @dataclass(frozen=True)
 class SwapTitle(EachExample):
-    """Give the table of each entailed or contradicted hypothesis the title of another table of the same kind.
+    """Replace the title of a table by the title of a similar table, in the table and in the hypothesis.
 
-    The title comes from a table of the same pool, drawn uniformly from its :func:`title_lenders`: "Boston (band)" does
-    not lend to "Boston", since the hypothesis would still be about the old table.
+    The similar table is drawn uniformly from the :func:`title_lenders` in the split. The title "Boston" is not replaced
+    by "Boston (band)", since the hypothesis would still mention the old title.
 
     Attributes:
-        source: The split, with its tables.
-        parts: The parts that the model reads and that change: table and hypothesis, or only the hypothesis.
-        draws: Number of titles per example.
+        source: The hypotheses and tables of the split.
+        parts: Names of the changed parts that the model reads: table and hypothesis, or only the hypothesis.
+        draws: Number of draws of another title per example.
     """
 
     source: Source = field(repr=False, compare=False)
@@ -195,27 +172,27 @@ class SwapTitle(EachExample):
         return self.source.holds(uid)
 
     def why_not(self, uid: str) -> str:
-        """Why the title of an example cannot be replaced: "neutral", "no_other_table" or "no_title_expression"; "" if
-        it can."""
-        statement = self._statement(uid)
-        if statement.label not in SCORED:
+        """The reason why an example cannot be changed: "neutral", "no_other_table" or "no_title_expression"; or ""."""
+        example = self.source.pool[uid]
+        table = as_table(example.parts[self.source.table])
+        if example.label not in SCORED:
             return "neutral"
-        lenders = self._lenders(statement.table)
-        return why_not(statement, lenders[0].table, "title") if lenders else "no_other_table"
+        if not self._lenders(table):
+            return "no_other_table"
+        return "" if title_mentions(table, as_text(example.parts[self.source.hypothesis])) else "no_title_expression"
 
     def apply(self, pool: Examples, uid: str, draw: int, seed: int) -> list[Changed]:
         if self.why_not(uid):
             return []
-        statement = self._statement(uid)
-        lenders = self._lenders(statement.table)
-        lender = lenders[int(generator(seed, self.name, self.version, uid, draw).integers(len(lenders)))]
-        names = self.source.table, self.source.hypothesis
-        return [_changed(pool[uid], statement, lender, "title", names, self.source.cluster(uid))]
-
-    def _statement(self, uid: str) -> Statement:
         example = self.source.pool[uid]
+        table = as_table(example.parts[self.source.table])
         hypothesis = as_text(example.parts[self.source.hypothesis])
-        return Statement(as_table(example.parts[self.source.table]), hypothesis, example.label)
+        lenders = self._lenders(table)
+        lender = lenders[int(generator(seed, self.name, self.version, uid, draw).integers(len(lenders)))]
+        edits = replace_title(hypothesis, table, lender.table)
+        new_table = replace(table, title=lender.table.title)
+        parts: dict[str, Part] = {self.source.table: new_table, self.source.hypothesis: apply_edits(hypothesis, edits)}
+        return _changed(pool[uid], parts, lender, edits, self.source.cluster(uid))
 
     @cached_property
     def _lenders(self) -> Callable[[Table], list[Lender]]:

@@ -1,12 +1,13 @@
-"""Title expressions: mentions of the title of a table in a hypothesis.
+"""Title expressions: mentions of a table's title in a hypothesis.
 
-The paper finds them by dependency paths that it does not specify. Heedful uses forms of the title:
+The paper finds title expressions by dependency paths that it does not specify. Heedful searches for three forms:
 
-1. "title": the full title;
-2. "name": the title without parentheses and without the text after a comma ("Journey (band)", "Ithaca, New York");
-3. "last": the last word of the name, if the table is about a person ("Stalin").
+1. "title": the complete title;
+2. "name": the title without parentheses and without the text after a comma, as in "Journey (band)" and "Ithaca, New
+   York";
+3. "last": the last name, if the table is about a person.
 
-A hypothesis with only "the band" or "it" has no title expression.
+Pronouns and descriptions such as "the band" are not title expressions.
 """
 
 import re
@@ -23,7 +24,7 @@ SUFFIXES = frozenset(WORDS["suffixes"])
 
 
 class Mention(NamedTuple):
-    """A title expression.
+    """A title expression in a text.
 
     Attributes:
         start: Position of the first character.
@@ -37,18 +38,13 @@ class Mention(NamedTuple):
 
 
 def is_person(table: Table) -> bool:
-    """Whether a table is about a person: it has the key "Born" and one more of :data:`PERSON_KEYS`."""
+    """Whether a table is about a person: it has the key "Born" and another key of :data:`PERSON_KEYS`."""
     keys = {key.replace("\u00a0", " ") for key in table.keys}
     return "Born" in keys and len(keys & PERSON_KEYS) > 1
 
 
 def title_forms(table: Table) -> dict[str, str]:
-    """The distinct forms of a title, longest first.
-
-    Returns:
-        "title"; "name", the title without brackets and without its end from a comma; of a person (:func:`is_person`),
-        "last", the last name.
-    """
+    """Map "title", "name" and "last" to these forms of a table's title; equal forms occur once, under the first key."""
     title = table.title.strip()
     name = re.sub(r"\s*\([^)]*\)", "", title).split(", ")[0].strip() or title
     forms = {"title": title, "name": name}
@@ -60,7 +56,7 @@ def title_forms(table: Table) -> dict[str, str]:
 
 
 def title_mentions(table: Table, text: str) -> list[Mention]:
-    """All title expressions in a text, in order, without overlaps.
+    """Find the title expressions in a text, in order and without overlaps.
 
     Example:
         >>> table = Table("Joseph Stalin", (("Born", ("1878",)), ("Died", ("1953",))))
@@ -70,15 +66,22 @@ def title_mentions(table: Table, text: str) -> list[Mention]:
     forms = title_forms(table)
     pattern = "|".join(rf"(?P<{form}>{re.escape(words)})" for form, words in forms.items())
     mentions = [Mention(*m.span(), str(m.lastgroup)) for m in re.finditer(rf"(?<!\w)(?:{pattern})(?!\w)", text)]
-    # a last name after another name belongs to a name that is no form of the title ("Conor Anthony McGregor")
+    # a last name that follows another name is part of a longer name, which is no form of the title
     return [m for m in mentions if m.form != "last" or not re.search(r"\b[A-Z][\w.]*\s$", text[: m.start])]
 
 
 def replace_title(text: str, table: Table, lender: Table) -> tuple[Edit, ...]:
-    """Edits that replace each title expression of ``table`` by the same form of the title of ``lender``.
+    """Replace each title expression by the same form of another table's title.
 
-    The list is empty without title expressions. A last name becomes the full name of the lender if the lender is not a
-    person.
+    If the other table is not about a person, its name replaces a last name.
+
+    Args:
+        text: The hypothesis.
+        table: Its table.
+        lender: The other table.
+
+    Returns:
+        The edits; empty if the text has no title expression.
     """
     forms = title_forms(lender)
     return tuple(

@@ -1,4 +1,4 @@
-"""The context of rows: all further inputs of a metric, stored in the metadata of the rows file."""
+"""The context of rows: everything besides the rows that a metric needs, stored in the metadata of their file."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -10,20 +10,20 @@ from heedful.records.task import CLASSIFICATION, KINDS, TaskKind
 
 @dataclass(frozen=True)
 class Context:
-    """The task of rows, and the settings of an evaluation.
+    """The task that the rows belong to, and the settings of the evaluation that produced them.
 
     Attributes:
         data: Name of the data set.
-        seed: The run's seed.
+        seed: Seed of the run.
         kind: The kind of task.
         parts: Names of the parts that the model reads.
-        labels: The labels, in the order of the probabilities.
-        default_label: The label of unrelated parts, or None.
-        splits: The evaluated splits, if several.
-        slices: Meta columns whose values break down the numbers.
-        own: Settings of the metric of the evaluation, as JSON.
+        labels: Names of the labels, in the order of the probabilities.
+        default_label: The right label if the parts are unrelated, or None.
+        splits: Names of the evaluated splits; empty if there is only one.
+        slices: Names of the meta columns whose values break down the numbers.
+        own: Settings of the evaluation's metric, as JSON values.
         unlabelled: Whether the examples have no gold labels.
-        counts: Counts of the evaluation, from the same metadata.
+        counts: Numbers of examples that the evaluation counted, such as excluded partners.
     """
 
     data: str
@@ -40,17 +40,17 @@ class Context:
 
     @property
     def default_answer(self) -> str | None:
-        """The answer for unrelated parts, or None."""
+        """The right answer if the parts are unrelated, or None."""
         return self.kind.default_answer(self.default_label)
 
     def as_dict(self) -> dict[str, Any]:
-        """The context as metadata, with the name of the kind; "unlabelled" is omitted if false."""
+        """Convert to metadata of rows, without ``counts``; ``unlabelled`` is omitted if it is false."""
         entry = asdict(self) | {"kind": self.kind.name}
         del entry["counts"]
         return entry if self.unlabelled else {name: value for name, value in entry.items() if name != "unlabelled"}
 
     @classmethod
     def of(cls, entry: Mapping[str, Any], counts: Mapping[str, Any] = MappingProxyType({})) -> "Context":
-        """Read the context that :meth:`as_dict` wrote, with the counts of the evaluation."""
+        """Convert metadata of rows, see :meth:`as_dict`, and counts to a context."""
         values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in entry.items()}
         return cls(**values | {"kind": KINDS[entry["kind"]], "counts": counts})

@@ -1,6 +1,7 @@
-"""Declarations of how the numbers of an evaluation are displayed in a terminal, in TensorBoard and in figures.
+"""How the numbers of an evaluation are displayed: lines of a table, and curves over epochs.
 
-They are derived from the numbers of a metric (:class:`heedful.metrics.number.Number`); results.json holds the lines.
+The declarations follow from the numbers of a metric (:class:`heedful.metrics.number.Number`). results.json stores the
+lines, for the reports that read it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,16 +15,16 @@ Unit = Literal["percent", "ratio"]
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a table: a metric with its label.
+    """One line of a table: a metric and its label.
 
     Attributes:
-        metric: The metric, as a text.
-        label: Label in the table.
-        level: Indentation: 0 for a headline, 1 for a line below.
-        unit: "percent", or "ratio" for a plain number.
-        beside: Whether tables that compare runs show the line as well.
-        section: The heading above the line; "" for none.
-        text: Shown instead of the number.
+        metric: Name of the metric in results.json.
+        label: Label of the line.
+        level: Level of indentation: 0 for a headline, 1 for a line below it.
+        unit: "percent", or "ratio" for a number without unit.
+        beside: Whether the line also appears in tables that compare runs.
+        section: Heading of the section; "" for none.
+        text: Text that is displayed in place of the number, or "".
     """
 
     metric: str
@@ -35,17 +36,17 @@ class Line:
     text: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """The entry of results.json, without defaults."""
+        """The entry in results.json, without attributes that have their default."""
         return {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
 
 
 @dataclass(frozen=True)
 class Section:
-    """Lines under the same heading.
+    """The lines of a table under one heading.
 
     Attributes:
-        about: Description of the examples of these lines.
-        examples: Identifier of these examples: if it differs between runs, they were measured on different examples.
+        about: Description of the examples that the lines are about.
+        examples: Identifier of these examples, such as a hash; runs with different identifiers are not comparable.
     """
 
     about: tuple[str, ...] = ()
@@ -57,9 +58,9 @@ class Shown:
     """The table of one evaluation.
 
     Attributes:
-        lines: Lines from top to bottom. Metrics without a line are in results.json only.
-        asides: Kinds of numbers that are in results.json only, such as "naive intervals".
-        sections: Sections by heading.
+        lines: Lines from top to bottom; metrics without a line are only in results.json.
+        asides: Descriptions of the numbers that are only in results.json, such as "naive intervals".
+        sections: Maps headings to sections.
     """
 
     lines: Sequence[Line] = ()
@@ -67,7 +68,7 @@ class Shown:
     sections: Mapping[str, Section] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
-        """The entry of results.json."""
+        """The entry in results.json."""
         return {
             "lines": [line.as_dict() for line in self.lines],
             "asides": list(self.asides),
@@ -77,13 +78,13 @@ class Shown:
 
 @dataclass(frozen=True)
 class Chart:
-    """Curves over the epochs of a run.
+    """A chart of curves over the epochs of a run.
 
     Attributes:
         title: Title of the chart.
-        curves: Maps labels of curves to metrics.
-        figure: The figure that also draws them, ``figures/<figure>.png``; "" for TensorBoard alone. Metrics in figures
-            are also shown by the progress bar and among the hyperparameters.
+        curves: Maps the labels of the curves to their metrics.
+        figure: Name of the file ``figures/<figure>.png`` that also shows the curves; "" for a chart that is only in
+            TensorBoard. The progress bar and TensorBoard's hyperparameters show the metrics of charts with a figure.
     """
 
     title: str

@@ -1,4 +1,4 @@
-"""A number, its sample size and its uncertainty."""
+"""The value of a metric with its sample size and its uncertainty."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -6,18 +6,18 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Measurement:
-    """One metric.
+    """The value of a metric with its sample size and its uncertainty.
 
     Attributes:
-        value: The number; None if undefined (see ``reason``).
-        n: Number of base examples; for transitions and the unread share, number of changed examples.
-        clusters: Number of clusters of the interval; None if each example is a cluster.
+        value: The value; None if it is undefined (see ``reason``).
+        n: Number of base examples; for transitions and unread shares, number of changed examples.
         draws: Number of draws; None for metrics without draws.
-        std: Sample standard deviation over draws (ddof 1); None for fewer than two.
-        ci95: 95 % interval [low, high], or None.
-        per_draw: The value per draw.
-        flags: Warnings that a reader must know before quoting the number.
-        reason: Why the number is undefined.
+        std: Sample standard deviation over the draws (ddof 1); None for fewer than two draws.
+        ci95: 95 % confidence interval (low, high), or None.
+        per_draw: The values of the draws.
+        flags: Names of the warnings that belong to the value.
+        reason: Why the value is undefined; None if it is defined.
+        clusters: Number of clusters that the interval is over; None if each example is a cluster.
     """
 
     value: float | None
@@ -31,7 +31,7 @@ class Measurement:
     clusters: int | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """The entry of results.json, without the number of clusters if each example is a cluster."""
+        """The entry in results.json; ``clusters`` is omitted if each example is a cluster."""
         values = {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
         if self.clusters is None:
             del values["clusters"]

@@ -1,10 +1,10 @@
-"""The name of a metric: a value with fields, written to results.json as one text that is never parsed."""
+"""Names of metrics: a tuple of fields in Python, one text in results.json, which is never parsed."""
 
 import math
 from typing import Literal, NamedTuple
 
-SLICE_FIRST = ("challenge",)  # families whose texts have the slice before the statistic
-SHARES = (  # families of shares, or of means of numbers between 0 and 1
+SLICE_FIRST = ("challenge",)  # families whose names have the slice before the statistic
+SHARES = (  # families of metrics between 0 and 1
     "abstention",
     "accuracy",
     "attentiveness",
@@ -18,10 +18,10 @@ SHARES = (  # families of shares, or of means of numbers between 0 and 1
     "transitions",
     "two_class",
 )
-SIGNED = ("matthews", "drop")  # how the statistics of these families end that are between -1 and 1
+SIGNED = ("matthews", "drop")  # endings of the statistics in these families that lie between -1 and 1
 
-RISING = ("accuracy", "attentiveness", "exact_match", "f1")  # families whose highest number is the best
-FALLING = ("loss", "null", "transitions")
+RISING = ("accuracy", "attentiveness", "exact_match", "f1")  # families in which higher is better
+FALLING = ("loss", "null", "transitions")  # families in which lower is better
 NO_DIRECTION = {"majority", "eligible", "drop", "unread", "no_answer"}  # statistics that are neither good nor bad
 
 
@@ -42,14 +42,14 @@ def direction_of(metric: str) -> Literal["max", "min"] | None:
 
 
 class MetricName(NamedTuple):
-    """The name of a number, by fields.
+    """The name of a metric.
 
     Attributes:
-        family: The kind of measurement: "accuracy", "attentiveness", "transitions".
-        data: Name of the data set, or of the examples that the evaluation provides.
-        part: The changed part, or the change: "premise", "delete", "context"; "" for metrics without a part.
-        statistic: "to_default", "precision"; "" for the main number.
-        slice: Slice of the examples: a label, "split=alpha1", "from_neutral"; "" for all.
+        family: Kind of measurement, such as "accuracy", "attentiveness" or "transitions".
+        data: Name of the data set, or of examples that the evaluation itself provides.
+        part: The changed part or the change, such as "premise" or "delete"; "" for metrics without one.
+        statistic: Statistic other than the main one, such as "to_default" or "precision"; "" for the main one.
+        slice: Subset of the examples, such as "split=alpha1" or "from_neutral"; "" for all examples.
 
     Example:
         >>> name = MetricName("attentiveness", "mnli", "premise", slice="from_neutral")
@@ -65,8 +65,7 @@ class MetricName(NamedTuple):
 
     @property
     def by(self) -> tuple[str, str]:
-        """The column and the value of a slice "column=value"; two empty texts for other slices, such as a label in
-        quotes.
+        """The column and the value of a slice "column=value"; two empty texts for any other slice, such as a label.
 
         Example:
             >>> MetricName("accuracy", "infotabs", slice="split=alpha1").by
@@ -78,7 +77,7 @@ class MetricName(NamedTuple):
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The lowest and the highest possible value.
+        """The lowest and highest possible value.
 
         Example:
             >>> MetricName("accuracy", "mnli", statistic="matthews").bounds
@@ -89,7 +88,7 @@ class MetricName(NamedTuple):
         return -1.0 if self.statistic.endswith(SIGNED) else 0.0, 1.0
 
     def __str__(self) -> str:
-        """The name of the metric in results.json and in TensorBoard."""
+        """The name in results.json and in TensorBoard."""
         last = self.statistic, self.slice
         fields = (self.family, self.data, self.part, *(last[::-1] if self.family in SLICE_FIRST else last))
         return "/".join(field for field in fields if field)

@@ -1,4 +1,4 @@
-"""Pictures as parts of an input: the location and the hash of their bytes."""
+"""Pictures as parts of an input: references to encoded bytes in a file."""
 
 import hashlib
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF", "PPM")  # Pillow may run
 
 @dataclass(frozen=True)
 class Picture:
-    """An encoded picture in a file.
+    """A reference to an encoded picture, such as a PNG, in a file.
 
     Attributes:
-        key: sha256 of the bytes, as hexadecimal text; "" for an empty picture.
+        key: The sha256 of the bytes in hexadecimal; "" for the empty picture.
         path: Path of the file.
-        start: Offset of the first byte.
+        start: Offset of the picture's first byte in the file.
         size: Number of bytes.
-        where: The row of the picture, for messages.
+        where: Row of the data that names the picture, for messages.
     """
 
     key: str = ""
@@ -28,7 +28,7 @@ class Picture:
     where: str = ""
 
     def encode(self) -> str:
-        """Convert to text."""
+        """Convert to text, for storage in a column."""
         where = self.where.replace("\n", " ")  # a path may hold line feeds
         return "\n".join((self.key, self.path, str(self.start), str(self.size), where))
 
@@ -40,7 +40,7 @@ class Picture:
         return cls(key, path, int(start), int(size), where)
 
     def read(self) -> bytes:
-        """Read the bytes; raises DataError if they have changed since the data were read."""
+        """Read the bytes; raises DataError if they no longer match :attr:`key`."""
         display_name = f"{self.where}: the picture {self.path}"
         with open_file(self.path, display_name) as file:
             try:

@@ -1,7 +1,7 @@
-"""Decode pictures to RGB with 8 bits per channel, by Pillow.
+"""Decode pictures to RGB with 8 bits per channel, with Pillow.
 
 Grey becomes three equal channels, palettes are resolved, CMYK is converted without a profile, and transparency is
-dropped. Grey pictures with more than 8 bits are refused: Pillow would clip their values, so that nearly all is white.
+dropped. Pictures with more than 8 bits per channel are refused, because Pillow would clip nearly all values to white.
 """
 
 import io
@@ -19,16 +19,19 @@ def pixels(
     resize: Callable[[Image.Image], Image.Image | np.ndarray],
     prepare: Callable[[Image.Image], object] = lambda opened: None,
 ) -> np.ndarray:
-    """Decode a picture upright: uint8 [height, width, 3].
+    """Decode a picture, rotated by its EXIF orientation.
 
     Args:
         picture: The picture.
-        resize: Function from the RGB picture to the result, such as another size.
-        prepare: Function of the picture before it is decoded.
+        resize: Function that is applied to the decoded RGB picture and returns the final one.
+        prepare: Function that is applied to the opened picture before it is decoded.
+
+    Returns:
+        uint8 [height, width, 3].
 
     Raises:
-        DataError: The picture is damaged, has more than 8 bits per channel, has changed, or exceeds the memory; the
-            message names its row.
+        DataError: If the picture is damaged, has changed since the data were read, or has more than 8 bits per channel.
+            The message names its row.
     """
     data = picture.read()
     display_name = f"{picture.where}: the picture {picture.path}"
@@ -39,11 +42,8 @@ def pixels(
             if opened.mode == "F" or opened.mode.startswith("I"):
                 raise DataError(f"{display_name} has more than 8 bits per channel. Save it with 8 bits.")
             return np.asarray(resize(ImageOps.exif_transpose(opened).convert("RGB")))
-    except DataError:
+    except (DataError, MemoryError):
         raise
-    except MemoryError:
-        raise DataError(f"{display_name} exceeds the memory. Free some, or leave it out.") from None
-    except Image.UnidentifiedImageError:  # names an object in memory
-        raise DataError(f"{display_name} has an unknown format. Save it as {', '.join(FORMATS)}.") from None
     except Exception as error:  # damaged files raise many kinds of errors
-        raise DataError(f"{display_name} cannot be decoded: {error}. Replace it by a complete copy.") from None
+        formats = ", ".join(FORMATS)
+        raise DataError(f"{display_name} cannot be decoded: {error}. Use a complete file: {formats}.") from None

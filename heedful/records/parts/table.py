@@ -1,4 +1,4 @@
-"""Tables as parts of an input, and their text forms."""
+"""Tables as parts of an input, and their conversion to text."""
 
 import json
 import re
@@ -15,11 +15,11 @@ WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True)
 class Table:
-    """An infobox.
+    """A table with a title, and rows of a key and its values, such as an infobox of Wikipedia.
 
     Attributes:
-        title: The subject.
-        rows: (key, values) pairs with distinct keys.
+        title: Subject of the table.
+        rows: Pairs of a key and its values; keys are distinct.
     """
 
     title: str
@@ -33,34 +33,34 @@ class Table:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The keys, in the order of the rows."""
+        """The keys in the order of the rows."""
         return tuple(key for key, _ in self.rows)
 
     @cached_property
     def values(self) -> dict[str, tuple[str, ...]]:
-        """Values by key."""
+        """Maps each key to its values."""
         return dict(self.rows)
 
     def encode(self, normalise: Callable[[str], str] = str) -> str:
-        """Convert to text; ``normalise`` is applied to title, keys and values."""
+        """Convert to JSON; ``normalise`` is applied to the title, each key and each value."""
         rows = [(normalise(key), [normalise(value) for value in values]) for key, values in self.rows]
         return json.dumps([normalise(self.title), rows], ensure_ascii=False, separators=(",", ":"))
 
     @classmethod
     def decode(cls, text: str) -> "Table":
-        """Convert from the text of :meth:`encode`."""
+        """Convert from the JSON of :meth:`encode`."""
         title, rows = json.loads(text)
         return cls(title, tuple((key, tuple(values)) for key, values in rows))
 
 
 @dataclass(frozen=True)
 class TableForm:
-    """The text form of tables.
+    """How tables are converted to text.
 
     Attributes:
-        style: "paragraph": "The KEY of TITLE is VALUE." per row (Gupta et al. 2020, "table as paragraph");
-            "structure": "KEY: VALUE, VALUE" per row; "cells": "TITLE | KEY | VALUE | VALUE" per row.
-        keep: Number of rows to keep, by the number of words shared with the other parts; None keeps all.
+        style: Text of a row. "paragraph": "The KEY of TITLE is VALUE." (Gupta et al. 2020, "table as paragraph");
+            "structure": "KEY: VALUE, VALUE"; "cells": "| KEY | VALUE | VALUE".
+        keep: Maximum number of rows: those that share most words with the other parts of the input. None keeps all.
 
     Example:
         >>> table = Table("In Rainbows", (("Length", ("42:39",)), ("Genre", ("art rock", "art pop"))))
@@ -74,7 +74,7 @@ class TableForm:
     keep: int | None = None
 
     def text(self, table: Table, texts: Sequence[str] = ()) -> str:
-        """The text of a table; ``texts`` are the other parts of the input."""
+        """Convert a table to text; ``texts`` are the other parts of the input."""
         rows = self._selected(table, texts)
         title = table.title
         if self.style == "paragraph":
@@ -85,7 +85,7 @@ class TableForm:
         return " ".join([title, *(f"| {' | '.join((k, *v))}" for k, v in rows)])
 
     def shortens(self, table: Table) -> bool:
-        """Whether the text omits rows of a table."""
+        """Whether the text of a table omits rows."""
         return self.keep is not None and len(table.rows) > self.keep
 
     def _selected(self, table: Table, texts: Sequence[str]) -> Sequence[Row]:

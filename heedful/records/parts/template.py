@@ -1,7 +1,7 @@
-"""Templates of inputs, for models that read one text.
+"""Templates that join the parts of an input, for models that read a single text.
 
-A template has the names of parts in braces, mostly after a key, a word with a colon:
-``mnli hypothesis: {hypothesis} premise: {premise}``. Doubled braces are literal.
+A template has the names of parts in braces, often after a word with a colon (the key of the part):
+``mnli hypothesis: {hypothesis} premise: {premise}``. Doubled braces are literal braces.
 """
 
 import re
@@ -13,7 +13,7 @@ FILLED = re.compile(rf"{PART.pattern}|\{{\{{|\}}\}}")
 
 
 def plain_template(parts: Iterable[str], name: str = "") -> str:
-    """The default template, in the form of T5's training tasks.
+    """The default template: the name of the task, then each part after its key, as in the training tasks of T5.
 
     Example:
         >>> plain_template(["premise", "hypothesis"], "mnli")
@@ -23,7 +23,7 @@ def plain_template(parts: Iterable[str], name: str = "") -> str:
 
 
 def parts_of(template: str) -> list[str]:
-    """Names of the parts in a template, in order.
+    """The names of the parts in a template, in order of appearance.
 
     Example:
         >>> parts_of("rte sentence1: {sentence1} sentence2: {sentence2}")
@@ -33,7 +33,7 @@ def parts_of(template: str) -> list[str]:
 
 
 def filled(template: str, values: Mapping[str, str]) -> str:
-    """Fill the parts into a template, and reduce doubled braces.
+    """Replace the names of parts by their texts, and doubled braces by single ones.
 
     Example:
         >>> filled('{text} Answer as in {{"label": "yes"}}:', {"text": "It rains."})
@@ -43,7 +43,7 @@ def filled(template: str, values: Mapping[str, str]) -> str:
 
 
 def keep_parts(template: str, parts: Iterable[str]) -> str:
-    """Remove all other parts, with their keys, from a template.
+    """Restrict a template to some parts: all other parts are removed together with their keys.
 
     Example:
         >>> keep_parts("mnli hypothesis: {hypothesis} premise: {premise}", ["premise"])
@@ -54,7 +54,7 @@ def keep_parts(template: str, parts: Iterable[str]) -> str:
 
 
 def rename_parts(template: str, names: Mapping[str, str]) -> str:
-    """Rename parts in a template; keys stay.
+    """Rename the parts of a template; keys are not renamed.
 
     Example:
         >>> rename_parts("rte sentence1: {sentence1}", {"sentence1": "premise"})

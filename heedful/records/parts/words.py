@@ -1,4 +1,4 @@
-"""Words of a text, independent of tokenizers, so that all models explain the same words."""
+"""Split texts into words independently of tokenizers, so that attributions of all models refer to the same words."""
 
 import re
 
@@ -8,7 +8,7 @@ WORD = re.compile(r"\w+(?:['’\-]\w+)*|[^\w\s]+")  # letters and digits with in
 
 
 def word_spans(text: str) -> np.ndarray:
-    """Start and end offsets of the words: int32 [words, 2].
+    """The start and end offsets of the words of a text: int32 [words, 2].
 
     Example:
         >>> word_spans("It's late.").tolist()

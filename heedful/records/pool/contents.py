@@ -1,4 +1,4 @@
-"""Hashes of the contents of parts, independent of models."""
+"""Hashes of the contents of parts, the same for all models."""
 
 import hashlib
 import unicodedata
@@ -11,14 +11,14 @@ from heedful.records.example import Part
 from heedful.records.parts.picture import Picture
 from heedful.records.parts.table import Table
 
-# of parts that are not texts, in the metadata of columns
+# classes of the parts that are not texts; the metadata of Arrow columns have the keys
 KINDS: Mapping[str, type[Table] | type[Picture]] = {"table": Table, "picture": Picture}
-DIGITS = np.full(256, 16, dtype=np.uint8)  # character to the value of a hexadecimal digit; 16 if it is none
+DIGITS = np.full(256, 16, dtype=np.uint8)  # value of each character as a hexadecimal digit; 16 for other characters
 DIGITS[list(b"0123456789abcdef")] = range(16)
 
 
 def canonical(text: str) -> str:
-    """Normalise a text: NFC, single spaces, stripped; case matters.
+    """Normalize a text for comparison: Unicode NFC, single spaces, no spaces at the ends; case is kept.
 
     Example:
         >>> canonical(" It\\u00a0 rains. ") == canonical("It rains."), canonical("e\\u0301") == "\\u00e9"
@@ -36,25 +36,25 @@ def content_id(part: Part) -> str:
 
 
 def emptied(part: Part) -> Part:
-    """The empty text or picture that replaces a part."""
+    """The empty replacement of a part: an empty picture for a picture, the empty text for a text or a table."""
     return Picture() if isinstance(part, Picture) else ""
 
 
 def keys(texts: Iterable[str]) -> np.ndarray:
-    """64-bit hashes of texts: uint64 [texts]; the probability of a collision among a million texts is 3e-8."""
+    """Hash texts to 64 bits: uint64 [texts]. The probability of a collision among a million texts is 3e-8."""
     return digests(text.encode("utf-8", "surrogatepass") for text in texts)
 
 
 def digests(contents: Iterable[bytes]) -> np.ndarray:
-    """64-bit hashes of bytes, see :func:`keys`."""
-    joined = bytearray()  # needs less memory than a join
+    """Hash byte strings to 64 bits, as :func:`keys` does for texts: uint64 [contents]."""
+    joined = bytearray()  # needs less memory than a list of hashes
     for content in contents:
         joined += hashlib.blake2b(content, digest_size=8).digest()
     return np.frombuffer(joined, dtype="<u8")
 
 
 def digest_keys(texts: pa.ChunkedArray) -> np.ndarray | None:
-    """The first 64 bits of sha256 in hexadecimal: uint64 [texts]; None if a text is not a sha256."""
+    """The first 64 bits of sha256 hashes in hexadecimal: uint64 [texts]; None if any text is not such a hash."""
     try:
         chunks = [chunk.cast(pa.binary()).cast(pa.binary(64)) for chunk in texts.chunks]
     except pa.ArrowInvalid:
@@ -69,7 +69,7 @@ def digest_keys(texts: pa.ChunkedArray) -> np.ndarray | None:
 
 
 def identities(table: pa.Table, columns: Sequence[str]) -> pa.Array:
-    """Hashes of the rows of some columns: texts of 16 hexadecimal digits."""
+    """Hash each row of some columns: texts of 16 hexadecimal digits [rows]."""
     values = (column_texts(table, name) for name in columns)
     digits = keys(map(repr, zip(*values, strict=True))).astype(">u8").tobytes().hex()
     starts = pa.py_buffer(np.arange(0, len(digits) + 1, 16, dtype=np.int32))
@@ -77,6 +77,6 @@ def identities(table: pa.Table, columns: Sequence[str]) -> pa.Array:
 
 
 def column_texts(table: pa.Table, name: str) -> Iterator[str]:
-    """Iterate over the texts and nulls of a column in batches."""
+    """Iterate over the values of a text column; only a batch of them exists as Python objects at a time."""
     for batch in table.select([name]).to_batches(max_chunksize=4096):
         yield from batch[0].to_pylist()

@@ -1,4 +1,4 @@
-"""Relate examples by the group columns of a pool: related examples are never partners."""
+"""Relations between examples, from the group columns of a pool."""
 
 from collections.abc import Collection, Sequence
 
@@ -10,49 +10,43 @@ from heedful.records.pool.related import ODD, Related
 
 
 def related(table: pa.Table, within: str | None = None, without: Collection[str] = ()) -> Related:
-    """Relate examples that share a group; the contents of all parts are compared with each other, other groups
-    separately.
+    """Relate the examples that share the content of a part or the value of a further group.
+
+    Contents are compared across parts: the premise of one example may equal the hypothesis of another.
 
     Args:
-        table: The table of a pool.
-        within: A meta column; examples with different values are related as well.
-        without: Parts whose content is ignored.
+        table: The Arrow table of a pool.
+        within: A meta column, such as "split"; examples with different values are related as well.
+        without: Names of parts whose content is ignored.
     """
     groups = _names(table, "groups")
     parts = _names(table, "parts")
     contents = [group for group in groups if group in parts and group not in without]
     further = [[group] for group in groups if group not in parts]
     values = None if within is None else numbered(table, [f"meta.{within}"])
-    return Related([_group_keys(table, names) for names in (contents, *further) if names], values)
+    vocabularies = [names for names in (contents, *further) if names]
+    return Related([np.stack([_hashes(table[f"groups.{n}"]) for n in names]) for names in vocabularies], values)
 
 
 def _names(table: pa.Table, kind: str) -> list[str]:
-    """Names in the columns "kind.name"."""
+    """The names in the columns that are called "kind.name"."""
     return [name.partition(".")[2] for name in table.column_names if name.startswith(f"{kind}.")]
 
 
-def _group_keys(table: pa.Table, names: Sequence[str]) -> np.ndarray:
-    """Numbers that are equal for equal groups: uint64 [names, examples]."""
-    columns = [table[f"groups.{name}"] for name in names]
-    digits = [numbers for column in columns if (numbers := digest_keys(column)) is not None]
-    if len(digits) == len(columns):
-        return np.stack(digits)
-    return np.stack([_keys(column) for column in columns])
-
-
-def _keys(column: pa.ChunkedArray) -> np.ndarray:
-    return keys(text for chunk in column.chunks for text in chunk.to_pylist())
+def _hashes(column: pa.ChunkedArray) -> np.ndarray:
+    """Hash the values of a column: uint64 [examples]; a column of sha256 hashes is truncated instead."""
+    digits = digest_keys(column)
+    return keys(text for chunk in column.chunks for text in chunk.to_pylist()) if digits is None else digits
 
 
 def numbered(table: pa.Table, columns: Sequence[str]) -> np.ndarray:
-    """Numbers from 0, equal for equal values in some columns: int64 [examples]."""
+    """Number the distinct rows of some columns from 0, and return the numbers of all rows: int64 [examples]."""
     return np.unique(joined(table, columns), return_inverse=True)[1].astype(np.int64)
 
 
 def joined(table: pa.Table, columns: Sequence[str]) -> np.ndarray:
-    """64-bit hashes of the rows of some columns: uint64 [examples]."""
+    """Hash each row of some columns: uint64 [examples]."""
     hashes = np.zeros(table.num_rows, dtype=np.uint64)
     for name in columns:
-        digits = digest_keys(table[name])
-        hashes = hashes * ODD + (_keys(table[name]) if digits is None else digits)
+        hashes = hashes * ODD + _hashes(table[name])
     return hashes

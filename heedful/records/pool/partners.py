@@ -1,4 +1,4 @@
-"""Partners for swaps: examples whose swap creates a pair that is not in the data."""
+"""Partners for swaps: unrelated examples that lend a part without recreating an example of the data."""
 
 from functools import cached_property
 
@@ -6,18 +6,19 @@ import numpy as np
 
 from heedful.records.pool.related import Related
 
-PAIRS = 2**22  # pairs of examples per block
+PAIRS = 2**22  # pairs of examples that are compared at a time, to limit memory
 
 
 class Partners:
-    """Partners for a swap: unrelated examples whose lent parts make a new pair.
+    """The possible partners of the examples in a swap: unrelated examples whose lent parts make a new pair.
 
-    A pair is real, and not new, if an example of the pool has the same remaining parts and the same lent parts.
+    A pair of remaining parts (of the base example) and lent parts (of the partner) is real, and not new, if an example
+    of the pool has both.
 
     Args:
-        related: The relation of the examples.
-        base: Numbers of the contents of the remaining parts: int64 [examples].
-        lent: Numbers of the contents of the lent parts: int64 [examples].
+        related: The relation between the examples.
+        base: Numbers that identify the contents of the remaining parts: int64 [examples].
+        lent: Numbers that identify the contents of the lent parts: int64 [examples].
     """
 
     def __init__(self, related: Related, base: np.ndarray, lent: np.ndarray) -> None:
@@ -25,21 +26,21 @@ class Partners:
         self._base = base
         self._lent = lent
         self._width = int(lent.max(initial=0)) + 1
-        self._real = np.unique(base * self._width + lent)  # all real pairs
+        self._real = np.unique(base * self._width + lent)  # numbers of the real pairs
         self._is_shared = np.bincount(base)[base] > 1 if len(base) else np.zeros(0, dtype=bool)
 
     def admits(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        """Whether positions ``j`` may lend to positions ``i``: bool [positions]."""
+        """Whether the examples at positions ``j`` may lend to the examples at positions ``i``: bool [positions]."""
         admitted = ~self.related.share(i, j)
-        open_ = np.flatnonzero(admitted & self._is_shared[i])  # unique remaining parts make new pairs only
-        if len(open_):
-            pairs = self._base[i[open_]] * self._width + self._lent[j[open_]]
+        undecided = np.flatnonzero(admitted & self._is_shared[i])  # unique remaining parts make new pairs only
+        if len(undecided):
+            pairs = self._base[i[undecided]] * self._width + self._lent[j[undecided]]
             places = np.minimum(np.searchsorted(self._real, pairs), len(self._real) - 1)
-            admitted[open_] = self._real[places] != pairs
+            admitted[undecided] = self._real[places] != pairs
         return admitted
 
     def all_of(self, i: int) -> np.ndarray:
-        """All positions that may lend to position ``i``: int64, sorted."""
+        """The positions of all partners of the example at position ``i``: int64 [partners], ascending."""
         everyone = np.arange(len(self._base))
         return everyone[self.admits(np.full(len(everyone), i), everyone)]
 
@@ -50,20 +51,20 @@ class Partners:
 
     @cached_property
     def real(self) -> np.ndarray:
-        """Number of unrelated examples that would make a real pair, per example: int64 [examples]."""
+        """For each example, the number of unrelated examples that are excluded by a real pair: int64 [examples]."""
         counts = np.zeros(len(self._base), dtype=np.int64)
         if not self._is_shared.any():
             return counts
         by_lent = np.argsort(self._lent, kind="stable")
         sizes = np.bincount(self._lent, minlength=self._width)
         starts = np.cumsum(sizes) - sizes
-        contents = self._real % self._width  # lent, sorted by the remaining parts
-        owners = self._real // self._width
+        contents = self._real % self._width  # the lent parts of the real pairs, which are sorted by the remaining parts
+        owners = self._real // self._width  # the remaining parts of the real pairs
         positions = np.flatnonzero(self._is_shared)
         first = np.searchsorted(owners, self._base[positions])
         number = np.searchsorted(owners, self._base[positions], side="right") - first
         summed = np.concatenate([[0], np.cumsum(sizes[contents])])
-        weights = summed[first + number] - summed[first]  # number of candidates
+        weights = summed[first + number] - summed[first]  # examples that would make a real pair with each position
         begin = 0
         while begin < len(positions):
             end = begin + max(1, int(np.searchsorted(np.cumsum(weights[begin:]), PAIRS)))
@@ -77,7 +78,15 @@ class Partners:
 
 
 def _ranges(starts: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Concatenate ranges: the number of the range of each entry, and the entries."""
+    """Concatenate integer ranges.
+
+    Args:
+        starts: First integers of the ranges: int64 [ranges].
+        sizes: Lengths of the ranges: int64 [ranges].
+
+    Returns:
+        For each integer the index of its range, and the integers: two arrays int64 [sum of sizes].
+    """
     owner = np.repeat(np.arange(len(sizes)), sizes)
     ends = np.cumsum(sizes)
     return owner, np.arange(len(owner)) - np.repeat(ends - sizes, sizes) + np.repeat(starts, sizes)

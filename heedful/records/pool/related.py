@@ -1,4 +1,4 @@
-"""Related examples, which are never partners: they share a value."""
+"""Related examples: they share a value, and never lend parts to each other."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -9,19 +9,22 @@ ODD = np.uint64(0x9E3779B97F4A7C15)  # spreads small numbers over 64 bits
 
 
 class Related:
-    """Examples are related if they share a value in columns of the same vocabulary.
+    """A relation between examples: two examples are related if they share a value.
+
+    Values are compared within a vocabulary: the contents of all parts are one vocabulary, since a text may be the
+    premise of one example and the hypothesis of another; each further group is a vocabulary.
 
     Args:
-        columns: Per vocabulary, hashes of the values of its columns: uint64 [columns, examples].
-        within: int64 [examples]; examples with different values are related as well. None for no restriction.
+        columns: One array for each vocabulary, with the hashes of its columns: uint64 [columns, examples].
+        within: Numbers, int64 [examples]; examples with different numbers are related as well. None for no restriction.
 
     Attributes:
-        codes: Numbers of the values: int32 [columns, examples]; vocabularies have distinct numbers.
+        codes: Numbers that identify the values, distinct across vocabularies: int32 [all columns, examples].
     """
 
     def __init__(self, columns: Sequence[np.ndarray], within: np.ndarray | None = None) -> None:
         self._within = within
-        if within is not None:  # distinguish values by it
+        if within is not None:  # equal values with different numbers become different values
             columns = [keys ^ (within.astype(np.uint64) * ODD) for keys in columns]
         self._rows = []
         numbered = []
@@ -36,7 +39,7 @@ class Related:
         self.codes = np.concatenate(numbered)
 
     def share(self, i: np.ndarray | int, j: np.ndarray | slice) -> np.ndarray:
-        """Whether positions ``i`` share a value with positions ``j``: bool [positions]."""
+        """Whether the examples at positions ``i`` are related to the examples at positions ``j``: bool [positions]."""
         shared: np.ndarray = np.zeros((), dtype=bool)
         if self._within is not None:
             shared = self._within[i] != self._within[j]
@@ -50,18 +53,19 @@ class Related:
 
     @cached_property
     def strangers(self) -> np.ndarray:
-        """Number of unrelated examples, per example: int64 [examples].
+        """Number of unrelated examples per example: int64 [examples].
 
-        The related examples are a union over the values of the example, counted by inclusion and exclusion. Sets of
-        values that no other example has are not extended.
+        The related examples are the union, over the values of an example, of the examples with this value. The size of
+        the union follows by inclusion and exclusion over sets of values; a set that no other example has is not
+        extended.
         """
         codes = np.sort(self.codes, axis=0)
         n = self.codes.shape[1]
         is_shared = np.bincount(codes.ravel())[codes] > 1
-        is_shared[1:] &= codes[1:] != codes[:-1]  # counts repeated values of an example once
+        is_shared[1:] &= codes[1:] != codes[:-1]  # a repeated value of an example counts once
         related = np.zeros(n, dtype=np.int64)
         sign = 1
-        last, positions = np.nonzero(is_shared)  # sets of one value: the row of the last value, and the example
+        last, positions = np.nonzero(is_shared)  # for each set of one value: the row of its last value, and the example
         sets = codes[last, positions].astype(np.int64)
         while len(sets):
             _, sets, counts = np.unique(sets, return_inverse=True, return_counts=True)
@@ -79,7 +83,7 @@ class Related:
 def _with_one_more(
     last: np.ndarray, positions: np.ndarray, sets: np.ndarray, codes: np.ndarray, is_shared: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Extend sets of values by a value of the same example in a later row."""
+    """Extend each set of values by one more value of the same example, from a later row of ``codes``."""
     larger = [(last[:0], positions[:0], sets[:0])]
     for row in range(1, len(codes)):
         extended = np.flatnonzero((last < row) & is_shared[row].take(positions))

@@ -1,4 +1,4 @@
-"""Prompts: text around an example, and interpretation of written answers."""
+"""Prompts: the input text of a generative model, and the mapping of its answers to labels."""
 
 import re
 from collections.abc import Sequence
@@ -6,28 +6,28 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import dropwhile
 
-from heedful.records.answers import NO_ANSWER, abstains, declines, normalised
+from heedful.records.answers import NO_ANSWER, normalised
 from heedful.records.example import Example, Part, as_table
 from heedful.records.parts.template import filled
-from heedful.records.prompts.wording import NO_ANSWER_TEXT, STRAIGHT, Wording, bare, without_thoughts
+from heedful.records.prompts.wording import NO_ANSWER_TEXT, STRAIGHT, Wording, bare
 from heedful.records.task import NO_LABEL, SPAN, Task
 
-BETWEEN = "\n\n"  # instruction, demonstrations and the question
+BETWEEN = "\n\n"  # separates instruction, demonstrations and question
 
 
 @dataclass(frozen=True)
 class Prompt:
-    """An instruction, demonstrations with answers, and the question about an example.
+    """An instruction, solved examples (demonstrations), and a question about the example to classify.
 
     Attributes:
-        wording: Texts of the prompt.
-        task: The task.
-        demonstrations: Examples with gold labels, in order.
-        name: Name of the wording, for folders and tables.
-        seed: Seed of the demonstrations.
-        tuples: Number of tuples of demonstrations; a tuple has an example per label.
-        kind: Kind of demonstrations: "plain", "counterfactual" or a control.
-        version: Version of the algorithm for this kind.
+        wording: The texts of the prompt.
+        task: The task, with its parts and labels.
+        demonstrations: Solved examples in the order in which the prompt shows them.
+        name: Name of the wording, used in folder names and tables.
+        seed: Seed of the selection of demonstrations.
+        tuples: Number of tuples of demonstrations; a tuple has one example per label.
+        kind: Kind of demonstrations, see :func:`~heedful.interventions.demonstrations.demonstrations`.
+        version: Version of the algorithm that selects this kind of demonstrations.
     """
 
     wording: Wording
@@ -41,13 +41,13 @@ class Prompt:
 
     @property
     def answers(self) -> tuple[str, ...]:
-        """The text of each label; if answers are texts, only the text for "no answer"."""
+        """The texts of the labels; for tasks with free answers, the single text for "no answer"."""
         if self.task.kind is SPAN:
             return (self.wording.answers.get(NO_ANSWER, NO_ANSWER_TEXT),)
         return tuple(self.wording.answers.get(label, label) for label in self.task.labels)
 
     def question(self, parts: Sequence[Part]) -> str:
-        """The question about an example, given its parts in the order of the task."""
+        """Fill the parts of an example, in the order of the task, into the question template."""
         texts = [part for part in parts if isinstance(part, str)]
         text_of_part = {
             name: part if isinstance(part, str) else self.task.form.text(as_table(part), texts)
@@ -56,7 +56,7 @@ class Prompt:
         return filled(self.wording.question, text_of_part)
 
     def answer(self, example: Example) -> str:
-        """The text of the gold answer of an example."""
+        """The text of an example's gold label."""
         if self.task.kind is SPAN:
             golds = SPAN.parse_gold(example.gold)
             return golds[0] if golds else self.answers[0]
@@ -64,58 +64,55 @@ class Prompt:
 
     @property
     def shown(self) -> list[tuple[str, str]]:
-        """Questions and answers of the demonstrations."""
+        """The demonstrations as (question, answer) pairs."""
         return [
             (self.question([example.parts[part] for part in self.task.parts]), self.answer(example))
             for example in self.demonstrations
         ]
 
     def text(self, question: str) -> str:
-        """The prompt as one text; the answer follows after a space."""
+        """The prompt as one text, for models that continue a text; the answer follows after a space."""
         blocks = [self.wording.instruction] if self.wording.instruction else []
         blocks += [" ".join(demonstration) for demonstration in self.shown]
         return BETWEEN.join([*blocks, question])
 
     def messages(self, question: str) -> list[dict[str, str]]:
-        """The prompt as messages of a chat; the instruction precedes the first question."""
+        """The prompt as chat messages; the first message begins with the instruction."""
         turns = [text for demonstration in self.shown for text in demonstration] + [question]
         turns[0] = BETWEEN.join(filter(None, [self.wording.instruction, turns[0]]))
         return [{"role": ("user", "assistant")[i % 2], "content": text} for i, text in enumerate(turns)]
 
     def read(self, written: str) -> str:
-        """Interpret a written text.
+        """Map the text that a model has written to a label or to a free answer.
 
-        The answer starts in the first line with words, after any <think> block. A label must be the start of this line,
-        up to case and quotes; the longest matching text wins. If the answer names further labels, ``wording.read``
-        selects one, and by default there is no label. If answers are texts, the answer is this line, or "" if it means
-        "no answer"; a refusal is NO_LABEL.
+        The first line with words must begin with the text of a label, regardless of case and quotes; of several
+        matching texts, the longest is taken. An answer that also names a different label has no label.
+
+        Args:
+            written: The generated text, without the prompt.
 
         Returns:
-            A label, :data:`~heedful.records.NO_LABEL`, or a text.
+            A label, or :data:`~heedful.records.NO_LABEL`. For tasks with free answers: the first line with words, ""
+            if the line begins with the text for "no answer", or NO_LABEL if there is no such line.
         """
         if self.task.kind is SPAN:
-            return self._text(written)
-        labels = self.labels_named(written)
-        if len(set(labels)) > 1 and not self.wording.read:
-            return NO_LABEL
-        return labels[-1 if self.wording.read == "last" else 0] if labels else NO_LABEL
+            return self._free_answer(written)
+        labels = self._labels_named(written)
+        return labels[0] if len(set(labels)) == 1 else NO_LABEL
 
-    def _text(self, written: str) -> str:
-        line = next((line for line in without_thoughts(written).splitlines() if normalised(line)), "")
-        answer = normalised(line.translate(STRAIGHT))
-        none = normalised(self.answers[0].translate(STRAIGHT))
-        if f"{answer} ".startswith(f"{none} "):
-            return NO_ANSWER
-        if not answer or declines(answer):
+    def _free_answer(self, written: str) -> str:
+        line = next((line for line in written.splitlines() if normalised(line)), "")
+        if not line:
             return NO_LABEL
-        return NO_ANSWER if abstains(answer) else line.strip()
+        answer, no_answer = (normalised(text.translate(STRAIGHT)) for text in (line, self.answers[0]))
+        return NO_ANSWER if f"{answer} ".startswith(f"{no_answer} ") else line.strip()
 
-    def labels_named(self, written: str) -> list[str]:
-        """The labels in an answer, in order; empty if it does not start with a label.
+    def _labels_named(self, written: str) -> list[str]:
+        """The labels that an answer names, in order of appearance; empty if the answer does not begin with a label.
 
         The answer ends at an empty line, or where the model repeats the question.
         """
-        lines = list(dropwhile(lambda line: not bare(line), without_thoughts(written).splitlines()))
+        lines = list(dropwhile(lambda line: not bare(line), written.splitlines()))
         question = bare(self.wording.question.partition("{")[0])
         is_end = [not line.strip() or bool(question and bare(line).startswith(question)) for line in lines]
         answer = bare("\n".join(lines[: is_end.index(True, 1) if True in is_end[1:] else None]))
@@ -124,14 +121,16 @@ class Prompt:
         return [label for _, label in labels_at] if labels_at and labels_at[0][0] == 0 else []
 
     def as_dict(self) -> dict[str, object]:
-        """The settings and the uids of the demonstrations, for run.json."""
+        """The settings of the prompt and the uids of its demonstrations, as written to run.json."""
         settings = {name: getattr(self, name) for name in ("seed", "tuples", "kind", "version")}
         return {"wording": self.name, **settings, "demonstrations": [example.uid for example in self.demonstrations]}
 
 
 @cache
 def _words(texts: tuple[str, ...]) -> re.Pattern[str]:
-    """A regular expression that matches any of these texts as complete words, the longest first; underscores count as
-    markup."""
+    """Compile a pattern that matches each text as whole words, the longest text first.
+
+    Underscores around a text are read as Markdown emphasis, not as letters.
+    """
     any_of = "|".join(re.escape(text) for text in sorted(texts, key=len, reverse=True))
     return re.compile(rf"(?<![^\W_])(?<![^\W_]_)(?:{any_of})(?!_*[^\W_])")

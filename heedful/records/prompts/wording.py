@@ -1,4 +1,4 @@
-"""Texts of prompts, which are settings of data."""
+"""The texts of a prompt, which the configuration of a data set defines."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -12,12 +12,10 @@ from heedful.records.storage.folder_names import FIT, is_folder_name
 NO_ANSWER_TEXT = "I don't know"
 STRAIGHT = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")  # curly to straight quotes
 AROUND = " \t\r\n\"'`*_.:,;!?()[]-\u2013\u2014\u2026\u00ab\u00bb"  # stripped from answers
-READ = "first", "last"
-THOUGHTS = "<think>", "</think>"  # the server's template may write the first
 
 
 def bare(answer: str) -> str:
-    """Lower-case an answer, and strip quotes and punctuation.
+    """Lower-case an answer, and strip quotes and punctuation at both ends.
 
     Example:
         >>> bare("**Can\u2019t say!**")
@@ -26,37 +24,25 @@ def bare(answer: str) -> str:
     return answer.translate(STRAIGHT).strip(AROUND).casefold()
 
 
-def without_thoughts(written: str) -> str:
-    """Remove the <think> block of an answer; an unclosed block has no answer.
-
-    Example:
-        >>> [without_thoughts(text) for text in ("<think>Both are wet.</think> Yes", "<think>Both", "No")]
-        [' Yes', '', 'No']
-    """
-    _, end, answer = written.rpartition(THOUGHTS[1])
-    return answer if end or not written.lstrip().startswith(THOUGHTS[0]) else ""
-
-
 @dataclass(frozen=True)
 class Wording:
-    """Texts of a prompt.
+    """The texts of a prompt.
 
     Attributes:
-        question: Template of an example, with the name of each part in braces; literal braces are doubled.
+        question: Template of the question about an example, with the names of the parts in braces; literal braces are
+            doubled.
         instruction: Text before the demonstrations; "" for none.
-        answers: Maps labels to the text that a model writes, if it is not the label; the label "" means "no answer".
-        read: Label of an answer with several labels, such as "Contradiction? No. Neutral.": "first" or "last"; by
-            default it has no label.
+        answers: Maps a label to its text in the prompt and in the model's answer; by default, the text is the label
+            itself. For tasks with free answers, the key "" has the text for "no answer".
     """
 
     question: str
     instruction: str = ""
     answers: Mapping[str, str] = field(default_factory=dict)
-    read: str = ""
 
     @classmethod
     def plain(cls, parts: Sequence[str], labels: Sequence[str]) -> "Wording":
-        """The default wording.
+        """The default wording: one line per part, and an instruction that lists the labels.
 
         Example:
             >>> print(Wording.plain(["premise", "hypothesis"], ["yes", "no"]).question)
@@ -70,11 +56,11 @@ class Wording:
 
     @classmethod
     def asking(cls, question: str, labels: Sequence[str]) -> "Wording":
-        """A wording for a question; an instruction names the labels if the question does not.
+        """A wording for a question template; if the template does not name all labels, an instruction lists them.
 
         Args:
-            question: Template of an example.
-            labels: Names of the labels; empty if answers are texts.
+            question: Template of the question about an example.
+            labels: Names of the labels; empty for tasks with free answers.
 
         Example:
             >>> Wording.asking("{review} Is it good?", ["yes", "no"]).instruction
@@ -87,7 +73,7 @@ class Wording:
         return cls(question) if says else replace(cls.plain((), labels), question=question)
 
     def keep_parts(self, parts: Sequence[str]) -> "Wording":
-        """Remove all other parts from the question, and lines that had only these.
+        """Restrict the question to some parts, and drop the lines that contain only other parts.
 
         Example:
             >>> Wording("A: {a}\\nB: {b}\\nAnswer:").keep_parts(["b"]).question
@@ -101,17 +87,17 @@ class Wording:
         return replace(self, question="\n".join(lines))
 
     def require(self, name: str, parts: Sequence[str], labels: Sequence[str], setting: str = "") -> None:
-        """Check the wording against the data.
+        """Check that the wording fits the parts and the labels of a data set.
 
         Args:
-            name: Name of the wording.
+            name: Name of the wording, which becomes part of a folder name.
             parts: Names of the parts.
-            labels: Names of the labels; empty if answers are texts.
-            setting: Prefix of messages; by default, data.prompts and the name.
+            labels: Names of the labels; empty for tasks with free answers.
+            setting: Start of error messages; by default "data.prompts" and the name.
 
         Raises:
-            HeedfulError: The name is not valid for a folder; the question does not name each part once, or ends with a
-                space; an answer has no label, or is ambiguous.
+            HeedfulError: If the name is no valid folder name, the question does not contain each part exactly once or
+                ends with white space, or the answers contain an unknown label, an empty text or two equal texts.
         """
         at = setting or f"data.prompts {name}"
         if not is_folder_name(name):
@@ -123,14 +109,13 @@ class Wording:
             )
         if self.question != self.question.rstrip():
             raise SettingError(f"{at}: the question ends with white space. Remove it: a space precedes the answer.")
-        if self.read not in ("", *READ):
-            raise SettingError(f"{at}: read {self.read!r} is unknown. Take {' or '.join(READ)}.")
         if unknown := [label for label in self.answers if label not in (labels or (NO_ANSWER,))]:
-            there = f"The labels are {', '.join(labels)}." if labels else "The one label is '', for no answer."
-            raise SettingError(f"{at} has an answer for {unknown[0]!r}, which is not a label. {there}")
+            remedy = f"The labels are {', '.join(labels)}." if labels else "The only label is '' (no answer)."
+            raise SettingError(f"{at}: answers has {unknown[0]!r}, which is not a label. {remedy}")
         if not labels and not normalised(none := self.answers.get(NO_ANSWER, NO_ANSWER_TEXT)):
-            raise SettingError(f"{at}: the text for no answer, {none!r}, has no words. Change answers[''].")
+            raise SettingError(f"{at}: answers[''] is {none!r}, which has no words. Change answers[''].")
         texts = [self.answers.get(label, label) for label in labels]
-        stripped = [bare(text) for text in texts]
-        if ambiguous := [repr(text) for text, s in zip(texts, stripped, strict=True) if not s or stripped.count(s) > 1]:
+        bare_texts = [bare(text) for text in texts]
+        ambiguous = [repr(text) for text, b in zip(texts, bare_texts, strict=True) if not b or bare_texts.count(b) > 1]
+        if ambiguous:
             raise ModelError(f"{at}: the answers {', '.join(ambiguous)} are equal or empty. Change them in answers.")

@@ -1,4 +1,4 @@
-"""The numbers of each epoch of a run: ``figures/epochs.json``."""
+"""Read and write the numbers of a run by epoch, in ``figures/epochs.json``."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,13 +7,13 @@ from typing import Any
 from heedful.records.numbers.measurement import Measurement
 from heedful.records.storage.files import read_json, write_json
 
-EPOCHS = "figures/epochs.json"  # in the folder of a run
-Points = list[tuple[int, dict[str, Measurement]]]  # epoch, and curve to measurement
-History = dict[str, Points]  # by figure
+EPOCHS = "figures/epochs.json"  # path in the folder of a run
+Points = list[tuple[int, dict[str, Measurement]]]  # (epoch, measurement of each curve) pairs
+History = dict[str, Points]  # maps figures to points
 
 
 def as_plain(history: Mapping[str, Points]) -> dict[str, Any]:
-    """Convert a history to plain values."""
+    """Convert a history to values that JSON can express."""
     return {
         figure: [[epoch, {curve: m.as_dict() for curve, m in curves.items()}] for epoch, curves in points]
         for figure, points in history.items()
@@ -21,7 +21,7 @@ def as_plain(history: Mapping[str, Points]) -> dict[str, Any]:
 
 
 def from_plain(plain: Mapping[str, Any]) -> History:
-    """Convert a history from the values of :func:`as_plain`."""
+    """Convert the values of :func:`as_plain` back to a history."""
     return {
         figure: [(epoch, {curve: Measurement(**m) for curve, m in curves.items()}) for epoch, curves in points]
         for figure, points in plain.items()
@@ -29,11 +29,11 @@ def from_plain(plain: Mapping[str, Any]) -> History:
 
 
 def write_epochs(folder: Path, history: Mapping[str, Points]) -> None:
-    """Write the history of a run into its folder."""
+    """Write the history of a run to its folder."""
     write_json(folder / EPOCHS, as_plain(history))
 
 
 def read_epochs(folder: Path) -> History:
-    """Read the history of the run in a folder; empty without one."""
+    """Read the history of the run in a folder; empty if there is no file."""
     path = folder / EPOCHS
     return from_plain(read_json(path)) if path.is_file() else {}

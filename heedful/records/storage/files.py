@@ -1,4 +1,4 @@
-"""Atomic files, JSON files, and tables that are spooled to disk."""
+"""Read and write files: atomic replacement, JSON, temporary Arrow files, and errors with a remedy."""
 
 import errno
 import json
@@ -17,42 +17,37 @@ import pyarrow as pa
 from heedful.records.errors import DataError, HeedfulError, RunError
 
 FAILURES = [os.strerror(n) for n in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES)]
-WRITING = ".writing"  # suffix of files that are being written
+WRITING = ".writing"  # suffix of temporary files
 
 
 def unreadable(display_name: str, error: Exception) -> HeedfulError:
-    """The error of a file that cannot be read."""
+    """Create the error for a file that cannot be read."""
     reason = getattr(error, "strerror", None) or error
-    return DataError(f"{display_name} cannot be read: {reason}. Check its permissions and its disk.")
+    return DataError(f"{display_name} cannot be read: {reason}. Check the path and its permissions.")
 
 
 def open_file(path: str | Path, display_name: str | None = None) -> BufferedReader:
-    """Open a file for reading bytes.
+    """Open a file in binary mode for reading.
 
     Args:
         path: The path.
-        display_name: Name in messages, such as "config x.yaml"; by default the path.
+        display_name: Name of the file in messages, such as "config x.yaml"; by default the path.
 
     Raises:
-        DataError: The file does not exist, is a folder, or cannot be read.
+        DataError: If the file cannot be read.
     """
-    display_name = display_name or str(path)
     try:
         return open(path, "rb")
-    except (FileNotFoundError, NotADirectoryError):
-        raise DataError(f"{display_name} does not exist.") from None
-    except IsADirectoryError:
-        raise DataError(f"{display_name} is a folder, not a file. Name a file.") from None
-    except (OSError, ValueError) as error:  # a name that is too long, or that holds a NUL
-        raise unreadable(display_name, error) from None
+    except (OSError, ValueError) as error:  # ValueError for a null character in the path
+        raise unreadable(display_name or str(path), error) from None
 
 
 @contextmanager
 def atomic_path(path: str | Path) -> Iterator[Path]:
-    """Yield a temporary path, which replaces ``path`` on success and is removed on errors.
+    """Yield a temporary path that replaces ``path`` at the end; after an exception it is removed, and ``path`` stays.
 
     Raises:
-        RunError: The file cannot be written.
+        RunError: If the file cannot be written.
     """
     path = Path(path)
     temporary = path.with_name(f".{path.name}.{uuid4().hex[:8]}{WRITING}")
@@ -69,34 +64,36 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
 
 
 def remove_abandoned(folder: Path) -> None:
-    """Remove temporary files of :func:`atomic_path` that killed processes left in a locked folder."""
+    """Remove the temporary files that killed processes left in a locked folder, see :func:`atomic_path`."""
     for path in folder.glob(f".*{WRITING}"):
         path.unlink()
 
 
 def share_file(path: Path) -> None:
-    """Set the permissions of a file by the umask."""
+    """Give a file the permissions of a newly created file."""
     umask = os.umask(0)
     os.umask(umask)
     path.chmod(0o666 & ~umask)
 
 
 def flush_file(path: Path) -> None:
-    """Flush the content of a file to disk."""
+    """Force the content of a file to disk."""
     with open(path, "rb+") as file:
         os.fsync(file.fileno())
 
 
 @contextmanager
 def writing(path: str | Path, remedy: str = "Make room, or name another folder.") -> Iterator[None]:
-    """Convert errors of the system and of libraries while a path is written.
+    """Convert errors about a path that is being written, such as a full disk, to RunError.
+
+    Errors about other paths, and errors that are not about files, are raised unchanged.
 
     Args:
-        path: The file or the folder.
-        remedy: Remedy in the message.
+        path: The file or folder.
+        remedy: Remedy at the end of the message.
 
     Raises:
-        RunError: The path cannot be written, as on a full disk.
+        RunError: If the path cannot be written.
     """
     path = Path(path)
     try:
@@ -109,7 +106,7 @@ def writing(path: str | Path, remedy: str = "Make room, or name another folder."
             if not (failed.is_relative_to(path.parent) or path.is_relative_to(failed)):
                 raise
         reason = os.strerror(error.errno) if error.errno else str(error)
-    except Exception as error:  # of safetensors and torch, which quote or chain the error of the system
+    except Exception as error:  # safetensors quotes the error of the system in its own error, and torch chains it
         text = f"{error} {error.__context__}"
         reason = next((failure for failure in FAILURES if failure in text), "")
         if not reason:
@@ -120,14 +117,14 @@ def writing(path: str | Path, remedy: str = "Make room, or name another folder."
 
 
 def write_json(path: str | Path, value: Any) -> None:
-    """Write strict JSON with sorted keys, atomically; raises ValueError for NaN and Infinity."""
+    """Write a JSON file atomically, with sorted keys; raises ValueError for NaN and Infinity."""
     text = as_json(value)
     with atomic_path(path) as temporary:
-        temporary.write_text(text, encoding="utf-8", errors="backslashreplace")  # a path may hold any bytes
+        temporary.write_text(text, encoding="utf-8", errors="backslashreplace")  # a path may contain any bytes
 
 
 def as_json(value: Any) -> str:
-    """The text that :func:`write_json` writes."""
+    """Convert a value to the text that :func:`write_json` writes."""
     return json.dumps(value, indent=2, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n"
 
 
@@ -135,29 +132,29 @@ def read_json(path: str | Path) -> Any:
     """Read a JSON file.
 
     Raises:
-        DataError: The file is missing or not strict JSON.
+        DataError: If the file is missing, or is not JSON; NaN and Infinity are not JSON.
     """
 
     def refuse(constant: str) -> None:
-        raise ValueError(f"{constant} is not a number of JSON")
+        raise ValueError(f"{constant} is not a JSON number")
 
     try:
         with open_file(path) as file:
             return json.loads(file.read(), parse_constant=refuse)
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{path} is not valid JSON: {error}. Take a whole copy of it.") from None
+        raise DataError(f"{path} is not valid JSON: {error}. Replace it by a complete copy.") from None
 
 
 def spooling() -> AbstractContextManager[None]:
-    """:func:`writing` for temporary files."""
+    """Convert errors while temporary files are written, see :func:`writing`."""
     return writing(tempfile.gettempdir(), "Set TMPDIR to a folder with more room.")
 
 
 class Spool:
-    """Arrow record batches in an unnamed temporary file, which is memory-mapped at the end.
+    """Writer of Arrow record batches to an unnamed temporary file, which is finally mapped into memory.
 
     Args:
-        schema: The columns.
+        schema: Schema of the batches.
     """
 
     def __init__(self, schema: pa.Schema) -> None:
@@ -166,16 +163,16 @@ class Spool:
         self._writer = pa.ipc.new_file(self._file, schema)
 
     def write(self, table: pa.Table | pa.RecordBatch) -> None:
-        """Append rows."""
+        """Append the rows of a table or record batch."""
         with spooling():
             self._writer.write(table)
-            self._file.flush()  # forked processes would write the buffer again
+            self._file.flush()  # otherwise a forked process would write the buffer a second time
 
     def finish(self) -> pa.Table:
-        """Close the file and map it into memory."""
+        """Close the file, map it into memory, and return its table."""
         with spooling():
             self._writer.close()
             self._file.flush()
         mapped = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
-        self._file.close()  # the mapping remains
+        self._file.close()  # the mapping stays valid
         return pa.ipc.open_file(pa.py_buffer(mapped)).read_all()

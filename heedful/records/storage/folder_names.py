@@ -1,15 +1,15 @@
-"""Names of folders of data, models, regimes, prompts, evaluations and suites."""
+"""Names of the folders of runs and evaluations."""
 
 import re
 from collections.abc import Iterable
 from pathlib import Path
 
-VERSION = re.compile(r"(?P<name>.*/evaluations/[^/]+)/version_(?P<n>\d+)(/[^/]+)?")  # perhaps with a prompt
+VERSION = re.compile(r"(?P<name>.*/evaluations/[^/]+)/version_(?P<n>\d+)(/[^/]+)?")  # optionally a prompt's folder
 FIT = "letters, digits, '.', '_', '+' and '-' only, and a letter, digit or '_' first"
 
 
 def folder_name(*parts: str) -> str:
-    """Join parts of a name; characters that folders cannot have, such as slashes, become "-".
+    """Join the parts of a folder name by "-", which also replaces slashes and other special characters.
 
     Example:
         >>> folder_name("mnli", "data/dev set.jsonl", "best"), folder_name("../..")
@@ -19,7 +19,7 @@ def folder_name(*parts: str) -> str:
 
 
 def is_folder_name(name: object) -> bool:
-    """Whether a name is valid for a folder; see :data:`FIT`.
+    """Whether a name is a valid folder name: :data:`FIT`.
 
     Example:
         >>> is_folder_name("a-1"), is_folder_name("a/b"), is_folder_name(".a"), is_folder_name("")
@@ -31,15 +31,15 @@ def is_folder_name(name: object) -> bool:
 def regime_name(
     partial: str | None, augment: str | None, n: int, fold: int | None, mixed: bool = False, control: str | None = None
 ) -> str:
-    """Name of a training regime.
+    """The folder name of a training regime: which parts, examples and augmentation a model is trained with.
 
     Args:
-        partial: The only part that the model receives.
-        augment: Name of the augmentation.
-        n: Number of examples of an inoculation.
-        fold: Number of the fold.
-        mixed: Whether other examples are mixed into the training set.
-        control: Name of the mixture of MSGS.
+        partial: The only part that the model receives, or None for all parts.
+        augment: Name of the augmentation, or None.
+        n: Number of examples, for inoculation.
+        fold: Index of the held-out fold, or None without folds.
+        mixed: Whether examples of another data set are mixed into the training set.
+        control: Name of the mixture of control examples, for MSGS; or None.
 
     Example:
         >>> regime_name("premise", None, 100, 2), regime_name(None, "inoculation", 100, None)
@@ -55,7 +55,7 @@ def regime_name(
 
 
 def newest_versions(folders: Iterable[Path]) -> list[Path]:
-    """Filter folders of results: of ``evaluations/NAME/version_N``, only the newest version stays.
+    """Drop each folder ``evaluations/NAME/version_N`` that has a newer version; keep all other folders.
 
     Example:
         >>> folders = [Path("plain/version_0"), *(Path(f"run/evaluations/dev/version_{n}") for n in (2, 10))]

@@ -1,4 +1,4 @@
-"""Locks of folders."""
+"""Lock folders against other processes."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -9,20 +9,20 @@ from filelock import FileLock, Timeout
 from heedful.records.errors import RunError
 from heedful.records.storage.files import writing
 
-LOCK = ".lock"  # in the folder
+LOCK = ".lock"  # name of the lock file in the folder
 
 
 @contextmanager
 def locked(folder: Path, display_name: str | None = None, new: Sequence[Path] = ()) -> Iterator[None]:
-    """Create and lock a folder; at the end, remove it and new parents if they are still empty.
+    """Create a folder and hold its lock; at the end, remove the new folders that are still empty.
 
     Args:
         folder: The folder.
-        display_name: Prefix of messages, such as "output x"; by default the folder.
-        new: Folders that the caller has created, the folder first.
+        display_name: Start of error messages, such as "output x"; by default the folder.
+        new: Folders that the caller has just created, innermost first; removed like parents that are created here.
 
     Raises:
-        RunError: Another process has locked the folder, or it cannot be written to.
+        RunError: If another process holds the lock, or the folder cannot be written to.
     """
     new = [*new, *(path for path in (folder, *folder.parents) if not path.exists())]
     lock = FileLock(folder / LOCK, timeout=0)
@@ -31,13 +31,13 @@ def locked(folder: Path, display_name: str | None = None, new: Sequence[Path] = 
         try:
             lock.acquire()
         except Timeout:
-            message = f"{display_name or folder}: another process writes into the folder. Wait, or name another folder."
+            message = f"{display_name or folder}: another process writes to the folder. Wait, or name another folder."
             raise RunError(message) from None
     try:
         yield
     finally:
         (folder / LOCK).unlink(missing_ok=True)
         lock.release()
-        with suppress(OSError):  # up to the first folder that is not empty
+        with suppress(OSError):  # stops at the first folder that is not empty
             for path in new:
                 path.rmdir()

@@ -1,7 +1,7 @@
-"""YAML files by their short names: ``mnli`` is ``configs/data/mnli.yaml``."""
+"""Short names of YAML files: ``mnli`` is ``configs/data/mnli.yaml``."""
 
-import ast
 import re
+from importlib import import_module
 from pathlib import Path
 
 from heedful.records.errors import DataError, SettingError, guess
@@ -14,10 +14,12 @@ DEFAULTS = {"data": "planted", "model": "minilm"}
 
 
 def named_configs(kind: str) -> dict[str, Path]:
-    """Files in a folder of configs/ by name; files of the working folder override files of the package.
+    """Map short names to the YAML files of a folder of configs/.
+
+    A file below the working folder takes precedence over the package's file of the same name.
 
     Args:
-        kind: "data", "model", "experiment", "debug" or "recipe".
+        kind: Name of the folder: "data", "model", "experiment", "debug" or "recipe".
     """
     package = folder("configs")
     working = Path("configs")
@@ -27,7 +29,7 @@ def named_configs(kind: str) -> dict[str, Path]:
 
 
 def backbones() -> dict[str, tuple[str, str]]:
-    """Map names of models to the backbone and the import path of the class, for files that have both."""
+    """Map the short names of the models to the backbone and the import path of the class."""
     backbone_of = {}
     for name, path in named_configs("model").items():
         match read_yaml(str(path), str(path)):
@@ -37,22 +39,31 @@ def backbones() -> dict[str, tuple[str, str]]:
 
 
 def short_name(backbone: str, class_path: str | None) -> str | None:
-    """The short name of a backbone, preferably with this class; None if no file in configs/model has the backbone."""
+    """The short name of a model by its backbone; None if no file in configs/model has the backbone.
+
+    Args:
+        backbone: Hub id or folder of the weights.
+        class_path: Import path of the model's class, which decides between several files with the backbone.
+    """
     classes = {name: owner for name, (of_file, owner) in backbones().items() if of_file == backbone}
     same = [name for name, owner in classes.items() if class_path and owner == full_path("model", class_path)]
     return next(iter([*same, *classes]), None)
 
 
 def names(kind: str) -> list[str]:
-    """The short names of a kind: "data", "model", "augment" or "debug"."""
+    """The short names for a setting: "data", "model", "augment" or "debug"."""
     return list(named_configs(FOLDER_OF[kind]))
 
 
 def config_path(kind: str, name: str) -> str:
-    """The file of a short name; paths, JSON and classes are returned unchanged.
+    """The YAML file of a short name; a path, JSON or an import path is returned unchanged.
+
+    Args:
+        kind: The setting: "data", "model", "augment" or "debug".
+        name: Its value.
 
     Raises:
-        HeedfulError: The name is unknown, or the file does not exist.
+        HeedfulError: If the name is unknown or the file does not exist.
     """
     if file := named_configs(FOLDER_OF[kind]).get(name):
         return str(file)
@@ -71,11 +82,5 @@ def config_path(kind: str, name: str) -> str:
 
 
 def public_classes(kind: str) -> list[str]:
-    """Names of the classes of data or of models, without importing torch."""
-    room = ROOMS[kind].rpartition(".")[2]
-    module = ast.parse((folder(room) / "__init__.py").read_text(encoding="utf-8"))
-    return next(
-        ast.literal_eval(line.value)
-        for line in module.body
-        if isinstance(line, ast.Assign) and isinstance(line.targets[0], ast.Name) and line.targets[0].id == "__all__"
-    )
+    """The public names of the package that holds the classes of "data" or "model"; the import loads no torch."""
+    return list(import_module(ROOMS[kind]).__all__)

@@ -1,7 +1,7 @@
-"""results.json and its rows: written together, and checked by their hashes when they are read.
+"""Read and write results.json together with the files of rows, whose sha256 it contains.
 
-results.json has a checksum of its content, and the sha256 of the files of rows. Its ``identity`` names model, data,
-regime, seeds, the hash of the weights and the versions of interventions.
+results.json also has a checksum of its own content. Its ``identity`` has the model, data, training regime, seeds, hash
+of the weights and versions of the interventions.
 """
 
 import hashlib
@@ -19,14 +19,14 @@ from heedful.records.rows import read_rows, save_rows
 from heedful.records.storage.files import as_json, atomic_path, open_file, read_json
 from heedful.records.storage.schema import SCHEMA, require_schema
 
-RESULTS, RUN, CONFIG = "results.json", "run.json", "config.yaml"  # in the folder of a run
+RESULTS, RUN, CONFIG = "results.json", "run.json", "config.yaml"  # file names in the folder of a run
 CHECKPOINTS = "checkpoints"
 BACKBONE = f"{CHECKPOINTS}/backbone"  # the exported model
 CHECKSUM = "checksum"
 
 
 def distinct(folders: Iterable[str]) -> list[str]:
-    """Remove repeated folders, such as "run" and "run/"."""
+    """Drop repeated folders; "run" and "run/" are the same folder."""
     by_resolved_path: dict[Path, str] = {}
     for folder in folders:
         by_resolved_path.setdefault(Path(folder).resolve(), folder)
@@ -34,7 +34,7 @@ def distinct(folders: Iterable[str]) -> list[str]:
 
 
 def rows_file(folder: str | Path, evaluation: str) -> Path:
-    """Path of the rows of an evaluation in the folder of a run."""
+    """The path of an evaluation's rows in the folder of a run."""
     return Path(folder) / "rows" / f"{evaluation}.parquet"
 
 
@@ -44,16 +44,16 @@ def write_results(
     rows: Mapping[str, tuple[pa.Table, Mapping[str, Any]]],
     outdated: Iterable[Path] = (),
 ) -> None:
-    """Write results.json and the rows of every evaluation, and remove other rows.
+    """Write results.json and the rows of all evaluations to the folder of a run, and remove other files of rows.
 
-    All files are complete before the first is renamed, and results.json is renamed last: a full disk leaves the old
-    files, and :func:`read_results` detects a kill in between.
+    All temporary files are complete before the first one is renamed, and results.json is renamed last. A full disk
+    therefore leaves the old files; :func:`read_results` detects that a process was killed between two renamings.
 
     Args:
-        folder: The folder of a run.
-        results: Content of results.json without the hashes.
-        rows: Maps evaluations to rows and metadata.
-        outdated: Other files about the old results, to be removed.
+        folder: The folder of the run.
+        results: The content of results.json, without hashes.
+        rows: Maps each evaluation to its rows and their metadata.
+        outdated: Further files that describe the old results, and are removed.
     """
     with ExitStack() as stack:  # exits in reverse order
         file = stack.enter_context(atomic_path(Path(folder) / RESULTS))
@@ -67,23 +67,23 @@ def write_results(
 
 
 def results_text(results: Mapping[str, Any], hashes: Mapping[str, str]) -> str:
-    """The text of results.json; ``hashes`` maps evaluations to the sha256 of their rows."""
+    """The text of results.json, given the sha256 of the rows by evaluation."""
     content = {**results, "schema": SCHEMA, "rows": dict(hashes)}
     return as_json({**content, CHECKSUM: checksum(content)})
 
 
 def checksum(content: Mapping[str, Any]) -> str:
-    """The sha256 of the content of results.json without its checksum, as JSON in ASCII with sorted keys."""
+    """The sha256 of the content of results.json, without its checksum, as compact JSON with sorted keys."""
     remaining = {key: value for key, value in content.items() if key != CHECKSUM}
     text = json.dumps(remaining, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
 def read_results(folder: str | Path) -> dict[str, Any]:
-    """Read results.json of a run, and check it and its rows by their hashes.
+    """Read results.json of a run, and verify its checksum and the sha256 of its rows.
 
     Raises:
-        RunError: results.json is missing, has another schema, or was edited, or its rows were changed.
+        RunError: If results.json is missing, has another schema or was edited, or if the rows were changed.
     """
     path = Path(folder) / RESULTS
     if Path(folder).is_dir() and not path.exists():
@@ -102,19 +102,19 @@ def read_results(folder: str | Path) -> dict[str, Any]:
 
 
 def read_run(folder: str | Path) -> dict[str, Any]:
-    """Read run.json of a run or of an evaluation; empty without one."""
+    """Read run.json of a run or of an evaluation; empty if there is none."""
     path = Path(folder) / RUN
     about = read_json(path) if path.is_file() else {}
     return about if isinstance(about, dict) else {}
 
 
 def named(results: Mapping[str, Any]) -> dict[MetricName, dict[str, Any]]:
-    """The measurements in results.json by name."""
+    """Map the names of the metrics in results.json to their measurements."""
     return {MetricName(*results["names"][text]): measured for text, measured in results["metrics"].items()}
 
 
 def read_evaluation(folder: str | Path, evaluation: str) -> tuple[pa.Table, dict[str, Any]] | None:
-    """Read the rows of an evaluation and their metadata; None if it did not run."""
+    """Read an evaluation's rows and their metadata; None if the evaluation was not part of the run."""
     return read_rows(rows_file(folder, evaluation)) if evaluation in read_results(folder)["rows"] else None
 
 

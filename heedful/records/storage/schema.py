@@ -1,4 +1,4 @@
-"""Version of the schema of results.json, rows and caches of answers."""
+"""The version of the format of results.json, rows and caches of answers."""
 
 import json
 from collections.abc import Mapping
@@ -6,16 +6,20 @@ from typing import Any
 
 from heedful.records.errors import RunError
 
-SCHEMA = 9  # the only version that is read
-ENTRY = "heedful"  # key in the metadata of files and in config.json of exported models
+SCHEMA = 9  # no other version can be read
+ENTRY = "heedful"  # key of Heedful's entry in the metadata of files and in config.json of exported models
 ROOMS = {"data": "heedful.datamodules", "model": "heedful.lightning_modules"}
 
 
 def require_schema(content: Any, display_name: str) -> dict[str, Any]:
-    """Check the schema of the content of a file, and remove its number; ``display_name`` begins messages.
+    """Check the version of a file's content, and return the content without it.
+
+    Args:
+        content: The content, with the version under "schema".
+        display_name: Name of the file, at the start of messages.
 
     Raises:
-        RunError: The schema is missing, or is not :data:`SCHEMA`.
+        RunError: If the version is missing or is not :data:`SCHEMA`.
     """
     if not isinstance(content, Mapping) or "schema" not in content:
         raise RunError(f"{display_name} is damaged, or not from Heedful: it has no 'schema'. Evaluate again.")
@@ -29,11 +33,11 @@ def require_schema(content: Any, display_name: str) -> dict[str, Any]:
 
 
 def full_path(kind: str, class_path: str) -> str:
-    """The import path of a class that may be given by its name alone.
+    """Complete the name of one of Heedful's classes to its import path; import paths are returned unchanged.
 
     Args:
         kind: "data" or "model".
-        class_path: Import path or name of the class.
+        class_path: Name or import path of the class.
 
     Example:
         >>> full_path("model", "Encoder")

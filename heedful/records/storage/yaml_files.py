@@ -1,4 +1,4 @@
-"""YAML files of settings, without repeated keys."""
+"""Read YAML files of settings; a repeated key is an error."""
 
 import re
 from collections import Counter
@@ -15,7 +15,7 @@ MERGE = "tag:yaml.org,2002:merge"
 
 
 class SettingsLoader(PARSER):  # type: ignore[misc, valid-type]
-    """YAML 1.2: 1e-5 is a number; dates and yes, no, on and off are texts."""
+    """YAML loader by the rules of YAML 1.2: 1e-5 is a number, and dates, yes, no, on and off are texts."""
 
     yaml_implicit_resolvers = {
         first: [(tag, form) for tag, form in forms if not tag.endswith((":float", ":timestamp", ":bool"))]
@@ -23,11 +23,11 @@ class SettingsLoader(PARSER):  # type: ignore[misc, valid-type]
     }
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
-        """Refuse repeated keys, before merge keys are expanded."""
+        """Raise an error for repeated keys, before merge keys are expanded."""
         if not hasattr(node, "is_flat"):
             node.is_flat = True  # type: ignore[attr-defined]
             keys = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode) and key.tag != MERGE]
-            counts = Counter((key.tag, key.value) for key in keys)  # quoted numbers are other keys
+            counts = Counter((key.tag, key.value) for key in keys)  # the number 1 and the text "1" are different keys
             if repeated := [key for key in reversed(keys) if counts[key.tag, key.value] > 1]:
                 raise ConstructorError(None, None, f"the key {repeated[0].value!r} is repeated", repeated[0].start_mark)
         super().flatten_mapping(node)
@@ -42,7 +42,15 @@ SettingsLoader.add_implicit_resolver("tag:yaml.org,2002:float", FLOAT, list("-+0
 
 
 def parse_yaml(text: str, display_name: str) -> Any:
-    """Parse YAML; ``display_name`` begins the message of the SettingError for invalid YAML."""
+    """Parse YAML.
+
+    Args:
+        text: The YAML.
+        display_name: Name of the source, at the start of messages.
+
+    Raises:
+        SettingError: If the text is not valid YAML.
+    """
     try:
         return SettingsLoader(text).get_single_data()
     except (yaml.YAMLError, ValueError, RecursionError) as error:
@@ -53,12 +61,12 @@ def parse_yaml(text: str, display_name: str) -> Any:
 
 
 def read_yaml(path: str, display_name: str) -> Any:
-    """Read a YAML file; ``display_name`` begins messages of errors."""
+    """Read a YAML file; error messages begin with ``display_name``."""
     return parse_yaml(read_text(path, display_name), display_name)
 
 
 def read_text(path: str, display_name: str) -> str:
-    """Read a text file in UTF-8; ``display_name`` begins messages of errors."""
+    """Read a text file in UTF-8; error messages begin with ``display_name``."""
     with open_file(path, display_name) as file:
         content = file.read()
     try:

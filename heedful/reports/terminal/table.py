@@ -186,14 +186,11 @@ def _not_shown(run: Content) -> Iterator[str]:
 
 
 def _answers(run: Content) -> Iterator[str]:
-    """Quote the most frequent texts that are no answer, and count ambiguous and constant answers."""
+    """Lines about answers: the most frequent texts that are no answer, and parts that get the same answer often."""
     counts = run["counts"]
     if texts := counts.get("no_answers"):
         quoted = ", ".join(f"{text!r} ({n:,} times)" for text, n in texts)
         yield f"The most frequent texts that are no answer: {quoted}."
-    if several := counts.get("several_labels"):
-        phrases = "answer names several labels, and was", "answers name several labels, and were"
-        yield f"{agree(several, *phrases)} read as the wording says."
     for evaluation in METRICS:
         for part, (text, n, total) in counts.get(f"{evaluation}/one_text", {}).items():
             share = f"{percent(n / total)} ({n:,} of {total:,})"

@@ -11,7 +11,7 @@ from typing import Any
 
 from heedful.records import NO_LABEL, ModelError, Task, listing
 from heedful.records.prompts.prompt import Prompt
-from heedful.records.prompts.wording import bare, without_thoughts
+from heedful.records.prompts.wording import bare
 
 LISTED = {True: 20, False: 5}  # first tokens to list, of a chat and of a text; servers allow no more
 TOO_LITTLE = 0.01  # probability: maximum for a token that begins two labels, and minimum for all labels together
@@ -68,8 +68,8 @@ class Reply:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is no answer, apart from thoughts."""
-        return not without_thoughts(self.text).strip() and not self.scores
+        """Whether there is neither a text nor a score."""
+        return not self.text.strip() and not self.scores
 
     @property
     def shown(self) -> str:

@@ -141,7 +141,7 @@ def test_a_damaged_packed_file_is_refused(tmp_path: Path, name: str, start: floa
 def test_what_cannot_be_opened_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "b.csv").mkdir()
     pq.write_table(pa.table({"a": pa.array([], pa.string())}), tmp_path / "a.parquet")
-    for name, *facts in (("a.csv",), ("b.csv", "folder"), ("a.parquet", "no rows")):
+    for name, *facts in (("a.csv",), ("b.csv", "directory"), ("a.parquet", "no rows")):
         with refused(DataError, name, *facts):
             list(read(tmp_path / name))
     (tmp_path / "a.csv").write_text("a\n1\n")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from heedful.interventions import Donors, RowEdits, manifest_hash
 from heedful.interventions.tables.allowed_transitions import steps, transitions
-from heedful.interventions.tables.operations import same_key, same_value
+from heedful.interventions.tables.donors import same_key, same_value
 from heedful.records import Example, Examples, Table
 from heedful.records.pool.contents import content_id
 

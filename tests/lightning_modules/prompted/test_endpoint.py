@@ -1,7 +1,6 @@
 """Endpoints in the real engine: oracles behind a server, of which every number is known."""
 
 import json
-from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -269,18 +268,10 @@ def test_the_flips_of_a_server_are_the_floor_beside_attentiveness(at, monkeypatc
         assert "answers_differ" in engine.content["metrics"][f"attentiveness/planted/{part}"]["flags"]
 
 
-def test_of_several_labels_the_wording_says_which_counts_and_they_are_counted(at):
-    with FakeServer(lambda body, n: "Contradiction? No. Neutral.") as fake:
-        engine = measured(at(fake), planted(9), Accuracy(), word=lambda plain: replace(plain, read="last"))
-    assert value(engine, "accuracy/planted/neutral") == 1
-    assert engine.content["counts"]["several_labels"] == 18
-
-
 @pytest.mark.parametrize(
     ("settings", "answer", "facts"),
     [
         ({}, None, ["12 of the first 12 answers of tiny cannot be read: ''", "max_tokens"]),
-        ({}, "<think>It may be 3", ["12 of the first 12", "max_tokens"]),
         ({"read": "first_token"}, "entailment", ["12 of the first 12", "no different log-probabilities"]),
         ({"read": "systemone"}, {"answers": {}}, ["12 of the first 12", "no finite probability for each label"]),
         ({}, Fault(200, "<html>"), ["12 of the first 12", "something else than JSON"]),

@@ -40,23 +40,12 @@ def test_the_text_of_a_prompt_to_the_letter() -> None:
 
 
 def test_a_chat_has_the_instruction_before_its_first_question() -> None:
-    assert PROMPT.messages("Q") == [
-        {"role": "user", "content": "Do it.\n\nPremise: It rains.\nHypothesis: It is wet.\nAnswer:"},
-        {"role": "assistant", "content": "Entailment"},
-        {"role": "user", "content": "Premise: A dog runs.\nHypothesis: It is wet.\nAnswer:"},
-        {"role": "assistant", "content": "Neutral"},
-        {"role": "user", "content": "Q"},
-    ]
+    first, *others = PROMPT.messages("Q")
+    assert first == {"role": "user", "content": "Do it.\n\nPremise: It rains.\nHypothesis: It is wet.\nAnswer:"}
+    assert [turn["role"] for turn in others] == ["assistant", "user", "assistant", "user"]
+    assert [turn["content"] for turn in others][::2] == ["Entailment", "Neutral"]
+    assert others[-1]["content"] == "Q"
     assert Prompt(PROMPT.wording, NLI).messages("Q") == [{"role": "user", "content": "Do it.\n\nQ"}]
-
-
-def test_the_answers_follow_the_order_of_the_labels() -> None:
-    assert PROMPT.answers == ("Entailment", "Neutral", "Contradiction")
-    assert Prompt(Wording(QUESTION, answers={"neutral": "Perhaps"}), NLI).answers == (
-        "entailment",
-        "Perhaps",
-        "contradiction",
-    )
 
 
 @pytest.mark.parametrize("form", [TableForm(), TableForm("structure", keep=1), TableForm("cells", keep=2)])
@@ -70,17 +59,6 @@ def test_tables_are_put_into_words_as_for_encoders(form: TableForm) -> None:
         assert asked == f"Premise: {words}\nHypothesis: {hypothesis}\nAnswer:"
 
 
-def test_a_prompt_in_a_file_has_its_settings_and_the_uids_of_its_demonstrations() -> None:
-    assert PROMPT.as_dict() == {
-        "wording": "paper",
-        "seed": 3,
-        "tuples": 1,
-        "kind": "counterfactual",
-        "version": 1,
-        "demonstrations": ["d/train/0", "d/train/1~"],
-    }
-
-
 # what is written
 
 
@@ -88,39 +66,25 @@ def test_a_prompt_in_a_file_has_its_settings_and_the_uids_of_its_demonstrations(
     ("written", "label"),
     [
         ("Entailment", "entailment"),
-        (" entailment", "entailment"),
-        ("ENTAILMENT.", "entailment"),
+        (" ENTAILMENT.", "entailment"),
         ("\n\n Neutral\nPremise: It rains.", "neutral"),
         ("'Neutral'", "neutral"),
-        ('"Contradiction", because it rains', "contradiction"),
-        ("“Contradiction”", "contradiction"),
-        ("**Neutral**: nothing says so", "neutral"),
+        ("“Contradiction”, because it rains", "contradiction"),
         ("_Neutral_ it is", "neutral"),
-        ("`Neutral`", "neutral"),
-        ("- Neutral", "neutral"),
+        ("- `Neutral`", "neutral"),
         ("Neutral/Entailment", NO_LABEL),
-        ("Contradiction? No. Neutral.", NO_LABEL),
-        ("Entailment, Neutral or Contradiction", NO_LABEL),
         ("Contradiction?\nNo. Neutral.", NO_LABEL),
         ("Neutral. It is neutral.", "neutral"),
         ("Neutral, not neutrality or entailments", "neutral"),
         ("Neutral\n\nIt is not entailment.", "neutral"),
         ("Neutral\nPremise: It rains.\nAnswer: Entailment", "neutral"),
-        ("Neutral neutrality", "neutral"),
         ("neutrality", NO_LABEL),
         ("Neutral_ground", NO_LABEL),
         ("Neutral2", NO_LABEL),
         ("The answer is Neutral", NO_LABEL),
-        ("I think\nNeutral", NO_LABEL),
-        ("Answer: Neutral", NO_LABEL),
         ("Neu", NO_LABEL),
-        ("", NO_LABEL),
-        (" \n ", NO_LABEL),
-        ("...", NO_LABEL),
+        (" \n ...", NO_LABEL),
         ("```\nNeutral\n```", "neutral"),
-        ("<think>Neutral? No.</think>\nEntailment", "entailment"),
-        ("Neutral? No.\n</think>\n\nEntailment", "entailment"),
-        ("<think>\nNeutral", NO_LABEL),
     ],
 )
 def test_the_label_that_begins_the_first_line_is_the_answer(written: str, label: str) -> None:
@@ -135,12 +99,10 @@ def test_the_label_that_begins_the_first_line_is_the_answer(written: str, label:
         ({"entailment": "Entailment", "not_entailment": "Not entailment"}, "Not", NO_LABEL),
         ({"entailment": "not", "not_entailment": "not so"}, "Not so.", "not_entailment"),
         ({"entailment": "not", "not_entailment": "not so"}, "Not sold.", "entailment"),
-        ({"entailment": "yes", "not_entailment": "no"}, "Now", NO_LABEL),
         ({"entailment": "yes", "not_entailment": "no"}, "No, for", "not_entailment"),
         ({"entailment": "+ (so)", "not_entailment": "a.c"}, "+ (so)", "entailment"),
         ({"entailment": "+ (so)", "not_entailment": "a.c"}, "abc", NO_LABEL),
         ({"entailment": "Can't say"}, "can’t say", "entailment"),
-        ({}, "not_entailment", "not_entailment"),
         ({}, "not_entailment, it is not_entailment", "not_entailment"),
         ({}, "not_entailment or entailment", NO_LABEL),
         ({"not_entailment": "Not entailment"}, "Not entailment", "not_entailment"),
@@ -156,61 +118,16 @@ def test_every_answer_is_read_back(i: int, mark: str, upper: bool, behind: str) 
     assert PROMPT.read(f"{mark}{answer}{mark}\n{behind}") == NLI.labels[i]
 
 
-@pytest.mark.parametrize(("read", "label"), [("", NO_LABEL), ("first", "contradiction"), ("last", "neutral")])
-def test_a_wording_says_which_of_several_labels_counts(read: str, label: str) -> None:
-    prompt = Prompt(Wording(QUESTION, answers=ANSWERS, read=read), NLI)
-    assert prompt.read("Contradiction? No. **Neutral**.") == label
-    assert prompt.labels_named("Contradiction? No. **Neutral**.") == ["contradiction", "neutral"]
-    assert prompt.read("Neutral.") == "neutral"
-    assert prompt.read("The answer is Neutral, not Entailment") == NO_LABEL
-
-
-@pytest.mark.parametrize(
-    "written",
-    [
-        "I do not know.",
-        "Unanswerable",
-        "I'm sorry, but I don't know that.",
-        "The passage does not say.",
-        "It cannot be determined from the text.",
-        "No answer.",
-        "Based on the text, it is not mentioned.",
-    ],
-)
-def test_there_are_many_words_for_no_answer(written: str) -> None:
-    assert Prompt(Wording("{context} {question}:", answers={"": "none"}), QUESTIONS).read(written) == ""
-
-
-@pytest.mark.parametrize(
-    "written", ["I can't help with that.", "I\u2019m sorry, but I cannot assist with this", "As an AI, no"]
-)
-def test_a_refusal_neither_answers_nor_says_that_there_is_no_answer(written: str) -> None:
-    assert Prompt(Wording("{context} {question}:"), QUESTIONS).read(written) == NO_LABEL
-
-
-@pytest.mark.parametrize("written", ["Unanswerable prayers", "the text", "Sorry", "Neither", "not given to him", "I"])
-def test_answers_that_look_like_none_are_answers(written: str) -> None:
-    assert Prompt(Wording("{context} {question}:"), QUESTIONS).read(written) == written
-
-
 @pytest.mark.parametrize(
     ("written", "answer"),
     [
-        ("in Rome", "in Rome"),
         ("\n  in Rome \nor so", "in Rome"),
-        ("I don't know.", ""),
         ("I dont know", ""),
-        ("I don’t know, the text does not say.", ""),
-        ("i DON'T KNOW", ""),
+        ("i DON’T KNOW, the text does not say.", ""),
         ("I don't knowingly lie", "I don't knowingly lie"),
         ("They say I don't know", "They say I don't know"),
-        ("", NO_LABEL),
-        ("\n \n", NO_LABEL),
-        ("...", NO_LABEL),
-        ("```\nin Rome\n```", "in Rome"),
-        ("The\n", NO_LABEL),
-        ("<think>\nRome?\n</think>\nI don't know", ""),
-        ("<think>\nRome?", NO_LABEL),
+        ("\n ...\n", NO_LABEL),
+        ("The\nin Rome", "in Rome"),
         ("in Rome\nI don't know", "in Rome"),
     ],
 )

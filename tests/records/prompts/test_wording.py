@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from heedful.records import HeedfulError, ModelError, SettingError
-from heedful.records.prompts.wording import NO_ANSWER_TEXT, Wording, bare
+from heedful.records.prompts.wording import NO_ANSWER_TEXT, Wording
 
 from refusals import refused
 
@@ -105,8 +105,6 @@ def test_lines_of_missing_parts_go(question: str, kept: str, left: str) -> None:
         ("Text: {sentence1}\nAnswer:", "{sentence2}"),
         ("{sentence1} {sentence2} {sentence2}:", "{sentence1}, {sentence2}"),
         ("{sentence1} {sentence2} {premise}:", "{sentence1}, {sentence2}"),
-        ("{sentence1} {sentence2} {}:", "braces"),
-        ("{sentence1} {sentence2}: ", "space"),
         ("{sentence1} {sentence2}:\n", "space"),
     ],
 )
@@ -120,11 +118,8 @@ def test_a_question_names_each_part_once_and_ends_with_a_word(question: str, fac
     ("answers", "error", "facts"),
     [
         ({"maybe": "Maybe"}, SettingError, ["'maybe'", "yes, no"]),
-        ({True: "Yes"}, SettingError, ["True", "yes, no"]),
         ({"yes": "no"}, ModelError, ["'no', 'no'"]),
         ({"yes": " No."}, ModelError, ["' No.', 'no'"]),
-        ({"yes": "-1", "no": "1"}, ModelError, ["'-1', '1'"]),
-        ({"yes": ""}, ModelError, ["''"]),
         ({"yes": "!"}, ModelError, ["'!'"]),
     ],
 )
@@ -145,7 +140,3 @@ def test_of_questions_the_one_answer_is_that_there_is_none() -> None:
             Wording(RTE.question, answers={"": text}).require("own", parts, [])
     with refused(SettingError, "prompts own", "'none'", "''"):
         Wording(RTE.question, answers={"none": "none"}).require("own", parts, [])
-
-
-def test_curly_quotes_are_quotes() -> None:
-    assert bare("“Can’t say.”") == bare("'can't say'") == "can't say"

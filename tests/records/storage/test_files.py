@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.records import RunError, Spool, atomic_path, read_json, write_json
+from heedful.records import RunError, Spool, atomic_path, read_json, write_json, writing
 
 from refusals import refused
 
@@ -76,6 +76,13 @@ def test_a_library_that_hides_the_fault_of_the_disk_is_seen_through(tmp_path, nu
         except OSError as error:
             raise RuntimeError("unexpected pos 704 vs 598") from error
     assert not list(tmp_path.iterdir())
+
+
+def test_only_errors_about_the_written_path_are_converted(tmp_path):
+    with refused(RunError, tmp_path / "a", os.strerror(errno.ENOENT)), writing(tmp_path / "a"):
+        (tmp_path / "none" / "b").touch()
+    with pytest.raises(FileNotFoundError), writing(tmp_path / "x" / "a"):
+        (tmp_path / "none" / "b").touch()
 
 
 def test_a_table_outlives_its_spool_and_other_processes_read_it():

@@ -295,7 +295,7 @@ def test_what_else_was_counted_stands_below_the_table_of_one_run():
     lines += [(dataclasses.replace(PREMISE, metric="x/d"), PLAIN), (Line("x/d/u", "unread", 1), Measurement(0.04, 50))]
     counts = {"examples": 20, "not_predicted": 80, "truncated": 7, "tokens_kept": {"premise": [300, 1200], "b": [0, 0]}}
     counts |= {"attentiveness/identical": 1200, "evidence/identical": 34, "evidence/examples": 9}
-    counts |= {"evidence/truncated": 1, "evidence/tokens_kept": {"table": [1000, 1001]}, "several_labels": 3}
+    counts |= {"evidence/truncated": 1, "evidence/tokens_kept": {"table": [1000, 1001]}}
     counts |= {"no_answers": [["Error: upstream timeout", 510], ["", 2]], "repeats": 2, "evidence/trained_on": 1}
     counts |= {"attentiveness/one_text": {"context": ["error", 25, 30]}}
     found = results(*lines, counts=counts)
@@ -308,7 +308,6 @@ def test_what_else_was_counted_stands_below_the_table_of_one_run():
         "table 1,000 of 1,001",
         "1,234 changed inputs",
         "'Error: upstream timeout' (510 times), '' (2 times)",
-        "3 answers name several labels",
         "83 % (25 of 30) get the answer 'error'",
         "2 of 20 examples are repeats of others",
         "1 of 9 examples of evidence was trained on",

@@ -1,21 +1,12 @@
-"""Row operations: nothing else is touched, and no table becomes inconsistent."""
+"""Which rows and values the tables of a pool lend to each other."""
 
 from collections import Counter
 
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from heedful.interventions.tables.operations import Donors, delete, insert, permute, same_key, update
+from heedful.interventions.tables.donors import Donors
 from heedful.records import Example, Examples, Table, generator
-
-words = st.text(st.characters(codec="utf-8"), min_size=1, max_size=6)
-tables = st.builds(
-    lambda title, rows: Table(title, tuple((key, tuple(values)) for key, values in rows.items())),
-    words,
-    st.dictionaries(words, st.lists(words, min_size=1, max_size=3), min_size=1, max_size=5),
-)
 
 
 def pool_of(found: dict[str, Table], category: dict[str, str] | None = None) -> Examples:
@@ -27,51 +18,6 @@ def pool_of(found: dict[str, Table], category: dict[str, str] | None = None) -> 
             for (t, table), m in zip(found.items(), meta, strict=True)
         ]
     )
-
-
-@given(tables, st.data())
-def test_a_deletion_takes_one_row(table, data):
-    key = data.draw(st.sampled_from(table.keys))
-    after = delete(table, key)
-    assert (after.title, after.rows) == (table.title, tuple(row for row in table.rows if row[0] != key))
-    assert len(after.rows) == len(table.rows) - 1
-
-
-@given(tables, words, st.data())
-def test_an_insertion_adds_one_row_and_no_second_key(table, key, data):
-    row, position = (key, ("v",)), data.draw(st.integers(0, len(table.rows)))
-    assume(key not in table.keys)
-    after = insert(table, row, position)
-    assert after.rows[position] == row
-    assert delete(after, key) == table
-
-
-@given(tables, words, st.data())
-def test_an_update_changes_one_value_and_makes_no_second_one(table, new, data):
-    key = data.draw(st.sampled_from(table.keys))
-    old = data.draw(st.sampled_from(table.values[key]))
-    assume(new != old)
-    after = update(table, key, old, new)
-    assert (after.title, after.keys) == (table.title, table.keys)
-    assert all(after.values[k] == table.values[k] for k in table.keys if k != key)
-    assert Counter(after.values[key]) == Counter(table.values[key]) - Counter([old]) + Counter([new])
-    assert sum(a != b for a, b in zip(after.values[key], table.values[key], strict=True)) == 1
-
-
-@given(tables, st.data())
-def test_a_permutation_keeps_all_rows(table, data):
-    order = data.draw(st.permutations(range(len(table.rows))))
-    after = permute(table, order)
-    assert (after.title, set(after.rows), len(after.rows)) == (table.title, set(table.rows), len(table.rows))
-    assert permute(after, [order.index(i) for i in range(len(order))]) == table
-
-
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [("Genre", "Genres"), ("Spouse", "Spouse(s)"), ("Birth name", "Birth Name"), ("Born", "Born:"), ("a ", "a")],
-)
-def test_keys_that_say_the_same(first, second):
-    assert same_key(first) == same_key(second)
 
 
 # a table of each kind: B and C can lend to A
