@@ -217,12 +217,8 @@ class Classifier(BasePredictor, pl.LightningModule):
     def validation_step(self, batch: dict[str, Any], batch_idx: int) -> Outputs | None:
         return self.predict(batch)
 
-    def predict(self, batch: dict[str, Any]) -> Outputs | None:
-        """Predict a batch, whose ``inputs`` come from the processor; None for an empty batch."""
-        return self.answer(batch["inputs"]) if batch["size"] else None
-
     def probabilities(self, batch: dict[str, Any]) -> Outputs | None:
-        """Like :meth:`predict`, but without an answer, so that no text is generated."""
+        """Probabilities of the labels, without generating an answer; None for an empty batch."""
         return Outputs(self.logits(batch["inputs"]).float().softmax(dim=-1)) if batch["size"] else None
 
     def answer(self, inputs: dict[str, Any]) -> Outputs:

@@ -36,11 +36,11 @@ FIRST = 50  # examples that are asked before all others
 MOST_INVALID = 0.9  # of their answers, the share without a label at which the evaluation ends
 UNKNOWN = "unknown"  # a model that the server does not name
 REPEATED = 100  # base inputs that the null control repeats
-BODY = "model", "messages", "prompt", "state", "questions", "input", "stream"  # entries that other settings make
-HEADERS = "extra_headers", "extra_query", "headers"  # no entries of a request's content
+BODY = "model", "messages", "prompt", "stream"  # entries of a request that other settings control
+HEADERS = "extra_headers", "extra_query", "headers"  # not part of the body of a request
 CREDENTIAL = re.compile(r"(?i)api[-_ ]?key|(^|[-_ ])(key|token|auth)$|authori[sz]ation|bearer|secret|passw|credential")
 LABEL_TOKENS, SPAN_TOKENS = 8, 32  # most tokens of an answer, by default
-Read = Literal["written", "first_token", "systemone", "decisions"]
+Read = Literal["written", "first_token"]
 
 
 class QuestionProcessor(Processor):
@@ -81,8 +81,8 @@ class Endpoint(BasePredictor):
 
     Args:
         name: Name of the model at the server.
-        read: How an answer is read: "written" is the text; "first_token" compares the log-probabilities of the first
-            token; "systemone" and "decisions" are typed decisions, with a probability for each label.
+        read: How an answer is read: "written" parses the text; "first_token" compares the log-probabilities of the
+            first token, and yields a probability for each label.
         chat: Whether the prompt is sent as the turns of a chat; otherwise as one text.
         concurrency: Largest number of concurrent requests. Batches are sent one after the other, so that values above
             data.eval_batch_size have no effect.
@@ -180,7 +180,7 @@ class Endpoint(BasePredictor):
             longest, SPAN_TOKENS if self.task.kind is SPAN else LABEL_TOKENS
         )
         way = WAYS[self.read]
-        settings = {"model": self.name} | (sampling if way.writes else {})
+        settings = {"model": self.name, **sampling}
         self.way = way({name: value for name, value in settings.items() if value is not None}, self.chat)
         self.way.require(prompt, self.task)
         self.prompt = prompt
@@ -206,10 +206,10 @@ class Endpoint(BasePredictor):
 
     @property
     def most_written(self) -> int | None:
-        """Largest number of tokens of an answer, 0 for typed decisions; None if the requests set no limit."""
+        """Largest number of tokens of an answer; None if the requests set no limit."""
         sent = {**self.way.settings, **self.extra}
         limits = [sent[name] for name in ("max_tokens", "max_completion_tokens") if isinstance(sent.get(name), int)]
-        return min(limits, default=None) if self.way.writes else 0
+        return min(limits, default=None)
 
     def _request(self, question: str, repeat: int = 0) -> Request:
         body = {**self.way.body(self.prompt, question), **self.extra}
@@ -241,9 +241,7 @@ class Endpoint(BasePredictor):
         if self._client is None:  # in the process that asks
             self.require_weights()
             self._client = Client(self._server, self.cache, self.concurrency, self.max_requests, self._processes.busy)
-        return self._client.replies(
-            requests, lambda answer: self.way.reply(answer, self.prompt), (*self.prompt.answers, *self.task.labels)
-        )
+        return self._client.replies(requests, self.way.reply, (*self.prompt.answers, *self.task.labels))
 
     def _require_answers(self, replies: Sequence[Reply]) -> None:
         """Refuse a server if almost none of its first answers can be read."""

@@ -19,14 +19,13 @@ class Fault(NamedTuple):
     seconds: float = 0.0
     closes: bool = False
     headers: Mapping[str, str] = {}
-    byte_seconds: float = 0.0  # between two bytes
 
 
 def question_of(body: Mapping[str, Any]) -> str:
     """The question that a request is about."""
     if "messages" in body:
         return body["messages"][-1]["content"]
-    return body["prompt"].split("\n\n")[-1] if "prompt" in body else body.get("state", body.get("input"))
+    return body["prompt"].split("\n\n")[-1]
 
 
 def written(text: str | None, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -116,8 +115,6 @@ class FakeServer:
                 self.at_once -= 1
         with suppress(BrokenPipeError, ConnectionResetError):  # nobody waits any more
             self._send(http, fault)
-            if fault.byte_seconds:
-                http.close_connection = True
 
     def _answer(self, body: dict[str, Any], n: int) -> Fault:
         answer = self.rule(body, n)
@@ -138,6 +135,4 @@ class FakeServer:
             http.send_header(name, value)
         http.send_header("Content-Length", str(len(content)))
         http.end_headers()
-        for start in range(0, len(content), 1 if fault.byte_seconds else max(1, len(content))):
-            http.wfile.write(content[start:] if not fault.byte_seconds else content[start : start + 1])
-            time.sleep(fault.byte_seconds)
+        http.wfile.write(content)

@@ -14,7 +14,7 @@ from transformers import BertConfig, BertForSequenceClassification, BertTokenize
 from benchmarks.bare_runs import fitted
 from heedful.lightning_modules import BlipAnswers, CausalLM, Endpoint, LateFusion, Reader, Seq2Seq, Vilt
 from heedful.lightning_modules.predictor import Statistics
-from heedful.lightning_modules.prompted.batch import BatchEndpoint, require_batch
+from heedful.lightning_modules.prompted.batch import BatchEndpoint
 from heedful.lightning_modules.prompted.requests.replies import WAYS
 from heedful.lightning_modules.transformers_pair import TransformersPair
 from heedful.records import CLASSIFICATION, SOFT, SPAN, DataError, ModelError, SettingError, Task
@@ -154,12 +154,11 @@ MISTAKES = {  # a call with a zoo and a folder; what the message names
         lambda z, f: Endpoint("tiny", extra={"options": [{"password": "x"}]}),
         (SettingError, "password"),
     ),
-    "typed batches": (lambda z, f: require_batch(Endpoint("tiny", read="systemone")), (SettingError, "read systemone")),
     "a batch without an answer": (lambda z, f: batch_with({}), (DataError, "line 3", "0 choices")),
     "a pair without labels": (lambda z, f: pair().prepare(z.task("Reader")), (ModelError, "(model, tokenizer)", SPAN)),
-    "typed texts": (
-        lambda z, f: WAYS["systemone"]({}, True).require(prompt(), Task(SPAN, TASK.parts, ())),
-        (ModelError, "read systemone", "read written"),
+    "first tokens of texts": (
+        lambda z, f: WAYS["first_token"]({}, True).require(prompt(), Task(SPAN, TASK.parts, ())),
+        (ModelError, "read first_token", "read written"),
     ),
 }
 

@@ -104,53 +104,29 @@ def test_a_model_that_answers_by_a_hash_has_the_attentiveness_of_the_hash(at):
     assert sum(n == 2 for n in sent.values()) == 24  # the null control alone
 
 
-def typed(body, n):
-    """A typed decision, as /systemone and /decisions give it."""
-    p = {"entailment": 0.5, "neutral": 0.3, "contradiction": 0.2}
-    listed = [{"value": value, "probability": share} for value, share in p.items()]
-    one = {"answers": {"answer": {"probabilities": p}}}
-    return one if "state" in body else {"answers": [{"type": "choice", "probabilities": listed}]}
-
-
-@pytest.mark.parametrize(
-    ("settings", "rule"),
-    [
-        ({"read": "systemone"}, typed),
-        ({"read": "decisions"}, typed),
-        ({"extra": {"seed": None, "top_p": 0.5}, "max_tokens": 5, "temperature": 0.5}, lambda body, n: "neutral"),
-    ],
-)
-def test_what_would_be_sent_is_what_the_server_gets(at, settings, rule):
-    with FakeServer(rule) as fake:
+def test_what_would_be_sent_is_what_the_server_gets(at):
+    """Also with further entries, of which one is removed."""
+    settings = {"extra": {"seed": None, "top_p": 0.5}, "max_tokens": 5, "temperature": 0.5}
+    with FakeServer(lambda body, n: "neutral") as fake:
         module = at(fake, **settings)
-        engine = measured(module, planted(4), Accuracy())
+        measured(module, planted(4), Accuracy())
         examples = [module.sent(Example(uid, parts_of(uid), None)) for uid in map(question_of, fake.requests)]
-    assert value(engine, "accuracy/planted") is not None
-    assert [{"path": path.removeprefix("/v1"), "body": body}
-            for path, body in zip(fake.paths, fake.requests, strict=True)] == examples  # fmt: skip
+    sent = zip(fake.paths, fake.requests, strict=True)
+    assert [{"path": path.removeprefix("/v1"), "body": body} for path, body in sent] == examples
     assert len(examples) == 8  # with the null control
-    if "extra" in settings:
-        body = fake.requests[-1]
-        assert (body["top_p"], body["temperature"], body["max_tokens"], body["model"]) == (0.5, 0.5, 5, "tiny")
-        assert "seed" not in body
+    body = fake.requests[-1]
+    assert (body["top_p"], body["temperature"], body["max_tokens"], body["model"]) == (0.5, 0.5, 5, "tiny")
+    assert "seed" not in body
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("read", ["first_token", "systemone", "decisions"])
-def test_probabilities_reach_the_rows(at, read):
+def test_probabilities_of_first_tokens_reach_the_rows(at):
     def rule(body, n):
         p = np.array([share_of(f"{i}{question_of(body)}") for i in range(3)])
-        p /= p.sum()
-        if "logprobs" in body:
-            top = [{"token": label[:4], "logprob": float(np.log(x))} for label, x in zip(LABELS, p, strict=True)]
-            return {"choices": [{"message": {"content": "x"}, "logprobs": {"content": [{"top_logprobs": top}]}}]}
-        if "state" in body:
-            return {"answers": {"answer": {"probabilities": dict(zip(LABELS, p.tolist(), strict=True))}}}
-        entries = [{"value": label, "probability": x} for label, x in zip(LABELS, p.tolist(), strict=True)]
-        return {"answers": [{"type": "choice", "probabilities": entries}]}
+        top = [{"token": t[:4], "logprob": float(np.log(x))} for t, x in zip(LABELS, p / p.sum(), strict=True)]
+        return {"choices": [{"message": {"content": "x"}, "logprobs": {"content": [{"top_logprobs": top}]}}]}
 
     with FakeServer(rule) as fake:
-        engine = measured(at(fake, read=read), planted(9, default_label=None))
+        engine = measured(at(fake, read="first_token"), planted(9, default_label=None))
         shown = [question_of(body) for body in fake.requests]
     rows = engine.rows["attentiveness"][0]
     ps = [row["p"] for row in rows.to_pylist()]
@@ -282,10 +258,9 @@ def test_of_several_labels_the_wording_says_which_counts_and_they_are_counted(at
         ({}, None, ["12 of the first 12 answers of tiny cannot be read: ''", "max_tokens"]),
         ({}, "<think>It may be 3", ["12 of the first 12", "max_tokens"]),
         ({"read": "first_token"}, "entailment", ["12 of the first 12", "no different log-probabilities"]),
-        ({"read": "systemone"}, {"answers": {}}, ["12 of the first 12", "no finite probability for each label"]),
         ({}, Fault(200, "<html>"), ["12 of the first 12", "something else than JSON"]),
         ({}, Fault(400, "{}"), ["12 of the first 12", "HTTP 400 ({})"]),
-        ({"read": "systemone"}, Fault(404, "{}"), ["no model tiny", "HTTP 404"]),
+        ({}, Fault(404, "{}"), ["no model tiny", "HTTP 404"]),
     ],
 )
 def test_a_server_without_answers_is_refused(at, settings, answer, facts):
@@ -309,22 +284,6 @@ def test_fifty_examples_are_asked_first(at):
     assert asked == {(data.pool[i].parts["premise"], data.pool[i].parts["hypothesis"]) for i in drawn}
 
 
-@pytest.mark.slow
-def test_answers_that_are_none_are_asked_for_in_the_next_command_alone(at):
-    says = [""]
-    empty = lambda body: share_of(question_of(body)) < 0.4  # noqa: E731
-    with FakeServer(lambda body, n: says[0] if empty(body) else "neutral") as fake:
-        engine = measured(at(fake), planted(20), Accuracy())
-        n = sum(map(empty, fake.requests)) // 2
-        assert counts(engine)["no_label"] == n > 0
-        assert len(fake.requests) == 40
-        says[0] = "entailment"
-        engine = measured(at(fake), planted(20), Accuracy())
-        assert len(fake.requests) == 40 + n + 20
-    assert counts(engine)["no_label"] == 0
-    assert value(engine, "null/planted/flips") == 0
-
-
 @pytest.mark.parametrize(
     ("settings", "most"),
     [
@@ -332,7 +291,6 @@ def test_answers_that_are_none_are_asked_for_in_the_next_command_alone(at):
         ({"extra": {"max_tokens": None, "max_completion_tokens": 2000}}, 2000),
         ({"extra": {"max_tokens": None}}, None),
         ({"read": "first_token"}, 1),
-        ({"read": "systemone"}, 0),
     ],
 )
 def test_most_tokens_of_an_answer_are_those_that_are_sent(settings, most):

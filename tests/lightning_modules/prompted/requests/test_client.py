@@ -18,7 +18,7 @@ from heedful.lightning_modules.prompted.requests.client import Address, Client, 
 from heedful.lightning_modules.prompted.requests.replies import Reply, Request, Unusable
 from heedful.records import HeedfulError, ModelError, RunError
 
-from fake_server import FakeServer, Fault, share_of
+from fake_server import FakeServer, Fault
 from refusals import refused
 
 pytest.importorskip("openai", reason="openai is not installed: pip install 'openai>=3.54'")
@@ -253,27 +253,6 @@ def test_what_stays_is_one_sentence(client_of, waited, fault, facts):
         refused(ModelError, fake.url.removesuffix("/v1"), *facts, "answers so far are kept"),
     ):
         texts(client_of(fake, timeout=0.1 if fault.seconds else 5.0), "ab")
-
-
-@pytest.mark.slow
-def test_a_server_that_always_has_too_many_requests_is_refused_soon(client_of):
-    begin = time.monotonic()
-    busy = Fault(429, "{}", headers={"Retry-After": "0"})
-    with FakeServer(lambda body, n: busy) as fake, refused(ModelError, "HTTP 429"):
-        texts(client_of(fake, concurrency=16), map(str, range(50)))
-    assert time.monotonic() - begin < 10
-    assert len(fake.requests) == 5
-
-
-@pytest.mark.slow
-def test_three_of_ten_requests_are_refused_at_first(client_of):
-    busy = Fault(429, "{}", headers={"retry-after-ms": "1"})
-    rule = lambda body, n: busy if share_of(f"{n} {body['prompt']}") < 0.3 else body["prompt"]  # noqa: E731
-    names = [f"{i}" for i in range(300)]
-    with FakeServer(rule) as fake:
-        assert texts(client_of(fake, concurrency=16), names) == names
-        assert len(fake.requests) > 380
-        assert texts(client_of(fake), names) == names
 
 
 def test_addresses_that_cannot_be_asked(client_of, waited, monkeypatch):
