@@ -18,7 +18,7 @@ from heedful.lightning_modules.lightning_internals import averaged_model
 from heedful.lightning_modules.pretrained.weights import without_masks
 from heedful.records import SettingError
 
-NEED_WEIGHTS = (BaseFinetuning, ModelPruning, StochasticWeightAveraging, WeightAveraging)  # in their setup
+NEED_WEIGHTS = (BaseFinetuning, ModelPruning, StochasticWeightAveraging, WeightAveraging)  # their setup reads weights
 
 
 def build_early(trainer: Trainer, module: Any) -> None:
@@ -55,5 +55,5 @@ def weights_to_save(trainer: Trainer) -> Mapping[str, Tensor]:
 
 
 def end_averaging(trainer: Trainer) -> None:
-    """Keep callbacks from replacing loaded weights, which are averaged already, by other averages."""
+    """Remove averaging callbacks before an evaluation: the loaded weights are averages already."""
     trainer.callbacks = [callback for callback in trainer.callbacks if not isinstance(callback, WeightAveraging)]

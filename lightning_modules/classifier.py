@@ -34,8 +34,8 @@ class Classifier(BasePredictor, pl.LightningModule):
 
     Attributes:
         label_map: Labels of the outputs of the head; None for a head without labels.
-        keeps_head: Whether to keep a pretrained head with several outputs for one label: only if
-            the model is not trained.
+        keeps_head: Whether to keep a pretrained head with several outputs per label. False if the model will be
+            trained.
     """
 
     is_trainable = True
@@ -109,8 +109,7 @@ class Classifier(BasePredictor, pl.LightningModule):
         raise NotImplementedError
 
     def configure_callbacks(self) -> list[pl.Callback]:
-        """Build the network: this is the last hook before ``setup`` of callbacks, in which some callbacks read
-        weights."""
+        """Build the network. This is the last hook before ``setup`` of callbacks, where some callbacks read weights."""
         build_early(self.trainer, self)
         return []
 
@@ -130,14 +129,14 @@ class Classifier(BasePredictor, pl.LightningModule):
             checkpoint["revision"] = self.provenance.revision
         if self.label_map is not None:
             checkpoint["outputs"] = list(self.label_map.outputs)
-        if "callbacks" not in checkpoint and self._trainer is not None:  # a checkpoint of weights alone
+        if "callbacks" not in checkpoint and self._trainer is not None:  # save_weights_only=True
             checkpoint["state_dict"] = weights_to_save(self.trainer)
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         if "task" not in checkpoint:
             raise RunError("The checkpoint does not name its parts and labels. Name a checkpoint that train.py wrote.")
         trained = Task.from_dict(checkpoint["task"])
-        if self.task is None:  # loaded outside a Trainer
+        if self.task is None:  # load_from_checkpoint, without a Trainer
             self.prepare(trained)
             self.configure_model()
         self._learn_order(trained.parts)
@@ -157,8 +156,7 @@ class Classifier(BasePredictor, pl.LightningModule):
             )
 
     def _learn_order(self, parts: Sequence[str]) -> None:
-        """Adopt the order of parts of a checkpoint; a model that reads prompts needs no order, since its template names
-        the parts."""
+        """Read the parts in the order of a checkpoint, except for a model with a template, which names the parts."""
         self.provenance = replace(self.provenance, parts=tuple(parts))
         ordered = self.task if self.reads_prompts else self.in_learned_order(self.task)
         if ordered.parts != self.task.parts:
@@ -203,7 +201,7 @@ class Classifier(BasePredictor, pl.LightningModule):
 
     def training_step(self, batch: dict[str, Any], batch_idx: int) -> Tensor:
         loss = self.loss(batch)
-        self.log("loss/train", loss, batch_size=batch["size"])  # with prog_bar each step would wait for the value
+        self.log("loss/train", loss, batch_size=batch["size"])  # prog_bar=True would wait for the device in each step
         return loss
 
     def loss(self, batch: dict[str, Any]) -> Tensor:

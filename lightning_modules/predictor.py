@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from heedful.lightning_modules.outputs import Outputs
     from heedful.lightning_modules.pretrained.trained_on import TrainedOn
 
-Batch = Mapping[str, Any]  # "inputs", as ``Encoded.batches`` makes them, and "size"
+Batch = Mapping[str, Any]  # "inputs" from ``Encoded.batches``, and "size", the number of examples
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Capabilities:
     Attributes:
         probabilities: Whether the model returns probabilities of the labels.
         writes: Whether the model generates its answers, which may differ from the most probable label or name no label.
-        repeats: Number of base inputs that the null control repeats; None for all.
+        repeats: Number of base inputs that the null control predicts a second time; None for all.
         ranks: Number of predicting ranks, from rank 0 on; None for all. Ranks above it idle.
     """
 
@@ -39,14 +39,14 @@ class Capabilities:
 
 @dataclass(frozen=True)
 class LabelMap:
-    """The labels that the outputs of a model mean.
+    """Maps the outputs of a model to the labels of a task.
 
     Attributes:
         outputs: Names of the outputs, in their order.
         labels: Names of the labels of the task, in their order.
         column: For each output, the index of the label that it means.
-        collapse: How several outputs that mean one label answer: by the sum of their probabilities, or the most
-            probable output by itself (argmax).
+        collapse: How to combine several outputs that mean one label: "sum" adds their probabilities, "argmax" answers
+            with the label of the most probable output.
 
     Example:
         >>> head = LabelMap(("c", "n", "e"), ("entailment", "not_entailment"), (1, 1, 0))
@@ -61,7 +61,7 @@ class LabelMap:
 
     @classmethod
     def identity(cls, labels: Sequence[str]) -> "LabelMap":
-        """The map of a model with one output for each label, in their order."""
+        """The map of a model whose outputs are the labels, in their order."""
         return cls(tuple(labels), tuple(labels), tuple(range(len(labels))))
 
     @property
@@ -108,7 +108,7 @@ class Statistics:
 
 
 class Encodes(Protocol):
-    """The functions of examples that :class:`Encoded` caches; see :class:`.processors.processor.Processor`."""
+    """The functions whose results :class:`Encoded` caches; see :class:`.processors.processor.Processor`."""
 
     def lengths(self, examples: Any) -> np.ndarray: ...
 
@@ -138,7 +138,7 @@ class Encoded:
 
     @cached_property
     def lengths(self) -> np.ndarray:
-        """Cost of each example, in tokens: int32 [examples]."""
+        """Number of tokens per example: int32 [examples]."""
         return self._encoder.lengths(self.examples)
 
     @cached_property
@@ -148,7 +148,7 @@ class Encoded:
 
     @cached_property
     def fingerprints(self) -> np.ndarray | None:
-        """Hash of the model's input for each example: uint64 [examples]; None if the input is unknown."""
+        """Hash of the model's input per example: uint64 [examples]; None if the input is unknown."""
         return self._encoder.fingerprints(self.examples)
 
     @cached_property

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-CHUNK = 2**18  # words that are hashed at once: intermediate results stay in the cache of a CPU
+CHUNK = 2**18  # 8-byte words hashed at once, so that intermediate results stay in the cache of a CPU
 ODD = -7046029254386353131, -4658895280553007687  # int64 multipliers; torch wraps products modulo 2**64
 
 
@@ -21,7 +21,7 @@ def weights_hash(weights: Mapping[str, Tensor]) -> str | None:
         return None
     weights = without_masks(weights)
     names = sorted(weights)
-    sums = [_sum(weights[name]) for name in names]  # the device is waited for below, once
+    sums = [_sum(weights[name]) for name in names]  # tensors on the device; int() below waits for it
     lines = [
         json.dumps([name, str(weights[name].dtype), list(weights[name].shape), int(total)])
         for name, total in zip(names, sums, strict=True)
@@ -32,7 +32,7 @@ def weights_hash(weights: Mapping[str, Tensor]) -> str | None:
 def _sum(value: Tensor) -> Tensor:
     """Sum, modulo 2**64, of the 8-byte words of a tensor, each mixed with its position: int64 []."""
     data = _bytes(value)
-    if len(data) % 8 or data.storage_offset() % 8:  # torch views no such bytes as words
+    if len(data) % 8 or data.storage_offset() % 8:  # torch cannot view these bytes as int64
         data = torch.nn.functional.pad(data, (0, -len(data) % 8))
     words = data.view(torch.int64)
     total = torch.zeros((), dtype=torch.int64, device=words.device)
@@ -40,13 +40,13 @@ def _sum(value: Tensor) -> Tensor:
     for start in range(0, len(words), CHUNK):
         chunk = words[start : start + CHUNK]
         mixed = (places[: len(chunk)] + (start + 1)).mul_(ODD[0]).bitwise_xor_(chunk).mul_(ODD[1])
-        mixed.bitwise_xor_(mixed >> 32).mul_(ODD[0])  # else two changed sign bits would cancel out
+        mixed.bitwise_xor_(mixed >> 32).mul_(ODD[0])  # otherwise, two changed sign bits would cancel out
         total += mixed.bitwise_xor_(mixed >> 29).sum()
     return total
 
 
 def without_masks(weights: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
-    """Weights by their names in the network; ``torch.nn.utils.prune`` splits a weight into two tensors."""
+    """Undo the reparametrisation of ``torch.nn.utils.prune``: multiply each weight with its mask."""
     masks = {name.removesuffix("_mask") for name in weights if name.endswith("_mask")}
     pruned = {name for name in masks if f"{name}_orig" in weights}
     if not pruned:

@@ -10,14 +10,13 @@ import numpy as np
 from heedful.lightning_modules.predictor import Encoded, Statistics
 from heedful.records import EMPTIED, Composed, Example, Examples, emptied
 
-MIX = np.uint64(0x9E3779B97F4A7C15)  # odd, so that products with it tell all hashes apart
+MIX = np.uint64(0x9E3779B97F4A7C15)  # odd, so that multiplication modulo 2**64 is invertible
 
 
 class Processor(ABC):
-    """Turns examples into inputs of a model. Processors are picklable, and calls do not affect the results of later
-    calls.
+    """Turns examples into inputs of a model. Processors are picklable.
 
-    ``examples`` is a list, a pool (:class:`~heedful.records.Examples`), or a composition of examples in a pool
+    ``examples`` is a list, a pool (:class:`~heedful.records.Examples`), or a composition of parts of examples in a pool
     (:class:`~heedful.records.Composed`).
 
     Attributes:
@@ -37,7 +36,7 @@ class Processor(ABC):
 
     @abstractmethod
     def lengths(self, examples: Sequence[Example]) -> np.ndarray:
-        """Cost of each example, in tokens: int32 [examples]."""
+        """Number of tokens per example: int32 [examples]."""
 
     def order(self, examples: Sequence[Example], lengths: np.ndarray) -> np.ndarray:
         """Sort key of batches, in descending order, so that examples of one length share a batch: int [examples]."""
@@ -69,23 +68,23 @@ class Processor(ABC):
         return (self(examples.take(batch)) for batch in batches)
 
 
-# of each processor, by examples; not an attribute, since processors are pickled
+# processor to examples to their numbers; not an attribute, since processors are pickled
 NUMBERS: WeakKeyDictionary["NumberProcessor", WeakKeyDictionary[Sequence[Example], np.ndarray]] = WeakKeyDictionary()
 
 
 class NumberProcessor(Processor):
-    """A processor that numbers contents, once per pool.
+    """A processor that maps the content of each part to a number, once per pool.
 
     Numbers of composed examples are gathered from the numbers of their pool, without reading contents again.
 
     Attributes:
-        parts: The part of each row of the numbers.
+        parts: The part that a row of the numbers belongs to.
     """
 
     parts: tuple[str, ...]
 
     def numbers(self, examples: Sequence[Example]) -> np.ndarray:
-        """Number of each part's content: int32 [parts, examples]; cached for a pool or composition."""
+        """Numbers of the contents of the parts: int32 [parts, examples]; cached for a pool or a composition."""
         if not isinstance(examples, Examples | Composed):
             return self._numbers(examples)
         numbers = NUMBERS.setdefault(self, WeakKeyDictionary())
@@ -104,7 +103,8 @@ class NumberProcessor(Processor):
         for row, part in enumerate(self.parts):
             if part not in examples.lenders:
                 continue
-            lenders = np.where(positions < len(examples.pool), examples.lenders[part], positions)  # others keep theirs
+            # examples outside the pool keep their parts
+            lenders = np.where(positions < len(examples.pool), examples.lenders[part], positions)
             gathered[row] = numbers[row, lenders]
             if (empty := lenders == EMPTIED).any():
                 nothing = {name: emptied(examples.pool.value(f"parts.{name}", 0)) for name in examples.pool.parts}
@@ -113,7 +113,7 @@ class NumberProcessor(Processor):
 
     @abstractmethod
     def _numbers(self, examples: Sequence[Example]) -> np.ndarray:
-        """Number contents: int32 [parts, examples]; new contents are added."""
+        """Look up or assign the numbers of contents: int32 [parts, examples]."""
 
     @abstractmethod
     def batches(self, examples: Sequence[Example], batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
@@ -124,7 +124,7 @@ class NumberProcessor(Processor):
 
 
 def combined(hashes: np.ndarray) -> np.ndarray:
-    """Combine the hashes of the parts of each example, in order.
+    """Combine the hashes of the parts to a hash per example; the order of the parts counts.
 
     Args:
         hashes: uint64 [parts, examples].

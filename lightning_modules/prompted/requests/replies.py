@@ -11,10 +11,10 @@ from heedful.records import NO_LABEL, ModelError, Task, listing
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import bare, without_thoughts
 
-LISTED = {True: 20, False: 5}  # first tokens to list, of a chat and of a text; servers allow no more
-TOO_LITTLE = 0.01  # probability: maximum for a token that begins two labels, and minimum for all labels together
+LISTED = {True: 20, False: 5}  # log-probabilities to request, of a chat and of a text; servers allow no more
+TOO_LITTLE = 0.01  # largest probability of a token that begins two labels; smallest of all labels together
 SAME = 1e-9  # probabilities that differ by less are equal
-ROUNDED = 0.02  # error of a sum of probabilities
+ROUNDED = 0.02  # rounding error of a sum of probabilities
 Scores = Sequence[tuple[str, float]]
 
 
@@ -37,7 +37,7 @@ class Request:
     repeat: int = 0
 
     def key(self, url: str) -> str:
-        """A hash of the request and the base URL."""
+        """Hash of the request and the base URL."""
         text = json.dumps([url, self.path, self.body, self.repeat], sort_keys=True, ensure_ascii=False)
         return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -50,7 +50,7 @@ class Reply:
         text: The text that the model wrote.
         scores: The most probable first tokens with their log-probabilities.
         model: The model that answered, as the server names it; "" where it does not.
-        failure: Why there is no answer; "" for an answer. A failure is not kept.
+        failure: Why there is no answer; "" if there is one. Failures are not stored.
         read: Number of tokens that the server read.
         wrote: Number of tokens that it wrote.
     """
@@ -133,11 +133,12 @@ class Written:
 
 
 class FirstToken(Written):
-    """The log-probabilities of the first token.
+    """Compares the labels by the log-probabilities of the first token.
 
-    A token counts for the label whose text it begins, or that it begins with, without case and spaces around it; the
-    tokens of a label are summed. A label without a listed token gets the probability of the last listed one, which it
-    cannot exceed. Probabilities are divided by their sum. An answer whose labels have less than 0.01 together is none.
+    A listed token counts for the label whose text begins with it, or with whose text it begins; case and spaces around
+    it are ignored. The probability of a label is the sum over its tokens. A label without a listed token gets the
+    smallest listed probability, which is an upper bound. Probabilities are then divided by their sum. If all labels
+    together have less than 0.01, there is no answer.
     """
 
     name = "first_token"
@@ -165,7 +166,7 @@ class FirstToken(Written):
         listed = at(choice, "logprobs", "content", 0, "top_logprobs")
         if isinstance(listed, list):
             pairs = [(at(entry, "token"), at(entry, "logprob")) for entry in listed]
-            # parts of a character look alike, and differ in their bytes
+            # tokens that are parts of a character have the same text, and differ in their bytes
             tokens = {(str(at(entry, "token")), str(at(entry, "bytes"))) for entry in listed}
         else:
             of_text = at(choice, "logprobs", "top_logprobs", 0)
@@ -174,7 +175,7 @@ class FirstToken(Written):
         if len(tokens) < len(pairs):
             raise Unusable("the same first token twice")
         pairs = [(t, float(v)) for t, v in pairs if isinstance(t, str) and isinstance(v, int | float) and v > -math.inf]
-        if len({value for _, value in pairs}) < 2 or not all(value <= 1e-3 for _, value in pairs):  # nor is NaN
+        if len({value for _, value in pairs}) < 2 or not all(value <= 1e-3 for _, value in pairs):  # refuses NaN, too
             raise Unusable("no different log-probabilities of first tokens, which read first_token needs")
         if (total := sum(math.exp(value) for _, value in pairs)) > 1 + ROUNDED:
             raise Unusable(f"first tokens whose probabilities sum to {total:.3g}")
