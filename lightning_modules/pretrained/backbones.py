@@ -14,7 +14,7 @@ from torch import nn
 from transformers.utils import logging as transformers_logging
 
 from heedful.lightning_modules.pretrained.misfits import Shapes, first_names, misfits, reason
-from heedful.records import HeedfulError, ModelError, RunError, inform
+from heedful.records import HeedfulError, ModelError, RunError
 
 Head = Literal["kept", "replaced", "new"]  # "replaced": the head in the file has other labels; "new": the file has none
 
@@ -181,21 +181,15 @@ def require_fit(
     def of_another_task(name: str) -> bool:
         return not name.startswith(prefix) and name.partition(".")[0] not in body
 
-    new = {name for name in missing if head == "new" and (in_head(name) or _is_pooler(name))}
-    replaced = {name for name in shapes if head != "kept" and in_head(name)}
-    unused = {n for n in extra if _is_pooler(n) or n.endswith("position_ids") or n.removeprefix(prefix) in buffers}
-    left_out = {name for name in set(extra) - unused if head != "kept" and of_another_task(name)}
-    problem = misfits(
-        set(missing) - new, set(extra) - unused - left_out, {n: shapes[n] for n in shapes.keys() - replaced}
-    )
-    if problem:
+    def is_unused(name: str) -> bool:
+        return _is_pooler(name) or name.endswith("position_ids") or name.removeprefix(prefix) in buffers
+
+    missing = {name for name in missing if head != "new" or not (in_head(name) or _is_pooler(name))}
+    extra = {name for name in extra if not is_unused(name) and (head == "kept" or not of_another_task(name))}
+    if problem := misfits(missing, extra, {n: shapes[n] for n in shapes if head == "kept" or not in_head(n)}):
         raise ModelError(
             f"The weights of {backbone} do not fit its config.json: they {problem}. Take all files of one model."
         )
-    if new or left_out:
-        notes = [f"{first_names(new, 3)} begin with random weights"] if new else []
-        notes += [f"{first_names(left_out, 3)} of the file are for other tasks and left out"] if left_out else []
-        inform(f"{backbone}: {'; '.join(notes)}.")
 
 
 def _is_pooler(name: str) -> bool:

@@ -99,12 +99,7 @@ def require_head_for(
     of_three = is_two_class(task) and len(head) == 3 and not is_named(head)
     if not renaming or (len(head) != len(task) and not of_three):
         raise ModelError(f"{clash} Train the model on the data.")
-    names = [*map(same_name, NLI if of_three else task)]
-    heads = [*map(same_name, head)]
-    is_right = [is_named([name]) and name in names and heads.count(name) == 1 for name in heads]  # by their names
-    slots = [name if right else f"NAME_{i}" for i, (name, right) in enumerate(zip(head, is_right, strict=True))]
-    choices = f", of {listing(NLI)}" if of_three else ""
-    raise ModelError(f"{clash} Name them in their order: {setting} '[{listing(slots)}]'{choices}.")
+    raise ModelError(f"{clash} Set {setting} to the labels that the outputs mean, in the order of the outputs.")
 
 
 def require_one_of_several(config: Any, backbone: str) -> None:

@@ -35,11 +35,10 @@ def misfits(missing: Collection[str], extra: Collection[str], shapes: Shapes) ->
     return next((words.format(first_names(names)) for words, names in wrong.items() if names), "")
 
 
-def first_names(names: Collection[str], most: int = 1) -> str:
-    """Format the number of some weights and the first ``most`` of their names."""
-    first = sorted(names, key=lambda name: [int(p) if p.isdigit() else p for p in re.split(r"(\d+)", name)])[:most]
-    count = f"{len(names)} weights" if len(names) > 1 else "1 weight"
-    return f"{count} ({', '.join(first)}{', ...' if len(names) > most else ''})"
+def first_names(names: Collection[str]) -> str:
+    """Format the number of some weights and the first of their names."""
+    first = min(names, key=lambda name: [int(p) if p.isdigit() else p for p in re.split(r"(\d+)", name)])
+    return f"1 weight ({first})" if len(names) == 1 else f"{len(names)} weights ({first}, ...)"
 
 
 def is_of_memory(error: Exception) -> bool:

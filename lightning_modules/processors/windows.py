@@ -53,7 +53,7 @@ class WindowProcessor(TextProcessor):
         return np.stack([np.minimum(lengths[0], self.longest_question), lengths[1]])
 
     def _plan(self, numbers: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Per example: tokens of the question, tokens of the text, room for text per window, windows; int64 [examples]."""
+        """Tokens of the question, tokens of the text, room for text in a window, and windows: int64 [examples] each."""
         question, text = self.truncate(self.token_store.lengths(numbers))
         room = self.budget - question
         return question, text, room, 1 + np.maximum(0, -((room - text) // (room - self.overlap)))

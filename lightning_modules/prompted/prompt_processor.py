@@ -132,8 +132,7 @@ class PromptProcessor(NumberProcessor):
         return [self.store.tokens[start:stop] for start, stop in bounds]
 
     def batches(self, examples: Sequence[Example], batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
-        """Inputs of the model for each batch, as arguments of :class:`.shared_prefix.Queries`.
-        """
+        """Inputs of the model for each batch, as arguments of :class:`.shared_prefix.Queries`."""
         numbers = self.numbers(examples)[0]
         for batch in batches:
             rows = self._rows(numbers[batch])

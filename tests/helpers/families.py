@@ -68,6 +68,8 @@ LABELLED = [name for name, family in FAMILIES.items() if family.head and family.
 CASES = FAMILIES | {
     "Encoder, soft": Family(Encoder, "tiny_bert", "pairs", soft=True),
     "Seq2Seq, mean": Family(Seq2Seq, "tiny_t5", "pairs", {"score": "mean"}),
+    "Seq2Seq, untied": Family(Seq2Seq, "untied_t5", "pairs"),
+    "Seq2Seq, BART": Family(Seq2Seq, "tiny_bart", "pairs", {"max_length": 128}),
     "Seq2Seq, greedy": Family(Seq2Seq, "tiny_t5", "pairs", {"decoding": "greedy"}),
     "LateFusion, two": Family(LateFusion, "tiny_bert", "two", SMALL),
     "Vilt, two": Family(Vilt, "tiny_vilt", "two", {"max_length": 40}),

@@ -5,13 +5,16 @@ The fixtures of tests and the cases of tests/matrix.py share them.
 
 import re
 import string
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import (
     AutoModelForCausalLM,
+    AutoTokenizer,
+    BartConfig,
+    BartForConditionalGeneration,
     BertConfig,
     BertForSequenceClassification,
     BertModel,
@@ -27,6 +30,7 @@ from transformers import (
     PreTrainedConfig,
     PreTrainedTokenizerFast,
     Qwen2Config,
+    RobertaTokenizer,
     T5Config,
     T5ForConditionalGeneration,
     T5Tokenizer,
@@ -142,6 +146,35 @@ def t5(folder: Path, sentences: Iterable[str], scale: float = 1.0) -> Path:
         initializer_factor=scale,
     )
     T5ForConditionalGeneration(config).save_pretrained(folder)
+    return folder
+
+
+def untied_t5(folder: Path, tied: Path) -> Path:
+    """A T5 1.1, whose output layer is not its embedding, with the tokenizer of another T5."""
+    tokenizer = AutoTokenizer.from_pretrained(tied)
+    sizes = {"d_model": 32, "d_kv": 16, "d_ff": 64, "num_layers": 2, "num_heads": 2, "decoder_start_token_id": 0}
+    sizes |= {"vocab_size": len(tokenizer), "feed_forward_proj": "gated-gelu", "tie_word_embeddings": False}
+    torch.manual_seed(1)
+    network = T5ForConditionalGeneration(T5Config(**sizes))
+    network.lm_head.weight = torch.nn.Parameter(torch.randn_like(network.lm_head.weight))
+    network.all_tied_weights_keys.pop("lm_head.weight", None)
+    for part in (network, tokenizer):
+        part.save_pretrained(folder)
+    return folder
+
+
+def bart(folder: Path, sentences: Sequence[str], positions: int) -> Path:
+    """A two-layer BART of random weights, with a byte-level tokenizer trained on some sentences."""
+    tokenizer = RobertaTokenizer().train_new_from_iterator(sentences, 400, show_progress=False)
+    ids = {f"{name}_token_id": getattr(tokenizer, f"{name}_token_id") for name in ("pad", "bos", "eos")}
+    ids |= {"decoder_start_token_id": tokenizer.eos_token_id}
+    sizes = {"d_model": 32, "encoder_layers": 2, "decoder_layers": 2, "max_position_embeddings": positions}
+    for side in ("encoder", "decoder"):
+        sizes |= {f"{side}_ffn_dim": 64, f"{side}_attention_heads": 2}
+    torch.manual_seed(0)
+    config = BartConfig(vocab_size=len(tokenizer), **sizes, **ids, forced_eos_token_id=None)
+    for part in (BartForConditionalGeneration(config), tokenizer):
+        part.save_pretrained(folder)
     return folder
 
 

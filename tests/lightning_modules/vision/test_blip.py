@@ -22,7 +22,7 @@ from transformers import (
 )
 
 from heedful.lightning_modules.vision.blip import TwinCrossAttention, encode_token
-from heedful.records import CLASSIFICATION, Example, Picture, Task
+from heedful.records import Example
 
 from tiers import first_tier
 
@@ -34,14 +34,6 @@ def probabilities(model, examples):
 def inputs_of(model, pictures):
     """Inputs of every picture with every text."""
     return model.processor([Example("e", {"image": p, "question": t}) for p in pictures for t in TEXTS])
-
-
-def test_pictures_are_read_as_transformers_reads_them(zoo, tiny_blip, pictures):
-    model = zoo.model("Blip", task=ONE)
-    reference = BlipImageProcessorPil.from_pretrained(tiny_blip)
-    expected = reference([opened(p) for p in pictures], return_tensors="np")["pixel_values"]
-    found = model.pixel_values(model.processor.store.numbers(pictures), model.network.vision_model).numpy()
-    np.testing.assert_allclose(found, np.stack(expected), rtol=0, atol=1e-6)
 
 
 def test_the_first_token_is_enc(tiny_blip):
@@ -81,17 +73,6 @@ def test_a_picture_of_a_batch_is_encoded_once_unless_it_is_trained(zoo, pictures
         shared, each = model.logits(inputs), model.train().logits(inputs)
     assert passes == [5, 30]
     torch.testing.assert_close(shared, each, rtol=0, atol=1e-6)
-
-
-def test_a_part_may_be_missing(zoo, pictures):
-    """A missing text is the empty one, a missing picture is grey: as in examples of which a part was emptied."""
-    whole = zoo.model("Blip", task=ONE)
-    for part, kept in (("image", ("image",)), ("question", ())):
-        model = zoo.model("Blip", task=Task(CLASSIFICATION, (part,), ONE.labels, "no", pictures=kept))
-        found = probabilities(model, [Example(e.uid, {part: e.parts[part]}) for e in questions(pictures)])
-        empty = {"image": Picture(), "question": ""}
-        filled = [Example(e.uid, empty | {part: e.parts[part]}) for e in questions(pictures)]
-        np.testing.assert_allclose(found, probabilities(whole, filled), rtol=0, atol=1e-6)
 
 
 # two pictures
