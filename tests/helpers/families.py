@@ -14,6 +14,7 @@ from tiny_data import write_squad, write_squares
 from benchmarks.bare_runs import fitted, measured
 from heedful.callbacks import Accuracy, Answers, Attentiveness
 from heedful.datamodules import PairedData, PairedImages, Planted, Reading
+from heedful.datamodules.base.collate import Collate
 from heedful.lightning_modules import Blip, BlipAnswers, Encoder, LateFusion, Reader, Seq2Seq, Vilt, Writer
 from heedful.lightning_modules.base_predictor import BasePredictor
 from heedful.lightning_modules.outputs import Outputs
@@ -190,6 +191,11 @@ class Zoo:
         model.export(str(folder / "backbone"), weights=True)
         model.export(str(folder / "bare"), weights=False)
         return Trained(model.eval(), folder, measurements)
+
+
+def batch_of(model: BasePredictor, examples: Sequence[Example]) -> dict[str, Any]:
+    """A batch of the examples, as the data module makes it for a model."""
+    return Collate(model.processor, model.task)((range(len(examples)), list(examples)))
 
 
 def predicted(

@@ -5,7 +5,7 @@ import torch
 
 from heedful.lightning_modules import Classifier, Outputs
 from heedful.lightning_modules.base_predictor import BasePredictor
-from heedful.lightning_modules.predictor import Capabilities, Encoded, LabelMap, Statistics
+from heedful.lightning_modules.predictor import Capabilities, LabelMap, Statistics
 from heedful.lightning_modules.predictor_module import module_of, predictor_of
 from heedful.lightning_modules.processors.processor import Processor
 from heedful.records import CLASSIFICATION, Composed, Example, Examples, Task
@@ -39,11 +39,6 @@ class Counting(Processor):
         return {"texts": [example.parts["text"] for example in examples]}
 
 
-class Pool(list):
-    def take(self, positions):
-        return [self[i] for i in positions.tolist()]
-
-
 def test_nothing_is_computed_before_it_is_used_and_nothing_twice():
     processor = Counting()
     encoded = processor.encode(POOL)
@@ -54,15 +49,6 @@ def test_nothing_is_computed_before_it_is_used_and_nothing_twice():
         assert encoded.fingerprints is None
         assert encoded.statistics.truncated == 1
     assert processor.calls == ["lengths", "order", "fingerprints", "statistics"]
-
-
-def test_batches_are_made_one_at_a_time():
-    processor = Counting()
-    batches = Encoded(processor, Pool(POOL)).batches([np.array([2, 0]), np.array([1])])
-    assert processor.calls == []
-    assert next(batches) == {"texts": ["aa", "aaa"]}
-    assert processor.calls == ["inputs"]
-    assert list(batches) == [{"texts": ["a"]}]
 
 
 # a Trainer

@@ -178,26 +178,12 @@ def test_a_fault_in_a_model_is_found(zoo, family, monkeypatch):
 
 
 FAULTS = {
-    "wait": [
-        lambda values: values.sum().item(),
-        lambda values: bool(values.isfinite().all()),
-        lambda values: values.nonzero(),
-        lambda values: values[values > 0],
-        lambda values: values.tolist(),
-        lambda values: values.unique(),
-    ],
-    "copy": [
-        lambda values: torch.ones(3).to(DEVICE, non_blocking=True),
-        lambda values: torch.ones(3).pin_memory().to(DEVICE),
-        lambda values: torch.tensor([1.0], device=DEVICE),
-        lambda values: values[:, [2, 1, 0]],
-        lambda values: values[:, torch.tensor([2, 1, 0])],
-    ],
-    "float64": [lambda values: values.double(), lambda values: torch.zeros(2, dtype=torch.float64, device=DEVICE)],
+    "wait": [lambda values: values.sum().item(), lambda values: values.nonzero(), lambda values: values[values > 0]],
+    "copy": [lambda values: torch.tensor([1.0], device=DEVICE), lambda values: values[:, [2, 1, 0]]],
+    "float64": [lambda values: values.double()],
     None: [
         lambda values: torch.ones(3).pin_memory().to(DEVICE, non_blocking=True),
         lambda values: values + torch.tensor(2.0),
-        lambda values: torch.arange(3, device=values.device) * values,
         lambda values: values.new_zeros(2, 3).index_add(0, values.argmax(dim=1), values),
     ],
 }
@@ -209,15 +195,6 @@ def test_each_kind_of_fault_is_found_and_nothing_else(kind, call):
         made = call(rehearsal.place(torch.eye(2, 3)))
     found = {found.kind for found in rehearsal.findings}
     assert kind in found if kind else isinstance(made, OnDevice) and not found
-
-
-def test_autocast_is_that_of_a_gpu():
-    with Rehearsal() as rehearsal, torch.autocast("cuda", torch.bfloat16):
-        values = rehearsal.place(torch.eye(3))
-        halves = values @ values
-        assert halves.dtype == torch.nn.functional.linear(values, values).dtype == torch.bfloat16
-        assert halves.softmax(dim=-1).dtype == (halves + values).dtype == torch.float32
-        assert torch.nn.functional.layer_norm(halves, (3,)).dtype == torch.float32, "a CPU keeps bfloat16 here"
 
 
 def test_the_waits_that_are_known_stand_in_the_documents():

@@ -1,15 +1,9 @@
 """A tokenizer of another model, or an empty one, is refused; the share of unknown tokens is told and bounded."""
 
-import re
-
 import numpy as np
 import pytest
-from families import FAMILIES
 from transformers import AutoConfig, AutoTokenizer, BertConfig, BertTokenizer, ByT5Tokenizer, RobertaConfig, T5Config
 
-from benchmarks.bare_runs import fitted
-from heedful.callbacks import Accuracy
-from heedful.datamodules import PairedText
 from heedful.lightning_modules import TextProcessor
 from heedful.lightning_modules.pretrained.vocabulary import open_tokenizer
 from heedful.lightning_modules.processors.token_store import TokenStore, plain
@@ -71,35 +65,3 @@ def test_the_share_of_unknown_tokens_is_that_of_the_examples(tiny_bert, tmp_path
     store = TokenStore(plain(AutoTokenizer.from_pretrained(tmp_path)), None)
     assert store.unknown(store.numbers(["the dog", " \n", "", "a cat"])) == 1.0
     assert store.unknown(store.numbers([" ", ""])) == 0.0
-
-
-def pairs(folder, share):
-    """Pairs in whose texts such a share of the words is in another script."""
-    words = " ".join("собака" if i < share * 10 else "dog" for i in range(10))
-    for split, n in (("train", 20), ("validation", 10)):
-        rows = [f"{words}\tthe {k}\tyes" for k in "abcdefghijklmnopqrst"[:n]]
-        (folder / f"{split}.tsv").write_text("\n".join(["left\tright\tlabel", *rows]) + "\n")
-    parts, labels = {"left": "left", "right": "right"}, {"yes": [], "no": []}
-    return PairedText("d", parts, labels, label="label", path=str(folder), default_label="no")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["Encoder", "Seq2Seq"])
-def test_texts_that_a_model_does_not_know_are_refused(zoo, monkeypatch, tmp_path, name):
-    said = []
-    for module in ("paired_data", "pairs"):
-        monkeypatch.setattr(f"heedful.datamodules.base.{module}.inform", said.append)
-
-    def fit(share, **settings):
-        model = FAMILIES[name].kind(zoo.backbone(name), max_length=64, **settings)
-        fitted(model, pairs(tmp_path, share), [Accuracy()], accelerator="cpu", max_epochs=1)
-
-    with refused(ModelError, " % of the tokens of the ", " examples of d ", tmp_path.parent, "max_unknown", "20 %"):
-        fit(0.9)
-    fit(0.9, max_unknown=1.0)
-    unknown = [line for line in said if "unknown" in line]
-    assert all(re.search(r" \d\d % of the tokens are unknown to the model\.$", line) for line in unknown)
-    assert len(unknown) == 2
-    said.clear()
-    fit(0)
-    assert not any("unknown" in line for line in said)

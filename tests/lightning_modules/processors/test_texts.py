@@ -1,8 +1,5 @@
 """A pair put together from its parts is the pair that the tokenizer itself encodes."""
 
-import os
-import pickle
-
 import numpy as np
 import pytest
 import torch
@@ -61,15 +58,6 @@ def test_texts_are_encoded_and_counted_as_by_the_tokenizer(tokenizers, kind, par
     assert statistics.tokens_kept == (dict(zip(order, kept, strict=False)) if statistics.truncated else {})
     assert processor.lengths(Examples.of(pool)).tolist() == lengths.tolist()
     assert processor.statistics(Examples.of(pool)) == statistics
-
-
-def test_the_kinds_differ_in_what_matters(tokenizers):
-    """Two or one special tokens between the parts, token types or none."""
-    shapes = {}
-    for kind, tokenizer in tokenizers.items():
-        between = tokenizer("a", "a").sequence_ids(0).count(None) - 2
-        shapes[kind] = between, "token_type_ids" in TextProcessor(tokenizer, PARTS, 16)(examples(("a", "b")))
-    assert shapes == {kind: (2, False) if kind == "roberta" else (1, True) for kind in KINDS}
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "deberta_v3"])
@@ -139,20 +127,3 @@ def test_a_tokenizer_whose_pairs_are_not_its_parts_side_by_side_is_refused(token
     tokenizer.__class__ = Joined
     with refused(ModelError, "Joined"):
         TextProcessor(tokenizer, PARTS, 32)
-
-
-def test_a_copy_and_a_forked_process_tokenise_new_texts_without_disturbing_the_original(tokenizers):
-    processor = TextProcessor(tokenizers["minilm"], PARTS, 32)
-    old, new, other = examples(("one", "two")), examples(("a new dog", "one")), examples(("three cats sat", "two"))
-    expected = processor(old)["input_ids"].tolist()
-    copy = pickle.loads(pickle.dumps(processor))
-    copied = copy(new)["input_ids"].tolist()
-    child = os.fork()
-    if not child:
-        right = processor(new)["input_ids"].tolist() == copied and processor(old)["input_ids"].tolist() == expected
-        os._exit(0 if right else 1)
-    assert os.waitpid(child, 0)[1] == 0
-    tokenizer = tokenizers["minilm"]
-    assert processor(other)["input_ids"].tolist() == [tokenizer("three cats sat", "two")["input_ids"]]
-    assert processor(old)["input_ids"].tolist() == copy(old)["input_ids"].tolist() == expected
-    assert copied == [tokenizer("a new dog", "one")["input_ids"]]

@@ -187,7 +187,6 @@ def taught(module, texts):
     module.network.requires_grad_(False)
 
 
-@pytest.mark.slow
 def test_answers_end_where_the_model_ends_them(folders):
     texts = ["Not entailment", "Maybe", "Neutral", "Neutral, so"]
     module, plain = model(folders["llama"]), model(folders["llama"], share_prefix=False)

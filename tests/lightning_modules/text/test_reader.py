@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import pytorch_lightning as pl
 import torch
-from families import WINDOWS, predicted
+from families import WINDOWS, batch_of, predicted
 from transformers import (
     AutoConfig,
     AutoModelForQuestionAnswering,
@@ -18,7 +18,6 @@ from transformers import (
 
 from benchmarks.bare_runs import fitted
 from heedful.datamodules import Reading
-from heedful.datamodules.base.collate import Collate
 from heedful.lightning_modules.text import reader as reader_module
 from heedful.records import Example, ModelError
 
@@ -37,10 +36,6 @@ def squad(tmp_path_factory, write_squad):
     data = Reading("squad2", parts, path=str(folder), uid="id", groups=["title"], batch_size=10, validate_on_train=True)
     data.setup("fit")
     return data
-
-
-def batch(reader, examples):
-    return Collate(reader.processor, reader.task)((range(len(examples)), examples))
 
 
 @pytest.mark.slow
@@ -65,7 +60,7 @@ def test_a_handful_of_questions_is_learned_and_the_threshold_says_how_often_noth
 def test_windows_are_read_some_at_a_time(zoo, squad, monkeypatch):
     """What a forward pass holds is bounded, however long the texts are, and nothing changes."""
     reader = zoo.model("Reader")
-    inputs, sizes, network = batch(reader, squad.pool)["inputs"], [], reader.network.forward
+    inputs, sizes, network = batch_of(reader, squad.pool)["inputs"], [], reader.network.forward
 
     def forward(**rows):
         sizes.append(len(rows["input_ids"]))
@@ -94,7 +89,7 @@ def test_readers_of_every_kind(zoo, kind, tiny_bert, squad, tmp_path):
         part.save_pretrained(tmp_path)
     reader = zoo.model("Reader", tmp_path)
     assert torch.equal(reader.network.qa_outputs.weight, made.qa_outputs.weight)
-    asked = batch(reader, squad.train_examples)
+    asked = batch_of(reader, squad.train_examples)
     starts, ends = asked["inputs"]["targets"].T
     own = reader.network(**asked["inputs"]["encoder"], start_positions=starts, end_positions=ends).loss
     loss = reader.loss(asked)
@@ -120,7 +115,7 @@ def test_answers_from_scores_that_are_not_finite_are_marked(zoo, monkeypatch):
     """The engine refuses them on all processes; one that raised here would leave the others waiting."""
     reader, texts = zoo.model("Reader"), ("a b c " * 20, "a b c")
     examples = [Example(text, {"context": text, "question": "what?"}) for text in texts]
-    inputs = batch(reader, examples)["inputs"]
+    inputs = batch_of(reader, examples)["inputs"]
     with torch.no_grad():
         logits = reader.logits(inputs)
     monkeypatch.setattr(reader, "logits", lambda _: logits)

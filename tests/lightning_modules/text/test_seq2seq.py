@@ -6,14 +6,13 @@ from functools import cache
 import numpy as np
 import pytest
 import torch
-from families import assert_alike, predicted
+from families import assert_alike, batch_of, predicted
 from torch.nn import functional as F
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
 from benchmarks.bare_runs import measured
 from heedful.callbacks import Accuracy
 from heedful.datamodules import Planted
-from heedful.datamodules.base.collate import Collate
 from heedful.lightning_modules import NO_LABEL_NUMBER
 from heedful.records import CLASSIFICATION, Example, ModelError, SettingError, TableForm, Task
 
@@ -30,10 +29,6 @@ LONGEST = 200
 @pytest.fixture
 def model_of(zoo):
     return lambda name="Seq2Seq", task=NLI, **settings: zoo.model(name, task=task, **{"max_length": LONGEST} | settings)
-
-
-def batch_of(model, pool=POOL):
-    return Collate(model.processor, model.task)((range(len(pool)), pool))
 
 
 def text_of(example):
@@ -61,7 +56,7 @@ def test_labels_are_scored_as_one_by_one(zoo, model_of, kind, score):
     model = model_of(kind, score=score)
     assert max(model.processor.lengths(POOL)) < LONGEST
     with torch.no_grad():
-        found = model.logits(batch_of(model)["inputs"])
+        found = model.logits(batch_of(model, POOL)["inputs"])
     means, sizes = naive(zoo.backbone(kind))
     expected = means if score == "mean" else means * sizes
     assert found.dtype == torch.float32
@@ -94,7 +89,7 @@ def test_the_loss_is_that_of_the_model_itself(zoo, model_of, kind):
     labels = written["input_ids"].masked_fill(written["attention_mask"] == 0, -100)
     read = tokenizer([text_of(e) for e in POOL], padding=True, return_tensors="pt")
     expected = AutoModelForSeq2SeqLM.from_pretrained(zoo.backbone(kind))(**read, labels=labels).loss
-    loss = model.loss(batch_of(model))
+    loss = model.loss(batch_of(model, POOL))
     assert torch.allclose(loss, expected, rtol=1e-5)
     loss.backward()
     assert all(p.grad is not None for p in model.network.get_encoder().parameters())
@@ -116,7 +111,7 @@ def test_float16_is_refused_for_a_t5_alone(zoo, model_of):
 def test_greedy_answers_are_what_the_model_writes_token_by_token(model_of, kind):
     """By a loop over argmaxes; a model with random weights writes no label."""
     model = model_of(kind, decoding="greedy")
-    batch, steps = batch_of(model), max(model.scorer.lengths)
+    batch, steps = batch_of(model, POOL), max(model.scorer.lengths)
     mask, end = batch["inputs"]["attention_mask"], model.processor.tokenizer.eos_token_id
     with torch.no_grad():
         found = model._written(model._encoded(batch["inputs"]), mask)

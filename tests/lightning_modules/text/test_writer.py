@@ -5,12 +5,11 @@ import json
 import numpy as np
 import pytest
 import torch
-from families import predicted
+from families import batch_of, predicted
 from torch.nn import functional as F
 from transformers import AutoTokenizer, T5ForConditionalGeneration
 
 from heedful.callbacks.engine.predictions import Collector
-from heedful.datamodules.base.collate import Collate
 from heedful.lightning_modules.outputs import Outputs
 from heedful.records import SPAN, Example, Task
 
@@ -23,10 +22,6 @@ QUESTIONS = [
 SETTINGS = {"task": TASK, "longest_answer": 6}
 
 
-def batch(writer, examples):
-    return Collate(writer.processor, writer.task)((range(len(examples)), examples))
-
-
 def test_the_loss_is_that_of_the_network_on_the_first_gold_answer(zoo, tiny_t5):
     writer = zoo.model("Writer", **SETTINGS)
     tokenizer, network = AutoTokenizer.from_pretrained(tiny_t5), T5ForConditionalGeneration.from_pretrained(tiny_t5)
@@ -37,7 +32,7 @@ def test_the_loss_is_that_of_the_network_on_the_first_gold_answer(zoo, tiny_t5):
     labels[labels == tokenizer.pad_token_id] = -100
     with torch.no_grad():
         expected = network.eval()(**inputs, labels=labels).loss
-        assert torch.allclose(writer.loss(batch(writer, QUESTIONS)), expected, atol=1e-5)
+        assert torch.allclose(writer.loss(batch_of(writer, QUESTIONS)), expected, atol=1e-5)
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +41,7 @@ def learned(zoo):
     optimizer = torch.optim.AdamW(writer.parameters(), lr=3e-3)
     for _ in range(120):
         optimizer.zero_grad()
-        writer.loss(batch(writer, QUESTIONS)).backward()
+        writer.loss(batch_of(writer, QUESTIONS)).backward()
         optimizer.step()
     return writer.eval()
 

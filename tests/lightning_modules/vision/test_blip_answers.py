@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from families import batch_of
 from noise import TEXTS, opened
 from transformers import AutoTokenizer, BlipForQuestionAnswering, BlipImageProcessorPil
 
-from heedful.datamodules.base.collate import Collate
 from heedful.lightning_modules import NOT_FINITE
 from heedful.records import CLASSIFICATION, SOFT, Example, Task
 
@@ -25,10 +25,6 @@ def examples(pictures):
         for i, picture in enumerate(pictures[:3])
         for j, question in enumerate(TEXTS[:4])
     ]
-
-
-def batch_of(model, pool):
-    return Collate(model.processor, model.task)((range(len(pool)), pool))
 
 
 @torch.no_grad()
