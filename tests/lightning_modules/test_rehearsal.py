@@ -9,7 +9,6 @@ from families import CASES, Family
 from pytorch_lightning.plugins.precision import MixedPrecision, Precision
 
 from heedful.lightning_modules import CausalLM, Encoder
-from heedful.lightning_modules.gradients import integrated_gradients
 from heedful.records import SOFT
 
 from causal import EXAMPLES, TASK, prompt, save
@@ -32,7 +31,6 @@ SHARED = PROMPTED + "shared_prefix.py:"
 FIRST = {SHARED + "read_prefix", PROMPTED + "causal_lm.py:_read"}
 WRITTEN = {PROMPTED + "causal_lm.py:" + name for name in ("answer", "_written", "_generated")}
 WRITTEN |= {SHARED + "join", SHARED + "_forward"}
-GRADIENTS = "lightning_modules/gradients.py:integrated_gradients"
 PRECISIONS = {"32-true": Precision, "bf16-mixed": lambda: MixedPrecision("bf16-mixed", "cuda")}
 
 
@@ -128,21 +126,6 @@ def test_a_shared_prefix(precision, decoding, later, tmp_path):
     expect_alike(found, expected, 1e-5 if precision == "32-true" else 0.1)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("device", ["cuda:0", "mps:0"])
-@pytest.mark.parametrize("name", ["Encoder", "Seq2Seq"])
-def test_gradients(zoo, name, device):
-    model = zoo.model(name)
-    inputs = model.processor(list(zoo.pool(name))[:3])
-    ends = inputs, torch.zeros_like(inputs["input_ids"]), torch.tensor([0, 1, 0])
-    expected = integrated_gradients(model, *ends, steps=4, at_once=6)
-    with Rehearsal(device) as rehearsal:
-        rehearsal.place(model)
-        found = integrated_gradients(model, *rehearsal.place(ends), steps=4, at_once=6)
-    assert waits(rehearsal) == {MASK, GRADIENTS}
-    torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)
-
-
 class Misplaced(Encoder):
     """Its scores are added to a tensor of the host."""
 
@@ -199,6 +182,6 @@ def test_each_kind_of_fault_is_found_and_nothing_else(kind, call):
 
 def test_the_waits_that_are_known_stand_in_the_documents():
     text = EXACTNESS.read_text()
-    known = FIRST | WRITTEN | {GRADIENTS}.union(*PREDICTING.values(), *TRAINING.values())
+    known = (FIRST | WRITTEN).union(*PREDICTING.values(), *TRAINING.values())
     assert {place for place in known if not all(piece in text for piece in place.split(":"))} == set()
     assert MASK.split(":")[1] in text

@@ -77,17 +77,6 @@ def test_weights_of_another_network_are_refused(zoo, tmp_path, name, fault):
     assert re.search(says, str(caught.value))
 
 
-@pytest.mark.parametrize("name", first_tier(2, FAMILIES))
-def test_a_config_of_fewer_or_more_layers_is_refused(zoo, tmp_path, name):
-    config = json.loads(Path(zoo.backbone(name), "config.json").read_text())
-    for layers, first in ((0, ".0."), (1, ".1."), (3, ".2.")):
-        sizes = {key: layers for key in ("num_hidden_layers", "num_layers", "num_decoder_layers") if key in config}
-        if "text_config" in config:
-            sizes |= {"text_config": config["text_config"] | {"num_hidden_layers": layers}}
-        with refused(ModelError, first):
-            zoo.model(name, rewritten(zoo.backbone(name), tmp_path / str(layers), **sizes))
-
-
 @pytest.mark.parametrize("name", first_tier(1, ["Reader", *LABELLED]))
 def test_what_was_trained_here_must_have_all_of_its_head(zoo, tmp_path, name):
     head = FAMILIES[name].head

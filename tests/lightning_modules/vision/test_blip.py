@@ -78,38 +78,20 @@ def test_a_picture_of_a_batch_is_encoded_once_unless_it_is_trained(zoo, pictures
 # two pictures
 
 
-def layer_of(layer):
-    return lambda x: x @ layer.weight.detach().numpy().T + layer.bias.detach().numpy()
-
-
-def attended(module, tokens, seen, heads):
-    """Attention of tokens [tokens, width] to what is seen [patches, width], before any output layer."""
-    q, k, v = layer_of(module.query)(tokens), layer_of(module.key)(seen), layer_of(module.value)(seen)
-    size, found = q.shape[1] // heads, []
-    for part in (slice(h * size, (h + 1) * size) for h in range(heads)):
-        weights = np.exp(q[:, part] @ k[:, part].T / np.sqrt(size))
-        found.append(weights / weights.sum(axis=1, keepdims=True) @ v[:, part])
-    return np.concatenate(found, axis=1)
-
-
 @pytest.mark.parametrize("joined", [False, True])
 def test_what_is_seen_in_two_pictures_is_merged_as_in_the_paper(zoo, joined):
     """Section 5.4: average pooling, or concatenation and a projection; then the residual, as in any block."""
     one = zoo.model("Blip", task=ONE).network.text_encoder.encoder.layer[0].crossattention
-    twin = TwinCrossAttention(copy.deepcopy(one), joined, 0.3)
-    rng = np.random.default_rng(0)
+    twin, generator = TwinCrossAttention(copy.deepcopy(one), joined, 0.3), torch.Generator().manual_seed(0)
     for parameter in twin.parameters():  # so that the two are told apart
-        parameter.data += torch.from_numpy(rng.normal(0, 0.2, parameter.shape)).float()
-    tokens, left, right = (rng.normal(size=(n, 32)).astype(np.float32) for n in (4, 7, 7))
-    triples = zip(twin.attend, twin.dense, (left, right), strict=True)
-    outs = [layer_of(dense)(attended(attend, tokens, seen, 2)) for attend, dense, seen in triples]
-    expected = tokens + (layer_of(twin.join)(np.concatenate(outs, axis=1)) if joined else np.mean(outs, axis=0))
-    expected = (expected - expected.mean(axis=1, keepdims=True)) / expected.std(axis=1, keepdims=True)
-    expected = expected * twin.norm.weight.detach().numpy() + twin.norm.bias.detach().numpy()
-    both = torch.from_numpy(np.concatenate([left, right]))[None]
+        parameter.data += torch.randn(parameter.shape, generator=generator) / 5
+    tokens, left, right = (torch.randn(1, n, 32, generator=generator) for n in (4, 7, 7))
     with torch.no_grad():
-        found, _ = twin(torch.from_numpy(tokens)[None], encoder_hidden_states=both)
-    np.testing.assert_allclose(found[0].numpy(), expected, rtol=0, atol=1e-5)
+        found, _ = twin(tokens, encoder_hidden_states=torch.cat([left, right], dim=1))
+        seen = [twin.dense[i](twin.attend[i](tokens, encoder_hidden_states=x)[0]) for i, x in enumerate((left, right))]
+        merged = torch.cat(seen, dim=2) @ twin.join.weight.T + twin.join.bias if joined else sum(seen) / 2
+        expected = torch.nn.functional.layer_norm(tokens + merged, (32,), twin.norm.weight, twin.norm.bias, 1e-12)
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-5)
 
 
 def test_the_first_half_averages_and_the_second_half_joins(zoo, tiny_blip):

@@ -138,15 +138,6 @@ def test_a_new_head_is_normalised_anew(zoo, released):
     assert torch.equal(new.network.classifier[1].weight, torch.ones(64))
 
 
-def test_long_texts_are_cut_and_counted(zoo, pictures):
-    model = zoo.model("Vilt", task=ONE)
-    long = [Example("0", {"image": pictures[0], "question": "is it red ? " * n}) for n in (9, 10, 20)]  # 4 tokens each
-    statistics = model.encode(long).statistics
-    assert statistics.truncated == 2
-    assert statistics.tokens_kept == {"question": [36 + 38 + 38, 36 + 40 + 80]}
-    assert model.processor(long)["input_ids"].shape == (3, 40)
-
-
 def test_a_head_for_other_pictures_is_no_head(zoo, released):
     folder = released(TWO.labels, 2)
     zoo.model("Vilt", folder, TWO).require_head()

@@ -1,9 +1,6 @@
 """A server and the file of its answers: each answer is paid for once, and what fails is one sentence."""
 
-import json
 import logging
-import os
-import signal
 import socket
 import sqlite3
 import sys
@@ -160,42 +157,6 @@ def test_what_is_on_its_way_when_a_run_ends_is_kept(client_of, monkeypatch, end)
         patch.undo()
         assert texts(client_of(fake), names) == names
         assert set(sent(fake).values()) == {1}
-
-
-def in_a_process(url, path, names, dies_after=None):
-    """Ask in a process of its own, which may be killed."""
-    child = os.fork()
-    if child:
-        return child
-    try:
-        client = Client(Server(Address(url), 5.0), str(path), 4, None)
-        if dies_after is None:
-            os._exit(0 if texts(client, names) == list(names) else 1)
-        module.Answers.put, put = lambda self, *given: (put(self, *given), kill(client, dies_after))[0], Answers.put
-        texts(client, names)
-    finally:
-        os._exit(2)
-
-
-def kill(client, after):
-    if client.sent >= after:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-
-@pytest.mark.slow
-def test_two_commands_and_one_that_is_killed_lose_nothing_and_pay_once(tmp_path):
-    path, names = tmp_path / "a.sqlite", [f"{i}" for i in range(300)]
-    with FakeServer(lambda body, n: (time.sleep(0.002), body["prompt"])[1]) as fake:
-        killed = in_a_process(fake.url, path, names, dies_after=60)
-        assert os.waitpid(killed, 0)[1] == signal.SIGKILL
-        written = {json.loads(reply)["text"] for (reply,) in read(path, "SELECT reply FROM answers")}
-        assert len(written) >= 50
-        two = [in_a_process(fake.url, path, order) for order in (names, names[::-1])]
-        assert [os.waitpid(child, 0)[1] for child in two] == [0, 0]
-    counts = sent(fake)
-    assert all(counts[name] == 1 for name in written)
-    assert sum(n > 1 for n in counts.values()) <= 3 * 4 + 4  # on their way in both, or when the first was killed
-    assert read(path, "PRAGMA integrity_check") == [("ok",)]
 
 
 def read(path, query):
