@@ -6,11 +6,11 @@ import logging
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from queue import Empty, SimpleQueue
-from threading import Event, Lock, Thread
+from threading import Lock
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
@@ -26,7 +26,7 @@ REFUSED = 400, 413, 422  # HTTP statuses that concern one request; others may be
 LIBRARIES = "openai", "httpx2", "httpcore2", "httpx", "httpcore"  # their logs quote addresses and responses
 SHORTEST, SHORTEST_IN_PATH = 4, 8  # fewest characters of a secret: "x" and "v1" are none
 LONGEST = 150  # characters of a server's message that an error quotes
-TICK, BEAT, GRACE = 0.1, 60.0, 5.0  # seconds: between checks, between heartbeats, to wait for pending requests
+TICK, BEAT, GRACE = 0.1, 60.0, 5.0  # seconds: between checks, between heartbeats, to wait for requests at the end
 SAVED = "the answers so far are kept"
 
 
@@ -222,38 +222,18 @@ class Client:
         return [replies.get(key) for key in keys]
 
     def _at_once(self, ask: Callable[..., tuple[str, Reply]], requests: list[tuple[str, Request]]) -> dict[str, Reply]:
-        """Send requests from several daemon threads, and return the replies."""
+        """Send requests concurrently, and return the replies."""
         replies: dict[str, Reply] = {}
-        is_over, arrived = Event(), SimpleQueue[tuple[str, Reply] | Exception]()
-        waiting = iter(requests)
-
-        def work() -> None:
-            while not is_over.is_set():
-                with self._lock:
-                    item = next(waiting, None)
-                if item is None:
-                    return
-                try:
-                    arrived.put(ask(*item))
-                except Exception as error:
-                    arrived.put(error)
-
-        threads = [Thread(target=work, daemon=True) for _ in range(min(self.concurrency, len(requests)))]
+        pool = ThreadPoolExecutor(self.concurrency)
+        pending = {pool.submit(ask, *request) for request in requests}
         try:
-            for thread in threads:
-                thread.start()
-            while len(replies) < len(requests) and not stopping.requested():
+            while pending and not stopping.requested():
                 self._beat()
-                with suppress(Empty):
-                    arrival = arrived.get(timeout=TICK)
-                    if isinstance(arrival, Exception):
-                        raise arrival
-                    replies |= [arrival]
+                done, pending = wait(pending, TICK, FIRST_COMPLETED)
+                replies |= [future.result() for future in done]
         finally:
-            is_over.set()
-            end = time.monotonic() + GRACE
-            for thread in threads:  # pending requests are paid for
-                thread.join(max(0.0, end - time.monotonic()))
+            pool.shutdown(wait=False, cancel_futures=True)
+            wait([future for future in pending if future.running()], GRACE)  # requests under way are paid for
         return replies
 
     def _ask(
