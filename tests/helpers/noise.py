@@ -22,7 +22,7 @@ TEXTS = [
 
 
 def write(folder: Path) -> list[Picture]:
-    """Six pictures of several modes, heights and widths."""
+    """Write six pictures of several modes, heights and widths."""
     rng, found = np.random.default_rng(0), []
     for mode, height, width in SHAPES:
         path = folder / f"{height}x{width}.png"
@@ -33,17 +33,17 @@ def write(folder: Path) -> list[Picture]:
 
 
 def opened(picture: Picture) -> Image.Image:
-    """A picture as Pillow opens it."""
+    """Open a picture with Pillow."""
     return Image.open(picture.path).convert("RGB")
 
 
 def questions(pictures: list[Picture]) -> list[Example]:
-    """Each picture with a text of its own."""
+    """One example per picture, each with another text."""
     pairs = zip(pictures, TEXTS, strict=True)
     return [Example(f"q/{i}", {"image": p, "question": text}, ONE.labels[i % 2]) for i, (p, text) in enumerate(pairs)]
 
 
 def pairs(pictures: list[Picture]) -> list[Example]:
-    """Each picture beside the next one, with a text."""
+    """One example per picture, with the next picture and a text."""
     rows = zip(pictures, [*pictures[1:], pictures[0]], TEXTS, strict=True)
     return [Example(f"p/{i}", {"left": a, "right": b, "sentence": t}) for i, (a, b, t) in enumerate(rows)]

@@ -63,7 +63,7 @@ CAUSAL: dict[str, Callable[..., PreTrainedConfig]] = {
 
 
 def word_pieces(folder: Path, words: Iterable[str], characters: Iterable[str] = string.ascii_lowercase) -> int:
-    """Save a tokenizer that knows these words, and others letter by letter; returns the size of its vocabulary."""
+    """Save a tokenizer that knows these words, and reads other words letter by letter; returns its vocabulary size."""
     characters = [*characters]
     vocab = list(dict.fromkeys([*SPECIAL, *words, *characters]))
     vocab = list(dict.fromkeys([*vocab, *(f"##{c}" for c in characters)]))
@@ -72,7 +72,7 @@ def word_pieces(folder: Path, words: Iterable[str], characters: Iterable[str] = 
 
 
 def bert(folder: Path, words: Iterable[str], scale: float = 0.02) -> Path:
-    """A two-layer BERT without a head; the larger the scale of its weights, the more its inputs differ."""
+    """Save a two-layer BERT without a head; with a larger ``scale`` of its weights, inputs have more different outputs."""
     size = word_pieces(folder, words)
     torch.manual_seed(0)
     config = BertConfig(vocab_size=size, max_position_embeddings=128, initializer_range=scale, **SIZES)
@@ -81,7 +81,7 @@ def bert(folder: Path, words: Iterable[str], scale: float = 0.02) -> Path:
 
 
 def bert_classifier(folder: Path, words: Iterable[str], labels: Iterable[str], seed: int = 0) -> Path:
-    """A two-layer BERT with a head, whose large weights make its predictions differ and go by all parts."""
+    """Save a two-layer BERT with a head. Its large weights make predictions depend on all parts."""
     size = word_pieces(folder, words)
     names = dict(enumerate(labels))
     names = {"id2label": names, "label2id": {name: i for i, name in names.items()}}
@@ -92,7 +92,7 @@ def bert_classifier(folder: Path, words: Iterable[str], labels: Iterable[str], s
 
 
 def vilt(folder: Path, scale: float = 0.1) -> Path:
-    """A two-layer ViLT as it leaves pretraining: 32 pixels, patches of 8."""
+    """Save a two-layer ViLT with a head for masked words: 32 pixels, patches of 8."""
     words = "is it red green blue yes no the left right picture both are what color shape image in there a ? ."
     size = word_pieces(folder, words.split())
     torch.manual_seed(0)
@@ -103,17 +103,15 @@ def vilt(folder: Path, scale: float = 0.1) -> Path:
 
 
 def blip(folder: Path, scale: float = 0.1) -> Path:
-    """A two-layer BLIP for question answering that reads pictures of 32 x 32.
+    """Save a two-layer BLIP for question answering, for pictures of 32 x 32.
 
-    As in the released ones, two embeddings follow those that the tokenizer knows: of [DEC] and of [ENC].
+    As in the released models, two embeddings follow the tokens of the tokenizer: [DEC] and [ENC].
     """
     words = "is there a the what in this it does contain shape color present picture image not any no yes and".split()
     words += "left right red green blue white yellow black gray brown teal circle square triangle rectangle".split()
     size = word_pieces(folder, words, [*string.ascii_lowercase, *string.digits, ".", "?"])
     BlipImageProcessorPil(size={"height": 32, "width": 32}).save_pretrained(folder)
-    sizes = SIZES | {
-        "initializer_range": 0.1
-    }  # that of released vision encoders is next to nothing: pictures look alike
+    sizes = SIZES | {"initializer_range": 0.1}  # with the range of released models, all pictures have similar features
     tokens = {"vocab_size": size + 2, "bos_token_id": size, "pad_token_id": 0, "sep_token_id": 3}
     text = sizes | tokens | {"max_position_embeddings": 128}
     torch.manual_seed(0)
@@ -150,7 +148,7 @@ def t5(folder: Path, sentences: Iterable[str], scale: float = 1.0) -> Path:
 
 
 def untied_t5(folder: Path, tied: Path) -> Path:
-    """A T5 1.1, whose output layer is not its embedding, with the tokenizer of another T5."""
+    """Save a T5 1.1, whose output layer has its own weights, with the tokenizer of another T5."""
     tokenizer = AutoTokenizer.from_pretrained(tied)
     sizes = {"d_model": 32, "d_kv": 16, "d_ff": 64, "num_layers": 2, "num_heads": 2, "decoder_start_token_id": 0}
     sizes |= {"vocab_size": len(tokenizer), "feed_forward_proj": "gated-gelu", "tie_word_embeddings": False}
@@ -164,7 +162,7 @@ def untied_t5(folder: Path, tied: Path) -> Path:
 
 
 def bart(folder: Path, sentences: Sequence[str], positions: int) -> Path:
-    """A two-layer BART of random weights, with a byte-level tokenizer trained on some sentences."""
+    """Save a two-layer BART with a byte-level tokenizer that is trained on some sentences."""
     tokenizer = RobertaTokenizer().train_new_from_iterator(sentences, 400, show_progress=False)
     ids = {f"{name}_token_id": getattr(tokenizer, f"{name}_token_id") for name in ("pad", "bos", "eos")}
     ids |= {"decoder_start_token_id": tokenizer.eos_token_id}
@@ -179,7 +177,7 @@ def bart(folder: Path, sentences: Sequence[str], positions: int) -> Path:
 
 
 def byte_level(chat: bool = True) -> PreTrainedTokenizerFast:
-    """A byte-level tokenizer of some 300 tokens, which joins no letters of different words."""
+    """A byte-level tokenizer of some 300 tokens; no token spans two words."""
     made = Tokenizer(models.BPE())
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     made.decoder = decoders.ByteLevel()
@@ -200,7 +198,7 @@ def byte_level(chat: bool = True) -> PreTrainedTokenizerFast:
 
 
 def causal(folder: Path, kind: str = "llama", chat: bool = True, seed: int = 0) -> Path:
-    """A two-layer causal language model of a kind, with a byte-level tokenizer."""
+    """Save a two-layer causal language model of a kind, with a byte-level tokenizer."""
     tokenizer = byte_level(chat)
     tokenizer.save_pretrained(folder)
     torch.manual_seed(seed)

@@ -1,4 +1,4 @@
-"""What a checkpoint holds must be the model, with the parts that it learned, wherever it is asked from."""
+"""Tests of checkpoints: they restore the model and the order of its parts, from any source."""
 
 from contextlib import nullcontext
 from dataclasses import replace
@@ -23,11 +23,11 @@ def pairs(**settings):
 
 
 def count(model, data, **settings):
-    """On how many examples a model was measured."""
+    """Number of examples that a model was measured on."""
     return measured(model, data, [Accuracy()], accelerator="cpu", **settings).content["counts"]["examples"]
 
 
-LEARNED = {  # parts of the training, parts that the data give, all parts of the data, what the message names
+LEARNED = {  # parts in training, parts given, all parts of the data, fact in the message
     "unknown": (None, ("a", "b"), ("a", "b"), None),
     "the same": (("a", "b"), ("b", "a"), ("a", "b"), None),
     "other names": (("a", "b"), ("x", "y"), ("x", "y"), None),
@@ -51,7 +51,7 @@ def test_a_model_is_not_measured_on_other_parts_than_it_was_trained_on(case):
 
 
 class Turned(Planted):
-    """The same pairs, of which the data name the parts the other way round."""
+    """The same pairs, with the parts named in the other order."""
 
     def __init__(self, names=("hypothesis", "premise")):
         super().__init__(n_train=8, n_validation=8)
@@ -75,7 +75,7 @@ def test_parts_are_read_in_the_order_that_was_trained(zoo, source):
     assert ids[0] == ids[1]
     model = zoo.unbuilt("Encoder")
     count(model, Turned(("hypothesis", "text")), ckpt_path=str(run / "best.ckpt"))
-    assert model.task.parts == ("text", "hypothesis")  # which is another name of the premise
+    assert model.task.parts == ("text", "hypothesis")  # "text" has the position of the premise
     model = zoo.unbuilt("Encoder", run / "backbone")
     fitted(model, Turned(), [Accuracy()], accelerator="cpu", max_epochs=1)
     assert model.provenance.parts == ("premise", "hypothesis")

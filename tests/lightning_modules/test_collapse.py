@@ -1,4 +1,4 @@
-"""A model for three classes on data of two: several outputs of its head mean one label."""
+"""Tests of models with three classes on data with two: several outputs of the head mean one label."""
 
 import pytest
 import torch
@@ -18,7 +18,7 @@ EXAMPLES = [Example(f"t/{i}", dict(zip(PARTS, two, strict=True)), "entailment") 
 
 @pytest.fixture(scope="module")
 def head(tiny_bert, tmp_path_factory):
-    """A classifier as the hub has them, of three classes in an order of its own."""
+    """A classifier of three classes, whose outputs are in another order than the labels."""
     folder = tmp_path_factory.mktemp("head")
     torch.manual_seed(1)
     names = dict(enumerate(HEAD))
@@ -32,7 +32,7 @@ def head(tiny_bert, tmp_path_factory):
 
 @pytest.fixture
 def measured(zoo, head):
-    """Makes a model that is measured as it is."""
+    """Makes a model that is measured without training."""
 
     def make(task=TWO, **settings):
         model = zoo.model("Encoder", head, task, trains=False, max_length=32, **settings)
@@ -52,7 +52,7 @@ def test_probabilities_add_up(measured):
 
 
 def test_by_argmax_the_most_probable_of_three_answers(measured):
-    """Where entailment leads with less than a half, the rules differ."""
+    """The rules differ where entailment is the most probable class with less than a half."""
     two, logits = measured(collapse="argmax"), torch.tensor([[0.0, 0.1, 0.3], [2.0, 0.0, 1.0], [0.0, 0.0, 9.0]])
     two.scores = lambda inputs: logits
     found = two.answer({})

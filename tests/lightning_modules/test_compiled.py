@@ -1,4 +1,4 @@
-"""Compiled networks, and half precision: the same function of the same weights, and few widths."""
+"""Tests of compiled networks and half precision: predictions stay the same, and inputs have few widths."""
 
 import pytest
 import torch
@@ -9,12 +9,12 @@ from heedful.records import Example
 
 from tiers import first_tier
 
-pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit.script_method`:DeprecationWarning")  # torch's compiler's
+pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit.script_method`:DeprecationWarning")  # by torch.compile
 HALVES = {"bf16-true": HalfPrecision("bf16-true"), "bf16-mixed": MixedPrecision("bf16-mixed", "cpu")}
 
 
 def of_words(model, words, n=3):
-    """Examples of which each text has so many words."""
+    """Examples with so many words per text."""
     return [Example(f"e{i}", dict.fromkeys(model.task.parts, " ".join(["the"] * words))) for i in range(n)]
 
 

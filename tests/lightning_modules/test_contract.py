@@ -1,4 +1,4 @@
-"""One contract for all models: bind, encode, predict, train, save, export and load again."""
+"""The contract of all models: bind, encode, predict, train, save, export and load."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -29,7 +29,7 @@ BATCHES = [[2, 0], [5], [1, 4], [3]]
 
 @pytest.mark.parametrize("name", CASES)
 def test_predictions_depend_on_the_example_alone(zoo, name):
-    """Not on the rest of its batch, nor on random numbers."""
+    """Neither the rest of the batch nor random numbers change a prediction."""
     model, pool = zoo.model(name), zoo.pool(name)
     state = torch.get_rng_state()
     together = predicted(model, pool)
@@ -113,7 +113,7 @@ FORMER = {"labels": None, "collapse": None, "score": "sum", "decoding": "likelih
 
 @pytest.mark.parametrize("name", first_tier(2, [*FAMILIES, "Seq2Seq, untied", "Seq2Seq, BART"]))
 def test_a_training_is_kept_in_checkpoint_and_export(zoo, name, tmp_path):
-    """The checkpoint needs the exported config of its backbone alone; older ones name settings of base classes."""
+    """A checkpoint loads with the exported config of its backbone; older ones name settings of base classes."""
     model, folder, during = zoo.trained(name)
     pool = zoo.pool(name)
     expected = predicted(model, pool)
@@ -143,7 +143,7 @@ def test_a_head_that_was_never_trained_is_not_measured(zoo, name):
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_training_starts_in_float32_with_dropout(zoo, name, tmp_path):
-    """Also where weights were published in half precision, and although transformers loads models in eval mode."""
+    """Although the weights are in half precision, and transformers loads models in eval mode."""
     folder = tmp_path / "half"
     folder.mkdir()
     for file in zoo.exported(name).iterdir():

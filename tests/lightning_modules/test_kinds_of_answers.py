@@ -1,4 +1,4 @@
-"""Kinds of answers of functions and servers: each is read as what it means, or refused in one sentence."""
+"""Tests of all kinds of answers of functions and servers: each is parsed or refused."""
 
 import math
 from enum import Enum
@@ -32,13 +32,13 @@ Spelled = Enum("Spelled", {"YES": "yes", "NO": "no"})
 NAN = float("nan")
 LISTED = {"labels": YES_NO, "is_ordered": True}  # labels=["yes", "no"]
 SPELLED = {"labels": {"yes": [1, True], "no": [0, False]}, "is_ordered": True}
-OF_ROWS = {"labels": YES_NO}  # the labels of the rows, in no order
+OF_ROWS = {"labels": YES_NO}  # labels without an order
 FREE = {"same": "normalised"}
 P = [[0.75, 0.25], [0.125, 0.875]]
 
 
 def read(returned, labels=None, same=None, is_ordered=False):
-    """The answers to two inputs: labels, texts, NO_LABEL, or lists of probabilities."""
+    """Parse what a function returns for two inputs: labels, texts, NO_LABEL, or lists of probabilities."""
     pool = Examples.of([Example(f"d/v/{i}", {"left": f"l {i}"}, "no") for i in range(2)])
     model = Function(lambda rows: returned, labels, None if same is None else Same(same), is_ordered)
     model.prepare(Task(CLASSIFICATION if labels else TEXT, ("left",), tuple(labels or ())))
@@ -49,7 +49,7 @@ def read(returned, labels=None, same=None, is_ordered=False):
     return [([*labels, NO_LABEL][i]) for i in answers.tolist()] if isinstance(answers, torch.Tensor) else list(answers)
 
 
-# how it is asked, what it returns, what that means
+# settings, returned value, parsed answers
 FUNCTIONS = {
     "labels": (LISTED, ["yes", "no"], ["yes", "no"]),
     "labels in another case": (LISTED, [" YES ", "No\n"], ["yes", "no"]),
@@ -157,7 +157,7 @@ def tokens(**p):
 
 twice = tokens(yes=0.4, no=0.3)
 twice["choices"][0]["logprobs"]["content"][0]["top_logprobs"] *= 2
-SERVERS = {  # how it is read, the JSON of the response, the label or the refusal
+SERVERS = {  # way to read, JSON of the response, label or error
     "a label": ("written", chat("yes"), "yes"),
     "a label in a sentence": ("written", chat("No, it is not."), "no"),
     "a label behind thoughts": ("written", chat("<think>Yes? Hm.</think>\nno"), "no"),

@@ -1,4 +1,4 @@
-"""Models and settings that do not fit: each is refused by its setting, its parts or its backbone."""
+"""Tests that models and settings that do not fit are refused; the message names the setting or the part."""
 
 import json
 import shutil
@@ -27,7 +27,7 @@ THREE = Task(CLASSIFICATION, ("a", "b", "c", "t"), ("x", "y"), pictures=("a", "b
 
 
 def changed(zoo, name, folder, **config):
-    """A copy of a backbone with another config."""
+    """Copy a backbone, and change its config."""
     copy = Path(shutil.copytree(zoo.backbone(name), folder / "copy"))
     (copy / "config.json").write_text(json.dumps(json.loads((copy / "config.json").read_text()) | config))
     return copy
@@ -62,7 +62,7 @@ def unknown(zoo, share):
     zoo.model("Encoder").require_known(Statistics(unknown=share), "them")
 
 
-MISTAKES = {  # a call with a zoo and a folder; what the message names
+MISTAKES = {  # call with a zoo and a folder; error and facts in the message
     "labels": (
         lambda z, f: z.model("Encoder", z.exported("Encoder"), labels=["a", "b"]),
         (SettingError, "labels", "2 names", "3 outputs"),

@@ -1,4 +1,4 @@
-"""The family of docs/new_model.md is a whole one: it is trained, kept, resumed and measured, and the table names it."""
+"""Tests of the family in docs/new_model.md: it is trained, exported and measured, and the registry knows it."""
 
 import importlib
 import json
@@ -23,7 +23,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "new_model.md"
 
 @pytest.fixture
 def choice(tmp_path, monkeypatch):
-    """The module of the page."""
+    """The module in the page."""
     before = list(TABLE)
     (code,) = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     assert len(code.splitlines()) <= 60

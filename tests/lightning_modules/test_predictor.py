@@ -1,4 +1,4 @@
-"""The contract between the engine and a model."""
+"""Tests of the interface between the engine and a model."""
 
 import numpy as np
 import torch
@@ -14,7 +14,7 @@ POOL = [Example(str(n), {"text": "a" * n}) for n in (3, 1, 2)]
 
 
 class Counting(Processor):
-    """Reads letters, and notes what is computed."""
+    """A processor that reads letters, and records its calls."""
 
     def __init__(self):
         self.calls: list[str] = []
@@ -57,7 +57,7 @@ TASK = Task(CLASSIFICATION, ("text",), ("short", "long"))
 
 
 class Lengths(BasePredictor):
-    """Answers by the length of a text; its network has one weight."""
+    """A model that answers by the length of a text; its network is a linear layer."""
 
     def __init__(self):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Families inherit their settings: the command line shows and takes each, and a model keeps it."""
+"""Tests that families inherit settings, which YAML sets and the model keeps."""
 
 import pytest
 import yaml

@@ -1,4 +1,4 @@
-"""Each family on a rehearsed GPU: nothing lies on the wrong device, and nothing waits but what is known to."""
+"""Tests of each family on a simulated GPU: all tensors are on the device, and the host waits only where documented."""
 
 import copy
 from pathlib import Path
@@ -16,7 +16,7 @@ from rehearsal import DEVICE, OnDevice, Rehearsal
 from tiers import first_tier
 
 EXACTNESS = Path(__file__).parents[2] / "docs" / "exactness.md"
-# the places that are known to wait, as docs/exactness.md lists them, with reasons
+# places that may wait for the device; docs/exactness.md gives the reasons
 MASK = "transformers/masking_utils.py:_ignore_bidirectional_mask_sdpa"
 TEXT, PROMPTED = "lightning_modules/text/", "lightning_modules/prompted/"
 NUMBERS = TEXT + "seq2seq.py:answer"
@@ -35,7 +35,7 @@ PRECISIONS = {"32-true": Precision, "bf16-mixed": lambda: MixedPrecision("bf16-m
 
 
 def waits(rehearsal):
-    """The places that wait for the device; all else that can be found is found nowhere."""
+    """Places where the host waits for the device; other findings fail the test."""
     assert {str(found) for found in rehearsal.findings if found.kind not in ("wait", "copy")} == set()
     return {found.by if found.by == MASK else found.where for found in rehearsal.findings}
 
@@ -56,7 +56,7 @@ def test_predictions(zoo, name, device, precision):
     model, examples = zoo.model(name), list(zoo.pool(name))
     batch = {"inputs": model.processor(examples), "size": len(examples)}
     with torch.inference_mode():
-        expected = copy.deepcopy(model).predict(batch)  # which may keep what it has encoded
+        expected = copy.deepcopy(model).predict(batch)  # the copy may cache features
     with Rehearsal(device) as rehearsal:
         rehearsal.place(model)
         placed = rehearsal.place(batch)
@@ -64,7 +64,7 @@ def test_predictions(zoo, name, device, precision):
             outputs = model.predict(placed)
         assert all(values.device == torch.device(device) for values in outputs if isinstance(values, torch.Tensor))
         found = rehearsal.fetch(outputs)
-    # of an Apple GPU, the numbers of labels are a copy
+    # on an Apple GPU, indices of labels are copied without waiting
     assert waits(rehearsal) == {MASK} | PREDICTING.get(name, set()) - ({NUMBERS} if device == "mps:0" else set())
     expect_alike(found, expected, 1e-5 if precision == "32-true" else 0.03)
 
@@ -127,14 +127,14 @@ def test_a_shared_prefix(precision, decoding, later, tmp_path):
 
 
 class Misplaced(Encoder):
-    """Its scores are added to a tensor of the host."""
+    """A model that adds a tensor of the host to its scores."""
 
     def scores(self, inputs):
         return super().scores(inputs) + torch.ones(3)
 
 
 class Waiting(Encoder):
-    """It looks at a value of its scores."""
+    """A model that reads a value of its scores on the host."""
 
     def scores(self, inputs):
         scores = super().scores(inputs)

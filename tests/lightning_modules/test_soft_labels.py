@@ -1,4 +1,4 @@
-"""Models with several right labels, each of its worth: the loss, predictions without probabilities, and heads."""
+"""Tests of soft labels: the loss, predictions without probabilities, and exported heads."""
 
 import json
 import math

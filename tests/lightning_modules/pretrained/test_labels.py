@@ -31,7 +31,7 @@ def test_case_spaces_hyphens_and_underscores_do_not_matter_unless_labels_differ_
     for name in ("not_entailment", "not-entailment", "Not Entailment", "NOT_ENTAILMENT"):
         assert match_labels([name, "ENTAILMENT"], TWO) == [1, 0]
     assert match_labels(["hotdog", "hot dog", "yes"], ["yes", "hot dog", "hotdog"]) == [2, 1, 0]
-    assert match_labels(["hotdog", "hot dog", "yes"], ["Yes", "Hot dog", "Hotdog"]) is None  # which is which is a guess
+    assert match_labels(["hotdog", "hot dog", "yes"], ["Yes", "Hot dog", "Hotdog"]) is None  # ambiguous without case
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_three_classes_answer_in_two(head, absent):
         (["entailment", "neutral", "refuted"], NLI),
         (["entailment", "neutral", "neutral"], NLI),
         (NLI, ["duplicate", "not_duplicate"]),
-        (NLI, ["entailment", "neutral"]),  # contradiction is neither
+        (NLI, ["entailment", "neutral"]),  # contradiction means neither label
         (["yes", "maybe", "no"], TWO),
         (["entailment", "Entailment", "neutral"], TWO),
         (["entailment", "neutral", "neutral"], TWO),
@@ -87,7 +87,7 @@ def test_labels_that_say_something_else_are_refused(head, task):
 
 @pytest.mark.parametrize(("head", "task"), [(NUMBERED, NLI), (NUMBERED, TWO), (NUMBERED[:2], NUMBERED[:2])])
 def test_numbered_outputs_must_be_named(head, task):
-    """Also where the labels of the task are numbers; no order of names is proposed, since it could be another one."""
+    """The message proposes no order of names, since users might paste a wrong one."""
     with refused(ModelError, "labels", ", ".join(head)) as caught:
         require_head_for(head, task, "m")
     assert "[" not in str(caught.value)

@@ -1,4 +1,4 @@
-"""A tokenizer of another model, or an empty one, is refused; the share of unknown tokens is told and bounded."""
+"""Tests that tokenizers of other models and empty ones are refused, and of the share of unknown tokens."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ KINDS = (
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_folder_without_tokenizer_files_is_refused(tmp_path, kind):
-    """transformers makes an empty tokenizer there, to which all texts are alike."""
+    """transformers makes an empty tokenizer for such a folder, which encodes all texts alike."""
     config = AutoConfig.for_model(kind)
     config.save_pretrained(tmp_path)
     with refused(ModelError, tmp_path):
@@ -47,7 +47,7 @@ def test_a_tokenizer_of_another_model_is_refused(tiny_bert, rows, fits):
 
 
 def test_the_share_of_unknown_tokens_is_that_of_the_examples(tiny_bert, tmp_path):
-    """By brute force: each example is encoded alone, as often as it stands there."""
+    """Compared with a count over all examples, in which repeated texts count again."""
     rng = np.random.default_rng(0)
     tokenizer = AutoTokenizer.from_pretrained(tiny_bert)
     words = ["the", "dog", "3", "É", "in", "是", "a"]
@@ -55,12 +55,12 @@ def test_the_share_of_unknown_tokens_is_that_of_the_examples(tiny_bert, tmp_path
     pool = [Example(str(i), {"a": texts[i % 7], "b": texts[i % 11]}) for i in range(50)]
     processor = TextProcessor(tokenizer, ("a", "b"), 64)
     ids = [i for e in pool for part in e.parts.values() for i in tokenizer(part, add_special_tokens=False)["input_ids"]]
-    for _ in range(2):  # the second time, no text is new
+    for _ in range(2):  # the second time, all texts are in the store
         unknown = processor.statistics(pool).unknown
         assert unknown == pytest.approx(ids.count(tokenizer.unk_token_id) / len(ids), abs=1e-12)
     assert 0.2 < unknown < 0.8
     assert processor.statistics([]).unknown == 0
-    # tokenizers of bytes have no token for what they do not know: they leave it out
+    # byte-level tokenizers drop unknown bytes
     RobertaConfig().save_pretrained(tmp_path)
     store = TokenStore(plain(AutoTokenizer.from_pretrained(tmp_path)), None)
     assert store.unknown(store.numbers(["the dog", " \n", "", "a cat"])) == 1.0

@@ -1,4 +1,4 @@
-"""The hash of weights, and the comparison with the weights of a file."""
+"""Tests of the hash of weights, and of the comparison with the weights of a file."""
 
 import hashlib
 import json
@@ -19,12 +19,12 @@ WEIGHTS = {
 
 
 def signed(number):
-    """A number modulo 2**64, as int64."""
+    """Reduce a number modulo 2**64 to the range of int64."""
     return (number + 2**63) % 2**64 - 2**63
 
 
 def by_hand(tensors):
-    """The hash in Python's integers."""
+    """The hash, computed with integers of Python."""
     lines = []
     for name in sorted(tensors):
         value = tensors[name]
@@ -78,7 +78,7 @@ def test_weights_with_masks_are_hashed_as_what_is_left_of_them():
 def test_what_differs_is_named_once_both_are_of_one_dtype():
     own = {name: value.to(torch.bfloat16) if value.is_floating_point() else value for name, value in WEIGHTS.items()}
     assert different(own, WEIGHTS) == set()
-    assert different(WEIGHTS, own) == {"b.weight"}  # which lost bits
+    assert different(WEIGHTS, own) == {"b.weight"}  # bfloat16 lost bits
     assert different(WEIGHTS, WEIGHTS | {"a": WEIGHTS["a"] + 1, "x": WEIGHTS["c"]}) == {"a", "x"}
     assert different({"a": torch.tensor([0.0, torch.nan])}, {"a": torch.tensor([0.0, torch.nan])}) == set()
     assert different({"a": torch.tensor([0.0])}, {"a": torch.tensor([-0.0])}) == {"a"}

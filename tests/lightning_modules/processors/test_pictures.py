@@ -1,4 +1,4 @@
-"""The store of resized pictures, and the processor of a text with pictures."""
+"""Tests of the store of resized pictures, and of the processor of a text with pictures."""
 
 import hashlib
 import io
@@ -31,7 +31,7 @@ def kept(path, data):
 
 @pytest.fixture(scope="module")
 def pictures(tmp_path_factory):
-    """Pictures of several shapes and modes; the last but one is damaged, the last one is the first again."""
+    """Pictures of several shapes and modes; the last but one is damaged, the last equals the first."""
     folder, rng, made = tmp_path_factory.mktemp("pictures"), np.random.default_rng(0), []
     for i, mode in enumerate(["RGB", "L", "RGBA", "P", "1", "RGB"]):
         data = io.BytesIO()
@@ -52,7 +52,7 @@ def test_each_content_is_decoded_once_while_there_is_room(pictures):
         assert without.decoded == 5
     again = pickle.loads(pickle.dumps(store))
     np.testing.assert_array_equal(again.pixels(numbers.tolist()), store.pixels(numbers.tolist()))
-    assert again.decoded == 2 * store.decoded  # what is kept does not go to another process
+    assert again.decoded == 2 * store.decoded  # stored pictures are not pickled
     with refused(DataError, "rows, row 5", "5.png"):
         PictureStore(small, 1.0).numbers(pictures)
 
@@ -61,7 +61,7 @@ def test_a_picture_on_its_side_is_turned_upright(tmp_path):
     picture = Image.new("RGB", (8, 4), (0, 0, 0))
     picture.paste((255, 255, 255), (0, 0, 8, 2))
     exif, data = Image.Exif(), io.BytesIO()
-    exif[0x0112] = 6  # a quarter turn clockwise
+    exif[0x0112] = 6  # EXIF orientation: a quarter turn clockwise
     picture.save(data, "PNG", exif=exif)
     store = PictureStore(np.asarray, 1.0)
     (pixels,) = store.pixels(store.numbers([kept(tmp_path / "a.png", data.getvalue())]))

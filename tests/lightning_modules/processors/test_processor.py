@@ -1,4 +1,4 @@
-"""What is composed of a pool is read as the examples themselves are, and no content is looked up twice."""
+"""Tests that examples composed of a pool are encoded like equal examples, without another look-up of contents."""
 
 import gc
 import hashlib
@@ -46,7 +46,7 @@ def text(rng, most):
 
 
 def pool_of(left, right):
-    """Examples with answers at known places, and some without."""
+    """A pool of examples; two of three have an answer at the start of the text."""
     rng = np.random.default_rng(0)
     golds = [json.dumps([str(rng.choice(WORDS))] if i % 3 else []) for i in range(N)]
     return Examples.of(
@@ -75,7 +75,7 @@ def picture(folder, i):
 
 
 class Made:
-    """A processor, anew for each use, and a pool that it reads."""
+    """A function that makes a new processor, and a pool for it."""
 
     def __init__(self, make, pool):
         self.make, self.pool = make, pool
@@ -116,7 +116,7 @@ def made(request, tiny_bert, tiny_t5, tmp_path):
 
 
 def compositions(pool):
-    """Every way to compose examples of a pool."""
+    """All ways to compose examples of a pool."""
     rng = np.random.default_rng(4)
     some, lent = rng.integers(0, N, 40), rng.integers(0, N, 40)
     others = [replace(pool[3], parts={**pool[3].parts, "right": pool[7].parts["right"]}), pool[5]]
@@ -136,7 +136,7 @@ def compositions(pool):
 
 
 def assert_equal(found, expected):
-    """Tensors and arrays must have the same shapes, types and bits."""
+    """Assert that tensors and arrays have the same shapes, dtypes and bits."""
     assert type(found) is type(expected)
     if isinstance(expected, dict):
         assert list(found) == list(expected)
@@ -163,7 +163,7 @@ COMPOSED = list(compositions(texts()))
     "name", first_tier(12, [*COMPOSED[::2], *(pytest.param(name, marks=pytest.mark.slow) for name in COMPOSED[1::2])])
 )
 def test_what_is_composed_is_read_as_its_examples(made, name):
-    """In batches of any size and order, an example in several of them and one without any among them."""
+    """In batches of any size and order; batches may share examples or be empty."""
     composed = compositions(made.pool)[name]
     processor, rng = made.make(), np.random.default_rng(5)
     rows = np.concatenate([rng.permutation(len(composed)), rng.permutation(len(composed))[:7]])
@@ -176,7 +176,7 @@ def test_what_is_composed_is_read_as_its_examples(made, name):
     assert statistics == alone.statistics(examples)
     for batch, inputs in zip(batches, found, strict=True):
         expected = alone([examples[i] for i in batch])
-        if "pictures" in expected:  # their numbers are in the order in which they came
+        if "pictures" in expected:  # numbers of pictures depend on the order of look-ups
             assert_same_pictures(processor, inputs.pop("pictures"), alone, expected.pop("pictures"))
         assert_equal(inputs, expected)
         if len(batch):
@@ -190,7 +190,7 @@ def assert_same_pictures(processor, found, alone, expected):
 
 
 def test_the_contents_of_a_pool_are_looked_up_once(made, monkeypatch):
-    """Those of what is composed of it never, where the text of a part does not depend on another one."""
+    """Composed examples look up nothing, unless the text of a part depends on the other part."""
     processor, seen = made.make(), []
     look_up = processor._numbers
 
@@ -229,7 +229,7 @@ def test_numbers_are_forgotten_with_their_examples_and_a_copy_knows_contents_but
 
 
 class Letters(Processor):
-    """A processor that says no more than it must."""
+    """A processor with abstract methods only."""
 
     def lengths(self, examples):
         return np.array([len(e.parts["left"]) for e in examples], dtype=np.int32)
@@ -245,5 +245,5 @@ def test_a_processor_reads_its_batches_one_by_one():
     left = [example.parts["left"] for example in pool]
     assert found == [{"texts": [left[0], left[1]]}, {"texts": [left[2]]}]
     assert Letters().statistics(composed) == Statistics()
-    with refused(ModelError, "attributions"):  # words are hidden from models of texts alone
+    with refused(ModelError, "attributions"):  # only processors of texts can hide words
         HiddenWords(Letters(), pool)

@@ -1,4 +1,4 @@
-"""A pair put together from its parts is the pair that the tokenizer itself encodes."""
+"""Tests that a pair composed of its parts gets the ids that the tokenizer gives to the pair."""
 
 import numpy as np
 import pytest
@@ -36,7 +36,7 @@ def examples(*rows):
     turned=st.booleans(),
 )
 def test_texts_are_encoded_and_counted_as_by_the_tokenizer(tokenizers, kind, parts, rows, max_length, turned):
-    """Ids, token types, mask, truncation and statistics; parts are read in the order of the processor."""
+    """Ids, token types, mask, truncation and statistics; the processor defines the order of the parts."""
     tokenizer, order = tokenizers[kind], PARTS[::-1] if turned else PARTS
     processor, pool = TextProcessor(tokenizer, order[:parts], max_length), examples(*rows)
     columns = [[e.parts[part] for e in pool] for part in order[:parts]]
@@ -62,9 +62,9 @@ def test_texts_are_encoded_and_counted_as_by_the_tokenizer(tokenizers, kind, par
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "deberta_v3"])
 def test_a_special_token_in_a_text_is_read_as_its_characters(tokenizers, kind):
-    """A text is data: else a sentence with "</s>" in it ends there, and BART finds no end at all.
+    """Otherwise, a text with "</s>" would end there, and BART would find no end.
 
-    A vocabulary of pieces, as that of DeBERTa v3, has special tokens among its pieces all the same.
+    DeBERTa v3 is left out: its vocabulary contains special tokens as ordinary pieces.
     """
     tokenizer = tokenizers[kind]
     special = {*tokenizer.all_special_ids} - {tokenizer.unk_token_id}
@@ -75,7 +75,7 @@ def test_a_special_token_in_a_text_is_read_as_its_characters(tokenizers, kind):
 
 
 def test_a_limit_saved_with_the_tokenizer_does_not_cut(tokenizers):
-    """The published MiniLM tokenizer would cut and pad to 128 tokens by itself."""
+    """The tokenizer file of MiniLM truncates and pads to 128 tokens."""
     batch = TextProcessor(tokenizers["minilm"], PARTS, 256)(examples(("dog " * 150, "cat " * 90), ("dog", "cat")))
     assert batch["attention_mask"].sum(dim=1).tolist() == [243, 5]
     assert batch["input_ids"].shape == (2, 243)
@@ -115,7 +115,7 @@ def test_every_part_has_room_for_a_token(tokenizers, kind, parts, least):
 
 
 def test_a_tokenizer_whose_pairs_are_not_its_parts_side_by_side_is_refused(tokenizers, tmp_path):
-    """Here a word in the middle of a sentence has other tokens than at its start, and pairs are one sentence."""
+    """This tokenizer encodes the second part with a space before it."""
     tokenizers["roberta"].save_pretrained(tmp_path)
     tokenizer = AutoTokenizer.from_pretrained(tmp_path)
     encode = type(tokenizer).__call__

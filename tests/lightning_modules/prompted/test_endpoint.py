@@ -1,4 +1,4 @@
-"""Endpoints in the real engine: oracles behind a server, of which every number is known."""
+"""Tests of endpoints in the engine, behind servers whose answers follow known rules."""
 
 import json
 from dataclasses import replace
@@ -25,7 +25,7 @@ pytest.importorskip("openai", reason="openai is not installed: pip install 'open
 
 @pytest.fixture
 def at(monkeypatch, tmp_path):
-    """Makes an endpoint that asks a server."""
+    """Makes an endpoint for a server."""
 
     def make(fake, **settings):
         monkeypatch.setenv("OPENAI_BASE_URL", fake.url)
@@ -40,7 +40,7 @@ def planted(n=12, **settings):
 
 
 def measured(module, data, *evaluations, word=lambda plain: plain):
-    """The engine, after an evaluation with the plain wording, or with what ``word`` makes of it."""
+    """Evaluate with the plain wording, or with ``word`` of it; returns the engine."""
     data.setup("validate")
     module.prepare(data.task)
     module.prompt_with(Prompt(word(Wording.plain(data.task.parts, data.task.labels)), data.task))
@@ -48,7 +48,7 @@ def measured(module, data, *evaluations, word=lambda plain: plain):
 
 
 def parts_of(question):
-    """The texts behind the names of the parts."""
+    """Maps part names to texts, parsed from a question."""
     return {line.partition(": ")[0]: line.partition(": ")[2] for line in question.split("\n")}
 
 
@@ -61,7 +61,7 @@ def value(engine, name):
 
 
 def test_a_part_that_is_not_sent_is_never_read_and_costs_nothing(at):
-    """The text that is sent is all that is seen of an endpoint."""
+    """An endpoint reads the text that is sent, and nothing else."""
     with FakeServer(lambda body, n: "entailment") as fake:
         data, wording = planted(9), Wording("Hypothesis: {hypothesis}\nLabel:")
         engine = measured(at(fake), data, Accuracy(), Attentiveness(draws=3), word=lambda plain: wording)
@@ -83,7 +83,7 @@ def parts_of_hypothesis(body):
 
 
 def test_a_model_that_answers_by_a_hash_has_the_attentiveness_of_the_hash(at):
-    """Each number against the rule itself, asked without a server."""
+    """Each number is compared with the rule, applied without a server."""
     answer = lambda question: "neutral" if share_of(question) < 0.3 else "contradiction"  # noqa: E731
     with FakeServer(lambda body, n: answer(question_of(body))) as fake:
         engine = measured(at(fake), planted(24))
@@ -101,11 +101,11 @@ def test_a_model_that_answers_by_a_hash_has_the_attentiveness_of_the_hash(at):
             hits.append(row["y"] != row["y2"])
         assert value(engine, f"attentiveness/planted/{part}") == pytest.approx(np.mean(hits))
     assert set(sent.values()) <= {1, 2}
-    assert sum(n == 2 for n in sent.values()) == 24  # the null control alone
+    assert sum(n == 2 for n in sent.values()) == 24  # only the null control repeats
 
 
 def test_what_would_be_sent_is_what_the_server_gets(at):
-    """Also with further entries, of which one is removed."""
+    """With additional entries of the request; null removes an entry."""
     settings = {"extra": {"seed": None, "top_p": 0.5}, "max_tokens": 5, "temperature": 0.5}
     with FakeServer(lambda body, n: "neutral") as fake:
         module = at(fake, **settings)
@@ -138,7 +138,7 @@ def test_probabilities_of_first_tokens_reach_the_rows(at):
 
 
 class Questions(PairedData):
-    """Questions about texts, whose answers are words of them."""
+    """Questions about texts, answered by a word of the text."""
 
     def __init__(self, n):
         loader = Loader(load_reading, SPAN)
@@ -170,8 +170,11 @@ FAILURES = ("Error: upstream timeout", "", "Contradiction? No. Neutral.", REFUSA
 
 
 def oracle(data, attentive, failing, on, failure):
-    """A rule that answers base inputs with a label that is not the default one, a swap with another by the chance
-    ``attentive``, and fails by the chance ``failing`` on "base", on "swapped" or on "both"."""
+    """A rule with known attentiveness and failures.
+
+    Base inputs get a label that is not the default label. A swapped input gets another label with the probability
+    ``attentive``. A request fails with the probability ``failing``, if it is "base", "swapped", or either ("both").
+    """
     own = {(e.parts["premise"], e.parts["hypothesis"]) for e in data.pool}
 
     def rule(body, n):
@@ -219,7 +222,7 @@ def test_whoever_wants_it_goes_on_with_answers_that_are_none(at):
     data.setup("validate")
     with FakeServer(oracle(data, 0.4, 1.0, "both", REFUSAL)) as fake:
         engine = measured(at(fake, allow_invalid=True), data)
-    assert engine.content["counts"]["no_answers"][0][0] == "HTTP 400 (content_filter)"  # and not where
+    assert engine.content["counts"]["no_answers"][0][0] == "HTTP 400 (content_filter)"  # without the address
     assert value(engine, "accuracy/planted") == 0
     assert value(engine, "no_answer/planted") == 1
     assert value(engine, "attentiveness/planted/premise") is None
@@ -230,7 +233,7 @@ def named(model):
 
 
 def test_the_flips_of_a_server_are_the_floor_beside_attentiveness(at, monkeypatch):
-    """A sample is asked again, in each run, and not taken from the cache."""
+    """Each run sends a sample again, instead of taking it from the cache."""
     monkeypatch.setattr("heedful.lightning_modules.prompted.endpoint.REPEATED", 12)
     with FakeServer(lambda body, n: "entailment" if n == 0 or share_of(question_of(body)) < 0.5 else "neutral") as fake:
         engine = measured(at(fake, concurrency=3), planted(16))
@@ -310,7 +313,7 @@ def test_two_models_behind_one_name_make_no_table(at):
         other = {"cache": str(Path(at(fake).cache).parent / "other.sqlite")}
         assert counts(measured(at(fake, **other), planted(10), Accuracy()))["models"] == {"big": 20}
         models[0] = "small"
-        with refused(ModelError, "tiny", "big, small", "other.sqlite"):  # answers of the first are in the file
+        with refused(ModelError, "tiny", "big, small", "other.sqlite"):  # the file contains answers of "big"
             measured(at(fake, **other), planted(10), Accuracy())
 
 
@@ -368,7 +371,7 @@ for name, least in (("first", 0), ("changed", 50)):
 
 @pytest.fixture(scope="module")
 def by_processes(forks, tmp_path_factory):
-    """A folder with the results of one and two processes, and how often each request was sent."""
+    """A folder with the results of one and two processes, and the number of times that each request was sent."""
     folder = tmp_path_factory.mktemp("processes")
     forks.script(PROCESS, folder, env={"OPENAI_API_KEY": None})
     return folder
@@ -390,6 +393,6 @@ def test_two_processes_ask_nothing_twice_and_write_the_same_bytes(by_processes):
     sent = (one / "sent").read_text()
     assert (several / "sent").read_text() == sent
     counts = json.loads(sent)
-    assert (counts.count(2), max(counts)) == (13, 2)  # of the null control alone
+    assert (counts.count(2), max(counts)) == (13, 2)  # only the null control repeats
     rows, _ = read_rows(several / "rows" / "attentiveness.parquet")
     assert {*select(rows, intervention="base")["y"].to_pylist()} == {*LABELS, "(no label)"}

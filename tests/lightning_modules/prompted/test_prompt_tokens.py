@@ -1,4 +1,4 @@
-"""Prompts in tokens: ids of the parts are those of the whole."""
+"""Tests of the token ids of prompts: prefix and suffix are the ids of the whole text."""
 
 from dataclasses import replace
 
@@ -46,7 +46,7 @@ def test_prefix_and_rest_are_the_ids_of_the_whole_text(chat, demonstrations):
 @pytest.mark.parametrize("template", ["<|begin|> $A", "<|begin|> $A <|end|>", "$A <|end|>", "$A"])
 @pytest.mark.parametrize("scheme", ["first", "always", "never"])
 def test_special_tokens_before_a_text_are_those_of_the_tokenizer(template, scheme):
-    """A sign of a space before the first word, as SentencePiece has it, stays behind a special token."""
+    """SentencePiece marks the space before the first word, which then follows the special token."""
     made = Tokenizer(models.BPE())
     made.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme=scheme)
     made.decoder = decoders.Metaspace(prepend_scheme=scheme)
@@ -75,7 +75,7 @@ def test_a_question_that_the_tokenizer_joins_to_its_answer_is_refused():
 
 
 class Glued:
-    """A tokenizer that writes a space and the word before it as one token."""
+    """A tokenizer that merges a full stop with the word before it."""
 
     def __init__(self, own):
         self._own = own

@@ -1,4 +1,4 @@
-"""Encoders of every kind: predictions of transformers, heads matched by name, and heads that read the end of a text."""
+"""Tests of encoders: predictions equal those of transformers, with heads at the start or the end of a text."""
 
 from dataclasses import replace
 
@@ -36,7 +36,7 @@ KINDS = {
     "roberta": ("roberta", SIZES | {"type_vocab_size": 1}),
     "deberta": ("deberta-v2", SIZES | DEBERTA | {"position_biased_input": False}),
     "electra": ("electra", SIZES | {"embedding_size": 16}),
-    "bart": ("bart", BART),  # whose head reads its decoder at the last end of a text
+    "bart": ("bart", BART),  # its head reads the decoder at the last end token
 }
 POSITIONS = 66
 CUT = {"truncation": "longest_first", "max_length": 64, "padding": True, "return_tensors": "pt"}
@@ -44,7 +44,7 @@ CUT = {"truncation": "longest_first", "max_length": 64, "padding": True, "return
 
 @pytest.fixture(scope="session")
 def tokenizers(tiny_bert):
-    """A tokenizer for each kind."""
+    """A tokenizer per kind of encoder."""
     sentences = [text for e in Planted(n_train=100).load("train") for text in e.parts.values()]
     own = AutoTokenizer.from_pretrained(tiny_bert)
     blank = {"deberta": DebertaV2Tokenizer(), "roberta": RobertaTokenizer(), "bart": RobertaTokenizer()}
@@ -54,7 +54,7 @@ def tokenizers(tiny_bert):
 
 @pytest.fixture
 def save(tokenizers, tmp_path):
-    """Saves tiny classifiers with these outputs, in another ``order`` if given; the weights are the same."""
+    """Saves tiny classifiers with the same weights, whose outputs may be in another order."""
 
     def save(name, kind="bert", labels=LABELS, order=(0, 1, 2)):
         tokenizer, (model_type, sizes) = tokenizers[kind], KINDS[kind]
@@ -108,7 +108,7 @@ def test_a_head_without_names_is_used_once_it_is_named(zoo, save):
 
 
 LAST = {"n_layer": 2, "n_head": 2}
-HEADS_AT_THE_END = {  # network, whether the tokenizer has a token for padding, the id of the config (None for none)
+HEADS_AT_THE_END = {  # network, whether the tokenizer has a padding token, padding id of the config
     "xlnet": (lambda **s: XLNetConfig(d_model=32, d_inner=64, **LAST, **s), True, 0),
     "gpt2 whose config knows the padding": (lambda **s: GPT2Config(n_embd=32, **LAST, **s), False, 7),
     "gpt2 whose tokenizer knows the padding": (lambda **s: GPT2Config(n_embd=32, **LAST, **s), True, None),
@@ -119,7 +119,7 @@ HEADS_AT_THE_END = {  # network, whether the tokenizer has a token for padding, 
 
 
 def classifier_at_the_end(folder, name):
-    """A tiny classifier with random weights, whose head reads the last place, or the last token that is no padding."""
+    """Save a tiny classifier whose head reads the last position, or the last token that is not padding."""
     make, has_padding, pad_id = HEADS_AT_THE_END[name]
     sentences = [text for e in Planted(n_train=50).load("train") for text in e.parts.values()]
     blank = XLNetTokenizer() if name == "xlnet" else GPT2Tokenizer()

@@ -1,4 +1,4 @@
-"""Encoder-decoders that are asked by a prompt: one text with demonstrations, and what they write is understood."""
+"""Tests of prompted encoder-decoders: prompt and example are one text, and generated texts are parsed."""
 
 import json
 
@@ -82,7 +82,7 @@ def test_the_words_of_the_template_may_begin_with_a_part(model):
 
 
 def test_scores_are_of_the_answers_of_the_prompt(model, tiny_t5):
-    """By the loss of the network itself, label by label; an earlier prompt leaves nothing behind."""
+    """Compared with the loss of the network, label by label; an earlier prompt has no effect."""
     for asked in (prompt(Wording(QUESTION), 3), prompt()):
         model.prompt_with(asked)
         with torch.no_grad():
@@ -132,11 +132,11 @@ def test_a_prompt_that_leaves_no_room_is_refused_and_what_is_cut_is_counted(zoo,
     assert tight.encode(POOL).statistics.truncated == len(POOL)
     start = " ".join(["Say how they relate.", *(f"{a} {b}" for a, b in prompt().shown)])
     ids = tight.processor.tokenizer(" ".join(start.split()))["input_ids"][:-1]
-    assert read_by(tight, POOL[0])[: len(ids)] == ids  # demonstrations are never cut
+    assert read_by(tight, POOL[0])[: len(ids)] == ids  # demonstrations are never truncated
 
 
 def test_two_texts_of_one_label_are_no_answer_of_a_demonstration(zoo):
-    """A model of three labels that answers data of two has no words of its own for demonstrations."""
+    """A model with three labels has no unique answers for demonstrations of data with two."""
     two = Task(DATA.task.kind, DATA.task.parts, ("entailment", "not_entailment"))
     model = zoo.model("Seq2Seq", zoo.exported("Seq2Seq"), two, trains=False, max_length=400)
     assert model.merges

@@ -1,4 +1,4 @@
-"""Encoder-decoders: labels are scored as they should be, in one pass, and what is written is a label or none."""
+"""Tests of encoder-decoders: scores of labels in one pass, and generated labels."""
 
 from dataclasses import replace
 from functools import cache
@@ -37,7 +37,7 @@ def text_of(example):
 
 @cache
 def naive(backbone):
-    """Mean log-likelihoods of tokens by the loss of the model itself, and the number of tokens of each label."""
+    """Mean log-likelihood per token, by the loss of the model, and the number of tokens of each label."""
     network, tokenizer = AutoModelForSeq2SeqLM.from_pretrained(backbone), AutoTokenizer.from_pretrained(backbone)
     means, sizes = np.zeros((len(POOL), 3)), np.zeros(3)
     for i, example in enumerate(POOL):
@@ -100,7 +100,7 @@ def test_float16_is_refused_for_a_t5_alone(zoo, model_of):
         model_of("Seq2Seq, BART").require_precision(precision)
         with refused(SettingError, f"precision {precision}", zoo.backbone("Seq2Seq"), "bf16-mixed"):
             model_of().require_precision(precision)
-    with refused(SettingError, "precision 16-true", zoo.backbone("Seq2Seq")):  # by any Trainer
+    with refused(SettingError, "precision 16-true", zoo.backbone("Seq2Seq")):  # in setup with any Trainer
         measured(zoo.unbuilt("Seq2Seq"), Planted(n_validation=4), [], precision="16-true", accelerator="cpu")
 
 
@@ -109,7 +109,7 @@ def test_float16_is_refused_for_a_t5_alone(zoo, model_of):
 
 @pytest.mark.parametrize("kind", first_tier(1, KINDS))
 def test_greedy_answers_are_what_the_model_writes_token_by_token(model_of, kind):
-    """By a loop over argmaxes; a model with random weights writes no label."""
+    """Compared with a loop over argmaxes; a model with random weights generates no label."""
     model = model_of(kind, decoding="greedy")
     batch, steps = batch_of(model, POOL), max(model.scorer.lengths)
     mask, end = batch["inputs"]["attention_mask"], model.processor.tokenizer.eos_token_id
@@ -150,11 +150,11 @@ def test_answers_that_are_no_label_are_counted_and_wrong(zoo):
 
 
 def test_a_trained_model_keeps_its_words_on_data_that_ask_the_same(zoo, tmp_path):
-    """Parts go by their order, labels by their names; data that ask something else bring their own words."""
+    """Parts are matched by position, labels by name; data with other labels bring their own template."""
     labels = {"yes": "true"}
     task = Task(CLASSIFICATION, ("p", "h"), ("yes", "not_so"), None, TableForm(), "ask h: {h} p: {p}", labels)
     first = zoo.model("Seq2Seq", task=task)
-    first.require_head()  # one that was never trained here needs none
+    first.require_head()  # not required without training by Heedful
     assert first.known_labels is None
     first.export(str(tmp_path), weights=True)
     other = Task(CLASSIFICATION, ("a", "b"), ("Not-So", "Yes"), template="b: {b} a: {a} ?")

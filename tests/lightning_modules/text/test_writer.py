@@ -1,4 +1,4 @@
-"""Models that write the answer to a question: what is taught, what is learned, and what is saved."""
+"""Tests of models that generate answers to questions: loss, training and export."""
 
 import json
 
@@ -48,7 +48,7 @@ def learned(zoo):
 
 @pytest.mark.slow
 def test_a_few_questions_are_learned_and_no_answer_is_one_of_the_answers(zoo, learned, tmp_path, caplog):
-    """Whether examples have a gold answer or not; the export knows the text of no answer."""
+    """With and without gold answers; the export contains the text of no answer."""
     expected = [(json.loads(e.label) or [""])[0] for e in QUESTIONS]
     assert predicted(learned, QUESTIONS) == expected
     assert predicted(learned, [Example(e.uid, e.parts, None) for e in QUESTIONS]) == expected
@@ -72,7 +72,7 @@ def test_a_text_of_no_answer_that_the_tokenizer_changes_is_known_again(zoo, monk
 @pytest.mark.slow
 @pytest.mark.parametrize("broken_step", [0, 2])
 def test_scores_that_are_not_finite_are_no_answer_at_all(learned, monkeypatch, broken_step):
-    """Of the first token, as with broken weights, or of a later one; texts beside it are what they were."""
+    """At the first token or at a later one; other texts of the batch stay the same."""
     whole = predicted(learned, QUESTIONS)
     steps, forward = iter(range(99)), learned.network.lm_head.forward
 

@@ -1,4 +1,4 @@
-"""BLIP with a head: pictures and weights are taken as they should be, two pictures are seen, and both parts count."""
+"""Tests of BLIP with a head: scores equal those of transformers, with one picture or two."""
 
 import copy
 import json
@@ -32,12 +32,12 @@ def probabilities(model, examples):
 
 
 def inputs_of(model, pictures):
-    """Inputs of every picture with every text."""
+    """Inputs of each picture with each text."""
     return model.processor([Example("e", {"image": p, "question": t}) for p in pictures for t in TEXTS])
 
 
 def test_the_first_token_is_enc(tiny_blip):
-    """As in the code of the paper; it has no name in the tokenizers of released models."""
+    """As in the code of the paper. The tokenizers of released models have no name for it."""
     tokenizer, config = AutoTokenizer.from_pretrained(tiny_blip), AutoConfig.from_pretrained(tiny_blip)
     assert encode_token(tokenizer, config) == config.text_config.vocab_size - 1 == len(tokenizer) + 1
     config.text_config.vocab_size -= 2  # neither [DEC] nor [ENC]
@@ -80,10 +80,10 @@ def test_a_picture_of_a_batch_is_encoded_once_unless_it_is_trained(zoo, pictures
 
 @pytest.mark.parametrize("joined", [False, True])
 def test_what_is_seen_in_two_pictures_is_merged_as_in_the_paper(zoo, joined):
-    """Section 5.4: average pooling, or concatenation and a projection; then the residual, as in any block."""
+    """Section 5.4: average pooling, or concatenation and projection, then the residual connection."""
     one = zoo.model("Blip", task=ONE).network.text_encoder.encoder.layer[0].crossattention
     twin, generator = TwinCrossAttention(copy.deepcopy(one), joined, 0.3), torch.Generator().manual_seed(0)
-    for parameter in twin.parameters():  # so that the two are told apart
+    for parameter in twin.parameters():  # otherwise, both copies would be equal
         parameter.data += torch.randn(parameter.shape, generator=generator) / 5
     tokens, left, right = (torch.randn(1, n, 32, generator=generator) for n in (4, 7, 7))
     with torch.no_grad():
@@ -107,7 +107,7 @@ def test_the_first_half_averages_and_the_second_half_joins(zoo, tiny_blip):
 
 
 def test_the_same_picture_twice_is_that_picture_and_both_pictures_count(zoo, pictures):
-    """Where both layers are still the same and the projection is the mean, nothing differs from one picture."""
+    """With equal cross-attentions and averaging projections, a model of two equal pictures is a model of one."""
     one, two = zoo.model("Blip", task=ONE), zoo.model("Blip", task=TWO)
     found = probabilities(two, pairs(pictures))
     turned = [Example(e.uid, e.parts | {"left": e.parts["right"], "right": e.parts["left"]}) for e in pairs(pictures)]
@@ -149,7 +149,7 @@ def test_any_released_kind_lends_its_weights(zoo, tiny_blip, tmp_path, kind, tex
 
 
 def test_settings_of_the_text_model(zoo, tiny_blip, tmp_path, pictures):
-    """One that names no decoder has cross-attention all the same; dropout is its own; the head begins without bias."""
+    """Cross-attention does not depend on ``is_decoder``, dropout is that of the config, and new biases are 0."""
 
     def of(**settings):
         folder = Path(shutil.copytree(tiny_blip, tmp_path / next(iter(settings))))

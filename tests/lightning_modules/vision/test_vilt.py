@@ -1,4 +1,4 @@
-"""ViLT: pixels and scores are those of transformers, nothing is drawn, and one, two or no pictures are read."""
+"""Tests of ViLT: scores equal those of transformers, nothing is random, and there may be two pictures."""
 
 import json
 import shutil
@@ -28,7 +28,7 @@ TYPES = "vilt.embeddings.token_type_embeddings.weight"
 
 @pytest.fixture
 def released(tiny_vilt, tmp_path):
-    """Saves a ViLT whose head was trained, with outputs of these names."""
+    """Saves a ViLT with a trained head, whose outputs have these names."""
 
     def make(outputs, pictures=1):
         config = ViltConfig.from_pretrained(tiny_vilt)
@@ -57,7 +57,7 @@ def scores(model, examples):
 
 @torch.no_grad()
 def expected(model, folder, texts, images, each=1):
-    """Scores of transformers' own processors and forward."""
+    """Scores of the network with inputs from the processors of transformers."""
     images = ViltImageProcessorPil.from_pretrained(folder)(images, return_tensors="pt")
     images = {name: values.unflatten(0, (-1, each)) for name, values in images.items()} if each > 1 else images
     return model.network(
@@ -78,7 +78,7 @@ def test_scores_are_those_of_transformers(zoo, tiny_vilt, tmp_path, pictures, se
     model = zoo.model("Vilt", folder, ONE)
     theirs = expected(model, folder, TEXTS, [opened(p) for p in pictures])
     torch.testing.assert_close(scores(model, questions(pictures)), theirs, rtol=0, atol=1e-5)
-    assert theirs.std(dim=0).min() > 1e-3  # else anything would be alike
+    assert theirs.std(dim=0).min() > 1e-3  # otherwise, wrong scores would pass
 
 
 def test_scores_of_two_pictures_are_those_of_transformers(zoo, tiny_vilt, pictures):
@@ -141,7 +141,7 @@ def test_a_new_head_is_normalised_anew(zoo, released):
 def test_a_head_for_other_pictures_is_no_head(zoo, released):
     folder = released(TWO.labels, 2)
     zoo.model("Vilt", folder, TWO).require_head()
-    one = zoo.model("Vilt", folder, replace(ONE, labels=TWO.labels, default_label=None))  # to be trained
+    one = zoo.model("Vilt", folder, replace(ONE, labels=TWO.labels, default_label=None))  # training may start from it
     with refused(ModelError, folder, "2 pictures", "one picture"):
         one.require_head()
     with refused(ModelError, "one picture", "2 pictures"):

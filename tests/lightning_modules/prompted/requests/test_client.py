@@ -1,4 +1,4 @@
-"""A server and the file of its answers: each answer is paid for once, and what fails is one sentence."""
+"""Tests of the client: each answer is paid for once, and failures of a server are one sentence."""
 
 import logging
 import socket
@@ -24,7 +24,7 @@ KEY = "sk-planted-0123456789"
 
 @pytest.fixture
 def waited(monkeypatch):
-    """The waits between two tries, which take no time."""
+    """Records the waits between retries, and skips them."""
     waits = []
     monkeypatch.setattr("openai._base_client.SyncAPIClient._sleep_for_retry", lambda self, **told: waits.append(told))
     return waits
@@ -32,7 +32,7 @@ def waited(monkeypatch):
 
 @pytest.fixture
 def client_of(tmp_path):
-    """Makes clients, one for each command, that share a file."""
+    """Makes clients that share a file of answers, one per command."""
 
     def make(fake, key=None, concurrency=4, most=None, timeout=5.0, names=("url", "key"), **more):
         server = Server(Address(fake if isinstance(fake, str) else fake.url, key, names), timeout)
@@ -84,7 +84,7 @@ def test_equal_requests_are_sent_once_and_a_second_time_never(client_of):
 def test_repeats_are_kept_for_a_run_that_goes_on_and_forgotten_at_its_end(client_of):
     with FakeServer(echo) as fake:
         texts(client_of(fake), "ab")
-        texts(client_of(fake), "ab", repeat=1)  # a run that is killed now
+        texts(client_of(fake), "ab", repeat=1)  # the run is killed before forget_repeats
         client = client_of(fake)
         texts(client, "ab", repeat=1)
         assert client.sent == 0
@@ -188,7 +188,7 @@ def test_a_file_of_something_else(tmp_path):
 
 @pytest.mark.parametrize("fault", [Fault(429), Fault(500, "oops"), Fault(closes=True)])
 def test_what_passes_is_survived(client_of, waited, fault):
-    """The first request alone is given up earlier."""
+    """The first request has fewer retries."""
     with FakeServer(lambda body, n: fault if n < (4 if body["prompt"] == "a" else 8) else "yes") as fake:
         assert texts(client_of(fake), "ab") == ["yes", "yes"]
         assert (sent(fake), len(waited)) == ({"a": 5, "b": 9}, 12)
@@ -217,7 +217,7 @@ def test_what_stays_is_one_sentence(client_of, waited, fault, facts):
 
 
 def test_addresses_that_cannot_be_asked(client_of, waited, monkeypatch):
-    """None there, no URL, another machine without a key, and no package for it."""
+    """No server, no URL, a remote server without a key, and a missing package."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"

@@ -1,4 +1,4 @@
-"""Ways to read an answer: what is sent, and what is made of what comes back."""
+"""Tests of the two ways to read a server: requests, and answers parsed from responses."""
 
 import math
 
@@ -54,7 +54,7 @@ def test_a_written_answer_behind_one_text():
 
 
 def test_half_a_character_is_none():
-    """JSON may hold what no file takes."""
+    """JSON may contain unpaired surrogates, which files cannot store."""
     for read, told in (("written", chat("maybe \ud83d")), ("first_token", listed(("maybe \ud83d", -0.1), ("x", -3.0)))):
         reply = WAYS[read](MODEL, True).reply(told)
         assert reply.text == "maybe ?"
@@ -97,7 +97,7 @@ def test_a_label_that_is_not_listed_is_at_most_as_likely_as_the_last():
 
 @given(st.lists(st.floats(1e-6, 0.28), min_size=3, max_size=3))
 def test_first_tokens_against_a_plain_sum(p):
-    """Labels that have less than a hundredth together are noise behind what the model would write."""
+    """There is no answer if all labels together have less than 0.01, or if two labels tie."""
     tokens = {"Yes": p[0], " yes": p[0] / 2, "Maybe": p[1], "contradiction": p[2], "x": 1e-7}
     way = WAYS["first_token"](MODEL, True)
     reply = way.reply(listed(*((t, math.log(v)) for t, v in tokens.items())))
