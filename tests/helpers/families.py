@@ -183,7 +183,7 @@ class Zoo:
         return folder
 
     def _trained(self, name: str) -> Trained:
-        """Train a model for an epoch; write ``best.ckpt``, the export ``backbone``, and ``bare``, which has no weights."""
+        """Train a model for an epoch; write ``best.ckpt``, and the exports ``backbone`` and ``bare`` (without weights)."""
         folder = self.folder / name
         folder.mkdir()
         model = self.unbuilt(name, learning_rate=1e-3)
