@@ -59,7 +59,8 @@ def test_each_family_predicts_in_half_precision(zoo, name, precision):
         torch.testing.assert_close(found.probs, expected.probs, rtol=0, atol=0.02)
 
 
-def test_widths_are_multiples_of_sixteen_and_no_more_than_the_model_reads(zoo):
+def test_widths_are_multiples_of_sixteen_and_no_more_than_the_model_reads(zoo, monkeypatch):
+    monkeypatch.setattr(torch, "compile", lambda call, **settings: call)
     plain, compiled = (zoo.model("Encoder", max_length=40, compiled=is_compiled) for is_compiled in (False, True))
     reads = [model.processor(of_words(model, 5)) for model in (plain, compiled)]
     assert [inputs["input_ids"].shape[1] for inputs in reads] == [13, 16]

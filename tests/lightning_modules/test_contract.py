@@ -67,7 +67,10 @@ def test_an_export_answers_as_the_model_did(zoo, name, tmp_path):
     bare = zoo.model(name, tmp_path / "bare")
     with refused(ModelError, tmp_path / "bare"):
         bare.require_weights()
-    bare.load_state_dict(model.state_dict())
+    checkpoint = {"state_dict": model.state_dict()}
+    model.on_save_checkpoint(checkpoint)
+    bare.on_load_checkpoint(checkpoint)
+    bare.load_state_dict(checkpoint["state_dict"])
     assert bare.has_learned
     assert_alike(expected, predicted(bare.eval(), pool))
     if task.kind.exclusive and task.labels and "ranked" not in name:

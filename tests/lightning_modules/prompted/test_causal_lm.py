@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from pytorch_lightning.plugins.precision import HalfPrecision
+from torch.nn.utils.rnn import pad_sequence
 from transformers import AutoModelForCausalLM, GenerationConfig, Lfm2Config, LlamaConfig, MistralConfig
 
 from heedful.lightning_modules import CausalLM
@@ -170,19 +171,16 @@ def test_a_model_without_a_token_that_ends_a_text_writes_to_the_last(folders):
 def taught(module, texts):
     """Train the network until it generates these texts for EXAMPLES."""
     shared, end = module.processor.tokens, module.tokenizer.eos_token_id
-    begins = [shared.text(module.prompt.question(list(example.parts.values()))) for example in EXAMPLES]
-    pairs = [
-        (module.tokenizer(begin, add_special_tokens=False)["input_ids"], module.tokenizer(text)["input_ids"] + [end])
-        for begin, text in zip(begins, texts, strict=True)
-    ]
+    begins = shared.ids([shared.text(module.prompt.question(list(e.parts.values()))) for e in EXAMPLES])
+    written = [module.tokenizer(text)["input_ids"] + [end] for text in texts]
+    rows = [torch.tensor(begin + text) for begin, text in zip(begins, written, strict=True)]
+    targets = [torch.tensor([-100] * len(begin) + text) for begin, text in zip(begins, written, strict=True)]
+    ids = pad_sequence(rows, batch_first=True)
+    labels = pad_sequence(targets, batch_first=True, padding_value=-100)
     optimizer = torch.optim.Adam(module.network.requires_grad_(True).parameters(), lr=1e-2)
-    for _ in range(40):
-        loss = 0.0
-        for begin, text in pairs:
-            logits = module.network(torch.tensor([begin + text])).logits[0, len(begin) - 1 : -1]
-            loss = loss + torch.nn.functional.cross_entropy(logits, torch.tensor(text))
+    for _ in range(40):  # padding follows the texts: a causal model needs no mask
         optimizer.zero_grad()
-        loss.backward()
+        module.network(input_ids=ids, labels=labels).loss.backward()
         optimizer.step()
     module.network.requires_grad_(False)
 
