@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from heedful.lightning_modules.base_predictor import MOST_UNKNOWN, BasePredictor
-from heedful.lightning_modules.callbacks_of_lightning import build_early, weights_to_save
+from heedful.lightning_modules.callbacks_of_lightning import build_early, model_to_save
 from heedful.lightning_modules.optimizer import adamw, expected_steps
 from heedful.lightning_modules.outputs import Outputs, most_probable
 from heedful.lightning_modules.predictor import LabelMap
@@ -130,7 +130,7 @@ class Classifier(BasePredictor, pl.LightningModule):
         if self.label_map is not None:
             checkpoint["outputs"] = list(self.label_map.outputs)
         if "callbacks" not in checkpoint and self._trainer is not None:  # save_weights_only=True
-            checkpoint["state_dict"] = weights_to_save(self.trainer)
+            checkpoint["state_dict"] = model_to_save(self.trainer).state_dict()
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         if "task" not in checkpoint:

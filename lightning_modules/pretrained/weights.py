@@ -15,11 +15,10 @@ def weights_hash(weights: Mapping[str, Tensor]) -> str | None:
     """Hash of names, dtypes, shapes and bytes of tensors, in the order of their names; None without tensors.
 
     The hash does not depend on device or strides. Each tensor is reduced to 64 bits on its device, so that no weights
-    are copied to the host. Pruned tensors are hashed as the network uses them.
+    are copied to the host.
     """
     if not weights:
         return None
-    weights = without_masks(weights)
     names = sorted(weights)
     sums = [_sum(weights[name]) for name in names]  # tensors on the device; int() below waits for it
     lines = [
@@ -43,17 +42,6 @@ def _sum(value: Tensor) -> Tensor:
         mixed.bitwise_xor_(mixed >> 32).mul_(ODD[0])  # otherwise, two changed sign bits would cancel out
         total += mixed.bitwise_xor_(mixed >> 29).sum()
     return total
-
-
-def without_masks(weights: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
-    """Undo the reparametrisation of ``torch.nn.utils.prune``: multiply each weight with its mask."""
-    masks = {name.removesuffix("_mask") for name in weights if name.endswith("_mask")}
-    pruned = {name for name in masks if f"{name}_orig" in weights}
-    if not pruned:
-        return weights
-    parts = {f"{name}{part}" for name in pruned for part in ("_orig", "_mask")}
-    masked = {name: weights[f"{name}_orig"] * weights[f"{name}_mask"] for name in pruned}
-    return {name: value for name, value in weights.items() if name not in parts} | masked
 
 
 def different(weights: Mapping[str, Tensor], saved: Mapping[str, Tensor]) -> set[str]:

@@ -7,7 +7,7 @@ import signal
 import pytest
 import torch
 from pytorch_lightning import Callback, LightningModule, Trainer
-from pytorch_lightning.callbacks import ModelCheckpoint, ModelPruning, WeightAveraging
+from pytorch_lightning.callbacks import ModelCheckpoint, WeightAveraging
 
 from heedful.callbacks import BestCheckpoint
 from heedful.lightning_modules import lightning_internals as internals
@@ -105,26 +105,6 @@ def test_averaged_model_is_what_a_training_ends_with():
     averaged, left = internals.averaged_model(averaging), trainer.lightning_module
     assert averaged is not left
     assert torch.equal(averaged.layer.weight, left.layer.weight)
-
-
-@pytest.mark.parametrize("name", ["prune_on_train_epoch_end", "make_pruning_permanent"])
-def test_prunes_for_good_unless_a_setting_says_otherwise(name):
-    assert internals.prunes_for_good(ModelPruning("l1_unstructured"))
-    assert not internals.prunes_for_good(ModelPruning("l1_unstructured", **{name: False}))
-
-
-@pytest.mark.parametrize("moved", [True, False])
-def test_save_after_validation_saves_before_an_epoch_ends(tmp_path, moved):
-    checkpoint = ModelCheckpoint(tmp_path, monitor="score")
-    if moved:
-        internals.save_after_validation(checkpoint)
-
-    class Look(Callback):
-        def on_train_epoch_end(self, trainer, pl_module):
-            assert bool(list(tmp_path.iterdir())) == moved
-
-    fitted(Look(), checkpoint, enable_checkpointing=True)
-    assert list(tmp_path.iterdir())
 
 
 def test_accumulates_until_a_step_is_made():

@@ -5,7 +5,6 @@ import json
 
 import pytest
 import torch
-from torch.nn.utils import prune
 
 from heedful.lightning_modules.pretrained import weights
 from heedful.lightning_modules.pretrained.weights import ODD, different, weights_hash
@@ -63,16 +62,6 @@ def test_changed_signs_and_order_change_the_hash(places):
     negated, moved = values.clone(), values.roll(places[-1])
     negated[places] *= -1
     assert len({weights_hash({"a": each}) for each in (values, negated, moved)}) == 3
-
-
-def test_weights_with_masks_are_hashed_as_what_is_left_of_them():
-    layer = torch.nn.Sequential(torch.nn.Linear(3, 2))
-    prune.l1_unstructured(layer[0], "weight", amount=3)
-    masked = layer.state_dict()
-    assert masked.keys() == {"0.weight_orig", "0.weight_mask", "0.bias"}
-    prune.remove(layer[0], "weight")
-    assert (layer[0].weight == 0).sum() == 3
-    assert weights_hash(masked) == weights_hash(layer.state_dict()) == by_hand(layer.state_dict())
 
 
 def test_what_differs_is_named_once_both_are_of_one_dtype():

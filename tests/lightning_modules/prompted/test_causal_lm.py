@@ -187,7 +187,7 @@ def taught(module, texts):
 
 def test_answers_end_where_the_model_ends_them(folders):
     texts = ["Not entailment", "Maybe", "Neutral", "Neutral, so"]
-    module, plain = model(folders["llama"]), model(folders["llama"], share_prefix=False)
+    module, plain = (model(folders["llama"], prompt(0), share_prefix=share) for share in (True, False))
     taught(module, texts)
     plain.network.load_state_dict(module.network.state_dict())
     for asked in (module, plain):
