@@ -2,6 +2,7 @@
 
 import hashlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -21,15 +22,21 @@ TEXTS = [
 ]
 
 
+def stored(path: Path, picture: np.ndarray | Image.Image, **settings: Any) -> Picture:
+    """Write a PNG file; returns the picture, whose location is the name of the file."""
+    picture = picture if isinstance(picture, Image.Image) else Image.fromarray(picture.astype(np.uint8))
+    picture.save(path, **settings)
+    data = path.read_bytes()
+    return Picture(hashlib.sha256(data).hexdigest(), str(path), 0, len(data), path.name)
+
+
 def write(folder: Path) -> list[Picture]:
     """Write six pictures of several modes, heights and widths."""
-    rng, found = np.random.default_rng(0), []
-    for mode, height, width in SHAPES:
-        path = folder / f"{height}x{width}.png"
-        Image.fromarray(rng.integers(0, 256, (height, width, 3), dtype=np.uint8)).convert(mode).save(path)
-        data = path.read_bytes()
-        found.append(Picture(hashlib.sha256(data).hexdigest(), str(path), 0, len(data), path.name))
-    return found
+    rng = np.random.default_rng(0)
+    return [
+        stored(folder / f"{h}x{w}.png", Image.fromarray(rng.integers(0, 256, (h, w, 3), dtype=np.uint8)).convert(mode))
+        for mode, h, w in SHAPES
+    ]
 
 
 def opened(picture: Picture) -> Image.Image:

@@ -1,11 +1,10 @@
 """Tests that two examples have the same fingerprint if and only if the model receives the same tensors."""
 
-import hashlib
-import io
 import pickle
 from functools import partial
 from itertools import product
 
+import noise
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -115,20 +114,15 @@ def test_prompts_and_what_a_server_is_sent():
     assert_alike(processor.fingerprints(examples), processor(examples)["questions"])
 
 
-def coloured(folder, name, pixels):
-    data = io.BytesIO()
-    Image.fromarray(pixels.astype(np.uint8)).save(data, "PNG")
-    (folder / name).write_bytes(data.getvalue())
-    return Picture(hashlib.sha256(data.getvalue()).hexdigest(), str(folder / name), 0, len(data.getvalue()), name)
-
-
 @pytest.mark.parametrize("cache", [0.0, 1.0])
 def test_pictures_that_are_resized_to_the_same_pixels(tmp_path, tiny_bert, cache):
     """Pictures of one colour and several sizes have the same pixels after resizing; an absent picture is grey."""
     shades = [np.full((n, 6, 3), 128) for n in (4, 6, 9)] + [np.full((4, 4, 3), 127)]
     halves = np.full((4, 8, 3), 128)
     halves[:, 4:] = 0
-    pictures = [coloured(tmp_path, f"{i}.png", pixels) for i, pixels in enumerate([*shades, halves, halves[:, ::-1]])]
+    pictures = [
+        noise.stored(tmp_path / f"{i}.png", pixels) for i, pixels in enumerate([*shades, halves, halves[:, ::-1]])
+    ]
     store = PictureStore(partial(resized, images=IMAGES), cache)
     task = Task(CLASSIFICATION, ("image", "text"), ("no", "yes"), pictures=("image",))
     processor = PictureProcessor(AutoTokenizer.from_pretrained(tiny_bert), task, 8, store)

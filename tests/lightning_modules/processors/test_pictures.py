@@ -1,9 +1,9 @@
 """Tests of the store of resized pictures, and of the processor of a text with pictures."""
 
-import hashlib
-import io
 import pickle
+from dataclasses import replace
 
+import noise
 import numpy as np
 import pytest
 import torch
@@ -11,7 +11,7 @@ from PIL import Image
 from transformers import AutoTokenizer
 
 from heedful.lightning_modules.processors.pictures import PictureProcessor, PictureStore, normalised
-from heedful.records import CLASSIFICATION, DataError, Example, Examples, Picture, Task
+from heedful.records import CLASSIFICATION, DataError, Example, Examples, Task
 
 from refusals import refused
 
@@ -24,20 +24,15 @@ def decoded(picture):
     return small(Image.open(picture.path).convert("RGB"))
 
 
-def kept(path, data):
-    path.write_bytes(data)
-    return Picture(hashlib.sha256(data).hexdigest(), str(path), 0, len(data), f"rows, row {path.stem}")
-
-
 @pytest.fixture(scope="module")
 def pictures(tmp_path_factory):
     """Pictures of several shapes and modes; the last but one is damaged, the last equals the first."""
     folder, rng, made = tmp_path_factory.mktemp("pictures"), np.random.default_rng(0), []
     for i, mode in enumerate(["RGB", "L", "RGBA", "P", "1", "RGB"]):
-        data = io.BytesIO()
-        Image.fromarray(rng.integers(0, 256, (5 + i, 9 - i, 3), dtype=np.uint8)).convert(mode).save(data, "PNG")
-        made.append(kept(folder / f"{i}.png", data.getvalue()[: len(data.getvalue()) // 2 if i == 5 else None]))
-    return [*made, Picture(made[0].key, made[0].path, 0, made[0].size, "rows, row 7")]
+        picture = Image.fromarray(rng.integers(0, 256, (5 + i, 9 - i, 3), dtype=np.uint8)).convert(mode)
+        made.append(noise.stored(folder / f"{i}.png", picture))
+    (folder / "5.png").write_bytes((folder / "5.png").read_bytes()[:60])
+    return [*made, replace(made[0], where="again")]
 
 
 def test_each_content_is_decoded_once_while_there_is_room(pictures):
@@ -53,18 +48,17 @@ def test_each_content_is_decoded_once_while_there_is_room(pictures):
     again = pickle.loads(pickle.dumps(store))
     np.testing.assert_array_equal(again.pixels(numbers.tolist()), store.pixels(numbers.tolist()))
     assert again.decoded == 2 * store.decoded  # stored pictures are not pickled
-    with refused(DataError, "rows, row 5", "5.png"):
+    with refused(DataError, "5.png"):
         PictureStore(small, 1.0).numbers(pictures)
 
 
 def test_a_picture_on_its_side_is_turned_upright(tmp_path):
     picture = Image.new("RGB", (8, 4), (0, 0, 0))
     picture.paste((255, 255, 255), (0, 0, 8, 2))
-    exif, data = Image.Exif(), io.BytesIO()
+    exif = Image.Exif()
     exif[0x0112] = 6  # EXIF orientation: a quarter turn clockwise
-    picture.save(data, "PNG", exif=exif)
     store = PictureStore(np.asarray, 1.0)
-    (pixels,) = store.pixels(store.numbers([kept(tmp_path / "a.png", data.getvalue())]))
+    (pixels,) = store.pixels(store.numbers([noise.stored(tmp_path / "a.png", picture, exif=exif)]))
     assert pixels.shape == (8, 4, 3)
     assert (pixels[:, 2:] == 255).all()
     assert (pixels[:, :2] == 0).all()

