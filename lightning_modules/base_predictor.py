@@ -89,7 +89,7 @@ class BasePredictor(RecordsArguments):
         return type(self).__name__
 
     def bind(self, task: Task, trains: bool = False) -> LabelMap:
-        """See :class:`~heedful.lightning_modules.predictor.Predictor`."""
+        """Prepare the model for a task: check its parts, and make the processor."""
         self.require_parts(task)
         self.prepare(task)
         return LabelMap.identity(task.labels)
@@ -119,14 +119,14 @@ class BasePredictor(RecordsArguments):
         return self.processor.encode(examples)
 
     def start(self, examples: Composed, processes: Processes) -> None:
-        """Begin an evaluation; see :class:`~heedful.lightning_modules.predictor.Predictor`."""
+        """Begin an evaluation: reset the counts of answers."""
         self.counted.clear()
 
     def finish(self) -> None:
-        """End an evaluation."""
+        """End an evaluation; models with costs log them."""
 
     def predict(self, batch: Batch) -> "Outputs | None":
-        """Predict a batch, whose ``inputs`` come from the processor; None for an empty one."""
+        """Predict a batch, whose ``inputs`` come from the processor; None for an empty batch."""
         return self.answer(batch["inputs"]) if batch["size"] else None
 
     def probabilities(self, batch: Batch) -> "Outputs | None":

@@ -63,11 +63,11 @@ class Classifier(BasePredictor, pl.LightningModule):
 
     @property
     def predictor(self) -> Self:
-        """The model that a Trainer validates, as in PredictorModule."""
+        """The model itself: the engine expects this property on each module that a Trainer validates."""
         return self
 
     def bind(self, task: Task, trains: bool = False) -> LabelMap:
-        """See :class:`~heedful.lightning_modules.predictor.Predictor`; a trained model in memory keeps its weights.
+        """Prepare the model for a task, before its network is built; a trained model in memory keeps its weights.
 
         Raises:
             HeedfulError: As in ``Predictor.bind``, or the weights of an earlier call would be lost.

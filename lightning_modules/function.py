@@ -115,12 +115,13 @@ class Function(BasePredictor):
     @property
     def description(self) -> str:
         name = getattr(self.predict_rows, "__name__", type(self.predict_rows).__name__)
-        return "The function" if "<" in name else name  # <lambda>
+        return "The function" if "<" in name else name  # such as "<lambda>"
 
     def answer(self, inputs: dict[str, Any]) -> Outputs:
-        """Ask for the answers to some inputs, except for stored answers.
+        """Call the function for inputs without a stored answer.
 
-        The first batch and the null control are always asked again.
+        The inputs of the first batch and of the null control, which repeats inputs, are asked twice, to find answers
+        that change.
 
         Raises:
             HeedfulError: The function raises, returns the wrong number of answers or an invalid one, or contradicts its
@@ -151,11 +152,11 @@ class Function(BasePredictor):
         return Outputs(probs) if self.task.distribution else Outputs(answers=probs.argmax(dim=-1))
 
     def _ask(self, inputs: Inputs) -> list[Answer]:
-        """The answers to some inputs."""
+        """Call the function for some inputs, and parse the answers."""
         if not len(inputs):
             return []
         rows = inputs.rows
-        first = f"{len(inputs)} inputs from {quoted(rows[0])} on"  # before the function changes them
+        first = f"{len(inputs)} inputs from {quoted(rows[0])} on"  # quoted before the function may change the rows
         try:
             returned = self.predict_rows(rows)
         except HeedfulError:

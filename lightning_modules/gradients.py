@@ -2,22 +2,24 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from heedful.lightning_modules.predictor import Explains
 from heedful.lightning_modules.pretrained.misfits import reason
 from heedful.lightning_modules.processors.pictures import sent
 from heedful.records import ModelError
+
+if TYPE_CHECKING:
+    from heedful.lightning_modules.pretrained_classifier import PretrainedClassifier
 
 Scale = Literal["probability", "logit"]
 
 
 def integrated_gradients(
-    module: Explains,
+    module: "PretrainedClassifier",
     inputs: Mapping[str, Tensor],
     baseline: Tensor,
     labels: Tensor,
@@ -86,7 +88,7 @@ def explained(scores: Tensor, labels: Tensor, scale: Scale) -> Tensor:
     return log_p[:, 0] - log_rest
 
 
-def _scores(module: Explains, inputs: dict[str, Tensor]) -> Tensor:
+def _scores(module: "PretrainedClassifier", inputs: dict[str, Tensor]) -> Tensor:
     try:
         return module.logits(inputs)
     except (NotImplementedError, TypeError, ValueError) as error:
@@ -97,7 +99,7 @@ def _scores(module: Explains, inputs: dict[str, Tensor]) -> Tensor:
 
 
 @contextmanager
-def _frozen(module: Explains) -> Iterator[None]:
+def _frozen(module: "PretrainedClassifier") -> Iterator[None]:
     """Disable gradients of weights."""
     trained = [parameter for parameter in module.parameters() if parameter.requires_grad]
     for parameter in trained:

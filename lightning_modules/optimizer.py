@@ -60,7 +60,7 @@ class Schedule(LambdaLR):
     """``LambdaLR`` that also scales parameter groups that a callback adds later."""
 
     def step(self, epoch: int | None = None) -> None:
-        """Update the learning rates, as in torch.
+        """Update the learning rates; parameter groups that a callback added follow the same schedule.
 
         Raises:
             SettingError: A group is new and there are several processes, which would not average its gradients.

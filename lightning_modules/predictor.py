@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from heedful.lightning_modules.outputs import Outputs
     from heedful.lightning_modules.pretrained.trained_on import TrainedOn
+    from heedful.lightning_modules.processors.processor import Processor
 
 Batch = Mapping[str, Any]  # "inputs" from ``Encoded.batches``, and "size", the number of examples
 
@@ -107,30 +108,16 @@ class Statistics:
     tokens_kept: Mapping[str, list[int]] = field(default_factory=dict)
 
 
-class Encodes(Protocol):
-    """The functions whose results :class:`Encoded` caches; see :class:`.processors.processor.Processor`."""
-
-    def lengths(self, examples: Any) -> np.ndarray: ...
-
-    def order(self, examples: Any, lengths: np.ndarray) -> np.ndarray: ...
-
-    def fingerprints(self, examples: Any) -> np.ndarray | None: ...
-
-    def statistics(self, examples: Any) -> Statistics: ...
-
-    def batches(self, examples: Any, batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]: ...
-
-
 class Encoded:
     """Examples as a model reads them. Each property is computed on first use and cached.
 
     Args:
-        encoder: Computes the properties.
+        processor: Computes the properties.
         examples: A list, a pool or a composition of a pool.
     """
 
-    def __init__(self, encoder: Encodes, examples: Sequence[Example]) -> None:
-        self._encoder = encoder
+    def __init__(self, processor: "Processor", examples: Sequence[Example]) -> None:
+        self._processor = processor
         self.examples = examples
 
     def __len__(self) -> int:
@@ -139,22 +126,22 @@ class Encoded:
     @cached_property
     def lengths(self) -> np.ndarray:
         """Number of tokens per example: int32 [examples]."""
-        return self._encoder.lengths(self.examples)
+        return self._processor.lengths(self.examples)
 
     @cached_property
     def order(self) -> np.ndarray:
         """Sort key of batches, in descending order, so that batches need little padding: int [examples]."""
-        return self._encoder.order(self.examples, self.lengths)
+        return self._processor.order(self.examples, self.lengths)
 
     @cached_property
     def fingerprints(self) -> np.ndarray | None:
         """Hash of the model's input per example: uint64 [examples]; None if the input is unknown."""
-        return self._encoder.fingerprints(self.examples)
+        return self._processor.fingerprints(self.examples)
 
     @cached_property
     def statistics(self) -> Statistics:
         """Truncation and vocabulary statistics of the examples."""
-        return self._encoder.statistics(self.examples)
+        return self._processor.statistics(self.examples)
 
     def batches(self, batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
         """Inputs of the model, a batch at a time.
@@ -162,7 +149,7 @@ class Encoded:
         Args:
             batches: int64 [examples of the batch] each, positions into the examples.
         """
-        return self._encoder.batches(self.examples, batches)
+        return self._processor.batches(self.examples, batches)
 
 
 class Processes(Protocol):
@@ -246,28 +233,4 @@ class Predictor(Protocol):
 
     def finish(self) -> None:
         """End an evaluation, and log its costs. Called on every rank."""
-        ...
-
-
-class Explains(Protocol):
-    """A predictor that attributions can explain.
-
-    Attributes:
-        processor: Processor whose ``hiding`` makes inputs with hidden words.
-    """
-
-    processor: Any
-
-    @property
-    def description(self) -> str: ...
-
-    def parameters(self) -> "Iterator[torch.nn.Parameter]": ...
-
-    @property
-    def embeddings(self) -> Any:
-        """The module that maps token ids to vectors, for gradients."""
-        ...
-
-    def logits(self, inputs: dict[str, Any]) -> Any:
-        """Scores [examples, labels], for gradients."""
         ...

@@ -1,4 +1,4 @@
-"""Registry of model families: which family opens a config.json, and which family replaces another on which data."""
+"""Registry of model families: which family opens a config.json, and which replaces it on some kinds of data."""
 
 import re
 from collections.abc import Mapping, Sequence

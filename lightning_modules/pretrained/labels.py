@@ -125,5 +125,5 @@ def inform_merged(label_map: LabelMap, backbone: str) -> None:
                 "whichever is the most probable" if label_map.collapse == "argmax" else "their probabilities added up"
             )
             inform(f"{backbone}: {' and '.join(merged)} are {label} here, {rule} (model.collapse).")
-        elif is_non_entailment(label) and not is_non_entailment(merged[0]):  # of a model without neutral
+        elif is_non_entailment(label) and not is_non_entailment(merged[0]):  # the model has no class neutral
             inform(f"{backbone}: {merged[0]} is {label} here.")

@@ -56,7 +56,7 @@ class OneDNNLinear(nn.Linear):
 
     def forward(self, x: Tensor) -> Tensor:
         plain = x.device.type != "cpu" or x.dtype != torch.float32 or torch.is_autocast_enabled("cpu")
-        if plain or x.dim() < 2 or not x.numel() or torch.compiler.is_compiling():  # torch.compile chooses itself
+        if plain or x.dim() < 2 or not x.numel() or torch.compiler.is_compiling():  # the compiler chooses a library
             return F.linear(x, self.weight, self.bias)
         return _Linear.apply(x.contiguous(), self.weight, self.bias)
 

@@ -39,7 +39,7 @@ class TrainedOn:
         return cls(before.parts, np.union1d(before.keys, before.keys_of(examples, parts)))
 
     def joined(self, more: "TrainedOn | None") -> "TrainedOn":
-        """The union of both sets of hashes."""
+        """The union of two sets of hashes."""
         return self if more is None else TrainedOn(self.parts, np.union1d(self.keys, more.keys))
 
     def seen(self, examples: Examples, parts: Sequence[str]) -> np.ndarray:
@@ -51,7 +51,7 @@ class TrainedOn:
         return examples.content_keys(self.parts if set(self.parts) == set(parts) else parts)
 
     def state(self) -> dict[str, Any]:
-        """The entry of a checkpoint."""
+        """The hashes as an entry of a checkpoint."""
         return {"parts": list(self.parts), "keys": torch.from_numpy(self.keys.view(np.int64))}
 
     @classmethod
@@ -60,12 +60,12 @@ class TrainedOn:
         return None if state is None else cls(tuple(state["parts"]), state["keys"].numpy().view(np.uint64))
 
     def write(self, folder: str | Path) -> None:
-        """Write the file into the folder of an exported model."""
+        """Write the hashes into the folder of an exported model."""
         np.savez(Path(folder) / FILE, keys=self.keys, parts=np.array(self.parts, dtype=str))
 
     @classmethod
     def read(cls, folder: str | Path) -> "TrainedOn | None":
-        """Read the file of an exported model; None where there is no file."""
+        """Read the hashes in the folder of an exported model; None without a file of hashes."""
         path = Path(folder) / FILE
         if not path.is_file():
             return None

@@ -37,7 +37,7 @@ def open_tokenizer(folder: str, config: PretrainedConfig, **kwargs: str) -> PreT
 def padding_of(config: PretrainedConfig, tokenizer: PreTrainedTokenizerBase) -> int | None:
     """The padding id of the config, or else of the tokenizer; None if neither has one.
 
-    A decoder-only classifier reads the last token that is not the padding of its config.
+    A decoder-only classifier needs it to find the last token of a text.
     """
     text = config.get_text_config()
     pad_id = getattr(text, "pad_token_id", None)

@@ -17,7 +17,7 @@ class Inputs:
     Attributes:
         parts: Maps part names to the contents of all inputs.
         keys: 64-bit hash of the contents per input: uint64 [inputs].
-        again: Whether the null control repeats an input: bool [inputs].
+        again: Whether an input is asked a second time, for the null control: bool [inputs].
     """
 
     def __init__(self, parts: dict[str, list[Any]], keys: np.ndarray, again: np.ndarray) -> None:
@@ -69,12 +69,12 @@ class FunctionProcessor(NumberProcessor):
 
     def lengths(self, examples: Sequence[Example]) -> np.ndarray:
         """Bytes of all parts: int32 [examples]."""
-        numbers = self.numbers(examples)  # may add new contents
+        numbers = self.numbers(examples)  # before _hashes and _bytes, which it may extend
         return self._bytes[numbers].sum(axis=0).astype(np.int32)
 
     def hashed(self, examples: Sequence[Example]) -> np.ndarray:
         """64-bit hash of the contents per example: uint64 [examples]."""
-        numbers = self.numbers(examples)  # may add new contents
+        numbers = self.numbers(examples)  # before _hashes and _bytes, which it may extend
         return combined(self._hashes[numbers])
 
     def batches(self, examples: Sequence[Example], batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:

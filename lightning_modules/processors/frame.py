@@ -41,7 +41,7 @@ def ranges(starts: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 
 class Frame:
-    """The slots of an input: one for each part, and one for each frame token (a token outside the parts).
+    """Layout of an input as slots. A slot holds the tokens of a part, or one frame token, which is outside the parts.
 
     Args:
         slots: Token id, token type and part per slot; the part is None for a frame token.

@@ -108,7 +108,7 @@ class HiddenWords:
         return ids[stays], self._slots[at[stays]], np.bincount(rows[stays], minlength=len(examples))
 
     def lengths(self, examples: np.ndarray, hidden: np.ndarray) -> np.ndarray:
-        """Cost of each input, in tokens: int32 [inputs]; arguments as for :meth:`inputs`."""
+        """Number of tokens per input: int32 [inputs]; arguments as for :meth:`inputs`."""
         return (self._hidden(examples, hidden)[2] if self.delete else self._lengths[examples]).astype(np.int32)
 
     def inputs(

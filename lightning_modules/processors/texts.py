@@ -100,7 +100,7 @@ class TextProcessor(NumberProcessor):
         return (ids, self.frame.types[slots].tolist()) == (encoded["input_ids"], encoded["token_type_ids"])
 
     def _whole(self, texts: Sequence[str]) -> Sequence[str]:
-        """Arguments of the tokenizer for an example with these parts."""
+        """Arguments of the tokenizer that encode the same example as a whole."""
         return texts
 
     def _gathered(self, examples: Composed) -> np.ndarray:
@@ -127,7 +127,7 @@ class TextProcessor(NumberProcessor):
         return [part if isinstance(part, str) else self.form.text(part, texts) for part in parts]
 
     def text_numbers(self, examples: Sequence[Example]) -> np.ndarray:
-        """Number the texts: int32 [texts, examples]."""
+        """Numbers of the texts in the token store: int32 [texts, examples]."""
         return self.numbers(examples)[: len(self.text_parts)]
 
     def truncate(self, lengths: np.ndarray) -> np.ndarray:

@@ -39,10 +39,10 @@ class TokenStore:
         self._encode = encode
         self._unknown_id = -1 if unknown_id is None else unknown_id
         self._keys = np.array([2**64 - 1], dtype=np.uint64)  # hashes of all texts, sorted; the last entry is a sentinel
-        self._number = np.array([-1], dtype=np.int32)  # of the text with each key
+        self._number = np.array([-1], dtype=np.int32)  # number of a text, in the order of the keys
         self._starts = np.array([len(first)])
         self._unknown = np.zeros(0, dtype=np.int64)  # number of unknown tokens per text
-        self._hashes = np.zeros(0, dtype=np.uint64)  # of the ids, per text
+        self._hashes = np.zeros(0, dtype=np.uint64)  # hash of the ids per text
         self._rows = np.zeros((len(first), 3 if offsets else 1), dtype=np.int32)  # ids, characters; free rows
         self._rows[:, 0] = first
 

@@ -313,7 +313,7 @@ class Endpoint(BasePredictor):
 
 def _require_at_least(least: int, **settings: float | None) -> None:
     for name, value in settings.items():
-        if value is not None and not value >= least:  # nor is NaN
+        if value is not None and not value >= least:  # refuses NaN, too
             raise SettingError(f"{name} {value} is less than {least}.")
 
 

@@ -162,7 +162,7 @@ class Seq2Seq(ScoresLabels):
 
     def _written(self, states: Tensor, mask: Tensor) -> list[str | None]:
         """Generate texts of at most ``longest`` tokens; None if the scores of a token are not finite."""
-        is_broken = [torch.tensor(False)]  # becomes bool [texts] on the device
+        is_broken = [torch.tensor(False)]  # grows to bool [texts] on the device
 
         def watch(ids: Tensor, scores: Tensor) -> Tensor:
             is_broken[0] = is_broken[0] | ~scores.amax(dim=-1).isfinite()

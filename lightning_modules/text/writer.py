@@ -34,7 +34,7 @@ class AnswerProcessor(TemplateProcessor):
 
     def _written(self, examples: Sequence[Example]) -> dict[str, Tensor]:
         golds = [SPAN.parse_gold(label or "[]") for label in column(examples, "label")]
-        texts = [gold[0] if gold else self.no_answer for gold in golds] or [self.no_answer]  # never empty
+        texts = [gold[0] if gold else self.no_answer for gold in golds] or [self.no_answer]  # one at least
         ids = self.tokenizer(text_target=texts)["input_ids"]
         written, read = teach(ids, self.tokenizer.pad_token_id, self.start)
         return {"written": written, "read": read}

@@ -46,7 +46,7 @@ class Address:
 
 
 class Server:
-    """A server; its methods are thread-safe.
+    """Connection to a server with the OpenAI protocol; its methods are thread-safe.
 
     Args:
         address: Address and key.
