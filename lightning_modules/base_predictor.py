@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Any
 from heedful.lightning_modules.predictor import (
     Batch,
     Capabilities,
-    Encoded,
     LabelMap,
     Processes,
     Provenance,
-    Statistics,
 )
-from heedful.lightning_modules.processors.processor import Processor
+from heedful.lightning_modules.processors.processor import Encoded, Processor, Statistics
 from heedful.records import (
     NO_LABEL,
     Composed,

@@ -1,13 +1,11 @@
 """The interface between the engine and a model, which may be a network, a function or a server."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-import numpy as np
-
+from heedful.lightning_modules.processors.processor import Encoded, Statistics
 from heedful.records import Composed, Example, Task
 from heedful.records.prompts.prompt import Prompt
 
@@ -16,7 +14,6 @@ if TYPE_CHECKING:
 
     from heedful.lightning_modules.outputs import Outputs
     from heedful.lightning_modules.pretrained.trained_on import TrainedOn
-    from heedful.lightning_modules.processors.processor import Processor
 
 Batch = Mapping[str, Any]  # "inputs" from ``Encoded.batches``, and "size", the number of examples
 
@@ -91,65 +88,6 @@ class Provenance:
     trained_on: "TrainedOn | None" = None
     revision: str | None = None
     steps: int | None = None
-
-
-@dataclass(frozen=True)
-class Statistics:
-    """Truncation and vocabulary statistics of examples under a model.
-
-    Attributes:
-        truncated: Number of truncated examples.
-        unknown: Share of tokens that are out of vocabulary.
-        tokens_kept: Maps part names to (tokens read, all tokens); empty without truncation.
-    """
-
-    truncated: int = 0
-    unknown: float = 0.0
-    tokens_kept: Mapping[str, list[int]] = field(default_factory=dict)
-
-
-class Encoded:
-    """Examples as a model reads them. Each property is computed on first use and cached.
-
-    Args:
-        processor: Computes the properties.
-        examples: A list, a pool or a composition of a pool.
-    """
-
-    def __init__(self, processor: "Processor", examples: Sequence[Example]) -> None:
-        self._processor = processor
-        self.examples = examples
-
-    def __len__(self) -> int:
-        return len(self.examples)
-
-    @cached_property
-    def lengths(self) -> np.ndarray:
-        """Number of tokens per example: int32 [examples]."""
-        return self._processor.lengths(self.examples)
-
-    @cached_property
-    def order(self) -> np.ndarray:
-        """Sort key of batches, in descending order, so that batches need little padding: int [examples]."""
-        return self._processor.order(self.examples, self.lengths)
-
-    @cached_property
-    def fingerprints(self) -> np.ndarray | None:
-        """Hash of the model's input per example: uint64 [examples]; None if the input is unknown."""
-        return self._processor.fingerprints(self.examples)
-
-    @cached_property
-    def statistics(self) -> Statistics:
-        """Truncation and vocabulary statistics of the examples."""
-        return self._processor.statistics(self.examples)
-
-    def batches(self, batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
-        """Inputs of the model, a batch at a time.
-
-        Args:
-            batches: int64 [examples of the batch] each, positions into the examples.
-        """
-        return self._processor.batches(self.examples, batches)
 
 
 class Processes(Protocol):

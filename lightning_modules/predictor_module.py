@@ -7,7 +7,8 @@ import pytorch_lightning as pl
 from torch import nn
 
 from heedful.lightning_modules.outputs import Outputs
-from heedful.lightning_modules.predictor import Encoded, Predictor, Statistics
+from heedful.lightning_modules.predictor import Predictor
+from heedful.lightning_modules.processors.processor import Encoded, Statistics
 from heedful.records import Example, ModelError
 
 

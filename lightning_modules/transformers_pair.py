@@ -14,7 +14,7 @@ from transformers import PretrainedConfig
 
 from heedful.lightning_modules.base_predictor import BasePredictor
 from heedful.lightning_modules.outputs import Outputs, most_probable
-from heedful.lightning_modules.predictor import LabelMap, Provenance, Statistics
+from heedful.lightning_modules.predictor import LabelMap, Provenance
 from heedful.lightning_modules.pretrained.backbone_config import LEARNED, positions_of
 from heedful.lightning_modules.pretrained.labels import (
     inform_merged,
@@ -25,6 +25,7 @@ from heedful.lightning_modules.pretrained.labels import (
 )
 from heedful.lightning_modules.pretrained.misfits import is_of_memory, reason
 from heedful.lightning_modules.processors.contents import FunctionProcessor
+from heedful.lightning_modules.processors.processor import Statistics
 from heedful.records import (
     CLASSIFICATION,
     SOFT,

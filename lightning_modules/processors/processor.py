@@ -1,16 +1,76 @@
 """Processors turn examples into tensors. They belong to a model family and import no Lightning."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from heedful.lightning_modules.predictor import Encoded, Statistics
 from heedful.records import EMPTIED, Composed, Example, Examples, emptied
 
 MIX = np.uint64(0x9E3779B97F4A7C15)  # odd, so that multiplication modulo 2**64 is invertible
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Truncation and vocabulary statistics of examples under a model.
+
+    Attributes:
+        truncated: Number of truncated examples.
+        unknown: Share of tokens that are out of vocabulary.
+        tokens_kept: Maps part names to (tokens read, all tokens); empty without truncation.
+    """
+
+    truncated: int = 0
+    unknown: float = 0.0
+    tokens_kept: Mapping[str, list[int]] = field(default_factory=dict)
+
+
+class Encoded:
+    """Examples as a model reads them. Each property is computed on first use and cached.
+
+    Args:
+        processor: Computes the properties.
+        examples: A list, a pool or a composition of a pool.
+    """
+
+    def __init__(self, processor: "Processor", examples: Sequence[Example]) -> None:
+        self._processor = processor
+        self.examples = examples
+
+    def __len__(self) -> int:
+        return len(self.examples)
+
+    @cached_property
+    def lengths(self) -> np.ndarray:
+        """Number of tokens per example: int32 [examples]."""
+        return self._processor.lengths(self.examples)
+
+    @cached_property
+    def order(self) -> np.ndarray:
+        """Sort key of batches, in descending order, so that batches need little padding: int [examples]."""
+        return self._processor.order(self.examples, self.lengths)
+
+    @cached_property
+    def fingerprints(self) -> np.ndarray | None:
+        """Hash of the model's input per example: uint64 [examples]; None if the input is unknown."""
+        return self._processor.fingerprints(self.examples)
+
+    @cached_property
+    def statistics(self) -> Statistics:
+        """Truncation and vocabulary statistics of the examples."""
+        return self._processor.statistics(self.examples)
+
+    def batches(self, batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
+        """Inputs of the model, a batch at a time.
+
+        Args:
+            batches: int64 [examples of the batch] each, positions into the examples.
+        """
+        return self._processor.batches(self.examples, batches)
 
 
 class Processor(ABC):

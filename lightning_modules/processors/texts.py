@@ -10,9 +10,8 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
-from heedful.lightning_modules.predictor import Statistics
 from heedful.lightning_modules.processors.frame import Frame, padded, share_budget
-from heedful.lightning_modules.processors.processor import NumberProcessor, combined, kept_of
+from heedful.lightning_modules.processors.processor import NumberProcessor, Statistics, combined, kept_of
 from heedful.lightning_modules.processors.token_store import TokenStore, plain
 from heedful.records import BATCH, Composed, Example, ModelError, Part, TableForm, column
 

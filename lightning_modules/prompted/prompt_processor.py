@@ -9,9 +9,8 @@ import numpy as np
 import torch
 from transformers import PreTrainedTokenizerBase
 
-from heedful.lightning_modules.predictor import Statistics
 from heedful.lightning_modules.processors.frame import padded
-from heedful.lightning_modules.processors.processor import NumberProcessor, kept_of
+from heedful.lightning_modules.processors.processor import NumberProcessor, Statistics, kept_of
 from heedful.lightning_modules.processors.token_store import TokenStore
 from heedful.lightning_modules.prompted.beginnings import cut, nearness
 from heedful.lightning_modules.prompted.prompt_tokens import PromptTokens

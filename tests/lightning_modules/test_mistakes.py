@@ -13,7 +13,7 @@ from transformers import BertConfig, BertForSequenceClassification, BertTokenize
 
 from benchmarks.bare_runs import fitted
 from heedful.lightning_modules import BlipAnswers, CausalLM, Endpoint, LateFusion, Reader, Seq2Seq, Vilt
-from heedful.lightning_modules.predictor import Statistics
+from heedful.lightning_modules.processors.processor import Statistics
 from heedful.lightning_modules.prompted.batch import BatchEndpoint
 from heedful.lightning_modules.prompted.requests.replies import WAYS
 from heedful.lightning_modules.transformers_pair import TransformersPair

@@ -5,9 +5,9 @@ import torch
 
 from heedful.lightning_modules import Classifier, Outputs
 from heedful.lightning_modules.base_predictor import BasePredictor
-from heedful.lightning_modules.predictor import Capabilities, LabelMap, Statistics
+from heedful.lightning_modules.predictor import Capabilities, LabelMap
 from heedful.lightning_modules.predictor_module import module_of, predictor_of
-from heedful.lightning_modules.processors.processor import Processor
+from heedful.lightning_modules.processors.processor import Processor, Statistics
 from heedful.records import CLASSIFICATION, Composed, Example, Examples, Task
 
 POOL = [Example(str(n), {"text": "a" * n}) for n in (3, 1, 2)]

@@ -14,10 +14,9 @@ from PIL import Image
 from transformers import AutoTokenizer, ViTImageProcessorPil
 
 from heedful.lightning_modules import TemplateProcessor, TextProcessor, WindowProcessor
-from heedful.lightning_modules.predictor import Statistics
 from heedful.lightning_modules.processors.hiding import HiddenWords
 from heedful.lightning_modules.processors.pictures import PictureProcessor, PictureStore, resized
-from heedful.lightning_modules.processors.processor import NUMBERS, Processor
+from heedful.lightning_modules.processors.processor import NUMBERS, Processor, Statistics
 from heedful.lightning_modules.text.writer import AnswerProcessor
 from heedful.records import (
     CLASSIFICATION,
