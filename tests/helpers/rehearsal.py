@@ -1,9 +1,9 @@
-"""A device that is rehearsed: tensors say that they are on a GPU, and are computed on the CPU.
+"""A simulated GPU: tensors claim to be on a GPU, and are computed on the CPU.
 
-Tensors "on the device" hold a tensor of the CPU. Every operation on them is seen before it is computed, so that whole
-runs pass through, and each hidden wait for a GPU is noted with the place that it was made at. To C++ they lie on
-"meta", which needs no driver; Python is told "cuda:0", so that code takes its branches for a GPU. A GPU of Apple
-("mps:0", which refuses float64) is rehearsed in the same way.
+A tensor on the simulated device wraps a tensor of the CPU. Each operation is intercepted before it is computed, so that
+whole runs can be tested, and each hidden synchronisation with the GPU is recorded with its place in the code. For C++,
+the tensors are on "meta", which needs no driver; for Python, on "cuda:0", so that code takes its branches for a GPU. An
+Apple GPU ("mps:0", which refuses float64) is simulated in the same way.
 """
 
 import sys
@@ -22,13 +22,13 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
-DEVICE = torch.device("cuda:0")  # unless a rehearsal names another
+DEVICE = torch.device("cuda:0")  # default device of a rehearsal
 ROOT = Path(__file__).parents[2]
 LIBRARIES = Path(sysconfig.get_paths()["purelib"])
 OWN = ("callbacks/", "datamodules/", "lightning_modules/", "heedful/", "tests/")
 aten = torch.ops.aten
 
-WAITS = {  # operators whose values, or whose shapes, the host reads
+WAITS = {  # operators whose values or shapes the host reads
     aten._local_scalar_dense,
     aten.bincount,
     aten.equal,
@@ -40,7 +40,7 @@ WAITS = {  # operators whose values, or whose shapes, the host reads
 }
 INDEXES = {aten.index, aten.index_put, aten.index_put_, aten._index_put_impl_}
 MOVES = {aten._to_copy, aten.copy_}
-# of torch's documentation of autocast on CUDA, by the names of Python's functions
+# functions that autocast runs in lower precision or in float32 on CUDA, by the documentation of torch
 LOWER = set("linear matmul mm mv bmm baddbmm addmm addmv addbmm addr einsum prelu conv1d conv2d conv3d".split())
 LOWER |= {"__matmul__", "__rmatmul__", "scaled_dot_product_attention", "conv_transpose1d", "conv_transpose2d"}
 FULL = set("exp expm1 log log10 log2 log1p pow prod sum cumsum cumprod reciprocal rsqrt norm softmax softmin".split())
@@ -51,7 +51,7 @@ FULL |= {"__pow__", "__rpow__", "__rdiv__", "__rtruediv__", "normalize", "cdist"
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that a GPU would wait for, or refuse.
+    """An operation that synchronises with a GPU, or that a GPU refuses.
 
     Attributes:
         kind: "wait" where the host reads a value, "copy" where it copies to the device and waits for it (an Apple GPU
@@ -74,10 +74,10 @@ class Finding:
 
 
 class OnDevice(Tensor):
-    """A tensor on the rehearsed device.
+    """A tensor on the simulated device.
 
     Args:
-        held: The same on the CPU, with which everything is computed.
+        held: The tensor of the CPU that is computed with.
     """
 
     held: Tensor
@@ -102,7 +102,7 @@ class OnDevice(Tensor):
         return f"OnDevice({tuple(self.shape)}, {self.dtype})"
 
     def __tensor_flatten__(self) -> tuple[list[str], None]:
-        """So that ``module.to`` swaps weights in their places: those of two modules stay one."""
+        """Make ``module.to`` swap weights in place, so that shared weights stay shared."""
         return ["held"], None
 
     @staticmethod
@@ -123,7 +123,7 @@ _rehearsals: list["Rehearsal"] = []
 
 
 def current() -> "Rehearsal":
-    """The rehearsal that is under way.
+    """The active rehearsal.
 
     Raises:
         RuntimeError: There is none.
@@ -134,12 +134,12 @@ def current() -> "Rehearsal":
 
 
 def _here() -> torch.device:
-    """The device that is rehearsed, or was."""
+    """The simulated device of the active rehearsal, or the default."""
     return _rehearsals[-1].device if _rehearsals else DEVICE
 
 
 def called(func: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
-    """Call a function of torch from Python as for a GPU."""
+    """Call a function of torch as for a GPU."""
     name = getattr(func, "__name__", "")
     here = _here()
     on_device = bool(args) and isinstance(args[0], OnDevice)
@@ -158,7 +158,7 @@ def called(func: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
 
 
 def made_on_host(func: Callable, args: tuple, kwargs: dict[str, Any]) -> Tensor:
-    """A tensor of numbers of Python, or of numpy, for the device: torch makes it on the host, and copies it."""
+    """Make a tensor from Python or numpy values for the device; torch would make it on the host, and copy it."""
     values = args[1] if func is Tensor.new_tensor else args[0] if args else kwargs["data"]
     settings = {name: value for name, value in kwargs.items() if name not in ("data", "device")}
     if func is Tensor.new_tensor:
@@ -171,7 +171,7 @@ def made_on_host(func: Callable, args: tuple, kwargs: dict[str, Any]) -> Tensor:
 
 
 def autocast(value: Any, dtype: torch.dtype) -> Any:
-    """Numbers on the device in another format; float64 is left as it is, as by torch."""
+    """Cast floating-point tensors on the device, except float64, as torch does."""
     if not isinstance(value, OnDevice) or not value.is_floating_point() or value.dtype in (dtype, torch.float64):
         return value
     return value.to(dtype)
@@ -188,7 +188,7 @@ class _Operators(TorchDispatchMode):
 
 
 class _Event:
-    """A mark in what a device has to do, which is done already."""
+    """An event of the device, which is always complete."""
 
     def __init__(self, device: torch.device, **settings: bool) -> None:
         pass
@@ -201,7 +201,7 @@ class _Event:
 
 
 class Rehearsal:
-    """While it is entered, a GPU is a device here, and what it would wait for is noted.
+    """Context in which a simulated GPU is available, and waits for it are recorded.
 
     Args:
         device: The GPU: "cuda:0" or "mps:0".
@@ -247,7 +247,7 @@ class Rehearsal:
 
     @contextmanager
     def unseen(self) -> Iterator[None]:
-        """Note nothing of what happens within: what a test itself does."""
+        """Record nothing within this context: operations of the test itself."""
         before, self._silent = self._silent, True
         try:
             yield
@@ -255,30 +255,30 @@ class Rehearsal:
             self._silent = before
 
     def place(self, values: Any) -> Any:
-        """Tensors, or a module, on the device, unseen."""
+        """Move tensors or a module to the device, without recording."""
         with self.unseen():
             if isinstance(values, torch.nn.Module):
                 return values.to(self.device)
             return tree_map(lambda value: value.to(self.device) if isinstance(value, Tensor) else value, values)
 
     def fetch(self, values: Any) -> Any:
-        """Tensors on the host, unseen."""
+        """Move tensors to the host, without recording."""
         with self.unseen():
             return tree_map(lambda value: value.cpu() if isinstance(value, Tensor) else value, values)
 
     def counted(self, *kinds: str) -> Counter[tuple[str, str, str]]:
-        """(Kind, place in Heedful, innermost place) of what was found to how often; of some kinds, or of all."""
+        """Number of findings per (kind, place in Heedful, innermost place), of some kinds or of all."""
         chosen = [found for found in self.findings if not kinds or found.kind in kinds]
         return Counter((found.kind, found.where, found.by) for found in chosen)
 
     def note(self, kind: str, func: Any) -> None:
-        """Note a finding at the place where the program is."""
+        """Record a finding at the current place of the program."""
         if not self._silent:
             self.findings.append(Finding(kind, str(func), *_places()))
 
     def compute(self, func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
-        """Compute an operator on the CPU, and note what a GPU would wait for."""
-        if func._can_decompose():  # in inference mode these come whole
+        """Compute an operator on the CPU, and record waits of a GPU."""
+        if func._can_decompose():  # composite operators of inference mode
             with _Operators():
                 return func.decompose(*args, **kwargs)
         wrappers: dict[int, OnDevice] = {}
@@ -299,7 +299,7 @@ class Rehearsal:
                 func.overloadpacket is aten.copy_ and not isinstance(args[0], OnDevice)
             )
         else:
-            is_on_device = target.type in (self.device.type, "meta")  # C++ makes tensors beside others on "meta"
+            is_on_device = target.type in (self.device.type, "meta")  # C++ makes new tensors on "meta"
             plain_kwargs["device"] = torch.device("cpu") if is_on_device else target
         if func.overloadpacket in MOVES:
             self._moved(func, args, kwargs, is_on_device)
@@ -311,16 +311,10 @@ class Rehearsal:
         return self._wrapped(func, made, wrappers) if is_on_device else made
 
     def _wrapped(self, func: Any, made: Any, wrappers: Mapping[int, OnDevice]) -> Any:
-        """What an operator made, on the device; what it was given stays what it was.
-
-        Args:
-            func: The operator.
-            made: On the CPU.
-            wrappers: What it was given, by the number of what that holds.
-        """
+        """Wrap the results of an operator as tensors on the device; its arguments stay the same."""
         is_inference = torch.is_inference_mode_enabled()
         if is_inference and any(value.alias_info is not None for value in func._schema.returns):
-            is_inference = all(wrapper.is_inference() for wrapper in wrappers.values())  # views are as their tensors
+            is_inference = all(wrapper.is_inference() for wrapper in wrappers.values())  # as the tensors of the views
 
         def wrapped(value: Any) -> Any:
             if not isinstance(value, Tensor) or id(value) in wrappers:
@@ -335,7 +329,7 @@ class Rehearsal:
         return tree_map(wrapped, made)
 
     def _moved(self, func: Any, args: tuple, kwargs: dict[str, Any], is_on_device: bool) -> None:
-        """Look at a copy, which may change formats alone."""
+        """Check a copy, which may change the dtype only."""
         if func.overloadpacket is aten.copy_:
             destination, source = args[:2]
             to_device = isinstance(destination, OnDevice)
@@ -352,11 +346,7 @@ class Rehearsal:
             self.note("copy", func)
 
     def _looked_at(self, func: Any, args: tuple, hosts: list[Tensor]) -> None:
-        """Look at an operator on the device.
-
-        Raises:
-            RuntimeError: A tensor of the host is among its operands.
-        """
+        """Check an operator on the device."""
         packet = func.overloadpacket
         if packet in WAITS or (packet is aten.repeat_interleave and "Tensor" in func._overloadname):
             self.note("wait", func)
@@ -365,7 +355,7 @@ class Rehearsal:
             if any(not isinstance(index, OnDevice) for index in indices):
                 self.note("copy", func)  # torch copies it to the device
             if any(index.dtype in (torch.bool, torch.uint8) for index in indices):
-                self.note("wait", func)  # for how many there are
+                self.note("wait", func)  # the shape depends on values
             hosts = [host for host in hosts if not any(host is index for index in indices)]
         if any(host.dim() for host in hosts) or (hosts and not isinstance(args[0], (OnDevice, list, tuple))):
             scalar = all(not host.dim() for host in hosts) and torch.Tag.pointwise in func.tags
@@ -375,7 +365,7 @@ class Rehearsal:
 
 
 def _places() -> tuple[str, str, int]:
-    """The place in Heedful, the innermost place outside torch, and the line of the first."""
+    """The place in Heedful, the innermost place outside torch, and the line of the place in Heedful."""
     frame = sys._getframe(2)
     by = ""
     where = ""
@@ -395,7 +385,7 @@ def _places() -> tuple[str, str, int]:
 
 
 def _relative(path: str) -> str | None:
-    """A path of Heedful from its root; None for others."""
+    """Path of a file of Heedful, relative to its root; None for other files."""
     if not path.startswith(str(ROOT)):
         return None
     own = path[len(str(ROOT)) + 1 :].removeprefix("heedful/")
