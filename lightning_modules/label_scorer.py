@@ -82,7 +82,8 @@ class LabelScorer(nn.Module):
             labels = first.sort(dim=1, descending=True, stable=True).indices[:, : self.rank]
             lengths = self.tokens[labels].flatten()
         example = torch.arange(n, device=states.device).repeat_interleave(labels.shape[1])
-        widths = torch.stack([piece.max() for piece in lengths.split(SEQUENCES)]).tolist()  # waits once
+        # with ranks, the lengths are on the device, and the host waits for it here
+        widths = torch.stack([piece.max() for piece in lengths.split(SEQUENCES)]).tolist()
         likelihoods = [
             self._likelihoods(decode, states[examples], mask[examples], answers, width)
             for examples, answers, width in zip(
