@@ -1,4 +1,4 @@
-"""Reads an answer of a function: a label, a number, a text, probabilities, or nothing."""
+"""Parses the answers of a user's function: labels, numbers, texts, probabilities, or None."""
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
@@ -10,18 +10,18 @@ import torch
 from heedful.records import NO_LABEL, SPAN, SettingError, Task, listing
 from heedful.records.same import Same
 
-ROUNDED = 1e-2  # how far a sum of probabilities may be from 1
-EXACT = 1e-6  # how far the sum of a softmax in single precision is
-KEYS = "answer", "label"  # of an answer in a dictionary
+ROUNDED = 1e-2  # largest distance of a sum of probabilities from 1
+EXACT = 1e-6  # rounding error of the sum of a float32 softmax
+KEYS = "answer", "label"  # keys under which a dictionary may hold the answer
 Answer = str | np.ndarray  # a label, a text, or NO_LABEL; or probabilities, float32 [labels]
 
 
 class Unreadable(Exception):
-    """A value is not an answer; the error message ends with this text, after the value and its input."""
+    """The value is not an answer. The message is the end of a sentence that begins with the value and its input."""
 
 
 class AnswerReader:
-    """Reads answers to a task.
+    """Parses the answers of a function to a task.
 
     Args:
         task: The task.
@@ -41,11 +41,11 @@ class AnswerReader:
 
     @property
     def known(self) -> Mapping[str, str]:
-        """Texts with known answers, which need not be parsed."""
+        """Maps texts to their answers, where no parsing is needed."""
         return self.spellings if self.same is None else self.same.representatives
 
     def read(self, value: Any) -> Any:
-        """Return a label, a text or NO_LABEL; or numbers in label order, for :meth:`probabilities`.
+        """Parse a value to a label, a text or NO_LABEL; or to numbers in label order, for :meth:`probabilities`.
 
         Raises:
             Unreadable: The value is none of these.
@@ -55,7 +55,7 @@ class AnswerReader:
         if isinstance(value, Mapping):
             inner = [value[key] for key in KEYS if key in value and key not in self.spellings]
             return self.read(inner[0]) if inner else self._in_order(value)
-        if isinstance(value, list | tuple) and len(value) == 2 and isinstance(value[0], str):  # a label and its score
+        if isinstance(value, list | tuple) and len(value) == 2 and isinstance(value[0], str):  # label and score
             return self.read(value[0])
         if isinstance(value, list | tuple | np.ndarray):
             self._require_labels(self.is_ordered)
@@ -113,8 +113,8 @@ class AnswerReader:
         sound = np.isfinite(probs).all(axis=1) & (probs >= 0).all(axis=1) & (np.abs(sums - 1) <= ROUNDED)
         if not sound.all():
             return int((~sound).argmax())
-        sums[np.abs(sums - 1) <= EXACT] = 1  # so that each bit stays
-        return (probs / sums[:, None]).astype(np.float32)  # a model in half precision rounds them
+        sums[np.abs(sums - 1) <= EXACT] = 1  # keep the bits of a float32 softmax; half precision is renormalised
+        return (probs / sums[:, None]).astype(np.float32)
 
 
 def _floats(value: Any, n: int) -> np.ndarray | None:

@@ -1,4 +1,4 @@
-"""Base class of all models that a config may name: prompts, counts of answers, and checks."""
+"""Base class of all models: prompts, counts of answers, and checks."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Any
 from heedful.lightning_modules.predictor import (
     Batch,
     Capabilities,
-    Encoded,
     LabelMap,
     Processes,
     Provenance,
-    Statistics,
 )
-from heedful.lightning_modules.processors.processor import Processor
+from heedful.lightning_modules.processors.processor import Encoded, Processor, Statistics
 from heedful.records import (
     NO_LABEL,
     Composed,
@@ -32,8 +30,8 @@ from heedful.records.prompts.wording import Wording
 if TYPE_CHECKING:
     from heedful.lightning_modules.outputs import Outputs
 
-COMMONEST, QUOTED = 3, 80  # number of texts without a label that results.json quotes, and characters of each
-MOST_UNKNOWN = 0.2  # a tokenizer that fits its texts knows nearly all of them
+COMMONEST, QUOTED = 3, 80  # results.json quotes so many texts without a label, and so many characters of a text
+MOST_UNKNOWN = 0.2  # default of max_unknown: a fitting tokenizer knows nearly all tokens
 
 
 class BasePredictor(RecordsArguments):
@@ -51,13 +49,13 @@ class BasePredictor(RecordsArguments):
         capabilities: Capabilities of the model.
         provenance: Training data of the model.
         known_labels: Fixed labels of the model; None to use the labels of the data.
-        is_trainable: Whether the model has a trainable network.
+        is_trainable: Whether the model has a network that Lightning can train.
         has_learned: Whether the weights were trained by Heedful, or come from a checkpoint.
         is_object: Whether the user passed the model as a Python object, instead of settings.
         reads_prompts: Whether the model accepts a prompt with demonstrations.
         needs_prompt: Whether the model requires a prompt.
         own_wording: Default prompt wording; None for the wording of the data.
-        given_wording: Prompt wording set by the user, which overrides all others; None if not set.
+        given_wording: Prompt wording from the settings of the model, which overrides all others; None if not set.
         prompt: The current prompt; None without a prompt.
         counted: See :class:`~heedful.lightning_modules.predictor.Predictor`.
     """
@@ -89,7 +87,7 @@ class BasePredictor(RecordsArguments):
         return type(self).__name__
 
     def bind(self, task: Task, trains: bool = False) -> LabelMap:
-        """See :class:`~heedful.lightning_modules.predictor.Predictor`."""
+        """Prepare the model for a task: check its parts, and make the processor."""
         self.require_parts(task)
         self.prepare(task)
         return LabelMap.identity(task.labels)
@@ -119,14 +117,14 @@ class BasePredictor(RecordsArguments):
         return self.processor.encode(examples)
 
     def start(self, examples: Composed, processes: Processes) -> None:
-        """Begin an evaluation; see :class:`~heedful.lightning_modules.predictor.Predictor`."""
+        """Begin an evaluation: reset the counts of answers."""
         self.counted.clear()
 
     def finish(self) -> None:
-        """End an evaluation."""
+        """End an evaluation; models with costs log them."""
 
     def predict(self, batch: Batch) -> "Outputs | None":
-        """Predict a batch, whose ``inputs`` come from the processor; None for an empty one."""
+        """Predict a batch, whose ``inputs`` come from the processor; None for an empty batch."""
         return self.answer(batch["inputs"]) if batch["size"] else None
 
     def probabilities(self, batch: Batch) -> "Outputs | None":

@@ -1,24 +1,16 @@
-"""Support for Lightning's callbacks that need weights in ``setup`` or save averaged or pruned weights."""
+"""Support for Lightning's callbacks that need weights in ``setup``, or average weights."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from pytorch_lightning import LightningModule, Trainer
-from pytorch_lightning.callbacks import (
-    BaseFinetuning,
-    ModelPruning,
-    StochasticWeightAveraging,
-    WeightAveraging,
-)
+from pytorch_lightning.callbacks import BaseFinetuning, StochasticWeightAveraging, WeightAveraging
 from pytorch_lightning.strategies import Strategy
 from pytorch_lightning.utilities.model_helpers import is_overridden
-from torch import Tensor
 
 from heedful.lightning_modules.lightning_internals import averaged_model
-from heedful.lightning_modules.pretrained.weights import without_masks
 from heedful.records import SettingError
 
-NEED_WEIGHTS = (BaseFinetuning, ModelPruning, StochasticWeightAveraging, WeightAveraging)  # in their setup
+NEED_WEIGHTS = (BaseFinetuning, StochasticWeightAveraging, WeightAveraging)  # their setup reads weights
 
 
 def build_early(trainer: Trainer, module: Any) -> None:
@@ -49,11 +41,6 @@ def model_to_save(trainer: Trainer) -> LightningModule:
     return trainer.lightning_module if averaged is None else averaged
 
 
-def weights_to_save(trainer: Trainer) -> Mapping[str, Tensor]:
-    """The weights of :func:`model_to_save` under the names of an unpruned network."""
-    return without_masks(model_to_save(trainer).state_dict())
-
-
 def end_averaging(trainer: Trainer) -> None:
-    """Keep callbacks from replacing loaded weights, which are averaged already, by other averages."""
+    """Remove averaging callbacks before an evaluation: the loaded weights are averages already."""
     trainer.callbacks = [callback for callback in trainer.callbacks if not isinstance(callback, WeightAveraging)]

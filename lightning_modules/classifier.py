@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from heedful.lightning_modules.base_predictor import MOST_UNKNOWN, BasePredictor
-from heedful.lightning_modules.callbacks_of_lightning import build_early, weights_to_save
+from heedful.lightning_modules.callbacks_of_lightning import build_early, model_to_save
 from heedful.lightning_modules.optimizer import adamw, expected_steps
 from heedful.lightning_modules.outputs import Outputs, most_probable
 from heedful.lightning_modules.predictor import LabelMap
@@ -34,8 +34,8 @@ class Classifier(BasePredictor, pl.LightningModule):
 
     Attributes:
         label_map: Labels of the outputs of the head; None for a head without labels.
-        keeps_head: Whether to keep a pretrained head with several outputs for one label: only if
-            the model is not trained.
+        keeps_head: Whether to keep a pretrained head with several outputs per label. False if the model will be
+            trained.
     """
 
     is_trainable = True
@@ -63,11 +63,11 @@ class Classifier(BasePredictor, pl.LightningModule):
 
     @property
     def predictor(self) -> Self:
-        """The model that a Trainer validates, as in PredictorModule."""
+        """The model itself: the engine expects this property on each module that a Trainer validates."""
         return self
 
     def bind(self, task: Task, trains: bool = False) -> LabelMap:
-        """See :class:`~heedful.lightning_modules.predictor.Predictor`; a trained model in memory keeps its weights.
+        """Prepare the model for a task, before its network is built; a trained model in memory keeps its weights.
 
         Raises:
             HeedfulError: As in ``Predictor.bind``, or the weights of an earlier call would be lost.
@@ -109,8 +109,7 @@ class Classifier(BasePredictor, pl.LightningModule):
         raise NotImplementedError
 
     def configure_callbacks(self) -> list[pl.Callback]:
-        """Build the network: this is the last hook before ``setup`` of callbacks, in which some callbacks read
-        weights."""
+        """Build the network. This is the last hook before ``setup`` of callbacks, where some callbacks read weights."""
         build_early(self.trainer, self)
         return []
 
@@ -130,14 +129,14 @@ class Classifier(BasePredictor, pl.LightningModule):
             checkpoint["revision"] = self.provenance.revision
         if self.label_map is not None:
             checkpoint["outputs"] = list(self.label_map.outputs)
-        if "callbacks" not in checkpoint and self._trainer is not None:  # a checkpoint of weights alone
-            checkpoint["state_dict"] = weights_to_save(self.trainer)
+        if "callbacks" not in checkpoint and self._trainer is not None:  # save_weights_only=True
+            checkpoint["state_dict"] = model_to_save(self.trainer).state_dict()
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         if "task" not in checkpoint:
             raise RunError("The checkpoint does not name its parts and labels. Name a checkpoint that train.py wrote.")
         trained = Task.from_dict(checkpoint["task"])
-        if self.task is None:  # loaded outside a Trainer
+        if self.task is None:  # load_from_checkpoint, without a Trainer
             self.prepare(trained)
             self.configure_model()
         self._learn_order(trained.parts)
@@ -157,8 +156,7 @@ class Classifier(BasePredictor, pl.LightningModule):
             )
 
     def _learn_order(self, parts: Sequence[str]) -> None:
-        """Adopt the order of parts of a checkpoint; a model that reads prompts needs no order, since its template names
-        the parts."""
+        """Read the parts in the order of a checkpoint, except for a model with a template, which names the parts."""
         self.provenance = replace(self.provenance, parts=tuple(parts))
         ordered = self.task if self.reads_prompts else self.in_learned_order(self.task)
         if ordered.parts != self.task.parts:
@@ -203,7 +201,7 @@ class Classifier(BasePredictor, pl.LightningModule):
 
     def training_step(self, batch: dict[str, Any], batch_idx: int) -> Tensor:
         loss = self.loss(batch)
-        self.log("loss/train", loss, batch_size=batch["size"])  # with prog_bar each step would wait for the value
+        self.log("loss/train", loss, batch_size=batch["size"])  # prog_bar=True would wait for the device in each step
         return loss
 
     def loss(self, batch: dict[str, Any]) -> Tensor:
@@ -217,12 +215,8 @@ class Classifier(BasePredictor, pl.LightningModule):
     def validation_step(self, batch: dict[str, Any], batch_idx: int) -> Outputs | None:
         return self.predict(batch)
 
-    def predict(self, batch: dict[str, Any]) -> Outputs | None:
-        """Predict a batch, whose ``inputs`` come from the processor; None for an empty batch."""
-        return self.answer(batch["inputs"]) if batch["size"] else None
-
     def probabilities(self, batch: dict[str, Any]) -> Outputs | None:
-        """Like :meth:`predict`, but without an answer, so that no text is generated."""
+        """Probabilities of the labels, without generating an answer; None for an empty batch."""
         return Outputs(self.logits(batch["inputs"]).float().softmax(dim=-1)) if batch["size"] else None
 
     def answer(self, inputs: dict[str, Any]) -> Outputs:

@@ -24,18 +24,18 @@ from heedful.records import (
 )
 from heedful.records.same import Same
 
-QUOTED = 20  # characters of each part that a message quotes, and of an answer
-LONGEST = 32  # of an exception
-MOST_QUOTED = 2  # parts of an input
-STEADY = 1e-3  # by how much probabilities may differ that a model computes in other batches
+QUOTED = 20  # characters of a part or an answer that a message quotes
+LONGEST = 32  # characters of an exception that a message quotes
+MOST_QUOTED = 2  # parts of an input that a message quotes
+STEADY = 1e-3  # largest difference of probabilities between two calls; other batches round otherwise
 Predict = Callable[[list[dict[str, Any]]], Any]
 
 
 class Answered:
-    """The answers of a function so far, from which another call can resume.
+    """The answers of a function so far; an interrupted measurement resumes from them.
 
     Attributes:
-        source: Parts, labels and spellings that were used to parse the answers.
+        source: Parts, labels and spellings that the answers were parsed with.
         answers: Maps the key of an input to its answer.
     """
 
@@ -59,7 +59,7 @@ class Function(BasePredictor):
         same: Compares two answers, if answers are free texts.
         is_ordered: Whether the order of the labels was given; arrays of probabilities require it.
         answers: ``Function.answered`` of an interrupted call; these inputs are not asked again.
-        doubtful: Default label that only the answers can confirm; refused if it is never an answer.
+        doubtful: Default label that no row has as gold label; refused if it is never an answer either.
 
     Attributes:
         answered: The answers so far; None before :meth:`bind`, unless ``answers`` were given.
@@ -68,7 +68,7 @@ class Function(BasePredictor):
     capabilities = Capabilities(ranks=1)
     is_object = True
 
-    def __init__(  # no file can name a function
+    def __init__(  # typed Any, so that no config file can name a function
         self,
         predict: Any,
         labels: Any = None,
@@ -88,7 +88,7 @@ class Function(BasePredictor):
         self.same: Same | None = same
         self.is_ordered = is_ordered
         self.spellings = {str(text): label for label, texts in (labels or {}).items() for text in (label, *texts)}
-        self._has_numbers = is_ordered and not any((labels or {}).values())  # other spellings may be numbers
+        self._has_numbers = is_ordered and not any((labels or {}).values())  # a spelling may be a number
         self.answered: Answered | None = answers
         self.doubtful: str | None = doubtful
         self._is_steady = False
@@ -108,19 +108,20 @@ class Function(BasePredictor):
             self.answered = Answered(source)
         if self.answered.source != source:
             raise SettingError("answers are answers to other parts, labels or spellings. Leave them out.")
-        if self.same is not None:  # another call may have been the first to see an answer in another spelling
+        if self.same is not None:  # an earlier call may have met another spelling of an answer first
             for key, answer in self.answered.answers.items():
                 self.answered.answers[key] = answer if answer == NO_LABEL else self.same(str(answer))
 
     @property
     def description(self) -> str:
         name = getattr(self.predict_rows, "__name__", type(self.predict_rows).__name__)
-        return "The function" if "<" in name else name  # <lambda>
+        return "The function" if "<" in name else name  # such as "<lambda>"
 
     def answer(self, inputs: dict[str, Any]) -> Outputs:
-        """Ask for the answers to some inputs, except for stored answers.
+        """Call the function for inputs without a stored answer.
 
-        The first batch and the null control are always asked again.
+        The inputs of the first batch and of the null control, which repeats inputs, are asked twice, to find answers
+        that change.
 
         Raises:
             HeedfulError: The function raises, returns the wrong number of answers or an invalid one, or contradicts its
@@ -129,7 +130,7 @@ class Function(BasePredictor):
         batch: Inputs = inputs["function"]
         assert self.answered is not None
         answer_of, input_keys = self.answered.answers, batch.keys.tolist()
-        if batch.again.any() and self.doubtful is not None:  # all base inputs are answered
+        if batch.again.any() and self.doubtful is not None:  # the null control: all base inputs are answered
             self._require_default(self.doubtful)
             self.doubtful = None
         new = np.flatnonzero([key not in answer_of for key in input_keys])
@@ -151,11 +152,11 @@ class Function(BasePredictor):
         return Outputs(probs) if self.task.distribution else Outputs(answers=probs.argmax(dim=-1))
 
     def _ask(self, inputs: Inputs) -> list[Answer]:
-        """The answers to some inputs."""
+        """Call the function for some inputs, and parse the answers."""
         if not len(inputs):
             return []
         rows = inputs.rows
-        first = f"{len(inputs)} inputs from {quoted(rows[0])} on"  # before the function changes them
+        first = f"{len(inputs)} inputs from {quoted(rows[0])} on"  # quoted before the function may change the rows
         try:
             returned = self.predict_rows(rows)
         except HeedfulError:
@@ -201,13 +202,13 @@ class Function(BasePredictor):
         return list(probs)
 
     def _require_steady(self, inputs: Inputs, place: int, before: Answer, after: Answer) -> None:
-        """Refuse two different answers to one input, unless their probabilities are nearly the same."""
+        """Refuse two different answers to the same input; probabilities may differ slightly."""
         if isinstance(before, str) or isinstance(after, str):
             is_same = isinstance(before, str) and isinstance(after, str) and before == after
         else:
             is_same = before.argmax() == after.argmax() or np.abs(before - after).max() <= STEADY
         if not is_same:
-            self.answered = None  # a next call does not begin with them
+            self.answered = None  # another call must not resume from unsteady answers
             again = cut(repr(self._label(after)))
             problem = f", and {again} when asked again. Take chance out of it, as by a fixed seed."
             raise self._wrong(self._label(before), inputs, place, problem)

@@ -2,22 +2,24 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from heedful.lightning_modules.predictor import Explains
 from heedful.lightning_modules.pretrained.misfits import reason
 from heedful.lightning_modules.processors.pictures import sent
 from heedful.records import ModelError
+
+if TYPE_CHECKING:
+    from heedful.lightning_modules.pretrained_classifier import PretrainedClassifier
 
 Scale = Literal["probability", "logit"]
 
 
 def integrated_gradients(
-    module: Explains,
+    module: "PretrainedClassifier",
     inputs: Mapping[str, Tensor],
     baseline: Tensor,
     labels: Tensor,
@@ -45,9 +47,9 @@ def integrated_gradients(
     Raises:
         HeedfulError: The model does not take embeddings in place of ids.
     """
-    # Gauss-Legendre: for so few steps far closer to the integral than equal steps
+    # with few steps, the Gauss-Legendre rule is far closer to the integral than equal steps
     nodes, weights = np.polynomial.legendre.leggauss(steps)
-    # predictions are made in inference mode, whose tensors take no part in gradients: these are copies
+    # the inputs come from inference mode, whose tensors cannot have gradients: copy them
     with torch.inference_mode(False), torch.enable_grad(), _frozen(module):
         tensors = {name: values.clone() for name, values in inputs.items()}
         embed = module.embeddings
@@ -65,7 +67,7 @@ def integrated_gradients(
             scores = _scores(module, {"inputs_embeds": way, **beside})
             (gradient,) = torch.autograd.grad(explained(scores, labels.repeat(len(at)), scale).sum(), way)
             total += torch.einsum("k,kntw->ntw", weight, gradient.view(len(at), n, *gradient.shape[1:]))
-        added = ((end - start) * total).cpu()  # not every device has float64
+        added = ((end - start) * total).cpu()  # some devices lack float64
         return added.double().sum(dim=-1).detach()
 
 
@@ -81,12 +83,12 @@ def explained(scores: Tensor, labels: Tensor, scale: Scale) -> Tensor:
     log_p = log_probs.gather(1, labels[:, None])
     if scale == "probability":
         return log_p[:, 0].exp()
-    # not log(1 - p), which is -inf as soon as p rounds to 1
+    # log(1 - p) would be -inf where p rounds to 1
     log_rest = log_probs.scatter(1, labels[:, None], -torch.inf).logsumexp(dim=-1)
     return log_p[:, 0] - log_rest
 
 
-def _scores(module: Explains, inputs: dict[str, Tensor]) -> Tensor:
+def _scores(module: "PretrainedClassifier", inputs: dict[str, Tensor]) -> Tensor:
     try:
         return module.logits(inputs)
     except (NotImplementedError, TypeError, ValueError) as error:
@@ -97,7 +99,7 @@ def _scores(module: Explains, inputs: dict[str, Tensor]) -> Tensor:
 
 
 @contextmanager
-def _frozen(module: Explains) -> Iterator[None]:
+def _frozen(module: "PretrainedClassifier") -> Iterator[None]:
     """Disable gradients of weights."""
     trained = [parameter for parameter in module.parameters() if parameter.requires_grad]
     for parameter in trained:

@@ -14,8 +14,8 @@ from heedful.lightning_modules.pretrained.labels import is_named, meanings, requ
 from heedful.lightning_modules.pretrained_classifier import PretrainedClassifier
 from heedful.records import ModelError, Task, inform, listing, rename_parts
 
-IGNORED = -100  # a target that is padding
-SEQUENCES = 256  # texts per decoder batch; each needs scores for the full vocabulary
+IGNORED = -100  # target of a padding token
+SEQUENCES = 256  # largest number of texts per decoder batch, since the scores of a text have the size of the vocabulary
 
 Decode = Callable[[Tensor, Tensor, Tensor], Tensor]
 
@@ -36,27 +36,27 @@ def teach(ids: Sequence[Sequence[int]], pad: int, start: int | None) -> tuple[Te
 
 
 def writing_loss(logits: Tensor, written: Tensor, reduction: str = "mean") -> Tensor:
-    """Mean cross-entropy of each token given the tokens before it.
+    """Cross-entropy of tokens given the tokens before them, averaged over all tokens.
 
     Args:
         logits: [texts, tokens, vocabulary].
         written: int64 [texts, tokens], as :func:`teach` makes them.
-        reduction: As of :func:`torch.nn.functional.cross_entropy`; "none" gives [texts x tokens].
+        reduction: As for :func:`torch.nn.functional.cross_entropy`; "none" returns [texts x tokens].
     """
     return F.cross_entropy(logits.float().flatten(0, 1), written.flatten(), ignore_index=IGNORED, reduction=reduction)
 
 
 class LabelScorer(nn.Module):
-    """Scores label texts, end included, by a decoder.
+    """Scores labels by the log-likelihoods of their texts under a decoder, including the end token.
 
-    ``decode`` makes scores [texts, tokens, vocabulary] of the encoder's states [texts, places, width], their mask and
-    the tokens that the decoder reads. If labels are ranked, the common prefix of the texts is read once.
+    ``decode`` maps encoder states [texts, places, width], their mask and the input tokens of the decoder to scores
+    [texts, tokens, vocabulary].
 
     Args:
         ids: Tokens per label text, with the end of the text.
         pad: As for :func:`teach`.
         start: As for :func:`teach`.
-        rank: Number of labels to score, selected by the probability of their first token; ties go by label order.
+        rank: Number of labels to score: those with the most probable first tokens; ties go to the first label.
         mean: Divide the score of a text by the number of its tokens.
     """
 
@@ -72,17 +72,18 @@ class LabelScorer(nn.Module):
             self.register_buffer(name, values, persistent=False)  # moved to the device, but not saved in checkpoints
 
     def forward(self, decode: Decode, states: Tensor, mask: Tensor) -> Tensor:
-        """Log-likelihood of each label's text: float32 [examples, labels]; -inf for labels that are not scored."""
+        """Log-likelihoods of the label texts: float32 [examples, labels]; -inf for labels that are not scored."""
         n, count = len(states), len(self.lengths)
         if count <= self.rank:
             labels = torch.arange(count, device=states.device).expand(n, -1)
-            lengths = torch.tensor(self.lengths * n)  # known to the host
+            lengths = torch.tensor(self.lengths * n)  # on the host, so that nothing waits for the device
         else:
             first = decode(states, mask, self.read[:1, :1].expand(n, 1))[:, 0, self.written[:, 0]]
             labels = first.sort(dim=1, descending=True, stable=True).indices[:, : self.rank]
             lengths = self.tokens[labels].flatten()
         example = torch.arange(n, device=states.device).repeat_interleave(labels.shape[1])
-        widths = torch.stack([piece.max() for piece in lengths.split(SEQUENCES)]).tolist()  # waits for ranks, once
+        # with ranks, the lengths are on the device, and the host waits for it here
+        widths = torch.stack([piece.max() for piece in lengths.split(SEQUENCES)]).tolist()
         likelihoods = [
             self._likelihoods(decode, states[examples], mask[examples], answers, width)
             for examples, answers, width in zip(
@@ -96,14 +97,14 @@ class LabelScorer(nn.Module):
     def _likelihoods(
         self, decode: Decode, states: Tensor, mask: Tensor, labels: Tensor, width: int | None = None
     ) -> Tensor:
-        """Log-likelihood of one text for each row of states: float32 [texts]."""
+        """Log-likelihoods of texts, one per row of states: float32 [texts]."""
         written = self.written[labels, :width]
         losses = writing_loss(decode(states, mask, self.read[labels, :width]), written, "none")
         return -losses.view(written.shape).sum(dim=1)
 
     def loss(self, decode: Decode, states: Tensor, mask: Tensor, labels: Tensor) -> Tensor:
-        """Cross-entropy of the tokens of the gold label's text. For soft labels, each text is weighted by the score of
-        its label, as in the training of BLIP."""
+        """Cross-entropy of the tokens of the gold label's text. With soft labels, the text of each label is weighted by
+        the score of the label, as in the training of BLIP."""
         if labels.ndim == 1:
             return writing_loss(decode(states, mask, self.read[labels]), self.written[labels])
         example, answer = labels.nonzero(as_tuple=True)
@@ -118,7 +119,7 @@ class ScoresLabels(PretrainedClassifier):
     :meth:`_decoded`; its :meth:`prepare` calls :meth:`learned_words` and :meth:`score_texts`.
     """
 
-    head = "kept"  # its decoder is asked for texts, whatever they mean
+    head = "kept"  # a decoder can write the text of any label
     scorer: LabelScorer
     _encoded: Callable[[dict[str, Any]], Tensor]
 
@@ -128,11 +129,11 @@ class ScoresLabels(PretrainedClassifier):
 
     @property
     def merging(self) -> bool:
-        """Whether labels may be merged: only without training, since training needs one text per label."""
+        """Whether several outputs may mean one label: not in training, which needs one text per label."""
         return self.keeps_head
 
     def learned_words(self, task: Task) -> tuple[str, tuple[str, ...]]:
-        """The template and the label texts of the training of the model, or else of the data.
+        """Return the template and the label texts that the model was trained on, or else those in the data.
 
         Parts are matched by position, labels by name. If several texts mean one label, all are returned.
         """
@@ -171,7 +172,7 @@ class ScoresLabels(PretrainedClassifier):
         self.scorer = LabelScorer(ids, self.processor.tokenizer.pad_token_id, start, **settings)
 
     def require_head(self) -> None:
-        if self.known_labels:  # else it was not trained to write certain ones
+        if self.known_labels:  # otherwise the decoder was not trained on certain labels
             require_head_for(self.outputs, self.task.labels, self.backbone, self.merging, renaming=False)
 
     def scores(self, inputs: dict[str, Any]) -> Tensor:

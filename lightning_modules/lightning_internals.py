@@ -5,7 +5,7 @@ uses private APIs.
 """
 
 from pytorch_lightning import LightningModule, Trainer
-from pytorch_lightning.callbacks import ModelCheckpoint, ModelPruning, WeightAveraging
+from pytorch_lightning.callbacks import WeightAveraging
 from torch import Tensor
 from torch.optim import Optimizer
 
@@ -39,16 +39,6 @@ def trains_next(trainer: Trainer) -> bool:
 def averaged_model(callback: WeightAveraging) -> LightningModule | None:
     """The copy of the model with averaged weights; None before training."""
     return None if callback._average_model is None else callback._average_model.module
-
-
-def prunes_for_good(callback: ModelPruning) -> bool:
-    """Whether weights are pruned at the end of an epoch, after validation, and saved without masks."""
-    return callback._prune_on_train_epoch_end and callback._make_pruning_permanent
-
-
-def save_after_validation(checkpoint: ModelCheckpoint) -> None:
-    """Make a checkpoint callback save at the end of validation rather than at the end of the epoch."""
-    checkpoint._save_on_train_epoch_end = False
 
 
 def allow_clipping(optimizer: Optimizer) -> None:

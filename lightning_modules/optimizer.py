@@ -46,7 +46,7 @@ def adamw(
 
 
 def expected_steps(trainer: Trainer) -> float:
-    """Expected number of optimizer steps, also if a callback changes gradient accumulation."""
+    """Expected number of optimizer steps; supports ``GradientAccumulationScheduler``, unlike Lightning's estimate."""
     steps = trainer.estimated_stepping_batches
     scheduler = next((c for c in trainer.callbacks if isinstance(c, GradientAccumulationScheduler)), None)
     if scheduler is None or not math.isfinite(steps) or trainer.max_epochs in (None, -1):
@@ -60,7 +60,7 @@ class Schedule(LambdaLR):
     """``LambdaLR`` that also scales parameter groups that a callback adds later."""
 
     def step(self, epoch: int | None = None) -> None:
-        """Update the learning rates, as in torch.
+        """Update the learning rates; parameter groups that a callback added follow the same schedule.
 
         Raises:
             SettingError: A group is new and there are several processes, which would not average its gradients.
@@ -72,6 +72,6 @@ class Schedule(LambdaLR):
                     "trainer.devices 1."
                 )
             self.lr_lambdas.append(self.lr_lambdas[0])
-            if len(self.base_lrs) < len(self.lr_lambdas):  # else a checkpoint has said it
+            if len(self.base_lrs) < len(self.lr_lambdas):  # a loaded checkpoint has the learning rate already
                 self.base_lrs.append(group.setdefault("initial_lr", group["lr"]))
         super().step(epoch)

@@ -1,13 +1,11 @@
 """The interface between the engine and a model, which may be a network, a function or a server."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-import numpy as np
-
+from heedful.lightning_modules.processors.processor import Encoded, Statistics
 from heedful.records import Composed, Example, Task
 from heedful.records.prompts.prompt import Prompt
 
@@ -17,7 +15,7 @@ if TYPE_CHECKING:
     from heedful.lightning_modules.outputs import Outputs
     from heedful.lightning_modules.pretrained.trained_on import TrainedOn
 
-Batch = Mapping[str, Any]  # "inputs", as ``Encoded.batches`` makes them, and "size"
+Batch = Mapping[str, Any]  # "inputs" from ``Encoded.batches``, and "size", the number of examples
 
 
 @dataclass(frozen=True)
@@ -27,7 +25,7 @@ class Capabilities:
     Attributes:
         probabilities: Whether the model returns probabilities of the labels.
         writes: Whether the model generates its answers, which may differ from the most probable label or name no label.
-        repeats: Number of base inputs that the null control repeats; None for all.
+        repeats: Number of base inputs that the null control predicts a second time; None for all.
         ranks: Number of predicting ranks, from rank 0 on; None for all. The other ranks idle.
     """
 
@@ -43,14 +41,14 @@ class Capabilities:
 
 @dataclass(frozen=True)
 class LabelMap:
-    """The labels that the outputs of a model mean.
+    """Maps the outputs of a model to the labels of a task.
 
     Attributes:
         outputs: Names of the outputs, in their order.
         labels: Names of the labels of the task, in their order.
         column: For each output, the index of the label that it means.
-        collapse: How several outputs that mean one label answer: by the sum of their probabilities, or the most
-            probable output by itself (argmax).
+        collapse: How to combine several outputs that mean one label: "sum" adds their probabilities, "argmax" answers
+            with the label of the most probable output.
 
     Example:
         >>> head = LabelMap(("c", "n", "e"), ("entailment", "not_entailment"), (1, 1, 0))
@@ -65,7 +63,7 @@ class LabelMap:
 
     @classmethod
     def identity(cls, labels: Sequence[str]) -> "LabelMap":
-        """The map of a model with one output for each label, in their order."""
+        """The map of a model whose outputs are the labels, in their order."""
         return cls(tuple(labels), tuple(labels), tuple(range(len(labels))))
 
     @property
@@ -94,79 +92,6 @@ class Provenance:
     trained_on: "TrainedOn | None" = None
     revision: str | None = None
     steps: int | None = None
-
-
-@dataclass(frozen=True)
-class Statistics:
-    """Truncation and vocabulary statistics of examples under a model.
-
-    Attributes:
-        truncated: Number of truncated examples.
-        unknown: Share of tokens that are out of vocabulary.
-        tokens_kept: Maps part names to (tokens read, all tokens); empty without truncation.
-    """
-
-    truncated: int = 0
-    unknown: float = 0.0
-    tokens_kept: Mapping[str, list[int]] = field(default_factory=dict)
-
-
-class Encodes(Protocol):
-    """The functions of examples that :class:`Encoded` caches; see :class:`.processors.processor.Processor`."""
-
-    def lengths(self, examples: Any) -> np.ndarray: ...
-
-    def order(self, examples: Any, lengths: np.ndarray) -> np.ndarray: ...
-
-    def fingerprints(self, examples: Any) -> np.ndarray | None: ...
-
-    def statistics(self, examples: Any) -> Statistics: ...
-
-    def batches(self, examples: Any, batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]: ...
-
-
-class Encoded:
-    """Examples as a model reads them. Each property is computed on first use and cached.
-
-    Args:
-        encoder: Computes the properties.
-        examples: A list, a pool or a composition of a pool.
-    """
-
-    def __init__(self, encoder: Encodes, examples: Sequence[Example]) -> None:
-        self._encoder = encoder
-        self.examples = examples
-
-    def __len__(self) -> int:
-        return len(self.examples)
-
-    @cached_property
-    def lengths(self) -> np.ndarray:
-        """Cost of each example, in tokens: int32 [examples]."""
-        return self._encoder.lengths(self.examples)
-
-    @cached_property
-    def order(self) -> np.ndarray:
-        """Sort key of batches, in descending order, so that batches need little padding: int [examples]."""
-        return self._encoder.order(self.examples, self.lengths)
-
-    @cached_property
-    def fingerprints(self) -> np.ndarray | None:
-        """Hash of the model's input for each example: uint64 [examples]; None if the input is unknown."""
-        return self._encoder.fingerprints(self.examples)
-
-    @cached_property
-    def statistics(self) -> Statistics:
-        """Truncation and vocabulary statistics of the examples."""
-        return self._encoder.statistics(self.examples)
-
-    def batches(self, batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
-        """Inputs of the model, a batch at a time.
-
-        Args:
-            batches: int64 [examples of the batch] each, positions into the examples.
-        """
-        return self._encoder.batches(self.examples, batches)
 
 
 class Processes(Protocol):
@@ -250,28 +175,4 @@ class Predictor(Protocol):
 
     def finish(self) -> None:
         """End an evaluation, and log its costs. Called on every rank."""
-        ...
-
-
-class Explains(Protocol):
-    """A predictor that attributions can explain.
-
-    Attributes:
-        processor: Processor whose ``hiding`` makes inputs with hidden words.
-    """
-
-    processor: Any
-
-    @property
-    def description(self) -> str: ...
-
-    def parameters(self) -> "Iterator[torch.nn.Parameter]": ...
-
-    @property
-    def embeddings(self) -> Any:
-        """The module that maps token ids to vectors, for gradients."""
-        ...
-
-    def logits(self, inputs: dict[str, Any]) -> Any:
-        """Scores [examples, labels], for gradients."""
         ...

@@ -7,7 +7,8 @@ import pytorch_lightning as pl
 from torch import nn
 
 from heedful.lightning_modules.outputs import Outputs
-from heedful.lightning_modules.predictor import Encoded, Predictor, Statistics
+from heedful.lightning_modules.predictor import Predictor
+from heedful.lightning_modules.processors.processor import Encoded, Statistics
 from heedful.records import Example, ModelError
 
 
@@ -45,9 +46,8 @@ class PredictorModule(pl.LightningModule):
         return self.predictor.encode(examples)
 
     def require_known(self, statistics: Statistics, examples: str) -> None:
-        """Call ``require_known`` of the model, if the model defines it."""
-        if hasattr(self.predictor, "require_known"):
-            self.predictor.require_known(statistics, examples)
+        """Refuse examples with too many unread or unknown tokens; the message names ``examples``."""
+        self.predictor.require_known(statistics, examples)
 
     def validation_step(self, batch: dict[str, Any], batch_idx: int) -> Outputs | None:
         return self.predictor.predict(batch)

@@ -49,7 +49,7 @@ from heedful.records import (
     same_name,
 )
 
-PAD_TO = 16  # tokens; a compiled network meets few widths, and such as suit a GPU
+PAD_TO = 16  # tokens: multiples of 16 suit a GPU, and few widths mean few compilations
 
 
 class PretrainedClassifier(Classifier, ABC):
@@ -97,7 +97,7 @@ class PretrainedClassifier(Classifier, ABC):
         compiled: bool = False,
         **kwargs: Any,
     ) -> None:
-        if "sha256" in kwargs:  # recorded by earlier versions; pop() would make it a setting
+        if "sha256" in kwargs:  # in checkpoints of earlier versions; jsonargparse would take kwargs.pop() for a setting
             del kwargs["sha256"]
         backbone = fspath(backbone)
         super().__init__(**kwargs)
@@ -157,7 +157,7 @@ class PretrainedClassifier(Classifier, ABC):
         return Provenance(parts, trained_on or TrainedOn.read(self.folder), revision)
 
     def match_head(self, task: Task) -> None:
-        """Decide whether the backbone's head fits the labels of the task, and match its outputs with the labels."""
+        """Match the outputs of the backbone's head with the labels of the task, and decide whether to keep the head."""
         outputs = self.outputs
         count = len(self.config.id2label)
         if self.trained and len(outputs) != count:
@@ -185,7 +185,7 @@ class PretrainedClassifier(Classifier, ABC):
             inform(f"{self.backbone}: model.labels overrides the names of outputs in config.json: {changes}.")
 
     def keep_label_map(self, label_map: LabelMap) -> None:
-        """Store the label map, also as tensors on the device: ``apart`` is -inf where an output means another label."""
+        """Store the label map, also as buffers; ``apart`` [outputs, labels] is -inf for pairs that do not match."""
         self.label_map = label_map
         label_of_output = torch.tensor(label_map.column)
         means = label_of_output[:, None] == torch.arange(len(label_map.labels) if label_map.merges else 0)
@@ -221,7 +221,7 @@ class PretrainedClassifier(Classifier, ABC):
     def of_labels(self, scores: Tensor) -> Tensor:
         """Convert scores of outputs to scores of labels: float [examples, labels].
 
-        The score of a label with several outputs is their logsumexp, so that probabilities add up.
+        The score of a label with several outputs is the logsumexp of their scores, so that probabilities add up.
         """
         if self.merges:
             return (scores.float()[:, :, None] + self.apart).logsumexp(dim=1)
@@ -236,7 +236,7 @@ class PretrainedClassifier(Classifier, ABC):
         return Outputs(probs, self.label_of_output[best].where(best >= 0, best))
 
     def require_head(self) -> None:
-        """Require a head for the labels of the task, for a model that will not be trained.
+        """Refuse to measure a model without training unless its head knows the labels of the task.
 
         Raises:
             HeedfulError: The backbone has no head for the labels of the task.
@@ -256,7 +256,7 @@ class PretrainedClassifier(Classifier, ABC):
         require_head_for(self.outputs, self.task.labels, self.backbone, self.merging)
 
     def require_weights(self) -> None:
-        """Require weights, for a model that no checkpoint will fill.
+        """Refuse a backbone without weights, unless a checkpoint provides them.
 
         Raises:
             HeedfulError: The backbone is a folder without weights.
@@ -267,14 +267,14 @@ class PretrainedClassifier(Classifier, ABC):
             )
 
     def configure_model(self) -> None:
-        if self.network is None and self.task is not None:  # load_from_checkpoint calls this before it knows the task
+        if self.network is None and self.task is not None:  # load_from_checkpoint calls this hook before prepare
             self.network = faster_on_cpu(self.build()).train()  # transformers loads models in eval mode
             if self.label_map is not None:
                 inform_merged(self.label_map, self.backbone)
             if self.compiled:
                 self.processor.pad_to = PAD_TO
                 for module in self.modules_to_compile():
-                    module.compile(dynamic=True)  # in place: names, weights and exports do not change
+                    module.compile(dynamic=True)  # in place, so that the names of weights do not change
 
     @property
     def embeddings(self) -> nn.Module:
@@ -283,15 +283,15 @@ class PretrainedClassifier(Classifier, ABC):
         return reader.get_input_embeddings()
 
     def modules_to_compile(self) -> Sequence[nn.Module]:
-        """The modules for torch.compile; call it after ``configure_model``."""
+        """The modules to compile, after the network was built."""
         return (self.network,)
 
     def build(self) -> nn.Module:
-        """Build the network, with the weights of the backbone if it has any; otherwise a checkpoint provides them."""
+        """Build the network with the weights of the backbone; without any, a checkpoint must provide them."""
         return self.load_network() if has_weights(self.folder) else self.empty_network()
 
     def empty_network(self) -> nn.Module:
-        """Build the network with placeholder weights."""
+        """Build the network with random weights, which a checkpoint will replace."""
         return self.auto.from_config(self.config, dtype=torch.float32, trust_remote_code=False)
 
     def load_network(self) -> nn.Module:
@@ -306,7 +306,7 @@ class PretrainedClassifier(Classifier, ABC):
         return network
 
     def reset_head(self, network: nn.Module) -> None:
-        """Initialise the linear layers of the head: its outputs were trained for other labels."""
+        """Initialise the linear layers of the head anew, since its outputs were trained for other labels."""
         body = set(network.base_model.modules())
         for module in network.modules():
             if module not in body and isinstance(module, nn.Linear):
@@ -315,7 +315,7 @@ class PretrainedClassifier(Classifier, ABC):
                     nn.init.zeros_(module.bias)
 
     def name_parts(self, *configs: PretrainedConfig) -> None:
-        """Write the parts of the training data to the configs."""
+        """Write the names of the parts of the training data to the configs."""
         for config in configs:
             setattr(config, LEARNED, getattr(config, LEARNED, {}) | {"parts": list(self.task.parts)})
 
@@ -331,9 +331,9 @@ class PretrainedClassifier(Classifier, ABC):
 
 
 def drop(settings: dict[str, Any], *names: str) -> None:
-    """Drop settings that a family fixes for its base class, but that checkpoints contain.
+    """Drop settings that a family fixes.
 
-    Lightning passes all settings of a checkpoint to a constructor with ``**kwargs``.
+    Lightning passes all settings of a checkpoint to a constructor with ``**kwargs``, including the fixed ones.
     """
     for name in names:
         settings.pop(name, None)

@@ -1,4 +1,4 @@
-"""Registry: the family that opens a model, by its config.json, and the family that replaces another on some data."""
+"""Registry of model families: which family opens a config.json, and which replaces it on some kinds of data."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -9,12 +9,12 @@ from heedful.records.storage.schema import full_path
 
 
 class Entry(NamedTuple):
-    """An entry of the registry; Heedful's classes are named by class name, others by import path."""
+    """An entry of the registry. Heedful's classes are given by class name, other classes by import path."""
 
     family: str
-    architectures: str | None = None  # a regular expression of the architectures in config.json
-    model_types: Sequence[str] = ()  # in config.json; asked where no line has the architecture
-    stands_in: Mapping[str, str] = {}  # data module to the family that it replaces there
+    architectures: str | None = None  # regular expression that matches ``architectures`` in config.json
+    model_types: Sequence[str] = ()  # ``model_type`` in config.json; used if no entry matches the architecture
+    stands_in: Mapping[str, str] = {}  # data module to the family that this family replaces on its data
 
 
 TABLE = [
@@ -49,7 +49,10 @@ def register(
 
 
 def family_of(config: Mapping[str, Any]) -> str:
-    """The import path of the family that opens a model: by architecture, or else by model type, or else the encoder."""
+    """Find the family for a config.json by architecture, or else by model type; returns its import path.
+
+    The default is :class:`~heedful.lightning_modules.Encoder`.
+    """
     for architecture in map(str, config.get("architectures") or []):
         for entry in TABLE:
             if entry.architectures is not None and re.fullmatch(entry.architectures, architecture):
@@ -59,7 +62,15 @@ def family_of(config: Mapping[str, Any]) -> str:
 
 
 def stand_in(data: type, model: str) -> str:
-    """The import path of the family that replaces ``model``, given by a short form, on data of this class."""
+    """Find the family that replaces another family on a kind of data.
+
+    Args:
+        data: Class of the data module.
+        model: Import path of the family that the settings name.
+
+    Returns:
+        Import path of the family to use; ``model`` if no entry replaces it.
+    """
     data_class = class_path(data)
     for entry in TABLE:
         pairs = ((full_path("data", d), full_path("model", m)) for d, m in entry.stands_in.items())

@@ -14,7 +14,7 @@ from transformers import PretrainedConfig
 
 from heedful.lightning_modules.base_predictor import BasePredictor
 from heedful.lightning_modules.outputs import Outputs, most_probable
-from heedful.lightning_modules.predictor import LabelMap, Provenance, Statistics
+from heedful.lightning_modules.predictor import LabelMap, Provenance
 from heedful.lightning_modules.pretrained.backbone_config import LEARNED, positions_of
 from heedful.lightning_modules.pretrained.labels import (
     inform_merged,
@@ -25,6 +25,7 @@ from heedful.lightning_modules.pretrained.labels import (
 )
 from heedful.lightning_modules.pretrained.misfits import is_of_memory, reason
 from heedful.lightning_modules.processors.contents import FunctionProcessor
+from heedful.lightning_modules.processors.processor import Statistics
 from heedful.records import (
     CLASSIFICATION,
     SOFT,
@@ -40,17 +41,17 @@ from heedful.records import (
 )
 from heedful.records.parts.table import TableForm
 
-PIECE = 512  # pairs that are tokenised at once
-LONGEST = 10**6  # tokens; tokenizers without a limit have a larger value
-# of an example: number of tokens, 64-bit hash of the unpadded ids, whether it is longer than the model reads, number of
-# tokens that are out of vocabulary, and number of tokens without the special ones
+PIECE = 512  # pairs per call of the tokenizer
+LONGEST = 10**6  # a larger model_max_length means no limit
+# per example: number of tokens, 64-bit hash of the unpadded ids, whether it was truncated, number of tokens out of
+# vocabulary, and number of tokens that are not special
 ENCODING = np.dtype([("tokens", "i4"), ("hash", "u8"), ("is_cut", "?"), ("unknown", "i8"), ("words", "i8")])
-INPUTS = ("input_ids", "token_type_ids")  # inputs of models; other entries of an encoding concern padding
+INPUTS = ("input_ids", "token_type_ids")  # entries of an encoding that are hashed; the others concern padding
 
 
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
-    """Put a model into evaluation mode; its modules return to their former modes at the end."""
+    """Put a model into evaluation mode, and restore the mode of each module afterwards."""
     modes = [(module, module.training) for module in model.modules()]
     try:
         model.eval()
@@ -62,7 +63,7 @@ def evaluating(model: nn.Module) -> Iterator[None]:
 
 @contextmanager
 def _explained(name: str) -> Iterator[None]:
-    """Reduce an exception of a user's model or tokenizer to one sentence, unless a device failed."""
+    """Convert an exception of a user's model or tokenizer to a ``ModelError``, unless the device ran out of memory."""
     try:
         yield
     except HeedfulError:
@@ -77,7 +78,7 @@ def _explained(name: str) -> Iterator[None]:
 
 
 class PairProcessor(FunctionProcessor):
-    """Calls a tokenizer on one or two parts, as its user would.
+    """Encodes examples by calling a user's tokenizer on one or two parts.
 
     Args:
         tokenizer: The tokenizer.
@@ -162,10 +163,10 @@ class PairProcessor(FunctionProcessor):
 
 
 class TransformersPair(BasePredictor):
-    """A transformers model in memory with its tokenizer, both called as their user would call them.
+    """A transformers model in memory with its tokenizer, called as ``model(**tokenizer(first, second, ...))``.
 
     The model is neither copied nor moved, and keeps its dtype. Hooks, a patched ``forward`` and settings of the
-    tokenizer take effect. Call it within :func:`evaluating`.
+    tokenizer take effect. Predict within :func:`evaluating`.
 
     Args:
         model: The model, which returns ``logits`` with one score for each label. For ``torch.nn.DataParallel``, the
@@ -185,7 +186,7 @@ class TransformersPair(BasePredictor):
     processor: PairProcessor
     task: Any = None
 
-    def __init__(self, model: Any, tokenizer: Any, labels: Any = None) -> None:  # no file can name them
+    def __init__(self, model: Any, tokenizer: Any, labels: Any = None) -> None:  # Any: no file can name them
         super().__init__()
         if not isinstance(model, nn.Module):
             raise SettingError(
@@ -256,7 +257,7 @@ class TransformersPair(BasePredictor):
         """
         texts = [inputs["function"].parts[part] for part in self.processor.parts]
         encoded = self.processor.tokens(texts, padding=True, return_tensors="pt")
-        # tensors of inference mode that a module keeps could not be trained on
+        # a module may keep tensors, and could not train on tensors of inference mode
         with _explained(type(self.network).__name__), torch.inference_mode(False), torch.no_grad():
             logits = self.network(**{name: values.to(self.device) for name, values in encoded.items()}).logits
         if logits.shape != (len(texts[0]), len(self.outputs)):

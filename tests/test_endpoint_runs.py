@@ -43,10 +43,10 @@ def ask(monkeypatch, fake, *argv):
 
 
 def test_an_endpoint_is_a_model_by_its_name():
-    words = ["--endpoint", "m", "--endpoint.read=systemone", "--endpoint.prices", "[1, 2]"]
+    words = ["--endpoint", "m", "--endpoint.read=first_token", "--endpoint.prices", "[1, 2]"]
     _, call = divide(True, words)
     assert call.model == "endpoint"
-    assert call.words == ["--model.read=systemone", "--model.prices", "[1, 2]", "--model.name", "m"]
+    assert call.words == ["--model.read=first_token", "--model.prices", "[1, 2]", "--model.name", "m"]
 
 
 def but_for_rows(folder):

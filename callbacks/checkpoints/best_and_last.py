@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pytorch_lightning import LightningModule, Trainer
-from pytorch_lightning.callbacks import ModelCheckpoint, ModelPruning
+from pytorch_lightning.callbacks import ModelCheckpoint
 from torch import Tensor
 
 from heedful.callbacks.checkpoints.files import LAST
@@ -20,7 +20,6 @@ from heedful.lightning_modules.callbacks_of_lightning import model_to_save
 from heedful.lightning_modules.lightning_internals import (
     accumulates,
     resume_by_epochs,
-    save_after_validation,
     trains_next,
 )
 from heedful.records import SettingError, inform
@@ -74,8 +73,6 @@ class BestCheckpoint(RecordsArguments, ModelCheckpoint):
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         plans = next((c.plans for c in trainer.callbacks if isinstance(c, Engine)), Plans({}))
         self.require_known(plans, trainer.datamodule)
-        if any(isinstance(callback, ModelPruning) for callback in trainer.callbacks):
-            save_after_validation(self)  # before the measured weights are pruned
         resume_by_epochs(trainer)
         super().setup(trainer, pl_module, stage)
 

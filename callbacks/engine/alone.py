@@ -16,7 +16,7 @@ from heedful.callbacks.engine.evaluation import Planned
 from heedful.callbacks.engine.predictions import Predictions
 from heedful.datamodules.base.sampler import base_batches
 from heedful.interventions import Null
-from heedful.lightning_modules.predictor import Encoded
+from heedful.lightning_modules.processors.processor import Encoded
 from heedful.metrics.accuracy import ALONE
 from heedful.records import Examples
 

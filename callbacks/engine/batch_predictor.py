@@ -13,7 +13,8 @@ from heedful.callbacks.engine.processes import Processes
 from heedful.datamodules.base.ahead import ahead
 from heedful.datamodules.base.sampler import base_batches, share, snug_batches
 from heedful.lightning_modules.outputs import Outputs
-from heedful.lightning_modules.predictor import Encoded, Predictor
+from heedful.lightning_modules.predictor import Predictor
+from heedful.lightning_modules.processors.processor import Encoded
 from heedful.records import Examples, HeedfulError, ModelError, RunError, Task, inform, stopping
 
 PADDING = 64  # tokens that a CPU processes in the time of starting a batch; other devices prefer full batches

@@ -10,7 +10,8 @@ from heedful.callbacks.engine.evaluation import Planned
 from heedful.callbacks.engine.experiment import Rows
 from heedful.callbacks.engine.predictions import Predictions
 from heedful.datamodules.base.pairs import Pairs
-from heedful.lightning_modules.predictor import Predictor, Statistics
+from heedful.lightning_modules.predictor import Predictor
+from heedful.lightning_modules.processors.processor import Statistics
 from heedful.records import NO_LABEL, Examples, repeats
 from heedful.records import rows as r
 from heedful.reports.results import Evaluated

@@ -18,7 +18,7 @@ from heedful.datamodules.base.ahead import ahead
 from heedful.datamodules.base.pairs import Pairs
 from heedful.datamodules.base.sampler import evaluation_batches
 from heedful.interventions import Intervention, within_limit
-from heedful.lightning_modules.predictor import Encoded
+from heedful.lightning_modules.processors.processor import Encoded
 from heedful.records import Examples, Spool
 from heedful.records import rows as r
 

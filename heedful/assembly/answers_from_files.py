@@ -16,7 +16,7 @@ from heedful.datamodules.sources.readers import read
 from heedful.datamodules.sources.values import brief
 from heedful.lightning_modules import Endpoint
 from heedful.lightning_modules.function import quoted
-from heedful.lightning_modules.prompted.batch import BatchEndpoint, require_batch
+from heedful.lightning_modules.prompted.batch import BatchEndpoint
 from heedful.lightning_modules.prompted.requests.replies import Request, at
 from heedful.records import Composed, DataError, SettingError, atomic_path, read_json
 from heedful.records.arguments import IN_MEMORY, class_path, plain
@@ -58,7 +58,6 @@ def write_inputs(
     settings = plain({"parts": parts, "default_label": default_label, **settings})
     about = {"rows": _saved_rows(rows), "endpoint": None, "settings": settings}
     if endpoint is not None:
-        require_batch(endpoint)
         about["endpoint"] = plain(endpoint.arguments)
     requests: Any = measure(endpoint or Answers("", {}), rows, **settings, dry_run=True)
     ids = set()

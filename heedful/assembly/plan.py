@@ -74,7 +74,7 @@ def prepare(config: Config) -> Plan:
     objects = config.objects()
     settings = config.run_settings()
     checkpoint = checkpoint_of(settings)
-    require_fit(objects.trainer, resumes=checkpoint is not None and not config.evaluating)
+    require_fit(objects.trainer)
     if checkpoint is not None:
         outline(Path(checkpoint), f"{'checkpoint' if config.evaluating else 'ckpt_path'} {checkpoint}")
         if not config.evaluating:

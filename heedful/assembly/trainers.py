@@ -31,7 +31,6 @@ from heedful.assembly.starts import is_first
 from heedful.callbacks.checkpoints.files import AtomicCheckpointIO
 from heedful.callbacks.outputs.progress import Progress
 from heedful.datamodules.base.processes import is_alone, is_isolated
-from heedful.lightning_modules.lightning_internals import prunes_for_good
 from heedful.lightning_modules.pretrained.backbones import allowed_packages
 from heedful.records import HeedfulError, SettingError
 from heedful.reports.html.table import has_bars
@@ -40,6 +39,7 @@ UNSUPPORTED = {  # callbacks of Lightning
     BackboneFinetuning: "freezes model.backbone, which is a name. Write a BaseFinetuning for model.network.base_model.",
     BatchSizeFinder: "would train with another data.batch_size than config.yaml records. Set data.batch_size.",
     LearningRateFinder: "would train with another rate than config.yaml records. Set model.learning_rate.",
+    ModelPruning: "changes the weights after each measurement. Prune a trained model, and evaluate it.",
     StochasticWeightAveraging: "changes the weights after the last measurement. Use WeightAveraging.",
 }
 LATE = 1_000_000  # an epoch after the start of every schedule
@@ -55,31 +55,25 @@ SEEDS = ("PL_GLOBAL_SEED", "PL_SEED_WORKERS")  # set by Lightning's seed_everyth
 Settings = Mapping[str, Any]
 
 
-def require_fit(settings: Settings, resumes: bool = False) -> None:
+def require_fit(settings: Settings) -> None:
     """Refuse callbacks that would change weights after they were measured, and strategies that shard the model.
 
     Args:
         settings: Settings of the Trainer.
-        resumes: Whether training resumes from a checkpoint.
 
     Raises:
         SettingError: A callback or the strategy is not supported.
     """
     for callback in several(settings["callbacks"]):
-        if reason := _misfit(callback, resumes):
+        if reason := _misfit(callback):
             raise SettingError(f"trainer.callbacks {type(callback).__name__} {reason}")
     strategy = settings["strategy"]
     if isinstance(strategy, (FSDPStrategy, ModelParallelStrategy)) or "fsdp" in str(strategy):
         raise SettingError("trainer.strategy shards the model, and evaluations need all of its weights. Use ddp.")
 
 
-def _misfit(callback: Callback, resumes: bool) -> str | None:
+def _misfit(callback: Callback) -> str | None:
     """Why a callback is not supported; None if it is supported."""
-    if isinstance(callback, ModelPruning):
-        if resumes:
-            return "has masks that no checkpoint holds, so that the run cannot be resumed. Start a new run."
-        if not prunes_for_good(callback):
-            return "measures other weights than it saves. Keep prune_on_train_epoch_end and make_pruning_permanent."
     if isinstance(callback, WeightAveraging) and callback.should_update(epoch_idx=LATE):
         return "would change the average after an epoch was measured. Update it after steps only."
     return next((reason for kind, reason in UNSUPPORTED.items() if isinstance(callback, kind)), None)

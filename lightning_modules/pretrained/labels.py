@@ -11,22 +11,22 @@ NLI = ("entailment", "neutral", "contradiction")
 
 
 def is_named(labels: Sequence[str]) -> bool:
-    """Whether a head has meaningful labels, unlike ``LABEL_0``."""
+    """Whether outputs have names with a meaning, unlike ``LABEL_0``."""
     return bool(labels) and not all(re.fullmatch(r"label_?\d+", label, re.IGNORECASE) for label in labels)
 
 
 def names_of_outputs(config: Mapping[str, Any]) -> list[str]:
-    """Names of the outputs in the config of a model, in order; empty if outputs are only numbered."""
+    """Names of the outputs in a config.json, in order; empty if the names are only numbers."""
     label_of = {int(number): str(label) for number, label in (config.get("id2label") or {}).items()}
     outputs = [label_of[number] for number in sorted(label_of)]
     return outputs if is_named(outputs) else []
 
 
 def match_labels(head: Sequence[str], task: Sequence[str]) -> list[int] | None:
-    """For each label of the task, the index of the output with that name; None where the sets of names differ.
+    """Find the output with the name of each label: its index per label; None if the sets of names differ.
 
-    Exact names are compared first, then names without case, spaces, hyphens and underscores: among thousands of
-    answers, some differ only in these ("hot dog", "hotdog").
+    Exact names are compared first, then names without case, spaces, hyphens and underscores: some labels of VQA differ
+    only in these ("hot dog", "hotdog").
 
     Example:
         >>> match_labels(["CONTRADICTION", "NEUTRAL", "ENTAILMENT"], ["entailment", "neutral", "contradiction"])
@@ -80,7 +80,7 @@ def require_head_for(
     renaming: bool = True,
     setting: str = "model.labels",
 ) -> None:
-    """Refuse a head that does not know the labels of a task; arguments as for :func:`meanings`.
+    """Refuse a head whose outputs do not match the labels of a task by name.
 
     Args:
         head: Names of the outputs.
@@ -99,16 +99,11 @@ def require_head_for(
     of_three = is_two_class(task) and len(head) == 3 and not is_named(head)
     if not renaming or (len(head) != len(task) and not of_three):
         raise ModelError(f"{clash} Train the model on the data.")
-    names = [*map(same_name, NLI if of_three else task)]
-    heads = [*map(same_name, head)]
-    is_right = [is_named([name]) and name in names and heads.count(name) == 1 for name in heads]  # by their names
-    slots = [name if right else f"NAME_{i}" for i, (name, right) in enumerate(zip(head, is_right, strict=True))]
-    choices = f", of {listing(NLI)}" if of_three else ""
-    raise ModelError(f"{clash} Name them in their order: {setting} '[{listing(slots)}]'{choices}.")
+    raise ModelError(f"{clash} Set {setting} to the labels that the outputs mean, in the order of the outputs.")
 
 
 def require_one_of_several(config: Any, backbone: str) -> None:
-    """Refuse a head that does not choose one label; ``config`` is the config of the model.
+    """Refuse a head that was not trained to choose exactly one label.
 
     Raises:
         HeedfulError: The ``problem_type`` is not single_label_classification.
@@ -130,5 +125,5 @@ def inform_merged(label_map: LabelMap, backbone: str) -> None:
                 "whichever is the most probable" if label_map.collapse == "argmax" else "their probabilities added up"
             )
             inform(f"{backbone}: {' and '.join(merged)} are {label} here, {rule} (model.collapse).")
-        elif is_non_entailment(label) and not is_non_entailment(merged[0]):  # of a model without neutral
+        elif is_non_entailment(label) and not is_non_entailment(merged[0]):  # the model has no class neutral
             inform(f"{backbone}: {merged[0]} is {label} here.")

@@ -1,8 +1,7 @@
 """Linear layers that use oneDNN on CPUs where torch's default is slow.
 
-For float32, torch on x86 multiplies matrices with MKL, which reaches less than half the speed of oneDNN on processors
-that are not made by Intel. torch ships both libraries; torch.compile calls oneDNN through the same operator as this
-module.
+On x86, torch multiplies float32 matrices with MKL, which reaches less than half the speed of oneDNN on processors that
+are not made by Intel. torch ships both libraries. The operator is the one that torch.compile uses.
 """
 
 from functools import cache
@@ -57,13 +56,13 @@ class OneDNNLinear(nn.Linear):
 
     def forward(self, x: Tensor) -> Tensor:
         plain = x.device.type != "cpu" or x.dtype != torch.float32 or torch.is_autocast_enabled("cpu")
-        if plain or x.dim() < 2 or not x.numel() or torch.compiler.is_compiling():  # the compiler chooses for itself
+        if plain or x.dim() < 2 or not x.numel() or torch.compiler.is_compiling():  # the compiler chooses a library
             return F.linear(x, self.weight, self.bias)
         return _Linear.apply(x.contiguous(), self.weight, self.bias)
 
 
 def faster_on_cpu(network: nn.Module) -> nn.Module:
-    """Make the linear layers of a network use the faster library; names and weights do not change."""
+    """Turn the linear layers of a network into :class:`OneDNNLinear` if that is faster on this machine."""
     if prefers_onednn():
         for module in network.modules():
             if type(module) is nn.Linear:

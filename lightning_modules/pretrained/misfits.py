@@ -1,4 +1,4 @@
-"""Error messages about weights that do not fit a network, and about files that cannot be loaded."""
+"""Phrases for error messages: weights that do not fit a network, and exceptions of loaders."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -11,7 +11,7 @@ Shapes = Mapping[str, tuple[Shape, Shape]]  # name of a tensor to its shape in a
 
 
 def difference(wanted: Mapping[str, Tensor], weights: Mapping[str, Tensor]) -> tuple[set[str], set[str], Shapes]:
-    """Compare weights with a network: names of missing tensors, names of surplus tensors, and different shapes."""
+    """Compare weights with a network: names of missing tensors, names of surplus tensors, and differing shapes."""
     shapes = {n: (tuple(weights[n].shape), tuple(wanted[n].shape)) for n in wanted.keys() & weights.keys()}
     differing = {name: pair for name, pair in shapes.items() if pair[0] != pair[1]}
     return wanted.keys() - weights.keys(), weights.keys() - wanted.keys(), differing
@@ -35,15 +35,14 @@ def misfits(missing: Collection[str], extra: Collection[str], shapes: Shapes) ->
     return next((words.format(first_names(names)) for words, names in wrong.items() if names), "")
 
 
-def first_names(names: Collection[str], most: int = 1) -> str:
-    """Describe weights by their number and the first names."""
-    first = sorted(names, key=lambda name: [int(p) if p.isdigit() else p for p in re.split(r"(\d+)", name)])[:most]
-    count = f"{len(names)} weights" if len(names) > 1 else "1 weight"
-    return f"{count} ({', '.join(first)}{', ...' if len(names) > most else ''})"
+def first_names(names: Collection[str]) -> str:
+    """Format the number of some weights and the first of their names."""
+    first = min(names, key=lambda name: [int(p) if p.isdigit() else p for p in re.split(r"(\d+)", name)])
+    return f"1 weight ({first})" if len(names) == 1 else f"{len(names)} weights ({first}, ...)"
 
 
 def is_of_memory(error: Exception) -> bool:
-    """Whether an exception is a failure of a device or its memory; torch has types for some of these only."""
+    """Whether an exception reports a failure of a device or a lack of memory; for some, torch raises RuntimeError."""
     marks = ("DefaultCPUAllocator", "CUBLAS_STATUS", "CUDNN_STATUS")
     by_type = isinstance(error, torch.OutOfMemoryError | torch.AcceleratorError)
     return by_type or any(mark in str(error) for mark in marks)

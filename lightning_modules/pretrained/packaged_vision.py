@@ -15,7 +15,7 @@ class Packaged(NamedTuple):
     architecture: str
     module: str
     file: str
-    left_out: tuple[str, ...]  # tensors of its classifier
+    left_out: tuple[str, ...]  # tensors of the classification head, which are not loaded
 
 
 PACKAGED = {

@@ -1,4 +1,4 @@
-"""Hashes of a model's training examples, so that an evaluation can find examples that the model was trained on."""
+"""Hashes of a model's training examples, by which an evaluation finds examples that the model was trained on."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ FILE = "trained_on.npz"  # in the folder of an exported model
 
 @dataclass(frozen=True)
 class TrainedOn:
-    """Hashes of the contents of examples, which do not depend on file, order or label.
+    """Hashes of training examples; the hash of an example depends on the contents of its parts alone.
 
     Attributes:
         parts: The hashed parts, in order.
@@ -27,31 +27,31 @@ class TrainedOn:
 
     @classmethod
     def of(cls, examples: Examples, parts: Sequence[str], before: "TrainedOn | None" = None) -> "TrainedOn":
-        """Add the hashes of new training examples to earlier hashes.
+        """Hash training examples, and add the hashes of an earlier training.
 
         Args:
             examples: The new training examples, with all parts.
             parts: All parts of the data, in their order.
-            before: Hashes of the initial model.
+            before: Hashes of the model that training starts from.
         """
         if before is None:
             return cls(tuple(parts), np.unique(examples.content_keys(parts)))
         return cls(before.parts, np.union1d(before.keys, before.keys_of(examples, parts)))
 
     def joined(self, more: "TrainedOn | None") -> "TrainedOn":
-        """The union of both sets of hashes."""
+        """The union of two sets of hashes."""
         return self if more is None else TrainedOn(self.parts, np.union1d(self.keys, more.keys))
 
     def seen(self, examples: Examples, parts: Sequence[str]) -> np.ndarray:
-        """Find examples that were trained on, by the content of all parts: bool [examples]."""
+        """Whether each example was trained on, compared by the contents of all parts: bool [examples]."""
         return np.isin(self.keys_of(examples, parts), self.keys)
 
     def keys_of(self, examples: Examples, parts: Sequence[str]) -> np.ndarray:
-        """Hash examples; parts are matched by name if all names are equal, and otherwise by position."""
+        """Hash examples. Parts are matched by name if the names are the same, and otherwise by position."""
         return examples.content_keys(self.parts if set(self.parts) == set(parts) else parts)
 
     def state(self) -> dict[str, Any]:
-        """The entry of a checkpoint."""
+        """The hashes as an entry of a checkpoint."""
         return {"parts": list(self.parts), "keys": torch.from_numpy(self.keys.view(np.int64))}
 
     @classmethod
@@ -60,12 +60,12 @@ class TrainedOn:
         return None if state is None else cls(tuple(state["parts"]), state["keys"].numpy().view(np.uint64))
 
     def write(self, folder: str | Path) -> None:
-        """Write the file into the folder of an exported model."""
+        """Write the hashes into the folder of an exported model."""
         np.savez(Path(folder) / FILE, keys=self.keys, parts=np.array(self.parts, dtype=str))
 
     @classmethod
     def read(cls, folder: str | Path) -> "TrainedOn | None":
-        """Read the file of an exported model; None where there is no file."""
+        """Read the hashes in the folder of an exported model; None without a file of hashes."""
         path = Path(folder) / FILE
         if not path.is_file():
             return None

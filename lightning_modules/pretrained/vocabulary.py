@@ -7,7 +7,7 @@ from heedful.records import ModelError
 
 
 def open_tokenizer(folder: str, config: PretrainedConfig, **kwargs: str) -> PreTrainedTokenizerBase:
-    """The tokenizer of a backbone.
+    """Load the tokenizer of a backbone.
 
     Args:
         folder: A folder or a hub id.
@@ -26,7 +26,7 @@ def open_tokenizer(folder: str, config: PretrainedConfig, **kwargs: str) -> PreT
         )
     rows = getattr(config.get_text_config(), "vocab_size", None)
     size = 1 + max(tokenizer.get_vocab().values())
-    if rows is not None and not 3 / 4 * rows <= size <= rows:  # tables are rounded up, or have a few rows to spare
+    if rows is not None and not 3 / 4 * rows <= size <= rows:  # embedding tables are rounded up
         raise ModelError(
             f"The tokenizer of {folder} has {size:,} tokens, and its config.json {rows:,} (vocab_size). Copy the files "
             "of the model that its weights come from."
@@ -37,7 +37,7 @@ def open_tokenizer(folder: str, config: PretrainedConfig, **kwargs: str) -> PreT
 def padding_of(config: PretrainedConfig, tokenizer: PreTrainedTokenizerBase) -> int | None:
     """The padding id of the config, or else of the tokenizer; None if neither has one.
 
-    A decoder-only classifier reads the last token that is not the padding of its config.
+    A decoder-only classifier needs it to find the last token of a text.
     """
     text = config.get_text_config()
     pad_id = getattr(text, "pad_token_id", None)

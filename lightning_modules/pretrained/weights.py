@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-CHUNK = 2**18  # words that are hashed at once: intermediate results stay in the cache of a CPU
+CHUNK = 2**18  # 8-byte words hashed at once, so that intermediate results stay in the cache of a CPU
 ODD = -7046029254386353131, -4658895280553007687  # int64 multipliers; torch wraps products modulo 2**64
 
 
@@ -15,13 +15,12 @@ def weights_hash(weights: Mapping[str, Tensor]) -> str | None:
     """Hash of names, dtypes, shapes and bytes of tensors, in the order of their names; None without tensors.
 
     The hash does not depend on device or strides. Each tensor is reduced to 64 bits on its device, so that no weights
-    are copied to the host. Pruned tensors are hashed as the network uses them.
+    are copied to the host.
     """
     if not weights:
         return None
-    weights = without_masks(weights)
     names = sorted(weights)
-    sums = [_sum(weights[name]) for name in names]  # the device is waited for below, once
+    sums = [_sum(weights[name]) for name in names]  # tensors on the device; int() below waits for it
     lines = [
         json.dumps([name, str(weights[name].dtype), list(weights[name].shape), int(total)])
         for name, total in zip(names, sums, strict=True)
@@ -32,7 +31,7 @@ def weights_hash(weights: Mapping[str, Tensor]) -> str | None:
 def _sum(value: Tensor) -> Tensor:
     """Sum, modulo 2**64, of the 8-byte words of a tensor, each mixed with its position: int64 []."""
     data = _bytes(value)
-    if len(data) % 8 or data.storage_offset() % 8:  # torch views no such bytes as words
+    if len(data) % 8 or data.storage_offset() % 8:  # torch cannot view these bytes as int64
         data = torch.nn.functional.pad(data, (0, -len(data) % 8))
     words = data.view(torch.int64)
     total = torch.zeros((), dtype=torch.int64, device=words.device)
@@ -40,20 +39,9 @@ def _sum(value: Tensor) -> Tensor:
     for start in range(0, len(words), CHUNK):
         chunk = words[start : start + CHUNK]
         mixed = (places[: len(chunk)] + (start + 1)).mul_(ODD[0]).bitwise_xor_(chunk).mul_(ODD[1])
-        mixed.bitwise_xor_(mixed >> 32).mul_(ODD[0])  # else two changed sign bits would cancel out
+        mixed.bitwise_xor_(mixed >> 32).mul_(ODD[0])  # otherwise, two changed sign bits would cancel out
         total += mixed.bitwise_xor_(mixed >> 29).sum()
     return total
-
-
-def without_masks(weights: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
-    """Weights by their names in the network; ``torch.nn.utils.prune`` splits a weight into two tensors."""
-    masks = {name.removesuffix("_mask") for name in weights if name.endswith("_mask")}
-    pruned = {name for name in masks if f"{name}_orig" in weights}
-    if not pruned:
-        return weights
-    parts = {f"{name}{part}" for name in pruned for part in ("_orig", "_mask")}
-    masked = {name: weights[f"{name}_orig"] * weights[f"{name}_mask"] for name in pruned}
-    return {name: value for name, value in weights.items() if name not in parts} | masked
 
 
 def different(weights: Mapping[str, Tensor], saved: Mapping[str, Tensor]) -> set[str]:

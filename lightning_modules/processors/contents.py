@@ -1,4 +1,4 @@
-"""Inputs of functions: the contents of the parts, and a hash of each input."""
+"""Inputs of functions: the contents of the parts, and a hash per input."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -8,16 +8,16 @@ import numpy as np
 from heedful.lightning_modules.processors.processor import NumberProcessor, combined
 from heedful.records import EMPTIED, Composed, Example, Examples, Table, column, keys
 
-TOGETHER = 8192  # inputs whose contents are fetched at once
+TOGETHER = 8192  # inputs whose contents are looked up at once
 
 
 class Inputs:
-    """The inputs of a batch; a class that Lightning does not search for tensors.
+    """The inputs of a batch, in a class that Lightning does not search for tensors.
 
     Attributes:
         parts: Maps part names to the contents of all inputs.
-        keys: 64-bit hash of the content of each input: uint64 [inputs].
-        again: Inputs that the null control repeats: bool [inputs].
+        keys: 64-bit hash of the contents per input: uint64 [inputs].
+        again: Whether an input is asked a second time, for the null control: bool [inputs].
     """
 
     def __init__(self, parts: dict[str, list[Any]], keys: np.ndarray, again: np.ndarray) -> None:
@@ -30,7 +30,7 @@ class Inputs:
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """A new dictionary per input, part name to content, since a function may modify its argument."""
+        """A new dictionary per input, part name to content; new because a function may modify its argument."""
         (first, contents), *further = self.parts.items()
         rows = [{first: content} for content in contents]
         for part, contents in further:
@@ -47,7 +47,7 @@ class Inputs:
 
 
 class FunctionProcessor(NumberProcessor):
-    """Makes the dictionaries for a function; it is unknown which entries the function reads.
+    """Turns examples into dictionaries for a function. Fingerprints are None: it is unknown what the function reads.
 
     Args:
         parts: Names of the parts.
@@ -55,7 +55,7 @@ class FunctionProcessor(NumberProcessor):
 
     def __init__(self, parts: Sequence[str]) -> None:
         self.parts = tuple(parts)
-        self._hashes = np.zeros(0, dtype=np.uint64)  # of each content by its number
+        self._hashes = np.zeros(0, dtype=np.uint64)  # by number of the content
         self._bytes = np.zeros(0, dtype=np.int64)
 
     def _numbers(self, examples: Sequence[Example]) -> np.ndarray:
@@ -69,12 +69,12 @@ class FunctionProcessor(NumberProcessor):
 
     def lengths(self, examples: Sequence[Example]) -> np.ndarray:
         """Bytes of all parts: int32 [examples]."""
-        numbers = self.numbers(examples)  # may add new contents
+        numbers = self.numbers(examples)  # before _hashes and _bytes, which it may extend
         return self._bytes[numbers].sum(axis=0).astype(np.int32)
 
     def hashed(self, examples: Sequence[Example]) -> np.ndarray:
-        """A 64-bit hash of the content of each example: uint64 [examples]."""
-        numbers = self.numbers(examples)  # may add new contents
+        """64-bit hash of the contents per example: uint64 [examples]."""
+        numbers = self.numbers(examples)  # before _hashes and _bytes, which it may extend
         return combined(self._hashes[numbers])
 
     def batches(self, examples: Sequence[Example], batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
@@ -83,7 +83,7 @@ class FunctionProcessor(NumberProcessor):
         again = examples.repeated
         ends = np.cumsum([0, *map(len, batches)])
         start = 0
-        while start < len(batches):  # contents of thousands of examples are fetched together
+        while start < len(batches):  # look up the contents of thousands of examples together
             stop = max(start + 1, int(np.searchsorted(ends, ends[start] + TOGETHER, "right")) - 1)
             several = np.concatenate(batches[start:stop])
             contents = self._contents(examples.take(several))
@@ -101,7 +101,7 @@ class FunctionProcessor(NumberProcessor):
         return {part: self._values(examples, part) for part in self.parts}
 
     def _values(self, examples: Sequence[Example], part: str) -> list[Any]:
-        """The content of a part of each example: a text, or a table as a dictionary."""
+        """The content of a part per example: a text, or a table as a dictionary."""
         if isinstance(examples, Composed) and part not in examples.pool.kinds and len(examples):
             lenders = examples.lenders.get(part, examples.positions)
             if max(examples.positions.max(), lenders.max()) < len(examples.pool) and lenders.min() != EMPTIED:

@@ -6,7 +6,7 @@ import numpy as np
 
 
 def share_budget(lengths: np.ndarray, budget: int) -> np.ndarray:
-    """Compute how many tokens of each part to keep within a budget: the longest parts are cut first.
+    """Compute how many tokens to keep per part within a budget: the longest parts are cut first.
 
     For two parts this is the "longest_first" truncation of Hugging Face tokenizers.
 
@@ -41,7 +41,7 @@ def ranges(starts: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 
 class Frame:
-    """The slots of an input: one for each part, and one for each frame token (a token outside the parts).
+    """Layout of an input as slots. A slot holds the tokens of a part, or one frame token, which is outside the parts.
 
     Args:
         slots: Token id, token type and part per slot; the part is None for a frame token.
@@ -64,12 +64,12 @@ class Frame:
         """Locate the tokens of inputs, one input after the other.
 
         Args:
-            starts: int64 [parts, inputs], the position of each part in a token store that begins with ``ids``.
-            counts: int64 [parts, inputs], the number of tokens of each part.
+            starts: Positions of the parts in a token store that begins with ``ids``: int64 [parts, inputs].
+            counts: Numbers of tokens of the parts: int64 [parts, inputs].
 
         Returns:
-            Per token, its position in the store and its slot, int64 [tokens of all inputs] each; and the number of
-            tokens per input, int64 [inputs].
+            Position of each token in the store, and its slot: int64 [tokens of all inputs]. Number of tokens per input:
+            int64 [inputs].
         """
         slots = np.tile(np.arange(len(self.ids)), (starts.shape[1], 1))
         first = slots.copy()

@@ -52,7 +52,7 @@ class HiddenWords:
         self.parts = tuple(parts) or processor.parts
         self.mask_id = mask_id(processor.tokenizer)
         frame = processor.frame
-        rank = [self.parts.index(part) for part in processor.parts]  # of each part that the model reads
+        rank = [self.parts.index(part) for part in processor.parts]  # per part, in reading order
         order = np.argsort(rank)
         columns = [column(examples, f"parts.{part}") for part in processor.parts]
         texts = [processor.texts(parts) for parts in zip(*columns, strict=True)]
@@ -65,14 +65,14 @@ class HiddenWords:
         sizes = np.array(sizes, dtype=np.int64).reshape(len(texts), len(rank)).T
         self.segments = sizes[order]
         self.features = sizes.sum(axis=0)
-        ends = np.cumsum(self.segments, axis=0)[rank]  # of the features of each part that the model reads
+        ends = np.cumsum(self.segments, axis=0)[rank]  # of the features per part, in reading order
 
         store = processor.new_store(offsets=True)
         numbers = store.numbers([text for several in texts for text in several]).reshape(sizes.T.shape).T
         lengths = store.lengths(numbers)
         counts = processor.truncate(lengths)
         self.truncated = (counts < lengths).any(axis=0)
-        first, last = np.zeros((2, len(store.tokens)), dtype=np.int64)  # word in its text of each token
+        first, last = np.zeros((2, len(store.tokens)), dtype=np.int64)  # index in the text of the words of a token
         for text, number in zip(spans, store.numbers([*spans]), strict=True):
             piece = slice(store.starts(number), store.starts(number + 1))
             first[piece], last[piece] = _words_of_tokens(store.characters[piece], spans[text])
@@ -81,7 +81,7 @@ class HiddenWords:
         self._starts = np.cumsum(self._lengths) - self._lengths
         self._ids = store.tokens[places]
         self._is_text = frame.parts[self._slots] >= 0
-        # the features of each token, from the first to the last: words, or a separator, or -1 for what stands in front
+        # first and last feature per token: words, or a separator, or -1 before the first part
         example = np.repeat(np.arange(len(texts)), self._lengths)
         part = frame.behind[self._slots]
         words_before = ends[part, example] - sizes[part, example]
@@ -97,7 +97,7 @@ class HiddenWords:
         lengths = self._lengths[examples]
         at = ranges(self._starts[examples], lengths)
         rows = np.repeat(np.arange(len(examples)), lengths)
-        # running sums: any of the features from the first to the last of a token is hidden where the sum grows
+        # cumulative sums: a token is hidden where the sum grows from its first to its last feature
         sums = np.zeros((len(hidden), hidden.shape[1] + 1), dtype=np.int32)
         np.cumsum(hidden, axis=1, out=sums[:, 1:])
         is_hidden = sums[rows, self._last[at] + 1] > sums[rows, self._first[at]]
@@ -108,7 +108,7 @@ class HiddenWords:
         return ids[stays], self._slots[at[stays]], np.bincount(rows[stays], minlength=len(examples))
 
     def lengths(self, examples: np.ndarray, hidden: np.ndarray) -> np.ndarray:
-        """Cost of each input, in tokens: int32 [inputs]; arguments as for :meth:`inputs`."""
+        """Number of tokens per input: int32 [inputs]; arguments as for :meth:`inputs`."""
         return (self._hidden(examples, hidden)[2] if self.delete else self._lengths[examples]).astype(np.int32)
 
     def inputs(
@@ -118,15 +118,16 @@ class HiddenWords:
 
         Args:
             examples: int64 [inputs], the example of each input.
-            hidden: bool [inputs, features], True for hidden features; columns beyond an example's features are ignored.
+            hidden: bool [inputs, features], True for hidden features; columns beyond the features of an example are
+                ignored.
             batches: int64 [inputs of the batch] each, positions into ``examples``.
         """
         return (self.processor.padded(*self._hidden(examples[batch], hidden[batch])) for batch in batches)
 
     def features_of_tokens(self, examples: np.ndarray, batches: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
-        """Feature of each token, for inputs without hidden features: int64 [inputs, tokens] for each batch.
+        """Feature per token, for inputs without hidden features: int64 [inputs, tokens], one array per batch.
 
-        A token of several words belongs to the first word; tokens before the first part and padding are -1.
+        A token of several words belongs to the first word. Tokens before the first part and padding are -1.
         """
         for batch in batches:
             lengths = self._lengths[examples[batch]]
@@ -135,7 +136,7 @@ class HiddenWords:
 
 
 def _words_of_tokens(characters: np.ndarray, spans: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The first and the last word of each token: int64 [tokens] each.
+    """First and last word per token: two arrays int64 [tokens].
 
     A token without a word, such as a separate space, belongs to the next word, or else to the last word. In a text
     without words, tokens belong to the separator after it.
@@ -151,9 +152,7 @@ def _words_of_tokens(characters: np.ndarray, spans: np.ndarray) -> tuple[np.ndar
 
 
 def mask_id(tokenizer: PreTrainedTokenizerBase) -> int:
-    """The id of the token that replaces hidden tokens.
-
-    The mask token, or else the first sentinel token of T5, or else the unknown token.
+    """Id of the token that replaces hidden tokens: the mask token, else T5's first sentinel, else the unknown token.
 
     Raises:
         HeedfulError: The tokenizer has none of them.

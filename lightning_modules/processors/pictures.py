@@ -18,7 +18,7 @@ from heedful.records import Example, Picture, Spool, Task, column, digests
 from heedful.records.parts.pixels import pixels
 
 SCHEMA = pa.schema([("pixels", pa.binary())])
-BLOCK = 64  # pictures that are decoded side by side
+BLOCK = 64  # pictures that are decoded in parallel
 GIB = 2**30
 GREY = (128, 128, 128)
 
@@ -30,13 +30,13 @@ def resized(picture: Image.Image, images: BaseImageProcessor) -> np.ndarray:
 
 
 class PictureStore:
-    """Resized pictures by number, in memory-mapped files: each content is decoded once.
+    """Stores resized pictures in memory-mapped files, by number. Each distinct picture is decoded once.
 
     Number 0 is an empty (grey) picture.
 
     Args:
         resize: Resizes an RGB picture for the model; deterministic and picklable.
-        cache: Size of the store in GiB; further pictures are decoded each time that they are needed.
+        cache: Size of the store in GiB. Once it is full, further pictures are decoded whenever they are needed.
 
     Attributes:
         decoded: Number of pictures decoded so far.
@@ -53,7 +53,7 @@ class PictureStore:
         self._hashes: dict[int, int] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_stored": {0: self._blank}}  # other processes decode their own pictures
+        return self.__dict__ | {"_stored": {0: self._blank}}  # another process decodes its pictures itself
 
     def __len__(self) -> int:
         return len(self._pictures)
@@ -92,7 +92,7 @@ class PictureStore:
         return [decoded[n] if n in decoded else self._stored[n] for n in numbers]
 
     def hashes(self, numbers: np.ndarray) -> np.ndarray:
-        """Hash of the size and pixels of each picture, computed once: uint64, same shape as ``numbers``."""
+        """Hashes of sizes and pixels: uint64, same shape as ``numbers``."""
         new = iter(set(numbers.ravel().tolist()) - self._hashes.keys())
         while block := list(islice(new, BLOCK)):
             contents = (str(picture.shape).encode() + picture.tobytes() for picture in self.pixels(block))
@@ -101,7 +101,7 @@ class PictureStore:
 
     def _decode(self, numbers: Sequence[int]) -> list[np.ndarray]:
         self.decoded += len(numbers)
-        with ThreadPoolExecutor() as pool:  # Pillow lets other threads run while it decodes and resizes
+        with ThreadPoolExecutor() as pool:  # Pillow releases the GIL
             return list(pool.map(lambda n: pixels(self._pictures[n], self.resize), numbers))
 
 
@@ -120,7 +120,7 @@ def normalised(pixels: Sequence[np.ndarray], mean: Sequence[float], std: Sequenc
 
 
 class PictureProcessor(TextProcessor):
-    """A text as token ids, and pictures as numbers; the network looks up pixels in ``store`` by number.
+    """Turns an example into token ids of its text and numbers of its pictures; ``store`` maps numbers to pixels.
 
     A task without a text (``--partial image``) gets the empty text, and a task without a picture gets an empty picture.
     The numbers are a numpy array rather than a tensor, so that they stay on the host.
@@ -147,7 +147,7 @@ class PictureProcessor(TextProcessor):
         return np.concatenate([texts, pictures or np.zeros((1, len(examples)))]).astype(np.int32)
 
     def picture_numbers(self, examples: Sequence[Example]) -> np.ndarray:
-        """Picture numbers of each example: int64 [examples, pictures], with at least one column."""
+        """Picture numbers per example: int64 [examples, pictures], with at least one column."""
         return self.numbers(examples)[len(self.text_parts) :].T.astype(np.int64)
 
     def fingerprints(self, examples: Sequence[Example]) -> np.ndarray:

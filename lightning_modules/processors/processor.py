@@ -1,23 +1,82 @@
 """Processors turn examples into tensors. They belong to a model family and import no Lightning."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from heedful.lightning_modules.predictor import Encoded, Statistics
 from heedful.records import EMPTIED, Composed, Example, Examples, emptied
 
-MIX = np.uint64(0x9E3779B97F4A7C15)  # odd, so that products with it tell all hashes apart
+MIX = np.uint64(0x9E3779B97F4A7C15)  # odd, so that multiplication modulo 2**64 is invertible
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Truncation and vocabulary statistics of examples under a model.
+
+    Attributes:
+        truncated: Number of truncated examples.
+        unknown: Share of tokens that are out of vocabulary.
+        tokens_kept: Maps part names to (tokens read, all tokens); empty without truncation.
+    """
+
+    truncated: int = 0
+    unknown: float = 0.0
+    tokens_kept: Mapping[str, list[int]] = field(default_factory=dict)
+
+
+class Encoded:
+    """Examples as a model reads them. Each property is computed on first use and cached.
+
+    Args:
+        processor: Computes the properties.
+        examples: A list, a pool or a composition of a pool.
+    """
+
+    def __init__(self, processor: "Processor", examples: Sequence[Example]) -> None:
+        self._processor = processor
+        self.examples = examples
+
+    def __len__(self) -> int:
+        return len(self.examples)
+
+    @cached_property
+    def lengths(self) -> np.ndarray:
+        """Number of tokens per example: int32 [examples]."""
+        return self._processor.lengths(self.examples)
+
+    @cached_property
+    def order(self) -> np.ndarray:
+        """Sort key of batches, in descending order, so that batches need little padding: int [examples]."""
+        return self._processor.order(self.examples, self.lengths)
+
+    @cached_property
+    def fingerprints(self) -> np.ndarray | None:
+        """Hash of the model's input per example: uint64 [examples]; None if the input is unknown."""
+        return self._processor.fingerprints(self.examples)
+
+    @cached_property
+    def statistics(self) -> Statistics:
+        """Truncation and vocabulary statistics of the examples."""
+        return self._processor.statistics(self.examples)
+
+    def batches(self, batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
+        """Inputs of the model, a batch at a time.
+
+        Args:
+            batches: int64 [examples of the batch] each, positions into the examples.
+        """
+        return self._processor.batches(self.examples, batches)
 
 
 class Processor(ABC):
-    """Turns examples into inputs of a model. Processors are picklable, and calls do not affect the results of later
-    calls.
+    """Turns examples into inputs of a model. Processors are picklable.
 
-    ``examples`` is a list, a pool (:class:`~heedful.records.Examples`), or a composition of examples in a pool
+    ``examples`` is a list, a pool (:class:`~heedful.records.Examples`), or a composition of parts of examples in a pool
     (:class:`~heedful.records.Composed`).
 
     Attributes:
@@ -37,7 +96,7 @@ class Processor(ABC):
 
     @abstractmethod
     def lengths(self, examples: Sequence[Example]) -> np.ndarray:
-        """Cost of each example, in tokens: int32 [examples]."""
+        """Number of tokens per example: int32 [examples]."""
 
     def order(self, examples: Sequence[Example], lengths: np.ndarray) -> np.ndarray:
         """Sort key of batches, in descending order, so that examples of one length share a batch: int [examples]."""
@@ -69,23 +128,23 @@ class Processor(ABC):
         return (self(examples.take(batch)) for batch in batches)
 
 
-# of each processor, by examples; not an attribute, since processors are pickled
+# processor to examples to their numbers; not an attribute, since processors are pickled
 NUMBERS: WeakKeyDictionary["NumberProcessor", WeakKeyDictionary[Sequence[Example], np.ndarray]] = WeakKeyDictionary()
 
 
 class NumberProcessor(Processor):
-    """A processor that numbers contents, once per pool.
+    """A processor that maps the content of each part to a number, once per pool.
 
     Numbers of composed examples are gathered from the numbers of their pool, without reading contents again.
 
     Attributes:
-        parts: The part of each row of the numbers.
+        parts: The part that a row of the numbers belongs to.
     """
 
     parts: tuple[str, ...]
 
     def numbers(self, examples: Sequence[Example]) -> np.ndarray:
-        """Number of each part's content: int32 [parts, examples]; cached for a pool or composition."""
+        """Numbers of the contents of the parts: int32 [parts, examples]; cached for a pool or a composition."""
         if not isinstance(examples, Examples | Composed):
             return self._numbers(examples)
         numbers = NUMBERS.setdefault(self, WeakKeyDictionary())
@@ -104,7 +163,8 @@ class NumberProcessor(Processor):
         for row, part in enumerate(self.parts):
             if part not in examples.lenders:
                 continue
-            lenders = np.where(positions < len(examples.pool), examples.lenders[part], positions)  # others keep theirs
+            # examples outside the pool keep their parts
+            lenders = np.where(positions < len(examples.pool), examples.lenders[part], positions)
             gathered[row] = numbers[row, lenders]
             if (empty := lenders == EMPTIED).any():
                 nothing = {name: emptied(examples.pool.value(f"parts.{name}", 0)) for name in examples.pool.parts}
@@ -113,7 +173,7 @@ class NumberProcessor(Processor):
 
     @abstractmethod
     def _numbers(self, examples: Sequence[Example]) -> np.ndarray:
-        """Number contents: int32 [parts, examples]; new contents are added."""
+        """Look up or assign the numbers of contents: int32 [parts, examples]."""
 
     @abstractmethod
     def batches(self, examples: Sequence[Example], batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
@@ -124,7 +184,7 @@ class NumberProcessor(Processor):
 
 
 def combined(hashes: np.ndarray) -> np.ndarray:
-    """Combine the hashes of the parts of each example, in order.
+    """Combine the hashes of the parts to a hash per example; the order of the parts counts.
 
     Args:
         hashes: uint64 [parts, examples].

@@ -13,11 +13,11 @@ from heedful.records.prompts.prompt import Prompt
 
 
 class TemplateProcessor(TextProcessor):
-    """Parts in a template, for models that read one text.
+    """Fills a template with the parts, for models that read one text.
 
-    Each text is tokenised once, and an input is the concatenation of the ids of template words and parts. The
-    ids equal the ids of the whole text, since words of a tokenizer end at spaces. Truncation shortens the longest part
-    and keeps the words of the template.
+    Each text is tokenised once, and an input is the concatenation of the ids of template words and parts. These are the
+    ids of the filled template, since tokens do not cross spaces. Truncation shortens the longest part, never the words
+    of the template.
 
     Args:
         tokenizer: A fast Hugging Face tokenizer.
@@ -27,8 +27,8 @@ class TemplateProcessor(TextProcessor):
         prefix: Text before the template in every input, separated by a space: an instruction or demonstrations.
 
     Raises:
-        HeedfulError: No space separates a part from a word of the template, ``max_length`` leaves no room for a token
-            of each part, or the tokenizer encodes a text differently from its parts.
+        HeedfulError: No space separates a part from a word of the template, ``max_length`` leaves no room for one token
+            per part, or the tokenizer encodes a text differently from its parts.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class TemplateProcessor(TextProcessor):
         return Frame(slots)
 
     def texts(self, parts: Sequence[Part]) -> Sequence[str]:
-        """The parts of an example as text, with the space before each part, which some tokenizers encode."""
+        """Texts of the parts of an example, each with the space before it, which some tokenizers encode."""
         return [
             f" {text}" if words[-1:].isspace() else text
             for words, text in zip(self._words, super().texts(parts), strict=False)

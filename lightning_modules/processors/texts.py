@@ -10,20 +10,19 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
-from heedful.lightning_modules.predictor import Statistics
 from heedful.lightning_modules.processors.frame import Frame, padded, share_budget
-from heedful.lightning_modules.processors.processor import NumberProcessor, combined, kept_of
+from heedful.lightning_modules.processors.processor import NumberProcessor, Statistics, combined, kept_of
 from heedful.lightning_modules.processors.token_store import TokenStore, plain
 from heedful.records import BATCH, Composed, Example, ModelError, Part, TableForm, column
 
-TOGETHER = 2048  # inputs that are put together at once, of as many batches
+TOGETHER = 2048  # inputs whose tokens are gathered at once, for several batches
 
 
 class TextProcessor(NumberProcessor):
-    """Text parts for encoders that read one or two sequences.
+    """Encodes one or two text parts.
 
-    Each text is tokenised once; a pair is the concatenation of the ids of its parts and the tokenizer's special tokens,
-    so that a swapped part is not tokenised again. Batches are padded to their longest example.
+    Each distinct text is tokenised once. A pair is the concatenation of the ids of its parts and of special tokens, so
+    that a swapped part is not tokenised again. Batches are padded to their longest example.
 
     Args:
         tokenizer: A fast Hugging Face tokenizer.
@@ -34,14 +33,14 @@ class TextProcessor(NumberProcessor):
         pads_left: Whether padding is on the left.
 
     Raises:
-        HeedfulError: There are more than two parts, ``max_length`` leaves no room for a token of each part, or the
+        HeedfulError: There are more than two parts, ``max_length`` leaves no room for one token per part, or the
             tokenizer does not encode a pair as the concatenation of its parts.
     """
 
     PROBES = ("The dog's 2nd walk (today)!", " a", "È vero — 100 %")
     room = "Raise it."  # remedy if ``max_length`` leaves no room
     no_hiding = None
-    offsets = False  # whether the characters of tokens are needed
+    offsets = False  # whether the store keeps the characters of tokens
 
     def __init__(
         self,
@@ -93,21 +92,21 @@ class TextProcessor(NumberProcessor):
         """Whether the tokenizer encodes an example with these parts to the same ids and token types."""
         encoded = self.tokenizer(*self._whole(texts), return_token_type_ids=True)
         numbers = self.token_store.numbers(self.texts(texts))[:, None]
-        if self.frame.behind.max(initial=-1) + 1 != len(numbers):  # of an empty vocabulary
+        if self.frame.behind.max(initial=-1) + 1 != len(numbers):  # the vocabulary is empty
             return False
         places, slots, _ = self.frame.layout(self.token_store.starts(numbers), self.token_store.lengths(numbers))
         ids = self.token_store.tokens[places].tolist()
         return (ids, self.frame.types[slots].tolist()) == (encoded["input_ids"], encoded["token_type_ids"])
 
     def _whole(self, texts: Sequence[str]) -> Sequence[str]:
-        """Arguments of the tokenizer for an example with these parts."""
+        """Arguments of the tokenizer that encode the same example as a whole."""
         return texts
 
     def _gathered(self, examples: Composed) -> np.ndarray:
         numbers = super()._gathered(examples)
         changed = np.flatnonzero(examples.borrowed)
         if len(changed) and self.form.keep is not None and examples.pool.tables:
-            # the rows of a table that are read depend on the other text
+            # which rows of a table are read depends on the other text
             numbers[:, changed] = self._numbers(examples.take(changed))
         return numbers
 
@@ -127,11 +126,11 @@ class TextProcessor(NumberProcessor):
         return [part if isinstance(part, str) else self.form.text(part, texts) for part in parts]
 
     def text_numbers(self, examples: Sequence[Example]) -> np.ndarray:
-        """Number the texts: int32 [texts, examples]."""
+        """Numbers of the texts in the token store: int32 [texts, examples]."""
         return self.numbers(examples)[: len(self.text_parts)]
 
     def truncate(self, lengths: np.ndarray) -> np.ndarray:
-        """Truncate lengths of texts to the lengths that the model reads: int64 [texts, examples] each."""
+        """Numbers of tokens after truncation, from the numbers of all tokens: int64 [texts, examples]."""
         return share_budget(lengths, self.budget)
 
     def lengths(self, examples: Sequence[Example]) -> np.ndarray:

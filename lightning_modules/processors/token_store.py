@@ -1,4 +1,4 @@
-"""Token ids of texts, each tokenised once."""
+"""Store of token ids, in which each distinct text is tokenised once."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -10,23 +10,23 @@ from transformers import PreTrainedTokenizerBase
 
 from heedful.records import digests, keys
 
-PIECE = 512  # texts that are tokenised at once; of more, Python collects garbage for longer than they take
+PIECE = 512  # texts per call of the tokenizer; with more, garbage collection takes longer than tokenisation
 
 
 def plain(tokenizer: PreTrainedTokenizerBase, offsets: bool = False) -> Callable[[list[str]], Mapping[str, Any]]:
-    """Configure a tokenizer to add no special tokens, and to read "</s>" in a text as ordinary characters."""
+    """A tokenizer that adds no special tokens, and reads "</s>" in a text as ordinary characters."""
     settings = {"add_special_tokens": False, "split_special_tokens": True, "return_offsets_mapping": offsets}
     return partial(tokenizer, **settings, return_attention_mask=False, return_token_type_ids=False, verbose=False)
 
 
 class TokenStore:
-    """The token ids of texts in one array; each text is tokenised once, and has a number.
+    """Stores the token ids of numbered texts in one array. Each distinct text is tokenised once.
 
     Args:
         encode: Maps texts to ``input_ids`` and, with ``offsets``, ``offset_mapping``.
         unknown_id: Id of the unknown token; None without one.
         first: Ids at the start of the store, before the ids of texts.
-        offsets: Whether to store the characters of each token as well.
+        offsets: Whether to store the first and last character of tokens as well.
     """
 
     def __init__(
@@ -38,12 +38,12 @@ class TokenStore:
     ) -> None:
         self._encode = encode
         self._unknown_id = -1 if unknown_id is None else unknown_id
-        self._keys = np.array([2**64 - 1], dtype=np.uint64)  # of all texts, sorted; the last one ends each search
-        self._number = np.array([-1], dtype=np.int32)  # of the text with each key
+        self._keys = np.array([2**64 - 1], dtype=np.uint64)  # hashes of all texts, sorted; the last entry is a sentinel
+        self._number = np.array([-1], dtype=np.int32)  # number of a text, in the order of the keys
         self._starts = np.array([len(first)])
         self._unknown = np.zeros(0, dtype=np.int64)  # number of unknown tokens per text
-        self._hashes = np.zeros(0, dtype=np.uint64)  # of the ids, per text
-        self._rows = np.zeros((len(first), 3 if offsets else 1), dtype=np.int32)  # id, its characters; and free rows
+        self._hashes = np.zeros(0, dtype=np.uint64)  # hash of the ids per text
+        self._rows = np.zeros((len(first), 3 if offsets else 1), dtype=np.int32)  # ids, characters; free rows
         self._rows[:, 0] = first
 
     def numbers(self, texts: Sequence[str]) -> np.ndarray:
@@ -63,7 +63,7 @@ class TokenStore:
         lengths, rows = (np.concatenate(arrays) for arrays in zip(*pieces, strict=True))
         is_unknown = rows[:, 0] == self._unknown_id
         unknown = np.bincount(np.repeat(np.arange(len(texts)), lengths)[is_unknown], minlength=len(texts))
-        for i in np.flatnonzero(lengths == 0):  # an empty byte-level vocabulary drops all text
+        for i in np.flatnonzero(lengths == 0):  # a byte-level tokenizer without vocabulary drops all text
             unknown[i] = bool(texts[i].strip())
         data = rows[:, 0].tobytes()
         ends = np.cumsum(lengths)
@@ -77,8 +77,12 @@ class TokenStore:
         self._hashes = np.concatenate([self._hashes, hashes])
 
     def _encoded(self, texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
-        """Tokenise texts: number of tokens per text, int64 [texts]; and the ids, with start and end characters if
-        stored, of all tokens, int32 [tokens, 1 or 3]."""
+        """Tokenise texts.
+
+        Returns:
+            Number of tokens per text, int64 [texts]; and a row per token, int32 [tokens, 1 or 3]: its id and, with
+            ``offsets``, its first character and the character after its last.
+        """
         encoded = self._encode(texts)
         lengths = np.fromiter(map(len, encoded["input_ids"]), np.int64, len(texts))
         rows = np.empty((lengths.sum(), self._rows.shape[1]), np.int32)
@@ -102,7 +106,7 @@ class TokenStore:
         return float(unknown.sum() / max(1, np.maximum(self.lengths(numbers), unknown).sum()))
 
     def hashes(self, numbers: np.ndarray, counts: np.ndarray) -> np.ndarray:
-        """Hash the first tokens of texts, equal in all processes: uint64, same shape as ``numbers``.
+        """Hash the first tokens of texts: uint64, same shape as ``numbers``, the same in all processes.
 
         Args:
             numbers: int [any shape].
@@ -124,5 +128,5 @@ class TokenStore:
 
     @property
     def characters(self) -> np.ndarray:
-        """First character of each of :attr:`tokens`, and the character after its last: int32 [tokens, 2]."""
+        """First character per token, and the character after its last: int32 [tokens, 2]."""
         return self._rows[:, 1:]

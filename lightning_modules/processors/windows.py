@@ -1,4 +1,4 @@
-"""Texts with questions; long texts are read in overlapping windows."""
+"""Processor of extractive readers: a question, and a text in overlapping windows."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -15,10 +15,11 @@ from heedful.records import SPAN, Example, ModelError, SettingError, column, key
 
 
 class WindowProcessor(TextProcessor):
-    """Text and question for extractive models.
+    """Encodes a question and a text for extractive readers.
 
-    The question comes first. A long text is read in overlapping windows: each span of up to ``overlap`` + 1 tokens lies
-    within one window. A text is never truncated; a question is limited to half of the tokens that the overlap leaves.
+    The question comes first. A long text is split into overlapping windows, so that each span of up to ``overlap`` + 1
+    tokens lies within one window. A text is never truncated. A question is truncated to half of the tokens that the
+    overlap leaves.
 
     Args:
         tokenizer: A fast Hugging Face tokenizer.
@@ -52,8 +53,7 @@ class WindowProcessor(TextProcessor):
         return np.stack([np.minimum(lengths[0], self.longest_question), lengths[1]])
 
     def _plan(self, numbers: np.ndarray) -> tuple[np.ndarray, ...]:
-        """For each example the tokens of the question, of the text, room for the text in a window, and the number of
-        windows: int64 [examples] each."""
+        """Tokens of the question, tokens of the text, room for text in a window, and windows: int64 [examples] each."""
         question, text = self.truncate(self.token_store.lengths(numbers))
         room = self.budget - question
         return question, text, room, 1 + np.maximum(0, -((room - text) // (room - self.overlap)))
@@ -86,7 +86,7 @@ class WindowProcessor(TextProcessor):
         i = np.repeat(np.arange(len(n)), n)
         first = ranges(np.zeros_like(n), n) * (room - self.overlap)[i]
         count = np.minimum(room[i], text[i] - first)
-        begin = np.flatnonzero(self.frame.parts == 1)[0] - 1 + question[i]  # the question stands in one slot
+        begin = np.flatnonzero(self.frame.parts == 1)[0] - 1 + question[i]  # the question takes one slot
         starts = self.token_store.starts(numbers)[:, i]
         starts[1] += first
         places, slots, lengths = self.frame.layout(starts, np.stack([question[i], count]))

@@ -6,16 +6,14 @@ from typing import Any
 
 from heedful.lightning_modules.prompted.endpoint import Endpoint
 from heedful.lightning_modules.prompted.requests.replies import Reply, Request, Unusable
-from heedful.records import DataError, SettingError
-
-READ = "written", "first_token"  # the ways to read an answer that a batch can be asked in
+from heedful.records import DataError
 
 
 class BatchEndpoint(Endpoint):
     """A model whose answers come from the batch API of a server.
 
     Args:
-        responses: Function that maps a request to the body of its response and its location for messages.
+        responses: Maps a request to the JSON of its response, and to the place of that response in a file.
         **settings: As for :class:`Endpoint`.
     """
 
@@ -26,11 +24,11 @@ class BatchEndpoint(Endpoint):
     def _replies(self, requests: Sequence[Request]) -> list[Reply | None]:
         return [self._reply(*self.responses(request)) for request in requests]
 
-    def _reply(self, body: Any, where: str) -> Reply:
+    def _reply(self, body: Any, place: str) -> Reply:
         try:
-            return self.way.reply(body, self.prompt)
+            return self.way.reply(body)
         except Unusable as reason:
-            raise DataError(f"{where}: {reason}. Have the model answer this request again.") from None
+            raise DataError(f"{place}: {reason}. Have the model answer this request again.") from None
 
     def require_weights(self) -> None:
         """Require nothing: there is no server."""
@@ -41,15 +39,3 @@ class BatchEndpoint(Endpoint):
 
     def hidden(self, text: str) -> str:
         return text
-
-
-def require_batch(endpoint: Endpoint) -> None:
-    """Refuse a way to read answers that batches do not support.
-
-    Raises:
-        SettingError: The answer is a typed decision.
-    """
-    if endpoint.read not in READ:
-        raise SettingError(
-            f"read {endpoint.read}: servers take typed decisions one by one. Use read written or first_token."
-        )

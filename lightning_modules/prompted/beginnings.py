@@ -1,16 +1,16 @@
-"""Prefixes that several prompts of a batch share."""
+"""Beginnings that several prompts of a batch share, such as the same premise: they are read once."""
 
 from collections.abc import Sequence
 from os.path import commonprefix
 
 import numpy as np
 
-LEAST = 8  # tokens of a beginning that is worth sharing
-WORTH = 0.9  # share of the tokens that may be left where a batch is cut
+LEAST = 8  # fewest tokens of a shared beginning
+WORTH = 0.9  # prompts are split only if the share of tokens to read is lower
 
 
 def _groups(rows: Sequence[np.ndarray]) -> np.ndarray:
-    """Number the groups of prompts that begin with the same tokens: int64 [prompts]."""
+    """Index of the group of a prompt, where a group begins with the same 8 tokens: int64 [prompts]."""
     first = np.full((len(rows), LEAST), -1, np.int64)
     for i, row in enumerate(rows):
         first[i, : len(row)] = row[:LEAST]
@@ -18,12 +18,12 @@ def _groups(rows: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def nearness(rows: Sequence[np.ndarray]) -> np.ndarray:
-    """A sort key per prompt, for descending order, that puts prompts with the same prefix next to each other.
+    """A sort key per prompt, for descending order, that puts prompts with the same beginning next to each other.
 
     The group with the longest prompt comes first, as in a sort by length.
 
     Args:
-        rows: int [tokens] each, at least one token.
+        rows: Token ids of the prompts, at least one token each.
 
     Returns:
         int64 [prompts].
@@ -35,16 +35,16 @@ def nearness(rows: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def cut(rows: Sequence[np.ndarray]) -> tuple[list[np.ndarray], np.ndarray]:
-    """Split prompts into shared prefixes and suffixes, so that the fewest tokens are read, including padding.
+    """Split prompts into shared beginnings and suffixes, so that fewer tokens are read, including padding.
 
-    A prompt with an unshared prefix is split so that its suffix is no longer than the others. If splitting saves
-    little, the only prefix is empty.
+    A prompt that shares its beginning with no other is split so that its suffix is no longer than the others. If
+    splitting saves less than a tenth of the tokens, there is only one beginning, which is empty.
 
     Args:
         rows: As for :func:`nearness`.
 
     Returns:
-        The prefixes, and the index of the prefix per prompt, int64 [prompts]. Suffixes are never empty.
+        The beginnings, and the index of the beginning per prompt, int64 [prompts]. Suffixes are never empty.
 
     Example:
         >>> beginnings, of = cut([np.arange(12), np.r_[0:10, 5], np.arange(20, 24)])

@@ -30,14 +30,14 @@ from heedful.records.prompts.prompt import Prompt
 
 EMPTY = ("N/A", "", "[MASK]")  # content-free inputs (Zhao et al. 2021)
 LABEL_TOKENS = 8  # largest number of generated tokens for a label, if no label is longer
-Written = tuple[Cache, Tensor]  # behind prompts, and which answer each text is, bool [examples, answers]
-UNLIMITED = 4096  # tokens of a prompt, for a model without a stated limit
+Written = tuple[Cache, Tensor]  # states after prompts; whether an answer is generated, bool [examples, answers]
+UNLIMITED = 4096  # default max_length of a model without a limit
 
 
 class CausalLM(BasePredictor):
-    """A causal language model that generates an answer to a prompt, or scores each answer.
+    """A causal language model that answers prompts, by generation or by the likelihoods of the answers.
 
-    Instruction and demonstrations are read once, and all examples share their states. The model is not trained.
+    The prefix of all prompts, instruction and demonstrations, is read once. The model is not trained.
 
     Args:
         backbone: Hub id, folder, or ``package:MODULE/FOLDER``.
@@ -53,8 +53,8 @@ class CausalLM(BasePredictor):
             before use").
         longest_answer: Largest number of tokens of a free-text answer; for labels, the limit is 8 or the length of the
             longest label.
-        share_prefix: Read the shared prefix of all prompts once. Otherwise, and if the model has no suitable cache or a
-            window shorter than a prompt, each prompt is read in full for each label.
+        share_prefix: Read the prefix of all prompts once. Otherwise, and if the model has no suitable cache or a window
+            shorter than a prompt, whole prompts are read, once per label.
         max_unknown: Largest share of the tokens of the data that may be out of vocabulary.
 
     Attributes:
@@ -187,8 +187,7 @@ class CausalLM(BasePredictor):
         return Outputs(probs, label_numbers(answers, self.task.labels).to(probs.device))
 
     def _read(self, inputs: dict[str, Tensor]) -> tuple[Tensor, Written | None]:
-        """Log-likelihoods of the answers, float32 [examples, answers]; and, with a shared prefix, the states for
-        :meth:`_written`."""
+        """Log-likelihoods of the answers, float32 [examples, answers]; and the argument of :meth:`_written`."""
         queries = Queries(**inputs)
         tokens = self.processor.tokens
         if self._answers is None:
@@ -225,7 +224,7 @@ class CausalLM(BasePredictor):
         """Generate the texts of the answers."""
         queries = Queries(**inputs)
         prefix = self.processor.tokens.prefix
-        if read is None:  # padding precedes full prompts, since models with a window read them
+        if read is None:  # without a shared prefix: whole prompts with padding on the left
             padded = self.processor.padded(queries.whole(prefix))
             return self._generated(*(tensor.to(self.device) for tensor in padded), None)
         cache, is_written = read
@@ -235,7 +234,7 @@ class CausalLM(BasePredictor):
         if unfinished := [i for i, answer in enumerate(answer_of) if answer < 0]:
             rows = is_written.any(dim=1).logical_not().nonzero()[:, 0]
             cache.batch_select_indices(rows)
-            cache.crop(-1)  # the last token is read again, for its logits
+            cache.crop(-1)  # generate() reads the last token again
             ids, mask = (values[rows] for values in queries.join(prefix))
             for i, text in zip(unfinished, self._generated(ids, mask, cache), strict=True):
                 texts[i] = text

@@ -32,15 +32,15 @@ from heedful.records.errors import guess
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import Wording
 
-FIRST = 50  # examples that are asked before all others
-MOST_INVALID = 0.9  # of their answers, the share without a label at which the evaluation ends
-UNKNOWN = "unknown"  # a model that the server does not name
-REPEATED = 100  # base inputs that the null control repeats
-BODY = "model", "messages", "prompt", "state", "questions", "input", "stream"  # entries that other settings make
-HEADERS = "extra_headers", "extra_query", "headers"  # no entries of a request's content
+FIRST = 50  # examples that are sent before all others
+MOST_INVALID = 0.9  # the evaluation stops if this share of the first answers cannot be read
+UNKNOWN = "unknown"  # the response names no model
+REPEATED = 100  # base inputs that the null control sends again
+BODY = "model", "messages", "prompt", "stream"  # entries of a request that other settings control
+HEADERS = "extra_headers", "extra_query", "headers"  # not part of the body of a request
 CREDENTIAL = re.compile(r"(?i)api[-_ ]?key|(^|[-_ ])(key|token|auth)$|authori[sz]ation|bearer|secret|passw|credential")
 LABEL_TOKENS, SPAN_TOKENS = 8, 32  # most tokens of an answer, by default
-Read = Literal["written", "first_token", "systemone", "decisions"]
+Read = Literal["written", "first_token"]
 
 
 class QuestionProcessor(Processor):
@@ -67,7 +67,7 @@ class QuestionProcessor(Processor):
         return keys(self._questions(examples))
 
     def __call__(self, examples: Sequence[Example]) -> dict[str, Any]:
-        """``questions``, texts [examples], and ``repeats``, 1 for an example of the null control: ints [examples]."""
+        """Return two lists: ``questions``, texts; and ``repeats``, 1 for an example that the null control repeats."""
         repeated = examples.repeated if isinstance(examples, Composed) else np.zeros(len(examples), dtype=bool)
         return {"questions": self._questions(examples), "repeats": repeated.astype(int).tolist()}
 
@@ -81,8 +81,8 @@ class Endpoint(BasePredictor):
 
     Args:
         name: Name of the model at the server.
-        read: How an answer is read: "written" is the text; "first_token" compares the log-probabilities of the first
-            token; "systemone" and "decisions" are typed decisions, with a probability for each label.
+        read: How an answer is read: "written" parses the text; "first_token" compares the log-probabilities of the
+            first token, and yields a probability for each label.
         chat: Whether the prompt is sent as the turns of a chat; otherwise as one text.
         concurrency: Largest number of concurrent requests. Batches are sent one after the other, so that values above
             data.eval_batch_size have no effect.
@@ -163,7 +163,7 @@ class Endpoint(BasePredictor):
 
     @property
     def given_wording(self) -> Wording | None:
-        """The wording of ``prompt``, after the labels are known."""
+        """The setting ``prompt`` as a wording; the labels must be known."""
         return Wording.asking(self.wording, self.task.labels) if isinstance(self.wording, str) else self.wording
 
     def prepare(self, task: Task) -> None:
@@ -174,13 +174,13 @@ class Endpoint(BasePredictor):
         self.task = task
 
     def prompt_with(self, prompt: Prompt) -> None:
-        longest = max(map(len, prompt.answers)) // 2  # a token has two characters or more
+        longest = max(map(len, prompt.answers)) // 2  # a token usually has two or more characters
         sampling = dict(self._drawn)
         sampling["max_tokens"] = sampling["max_tokens"] or max(
             longest, SPAN_TOKENS if self.task.kind is SPAN else LABEL_TOKENS
         )
         way = WAYS[self.read]
-        settings = {"model": self.name} | (sampling if way.writes else {})
+        settings = {"model": self.name, **sampling}
         self.way = way({name: value for name, value in settings.items() if value is not None}, self.chat)
         self.way.require(prompt, self.task)
         self.prompt = prompt
@@ -196,20 +196,20 @@ class Endpoint(BasePredictor):
 
     @property
     def server(self) -> str:
-        """A hash of scheme, host and port."""
+        """Hash of scheme, host and port of the server."""
         self.require_weights()
         return sha256(self._server.origin.encode()).hexdigest()[:12]
 
     def hidden(self, text: str) -> str:
-        """Remove the key and other secrets of the address from a text."""
+        """Replace the key and other secrets of the address in a text."""
         return self._server.hide(text)
 
     @property
     def most_written(self) -> int | None:
-        """Largest number of tokens of an answer, 0 for typed decisions; None if the requests set no limit."""
+        """Largest number of tokens of an answer; None if the requests set no limit."""
         sent = {**self.way.settings, **self.extra}
         limits = [sent[name] for name in ("max_tokens", "max_completion_tokens") if isinstance(sent.get(name), int)]
-        return min(limits, default=None) if self.way.writes else 0
+        return min(limits, default=None)
 
     def _request(self, question: str, repeat: int = 0) -> Request:
         body = {**self.way.body(self.prompt, question), **self.extra}
@@ -225,7 +225,7 @@ class Endpoint(BasePredictor):
         return {"path": request.path, "body": dict(request.body)}
 
     def start(self, examples: Composed, processes: Processes) -> None:
-        """Choose the first questions by the hash of uids, so that few questions reveal a failing server."""
+        """Choose the questions to send first, by the hash of uids: few questions reveal a failing server."""
         super().start(examples, processes)
         self._processes = processes
         positions = examples.positions
@@ -233,17 +233,15 @@ class Endpoint(BasePredictor):
         self._first = self.processor(examples.pool.take(np.sort(first)))["questions"]
 
     def _replies(self, requests: Sequence[Request]) -> list[Reply | None]:
-        """The replies to requests; None if SIGTERM arrived before the reply.
+        """Replies to requests; None if SIGTERM arrived before the reply.
 
         Raises:
-            HeedfulError: The server fails, or the command may send no more requests.
+            HeedfulError: The server fails, or ``max_requests`` is reached.
         """
-        if self._client is None:  # in the process that asks
+        if self._client is None:  # made in the process that sends requests
             self.require_weights()
             self._client = Client(self._server, self.cache, self.concurrency, self.max_requests, self._processes.busy)
-        return self._client.replies(
-            requests, lambda answer: self.way.reply(answer, self.prompt), (*self.prompt.answers, *self.task.labels)
-        )
+        return self._client.replies(requests, self.way.reply, (*self.prompt.answers, *self.task.labels))
 
     def _require_answers(self, replies: Sequence[Reply]) -> None:
         """Refuse a server if almost none of its first answers can be read."""
@@ -258,7 +256,7 @@ class Endpoint(BasePredictor):
         )
 
     def answer(self, inputs: dict[str, Any]) -> Outputs:
-        """Ask for the answers to some questions; answers that are missing because of SIGTERM are marked not finite.
+        """Request the answers to some questions. Answers that are missing because of SIGTERM are marked not finite.
 
         Raises:
             HeedfulError: The server fails, gives no valid answers, or answers with two models.
@@ -313,7 +311,7 @@ class Endpoint(BasePredictor):
 
 def _require_at_least(least: int, **settings: float | None) -> None:
     for name, value in settings.items():
-        if value is not None and not value >= least:  # nor is NaN
+        if value is not None and not value >= least:  # refuses NaN, too
             raise SettingError(f"{name} {value} is less than {least}.")
 
 

@@ -9,20 +9,19 @@ import numpy as np
 import torch
 from transformers import PreTrainedTokenizerBase
 
-from heedful.lightning_modules.predictor import Statistics
 from heedful.lightning_modules.processors.frame import padded
-from heedful.lightning_modules.processors.processor import NumberProcessor, kept_of
+from heedful.lightning_modules.processors.processor import NumberProcessor, Statistics, kept_of
 from heedful.lightning_modules.processors.token_store import TokenStore
 from heedful.lightning_modules.prompted.beginnings import cut, nearness
 from heedful.lightning_modules.prompted.prompt_tokens import PromptTokens
 from heedful.records import BATCH, Composed, Example, ModelError
 from heedful.records.prompts.prompt import Prompt
 
-ROOM = 4  # tokens that a part keeps at least
+ROOM = 4  # fewest tokens that truncation leaves of a part
 
 
 class PromptProcessor(NumberProcessor):
-    """Makes the token ids of each example's prompt after the prefix that all examples share.
+    """Makes the token ids of prompts, without the prefix that the prompts of all examples share.
 
     Args:
         tokenizer: A fast Hugging Face tokenizer.
@@ -36,7 +35,7 @@ class PromptProcessor(NumberProcessor):
         HeedfulError: Instruction and demonstrations leave no room for an example.
     """
 
-    parts = ("prompt", "whole")  # numbered items: each prompt, and the same prompt without truncation
+    parts = ("prompt", "whole")  # the rows of the numbers: prompts, and the same prompts without truncation
 
     def __init__(
         self, tokenizer: PreTrainedTokenizerBase, prompt: Prompt, chat: bool, max_length: int, longest_answer: int
@@ -59,7 +58,7 @@ class PromptProcessor(NumberProcessor):
         return self.store.numbers([self.tokens.text(self.prompt.question(words)) for words in several])
 
     def _gathered(self, examples: Composed) -> np.ndarray:
-        return self._numbers(examples)  # a changed example is a separate text
+        return self._numbers(examples)  # each prompt is tokenised as a whole
 
     def _numbers(self, examples: Sequence[Example]) -> np.ndarray:
         blocks = [np.zeros((2, 0), dtype=np.int32)]
@@ -81,7 +80,7 @@ class PromptProcessor(NumberProcessor):
         return [part if isinstance(part, str) else self.prompt.task.form.text(part, texts) for part in parts]
 
     def _shortened(self, words: Sequence[str]) -> list[str]:
-        """The texts of the parts; while the prompt exceeds the budget, the longest text loses its last tokens."""
+        """Truncate the texts of the parts: the longest text loses its last tokens until the prompt fits."""
         words = list(words)
         while (over := int(self.store.lengths(self._numbered([words]))[0]) - self.budget) > 0:
             spans = self.tokenizer(words, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
@@ -91,7 +90,7 @@ class PromptProcessor(NumberProcessor):
         return words
 
     def sent(self, example: Example) -> dict[str, Any]:
-        """The prompt of an example: ``text``, and ``messages`` for a chat."""
+        """The prompt of an example: ``text``, and ``messages`` if it is a chat."""
         (row,) = self._rows(self.numbers([example])[0])
         ids = [*self.tokens.prefix, *row.tolist()]
         question = self.prompt.question(self._shortened(self._words(example)))
@@ -102,7 +101,7 @@ class PromptProcessor(NumberProcessor):
         return self.store.lengths(self.numbers(examples)[0]).astype(np.int32)
 
     def statistics(self, examples: Sequence[Example]) -> Statistics:
-        """Count the tokens of each part that remain after truncation."""
+        """Count truncated prompts, unknown tokens, and the tokens per part that truncation leaves."""
         numbers, full = self.numbers(examples)
         is_cut = numbers != full
         tokens_kept = self._tokens_kept(examples, is_cut) if is_cut.any() else {}
@@ -122,22 +121,17 @@ class PromptProcessor(NumberProcessor):
         return self.store.hashes(numbers, self.store.lengths(numbers))
 
     def order(self, examples: Sequence[Example], lengths: np.ndarray) -> np.ndarray:
-        """Sort key that puts examples with a shared prefix next to each other."""
+        """Sort key that puts prompts with the same beginning next to each other."""
         numbers, place = np.unique(self.numbers(examples)[0], return_inverse=True)
         return nearness(self._rows(numbers))[place]
 
     def _rows(self, numbers: np.ndarray) -> list[np.ndarray]:
-        """Token ids of each prompt after the shared prefix."""
+        """Token ids of prompts after the shared prefix."""
         bounds = zip(self.store.starts(numbers), self.store.starts(numbers + 1), strict=True)
         return [self.store.tokens[start:stop] for start, stop in bounds]
 
     def batches(self, examples: Sequence[Example], batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
-        """Inputs of the model for each batch: the distinct prefixes of prompts, and the suffix of each prompt.
-
-        Returns:
-            ``beginnings`` and ``input_ids``, int64 [beginnings or examples, tokens], padded on the left, with their
-            masks ``beginnings_mask`` and ``attention_mask``, and ``beginning_of``, int64 [examples].
-        """
+        """Inputs of the model for each batch, as arguments of :class:`.shared_prefix.Queries`."""
         numbers = self.numbers(examples)[0]
         for batch in batches:
             rows = self._rows(numbers[batch])

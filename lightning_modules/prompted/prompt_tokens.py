@@ -9,8 +9,8 @@ from transformers import PreTrainedTokenizerBase
 from heedful.records import ModelError, SettingError
 from heedful.records.prompts.prompt import Prompt
 
-MARK = "\ue000"  # from the private use area; placeholder of the question to find the text around it
-BEGINNINGS = ("a", "The", "0", "?", '"', "È", "人", "(")  # of questions, to see which tokens do not depend on them
+MARK = "\ue000"  # placeholder of the question, by which the text around it is found
+BEGINNINGS = ("a", "The", "0", "?", '"', "È", "人", "(")  # tokens that stay with all of these belong to the prefix
 
 
 class PromptTokens:
@@ -38,9 +38,9 @@ class PromptTokens:
         self.tokenizer = tokenizer
         self.prompt = prompt
         self.chat = chat
-        self._behind = 0 if chat else tokenizer("a").sequence_ids(0)[::-1].index(0)  # special tokens behind a text
+        self._behind = 0 if chat else tokenizer("a").sequence_ids(0)[::-1].index(0)  # special tokens after a text
         text = prompt.text(MARK)
-        if chat:  # a template that knows no thinking ignores enable_thinking
+        if chat:  # templates without thinking ignore enable_thinking
             settings = {"tokenize": False, "add_generation_prompt": True, "enable_thinking": False}
             text = tokenizer.apply_chat_template(prompt.messages(MARK), **settings)
         self.before, _, self.after = text.partition(MARK)
@@ -81,12 +81,12 @@ class PromptTokens:
         return list(tokens)
 
     def require_no_special(self, question: str, uid: str) -> None:
-        """Refuse a text with a special token, such as the end of a turn, which would change the form of the prompt."""
+        """Refuse a text that contains a special token, such as the end of a turn, which would change the prompt."""
         if special := next((token for token in self._special if token in question), None):
             raise ModelError(f"{uid} holds {special!r}, which the model reads as a mark of its own. Change the text.")
 
     def rests(self, texts: Sequence[str]) -> Mapping[str, list[list[int]]]:
-        """The ids of texts after the shared prefix, as ``input_ids``.
+        """Tokenise texts, and remove the shared prefix: a dictionary with ``input_ids``.
 
         Raises:
             HeedfulError: A text does not begin with the prefix.

@@ -1,6 +1,7 @@
-"""Log-likelihoods of answers after prompts with a shared prefix, which is read into a cache once.
+"""Log-likelihoods of answers after prompts, whose shared prefix is read into a cache once.
 
-Padding is on the left, so that all prompts end in the same column, and answers follow.
+Prompts are padded on the left, so that the last token of each prompt is in the last column. Answers are scored one
+after the other: an answer is read after all prompts of the batch, and then removed from the cache.
 """
 
 from collections.abc import Sequence
@@ -13,17 +14,19 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers import Cache, DynamicCache
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
-UNLIMITED = 2**31  # tokens
+UNLIMITED = 2**31  # columns, for a model without sliding windows
 
 
 class Queries(NamedTuple):
-    """The prompts of a batch without the prefix shared by all, each split in two and padded on the left.
+    """The prompts of a batch after the prefix that all examples share, split into beginnings and suffixes.
+
+    A beginning is shared by several prompts of the batch, such as prompts with the same premise.
 
     Attributes:
-        beginnings: int64 [beginnings, tokens], prefixes of one or more prompts; 0 tokens without shared prefixes.
+        beginnings: int64 [beginnings, tokens], padded on the left; 0 tokens if no beginnings are shared.
         beginnings_mask: int64 [beginnings, tokens], 0 for padding.
-        beginning_of: int64 [examples], index of the prefix of each prompt.
-        input_ids: int64 [examples, tokens], the suffix of each prompt, at least one token.
+        beginning_of: int64 [examples], index of the beginning per prompt.
+        input_ids: int64 [examples, tokens], the suffixes, padded on the left; at least one token each.
         attention_mask: int64 [examples, tokens], 0 for padding.
     """
 
@@ -34,23 +37,23 @@ class Queries(NamedTuple):
     attention_mask: Tensor
 
     def join(self, prefix: Sequence[int]) -> tuple[Tensor, Tensor]:
-        """Join prefixes and suffixes: ids with padding, and the mask, int64 [examples, tokens] each."""
+        """Concatenate prefix, beginnings and suffixes: ids with padding, and their mask; int64 [examples, tokens]."""
         first = self.input_ids.new_tensor(prefix).expand(len(self.input_ids), -1)
         ids = torch.cat([first, self.beginnings[self.beginning_of], self.input_ids], dim=1)
         begun = self.beginnings_mask[self.beginning_of]
         return ids, torch.cat([torch.ones_like(first), begun, self.attention_mask], dim=1)
 
     def whole(self, prefix: Sequence[int]) -> list[list[int]]:
-        """The ids of each prompt, without padding."""
+        """Token ids of the whole prompts, without padding."""
         rows = zip(*self.join(prefix), strict=True)
         return [row[mask.bool()].tolist() for row, mask in rows]
 
 
 def most_columns(network: nn.Module) -> int:
-    """Largest row length, including padding, for which prompts can share a cache; 0 if they cannot.
+    """Largest number of columns, including padding, with which prompts can share a cache; 0 if they cannot.
 
-    There is padding between the prefix and the suffix of a prompt. It is harmless if the model accepts position ids and
-    attention sees all columns: within the sliding window, if any, and not in models with recurrent states.
+    A prompt has padding between its prefix and its suffix. The padding is harmless if the model accepts position ids
+    and attends to all columns. Models with recurrent states do not; models with a sliding window do within the window.
     """
     layers = DynamicCache(config=network.config).layers
     takes_positions = "position_ids" in signature(network.forward).parameters
@@ -60,14 +63,17 @@ def most_columns(network: nn.Module) -> int:
 
 
 def _forward(network: nn.Module, cache: Cache, ids: Tensor, mask: Tensor, keep: int = 1) -> Tensor:
-    """Read ids after a cache, which is extended. Returns the logits of the last tokens, [rows, keep, vocabulary].
+    """Read ids after the tokens in a cache, and add them to the cache.
 
     Args:
         network: A causal language model.
-        cache: The states of the tokens read before.
+        cache: States of the tokens read before.
         ids: int64 [rows, tokens].
         mask: int64 [rows, tokens in the cache and ids], 0 for padding.
-        keep: Number of last tokens with logits.
+        keep: Number of last tokens to compute logits for.
+
+    Returns:
+        Logits of the last tokens: [rows, keep, vocabulary].
     """
     positions = (mask.cumsum(dim=1) - 1).clamp(min=0)[:, -ids.shape[1] :]
     inputs = {"input_ids": ids, "attention_mask": mask, "position_ids": positions}
@@ -84,16 +90,16 @@ def read_prefix(network: nn.Module, prefix: Sequence[int]) -> Cache:
 
 
 def _repeat(network: nn.Module, prefix: Cache, rows: int) -> Cache:
-    """Copy a cache with one row to a cache with several rows."""
+    """Make a cache with several rows, each a copy of the only row of ``prefix``."""
     states = [[state.expand(rows, -1, -1, -1) for state in layer[:2]] for layer in prefix if layer[0] is not None]
     return DynamicCache(states, config=network.config)
 
 
 def read_queries(network: nn.Module, prefix: Cache, queries: Queries) -> tuple[Cache, Tensor, Tensor]:
-    """Read prompts after their shared prefix.
+    """Read the prompts of a batch after their shared prefix.
 
     Returns:
-        The cache, with a row per prompt; its mask, int64 [examples, tokens]; and the logits after each prompt,
+        The cache, with one row per prompt; its mask, int64 [examples, tokens]; and the logits of the next token,
         [examples, 1, vocabulary].
     """
     beginning_of = queries.beginning_of
@@ -110,17 +116,17 @@ def read_queries(network: nn.Module, prefix: Cache, queries: Queries) -> tuple[C
 def read_answers(
     network: nn.Module, read: tuple[Cache, Tensor, Tensor], answers: Sequence[Tensor], ends: Tensor | None
 ) -> tuple[Tensor, Tensor]:
-    """Read each answer after the prompts; the cache is unchanged afterwards.
+    """Score answers after the prompts of a batch; the cache is unchanged afterwards.
 
     Args:
         network: The model that has read the prompts.
         read: Result of :func:`read_queries`.
         answers: int64 [tokens] each.
-        ends: int64 [ends], the tokens that end a generated answer; None to score answers only.
+        ends: int64 [ends], the tokens that end a generated answer; None to skip the second result.
 
     Returns:
-        The log-likelihood of each answer, float32 [examples, answers]; and whether greedy decoding generates it,
-        followed by an end token, bool [examples, answers].
+        Log-likelihoods, float32 [examples, answers]; and whether greedy decoding generates an answer followed by an end
+        token, bool [examples, answers].
     """
     cache, mask, behind = read
     behind = behind.float()
@@ -142,12 +148,14 @@ def read_answers(
 
 
 def plain_scores(network: nn.Module, texts: Sequence[Sequence[int]], answers: Sequence[Sequence[int]]) -> Tensor:
-    """Log-likelihood of each answer, from one forward pass per text and answer: float32 [texts, answers].
+    """Log-likelihoods of answers after texts, without a cache: float32 [texts, answers].
+
+    Each answer takes one forward pass over all texts.
 
     Args:
         network: A causal language model.
         texts: Token ids of whole prompts.
-        answers: Token ids of each answer.
+        answers: Token ids of the answers.
     """
     scores = []
     for answer in answers:

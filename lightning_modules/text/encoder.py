@@ -22,8 +22,8 @@ class Encoder(PretrainedClassifier):
                 f"Neither the config.json of {self.backbone} nor its tokenizer names a token for padding. Add its "
                 "pad_token_id to config.json."
             )
-        self.config.get_text_config().pad_token_id = pad_id  # which some heads look for
-        pads_left = getattr(self.config, "summary_type", None) == "last"  # as XLNet's, whose head reads the last place
+        self.config.get_text_config().pad_token_id = pad_id  # some heads find the last token by it
+        pads_left = getattr(self.config, "summary_type", None) == "last"  # XLNet's head reads the last place
         self.processor = TextProcessor(tokenizer, self.task.parts, self.max_length, task.form, pad_id, pads_left)
         self.match_head(task)
 

@@ -14,21 +14,22 @@ from heedful.lightning_modules.pretrained_classifier import PretrainedClassifier
 from heedful.lightning_modules.processors.windows import WindowProcessor
 from heedful.records import SPAN, ModelError, SettingError, Task
 
-WINDOWS = 64  # that the network reads at a time when it predicts
+WINDOWS = 64  # windows per forward pass
 
 
 class Reader(PretrainedClassifier):
     """Any ``AutoModelForQuestionAnswering`` over a text and a question; the answer is a span of the text, or "".
 
-    The prediction is the span with the highest sum of its start and end scores in any window, unless the score of no
-    answer (start and end at the first token; the lowest over the windows) is higher by more than ``threshold``: the
-    rule of Devlin et al. (2019) for SQuAD 2.0.
+    The prediction is the span with the highest sum of start score and end score in any window. The prediction is no
+    answer if the score of no answer (start and end at the first token; the lowest over the windows) is higher by more
+    than ``threshold``: the rule of Devlin et al. (2019) for SQuAD 2.0.
 
     Args:
         max_length: Most tokens of a window, with the question.
         overlap: Tokens that two windows of a text share.
-        longest_answer: Most tokens of a predicted answer; at most ``overlap``, so that no answer is lost between two.
-        threshold: By how much no answer must score higher than the best answer; a lower one answers less often.
+        longest_answer: Most tokens of a predicted answer; at most ``overlap``, so that a window contains each answer.
+        threshold: By how much the score of no answer must exceed the score of the best span. Lower values mean fewer
+            answers.
         **kwargs: As for :class:`PretrainedClassifier`.
     """
 
@@ -63,7 +64,7 @@ class Reader(PretrainedClassifier):
         self.processor = WindowProcessor(tokenizer, self.task.parts, self.max_length, self.overlap)
         self.head = "kept" if self.trained else "new"
         if not self.trained:
-            self.config.num_labels = 2  # a start and an end
+            self.config.num_labels = 2  # start and end
 
     def require_head(self) -> None:
         if not self.trained:
@@ -81,7 +82,7 @@ class Reader(PretrainedClassifier):
         return torch.stack([torch.cat([f.start_logits for f in outputs]), torch.cat([f.end_logits for f in outputs])])
 
     def loss(self, batch: dict[str, Any]) -> Tensor:
-        """All windows have equal weights; the target of a window without the whole answer is no answer."""
+        """Mean cross-entropy of starts and ends over windows; without the whole answer, the target of a window is 0."""
         start, end = self.logits(batch["inputs"]).float()
         targets = batch["inputs"]["targets"]
         return (F.cross_entropy(start, targets[:, 0]) + F.cross_entropy(end, targets[:, 1])) / 2
@@ -92,11 +93,11 @@ class Reader(PretrainedClassifier):
         is_finite = np.isfinite(scores)
         answers = self.answers_of(np.where(is_finite, scores, 0), inputs)
         for i in inputs["windows"][~is_finite.all(axis=(0, 2)), 0].tolist():
-            answers[i] = None  # the engine refuses them, on all processes together
+            answers[i] = None  # the engine refuses such answers in all processes together
         return Outputs(answers=answers)
 
     def answers_of(self, scores: np.ndarray, inputs: dict[str, Any]) -> list[str | None]:
-        """The answer to each example of a batch; ``scores`` are the output of :meth:`logits`."""
+        """The answers to the examples of a batch, from the output of :meth:`logits`."""
         windows = inputs["windows"]
         nothing = scores[:, :, 0].sum(axis=0)
         best, first, last = best_spans(*scores, windows, self.longest_answer)
@@ -115,7 +116,7 @@ class Reader(PretrainedClassifier):
 def best_spans(
     start: np.ndarray, end: np.ndarray, windows: np.ndarray, longest: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The best span of the text in each window; ties go to the shortest span, then to the first.
+    """Find the best span of the text per window; ties go to the shortest span, then to the first.
 
     Args:
         start: float32 [windows, tokens], start scores.
@@ -133,7 +134,7 @@ def best_spans(
     inside = (begin <= place) & (place < begin + count)
     start, end = (np.where(inside, scores, -np.inf) for scores in (start, end))
     ends = np.pad(end, ((0, 0), (0, longest - 1)), constant_values=-np.inf)
-    totals = start[:, None] + sliding_window_view(ends, tokens, axis=1)  # [windows, tokens of a piece - 1, its first]
+    totals = start[:, None] + sliding_window_view(ends, tokens, axis=1)  # [windows, length of span - 1, start]
     totals = totals.reshape(len(start), longest * tokens)
     best = totals.argmax(axis=1)
     more, first = np.divmod(best, tokens)

@@ -19,15 +19,15 @@ from heedful.records import CLASSIFICATION, NO_LABEL, Example, ModelError, Setti
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import Wording
 
-LONGEST = 8  # generated tokens for a prompt, if no label is longer (CAT, §4.2)
+LONGEST = 8  # generated tokens of an answer to a prompt, if no label is longer (CAT, section 4.2)
 
 
 class Seq2Seq(ScoresLabels):
     """Any ``AutoModelForSeq2SeqLM`` as a classifier: it reads the parts in a template, and generates the label.
 
-    The data define the template and the texts of the labels. A trained model keeps those from its training on other
-    data with the same labels. A prompt precedes the example in the same text, since an encoder is bidirectional; each
-    demonstration is a filled template with its answer.
+    The data define the template and the label texts. On data with the same labels, a trained model keeps the template
+    and the label texts of its training. A prompt precedes the example in the same text, since an encoder is
+    bidirectional; each demonstration is a filled template with its answer.
 
     Args:
         max_length: Most tokens of an input; the longest part is cut first, and the words of the template stay.
@@ -71,13 +71,13 @@ class Seq2Seq(ScoresLabels):
         template, targets = self.learned_words(task)
         self.processor = TemplateProcessor(tokenizer, template, self.max_length, task.form)
         self._encode_targets(targets)
-        if not self.merges:  # of two texts for one label none is the answer of a demonstration
+        if not self.merges:  # with two texts per label, the answer of a demonstration would be ambiguous
             self.own_wording = Wording(template, answers=dict(zip(task.labels, targets, strict=True)))
         setattr(self.config, LEARNED, {"template": template, "parts": list(task.parts), "targets": list(targets)})
 
     def prompt_with(self, prompt: Prompt) -> None:
         self.prompt = prompt
-        self.label_map = None  # a text for each label
+        self.label_map = None  # a prompt has one text per label
         self._read_prompt(prompt)
         self._encode_targets(prompt.answers)
         self.longest = max(LONGEST, self.longest)
@@ -99,7 +99,7 @@ class Seq2Seq(ScoresLabels):
         self.processor.pad_to = before.pad_to
 
     def _encode_targets(self, targets: Sequence[str]) -> None:
-        """Set the label texts to score, and to recognise in generated texts."""
+        """Set the label texts, which are scored, or recognised in generated texts."""
         ids = [self.processor.tokenizer(text_target=text)["input_ids"] for text in targets]
         self.score_texts(targets, ids, self.config.decoder_start_token_id, mean=self.score == "mean")
         self.longest = max(self.scorer.lengths)
@@ -119,14 +119,14 @@ class Seq2Seq(ScoresLabels):
         self.require_precision(str(self.trainer.precision))
 
     def modules_to_compile(self) -> Sequence[nn.Module]:
-        return (self.network.get_encoder(),)  # the decoder meets a new length with each token that it writes
+        return (self.network.get_encoder(),)  # the length of the decoder's input changes with each generated token
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         super().on_load_checkpoint(checkpoint)
         head, table = (checkpoint["state_dict"].get(f"network.{name}.weight") for name in ("lm_head", "shared"))
         outputs = self.network.get_output_embeddings()
         is_shared = outputs.weight is self.network.get_input_embeddings().weight
-        # a T5 of version 1.1 has an output layer of its own, and transformers makes one of both without weights to see
+        # T5 1.1 has a separate output layer, which transformers ties to the embeddings in a network without weights
         if is_shared and head is not None and table is not None and not torch.equal(head, table):
             outputs.weight = nn.Parameter(outputs.weight.detach().clone())
             self.network.all_tied_weights_keys.pop("lm_head.weight", None)
@@ -162,7 +162,7 @@ class Seq2Seq(ScoresLabels):
 
     def _written(self, states: Tensor, mask: Tensor) -> list[str | None]:
         """Generate texts of at most ``longest`` tokens; None if the scores of a token are not finite."""
-        is_broken = [torch.tensor(False)]  # then [texts]; one value of the host is not copied
+        is_broken = [torch.tensor(False)]  # grows to bool [texts] on the device
 
         def watch(ids: Tensor, scores: Tensor) -> Tensor:
             is_broken[0] = is_broken[0] | ~scores.amax(dim=-1).isfinite()
@@ -177,7 +177,7 @@ class Seq2Seq(ScoresLabels):
                 do_sample=False,
                 logits_processor=[watch],
             )
-        # ids[:, 0] is the token that a decoder begins with
+        # ids[:, 0] is the start token of the decoder
         written = zip(ids[:, 1:].tolist(), is_broken[0].expand(len(ids)).tolist(), strict=True)
         return [None if broken else self._text(row) for row, broken in written]
 

@@ -34,7 +34,7 @@ class AnswerProcessor(TemplateProcessor):
 
     def _written(self, examples: Sequence[Example]) -> dict[str, Tensor]:
         golds = [SPAN.parse_gold(label or "[]") for label in column(examples, "label")]
-        texts = [gold[0] if gold else self.no_answer for gold in golds] or [self.no_answer]  # of no example, any shape
+        texts = [gold[0] if gold else self.no_answer for gold in golds] or [self.no_answer]  # one at least
         ids = self.tokenizer(text_target=texts)["input_ids"]
         written, read = teach(ids, self.tokenizer.pad_token_id, self.start)
         return {"written": written, "read": read}
@@ -47,8 +47,8 @@ class Writer(Seq2Seq):
 
     Args:
         max_length: Most tokens of an input.
-        no_answer: Text of no answer. The released T5 never learned such a text.
-        longest_answer: Most tokens of an answer; the text of no answer may be longer.
+        no_answer: Text that stands for no answer. The released T5 was not trained on such a text.
+        longest_answer: Most tokens of an answer, unless ``no_answer`` is longer.
         **kwargs: As for :class:`PretrainedClassifier`.
     """
 
@@ -84,7 +84,7 @@ class Writer(Seq2Seq):
         self.processor.start = self.config.decoder_start_token_id
         ids = self.processor.tokenizer(text_target=text)["input_ids"]
         self.longest = max(self.longest_answer, len(ids))
-        self._nothing = self._text(ids)  # some tokenizers change a text
+        self._nothing = self._text(ids)  # some tokenizers normalise texts
 
     def prompt_with(self, prompt: Prompt) -> None:
         self.prompt = prompt
@@ -105,6 +105,6 @@ class Writer(Seq2Seq):
         return Outputs(answers=self._answers(self._written(self._encoded(inputs), inputs["attention_mask"])))
 
     def _meant(self, text: str) -> str:
-        if not normalised(text):  # an empty text does not mean "no answer"
+        if not normalised(text):  # an empty text is a failure, not "no answer"
             return NO_LABEL
         return NO_ANSWER if text == self._nothing else text

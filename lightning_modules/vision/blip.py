@@ -23,20 +23,20 @@ from heedful.lightning_modules.processors.pictures import sent
 from heedful.lightning_modules.vision.picture_classifier import PictureClassifier
 from heedful.records import Task, inform
 
-ENCODE = "[ENC]"  # the first token of a text that is read with a picture
-TEXT = {  # module that can serve as text encoder, for models without one
+ENCODE = "[ENC]"  # first token of a text that is encoded together with a picture
+TEXT = {  # for models without text encoder: the module whose weights initialise it
     "BlipForConditionalGeneration": r"^text_decoder\.bert\.",
     "BlipModel": r"^text_model\.",
 }
 
 
 class TwinCrossAttention(nn.Module):
-    """Cross-attention to two pictures, initialised as two copies of one layer (BLIP, section 5.4).
+    """Cross-attention to two pictures, initialised with two copies of a layer (BLIP, section 5.4).
 
     The outputs for both pictures are averaged, or joined by a linear layer, before the residual connection.
 
     Args:
-        attention: Cross-attention to one picture, which provides the layers.
+        attention: Cross-attention to one picture, whose layers are used and copied.
         joined: Whether to join the outputs by a linear layer rather than by averaging.
         std: Standard deviation of the initial weights of the linear layer.
     """
@@ -54,11 +54,11 @@ class TwinCrossAttention(nn.Module):
             nn.init.zeros_(self.join.bias)
 
     def forward(self, hidden_states: Tensor, encoder_hidden_states: Tensor, **kwargs: Any) -> tuple[Tensor, None]:
-        """The states of the tokens after cross-attention: [examples, tokens, width].
+        """States of the tokens after cross-attention: [examples, tokens, width].
 
         Args:
-            hidden_states: The states of the tokens before cross-attention: [examples, tokens, width].
-            encoder_hidden_states: The states of both pictures, one after the other: [examples, 2 x patches, width].
+            hidden_states: States of the tokens: [examples, tokens, width].
+            encoder_hidden_states: States of both pictures, one after the other: [examples, 2 x patches, width].
         """
         pictures = encoder_hidden_states.chunk(2, dim=1)
         first, second = (
@@ -126,7 +126,7 @@ class Blip(PictureClassifier):
         tokenizer = super().open_backbone(task)
         text = self.config.text_config
         require_positions(text, self.max_length)
-        text.is_decoder = True  # otherwise it has no cross-attention; attention is still bidirectional
+        text.is_decoder = True  # needed for cross-attention; self-attention stays bidirectional
         self.encode_token = encode_token(tokenizer, self.config)
         return tokenizer
 
@@ -196,10 +196,10 @@ class Blip(PictureClassifier):
 
 
 def encode_token(tokenizer: PreTrainedTokenizerBase, config: BlipConfig) -> int:
-    """The id of [ENC].
+    """Id of [ENC].
 
-    The tokenizers of released models lack [ENC], but the models have an embedding for it: the id after [DEC], which is
-    the bos_token_id of the config. In models without this embedding, texts begin with [CLS].
+    The tokenizers of released models lack [ENC], but the models have an embedding for it. Its id follows the id of
+    [DEC], the bos_token_id of the config. In models without this embedding, texts begin with [CLS].
     """
     own_token = tokenizer.get_vocab().get(ENCODE)
     behind = (config.text_config.bos_token_id or 0) + 1

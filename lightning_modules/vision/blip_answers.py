@@ -13,9 +13,10 @@ from heedful.records import ModelError, SettingError, Task
 
 
 def heed_mask(attention: nn.Module, args: tuple[Tensor, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """Pass the mask of the question to cross-attention as ``encoder_attention_mask``.
+    """Forward pre-hook that masks the padding of the question in cross-attention.
 
-    transformers passes it as ``attention_mask``, so that answers would depend on the padding of the question.
+    transformers passes the mask as ``attention_mask``, which cross-attention ignores; it reads
+    ``encoder_attention_mask``.
     """
     return args, kwargs | {"encoder_attention_mask": kwargs["attention_mask"]}
 
@@ -23,9 +24,9 @@ def heed_mask(attention: nn.Module, args: tuple[Tensor, ...], kwargs: dict[str, 
 class BlipAnswers(ScoresLabels, Blip):
     """``BlipForQuestionAnswering`` over a question and a picture: its answer is the label with the most probable text.
 
-    The picture and the question are encoded once. Where there are many labels, those with the most probable first
-    tokens are scored and the others have the probability 0, as in the paper (section 5.3); ties between labels with the
-    same first token go by label order.
+    The picture and the question are encoded once. If there are more than ``rank`` labels, only the labels with the most
+    probable first tokens are scored, and the others have the probability 0, as in the paper (section 5.3). Ties go to
+    the first label.
 
     Args:
         backbone: Hub id or folder of a BLIP for question answering.

@@ -20,8 +20,8 @@ from heedful.lightning_modules.processors.pictures import sent
 from heedful.lightning_modules.vision.picture_classifier import PictureClassifier
 from heedful.records import ModelError, SettingError, Task
 
-LAST = "head.3."  # how the last layer is called
-VISION, HIDDEN = "effnet-lite0", 512  # of a new network, by default
+LAST = "head.3."  # prefix of the weights of the last layer
+VISION, HIDDEN = "effnet-lite0", 512  # defaults of a new network
 BATCH = 32  # pictures that are encoded together
 
 
@@ -102,8 +102,8 @@ class LateFusion(PictureClassifier):
 
     def prepare(self, task: Task) -> None:
         super().prepare(task)
-        self._block: dict[int, list[int]] = {}  # number of a picture to those that are encoded together with it
-        self._features = torch.zeros(0, 0)  # by number of the picture
+        self._block: dict[int, list[int]] = {}  # number of a picture to the numbers of the pictures in its block
+        self._features = torch.zeros(0, 0)  # [pictures, features]
         self._has_features = np.zeros(0, dtype=bool)
 
     def open_images(self) -> BaseImageProcessor:
@@ -180,11 +180,14 @@ class LateFusion(PictureClassifier):
         vision = self.network.vision
         return vision(self.pixel_values(numbers, vision).contiguous(memory_format=torch.channels_last))
 
-    @torch.inference_mode(False)  # else training could not change the table
+    @torch.inference_mode(False)  # training could not write to a tensor of inference mode
     @torch.no_grad()
     def _encoded(self, numbers: np.ndarray) -> Tensor:
-        """Features of pictures, [pictures, features]. Pictures are encoded in fixed blocks, so that their features do
-        not depend on batches or processes. A picture without a block is its own block."""
+        """Features of pictures: [pictures, features], from a cache.
+
+        Pictures are encoded in fixed blocks, so that features do not depend on batches or processes. A picture without
+        a block is encoded alone.
+        """
         self._features = self._features.to(self.device)
         if more := len(self.processor.store) - len(self._has_features):
             self._features = F.pad(self._features.view(-1, self.network.vision.num_features), (0, 0, 0, more))
@@ -197,20 +200,20 @@ class LateFusion(PictureClassifier):
     def _encode_block(self, numbers: np.ndarray) -> None:
         vision = self.network.vision
         was_training = vision.training
-        vision.eval()  # the features are kept: no dropout, no statistics of a batch
+        vision.eval()  # cached features must not depend on dropout or batch statistics
         self._features[sent(torch.from_numpy(numbers), self.device)] = self._encode(numbers).float()
         self._has_features[numbers] = True
         vision.train(was_training)
 
     def _make_blocks(self, numbers: Iterable[int]) -> None:
-        """Assign new pictures to blocks of pictures that are encoded together, sorted by content."""
+        """Assign pictures without a block to new blocks, in the order of their content hashes."""
         new = sorted(set(numbers) - self._block.keys(), key=self.processor.store.content)
         for start in range(0, len(new), BATCH):
             block = new[start : start + BATCH]
             self._block |= dict.fromkeys(block, block)
 
     def _make_blocks_of_pool(self) -> None:
-        """Assign evaluated pictures to separate blocks, which are the same in evaluate.py as in training."""
+        """Assign the pictures of the evaluated examples to blocks; these are the same in training and evaluation."""
         self._make_blocks(np.unique(self.processor.picture_numbers(self.trainer.datamodule.pool)).tolist())
 
     def on_train_start(self) -> None:
@@ -222,9 +225,9 @@ class LateFusion(PictureClassifier):
         super().on_validation_start()
         self._make_blocks_of_pool()
         if not self.freeze_vision:
-            self._has_features[:] = False  # the backbone was trained since
+            self._has_features[:] = False  # the backbone has changed
             for statistics in self.network.vision.buffers() if self.trainer.world_size > 1 else ():
-                torch.distributed.broadcast(statistics, 0)  # of rank 0's batches, as in checkpoints
+                torch.distributed.broadcast(statistics, 0)  # batch norm statistics of rank 0, as in checkpoints
 
     def export(self, folder: str, weights: bool) -> None:
         Path(folder).mkdir(parents=True, exist_ok=True)

@@ -22,11 +22,11 @@ class PictureClassifier(PretrainedClassifier):
 
     Args:
         max_length: Most tokens of a text.
-        cache: GiB of resized pictures that each process keeps on disk (TMPDIR); others are decoded each time.
+        cache: GiB of resized pictures that each process keeps on disk (TMPDIR); further pictures are decoded each time.
         **kwargs: As for :class:`PretrainedClassifier`.
 
     Attributes:
-        image_processor: Class of the image processor; the PIL backend, since torchvision returns different pixels.
+        image_processor: Class of the image processor, with the PIL backend: torchvision returns other pixels.
         most_pictures: Largest supported number of pictures.
         backbone_type: Required ``model_type`` of the backbone; any by default.
         pictures: Number of pictures that the network reads.
@@ -78,7 +78,7 @@ class PictureClassifier(PretrainedClassifier):
         return load(self.image_processor.from_pretrained, self.folder)
 
     def require_as_many(self, learned: int) -> None:
-        """Refuse data with another number of pictures than a trained network reads.
+        """Refuse data with more or fewer pictures per example than a trained network reads.
 
         Raises:
             HeedfulError: The numbers of pictures differ.

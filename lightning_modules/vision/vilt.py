@@ -61,7 +61,7 @@ class Vilt(PictureClassifier):
         network = super().build()
         embeddings = network.vilt.embeddings
         learned = embeddings.token_type_embeddings.weight.detach()
-        if missing := max(0, self.pictures + 1 - len(learned)):  # each picture has a token type, and begins as the last
+        if missing := max(0, self.pictures + 1 - len(learned)):  # new token types are copies
             types = torch.cat([learned, learned[-1:].expand(missing, -1)])
             embeddings.token_type_embeddings = nn.Embedding.from_pretrained(types, freeze=False)
             for config in (self.config, network.config):
@@ -91,8 +91,8 @@ def embedded(
 ) -> tuple[Tensor, Tensor]:
     """Embed pictures for ViLT's transformer: a class token, then the patches, row by row.
 
-    The result is deterministic and independent of other pictures: from more than ``longest`` patches, evenly spaced
-    patches are selected.
+    If a picture has more than ``longest`` patches, evenly spaced patches are selected, so that the result is
+    deterministic and independent of the other pictures.
 
     Args:
         embeddings: ``ViltEmbeddings`` of transformers; its positions are interpolated to the shapes of the pictures.
@@ -110,7 +110,7 @@ def embedded(
     grids = [(picture.shape[0] // height, picture.shape[1] // width) for picture in pictures]
     cut = np.concatenate([_patches(picture, height, width) for picture in pictures])
     pixels = normalised(cut, mean, std, projection.weight)
-    patches = F.linear(pixels.flatten(1), projection.weight.flatten(1), projection.bias)  # as the convolution does
+    patches = F.linear(pixels.flatten(1), projection.weight.flatten(1), projection.bias)  # equals the convolution
     places = {grid: _places(embeddings, grid) for grid in dict.fromkeys(grids)}
     first = embeddings.cls_token[0] + embeddings.position_embeddings[0, :1]
     rows = []
@@ -135,5 +135,5 @@ def _places(embeddings: nn.Module, grid: tuple[int, int]) -> Tensor:
     sizes = zip(embeddings.patch_embeddings.image_size, embeddings.patch_embeddings.patch_size, strict=True)
     own_grid = [edge // patch for edge, patch in sizes]
     table = embeddings.position_embeddings[:, 1:].transpose(1, 2).unflatten(2, own_grid)
-    # corners are aligned as in ViLT's code: other positions would differ from training
+    # align_corners as in the code of ViLT, which the positions were trained with
     return F.interpolate(table, size=grid, mode="bilinear", align_corners=True)[0].flatten(1).T

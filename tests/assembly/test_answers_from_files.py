@@ -153,8 +153,6 @@ def test_requests_of_a_batch_that_failed_are_not_answers() -> None:
     write_lines("failed.jsonl", [{**lines[3], "response": None}, *lines[4:]])
     write_lines("again.jsonl", lines[:4])
     assert score("batch.jsonl", ["failed.jsonl", "again.jsonl"], trainer=QUIET).content == whole.content
-    with refused(SettingError, "decisions"):
-        write_inputs(data, "batch.jsonl", endpoint=heedful.Endpoint(model="tiny", read="decisions"))
 
 
 @pytest.fixture

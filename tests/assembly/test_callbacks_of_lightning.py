@@ -41,7 +41,6 @@ class Freeze(lightning.BaseFinetuning):
 
 
 WORK: dict[str, Callable[[], Callback]] = {
-    "ModelPruning": lambda: lightning.ModelPruning("l1_unstructured", amount=0.5, use_lottery_ticket_hypothesis=False),
     "EMAWeightAveraging": lambda: lightning.EMAWeightAveraging(decay=0.5),
     "BaseFinetuning": Freeze,
     "WeightAveraging": lightning.WeightAveraging,
@@ -57,6 +56,7 @@ REFUSED: dict[str, tuple[Callable[[], Callback], str]] = {
     ),
     "LearningRateFinder": (lambda: lightning.LearningRateFinder(num_training_steps=20), "Set model.learning_rate."),
     "BatchSizeFinder": (lightning.BatchSizeFinder, "Set data.batch_size."),
+    "ModelPruning": (lambda: lightning.ModelPruning("l1_unstructured"), "Prune a trained model"),
 }
 
 
@@ -87,24 +87,9 @@ def test_what_is_measured_with_a_callback_is_what_is_saved(name: str, tiny_bert:
     assert again.content["metrics"] == run.content["metrics"]
 
 
-def shares_of_zeros(folder: Path) -> list[float]:
-    weights = [checkpoint["state_dict"]["network.classifier.weight"] for checkpoint in checkpoints(folder)]
-    return [float((weight == 0).float().mean()) for weight in weights]
-
-
-def test_an_epoch_is_measured_with_what_was_pruned_before_it(tiny_bert: Path, tmp_path: Path) -> None:
-    prune = lightning.ModelPruning("random_unstructured", amount=0.5, use_global_unstructured=False)
-    train(tiny_bert, tmp_path / "run", prune)
-    first, second = shares_of_zeros(tmp_path / "run")
-    assert first == 0
-    assert second == pytest.approx(0.5, abs=0.02)
-
-
 @pytest.mark.parametrize(
     ("callback", "facts"),
     [
-        (lambda: lightning.ModelPruning("l1_unstructured", prune_on_train_epoch_end=False), ["ModelPruning"]),
-        (lambda: lightning.ModelPruning("l1_unstructured", make_pruning_permanent=False), ["make_pruning_permanent"]),
         (lambda: lightning.EMAWeightAveraging(update_starting_at_epoch=7), ["EMAWeightAveraging", "after steps"]),
         *((callback, [name, what]) for name, (callback, what) in REFUSED.items()),
     ],
@@ -158,7 +143,7 @@ SCRIPT = """
 import os, sys
 from pathlib import Path
 import torch
-from pytorch_lightning.callbacks import BaseFinetuning, EMAWeightAveraging, ModelPruning
+from pytorch_lightning.callbacks import BaseFinetuning, EMAWeightAveraging
 from pytorch_lightning.utilities import rank_zero_only
 import heedful
 from ranks import fork
@@ -172,7 +157,7 @@ def rank_of(rank, world):
     rank_zero_only.rank = rank
     torch.set_num_threads(1)
     processes = {"devices": world, "strategy": "ddp"}
-    for name in ("ModelPruning", "BaseFinetuning", "EMAWeightAveraging"):
+    for name in ("BaseFinetuning", "EMAWeightAveraging"):
         train(bert, folder / name, WORK[name](), **processes)
     try:
         train(bert, folder / "thawed", Freeze(1), **processes)
@@ -190,8 +175,7 @@ def test_callbacks_on_two_processes(forks: Any, tiny_bert: Path, tmp_path: Path)
     path = f"{Path(__file__).parents[2]}:{Path(__file__).parents[1] / 'helpers'}:{Path(__file__).parent}"
     printed = forks.script(f"import sys\nsys.path[:0] = {path.split(':')}\n{SCRIPT}", tiny_bert, tmp_path)
     assert printed.count("would not average their gradients. Train with trainer.devices 1.") == 2
-    assert shares_of_zeros(tmp_path / "ModelPruning")[1] > 0
-    for name in ("ModelPruning", "BaseFinetuning", "EMAWeightAveraging"):
+    for name in ("BaseFinetuning", "EMAWeightAveraging"):
         hashes = {weights_hash(checkpoint["state_dict"]) for checkpoint in checkpoints(tmp_path / name)}
         assert results_of(tmp_path / name)["identity"]["weights"] in hashes
         assert len(hashes) == EPOCHS

@@ -19,7 +19,7 @@ WORDING = Wording(
 
 
 def prompt(demonstrations: int = 2, wording: Wording = WORDING, task: Task = TASK) -> Prompt:
-    """A prompt with some demonstrations."""
+    """A prompt with the first demonstrations of a fixed list."""
     shown = [
         Example(f"d/{i}", {"premise": f"It rains {i} times.", "hypothesis": "It is wet."}, task.labels[i % 3])
         for i in range(demonstrations)

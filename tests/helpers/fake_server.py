@@ -1,4 +1,4 @@
-"""A server on the loopback that speaks the OpenAI protocol, and does what a test tells it."""
+"""An HTTP server on localhost that speaks the OpenAI protocol, with answers that a test defines."""
 
 import hashlib
 import json
@@ -12,57 +12,56 @@ from typing import Any, NamedTuple
 
 
 class Fault(NamedTuple):
-    """Something else than an answer: an HTTP status, a body as it is, a pause, or a socket that is closed."""
+    """A response that is no answer: an HTTP status with a body, a delay, or a closed connection."""
 
     status: int = 200
     body: str | bytes = ""
     seconds: float = 0.0
     closes: bool = False
     headers: Mapping[str, str] = {}
-    byte_seconds: float = 0.0  # between two bytes
 
 
 def question_of(body: Mapping[str, Any]) -> str:
-    """The question that a request is about."""
+    """The last message of a chat, or the last paragraph of a text prompt."""
     if "messages" in body:
         return body["messages"][-1]["content"]
-    return body["prompt"].split("\n\n")[-1] if "prompt" in body else body.get("state", body.get("input"))
+    return body["prompt"].split("\n\n")[-1]
 
 
 def written(text: str | None, body: Mapping[str, Any]) -> dict[str, Any]:
-    """The answer of a model that writes a text."""
+    """The JSON of a response with a text."""
     usage = {"prompt_tokens": len(json.dumps(body)) // 4, "completion_tokens": 1}
     choice = {"text": text} if "prompt" in body else {"message": {"role": "assistant", "content": text}}
     return {"choices": [{"index": 0, "finish_reason": "stop", **choice}], "usage": usage}
 
 
 def share_of(text: str) -> float:
-    """A number from 0 to 1 that is the same for the same text."""
+    """A pseudo-random number from 0 to 1, a hash of the text."""
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big") / 2**48
 
 
 def answer_or_refusal(body: Mapping[str, Any], n: int = 0) -> str:
-    """A rule: a label, or now and then a refusal, by the hash of the question. The frozen runs were made with it."""
+    """A rule whose answer is a label or a refusal, by the hash of the question; the frozen runs use it."""
     share = share_of(question_of(body))
     return "I cannot say." if share > 0.9 else ("neutral" if share < 0.3 else "entailment")
 
 
 class Listener(ThreadingHTTPServer):
-    """Lets more connections wait than the usual five: one that is dropped is tried again after a second."""
+    """An HTTP server that queues 128 connections; the default of five would delay clients by a second."""
 
     request_queue_size = 128
     daemon_threads = True
 
 
 class FakeServer:
-    """Answers each request as ``rule(body, n)`` says, where n counts equal requests from 0.
+    """Answers each request by ``rule(body, n)``, where n counts equal requests from 0.
 
-    A rule gives a text, a JSON object, or a :class:`Fault`.
+    A rule returns a text, a JSON object, or a :class:`Fault`.
 
     Attributes:
-        requests: The bodies, as they came.
-        headers: Their headers, with names in lower case.
-        paths: Their addresses.
+        requests: Bodies of the requests.
+        headers: Headers of the requests, with names in lower case.
+        paths: Paths of the requests.
     """
 
     def __init__(self, rule: Callable[[dict[str, Any], int], Any]) -> None:
@@ -82,12 +81,12 @@ class FakeServer:
 
     @property
     def url(self) -> str:
-        """Its base URL."""
+        """Base URL of the server."""
         return f"http://127.0.0.1:{self._server.server_port}/v1"
 
     @property
     def counted(self) -> Counter[str]:
-        """How often each request came."""
+        """Number of times that each request came."""
         return Counter(self._seen)
 
     def __enter__(self) -> "FakeServer":
@@ -116,8 +115,6 @@ class FakeServer:
                 self.at_once -= 1
         with suppress(BrokenPipeError, ConnectionResetError):  # nobody waits any more
             self._send(http, fault)
-            if fault.byte_seconds:
-                http.close_connection = True
 
     def _answer(self, body: dict[str, Any], n: int) -> Fault:
         answer = self.rule(body, n)
@@ -138,6 +135,4 @@ class FakeServer:
             http.send_header(name, value)
         http.send_header("Content-Length", str(len(content)))
         http.end_headers()
-        for start in range(0, len(content), 1 if fault.byte_seconds else max(1, len(content))):
-            http.wfile.write(content[start:] if not fault.byte_seconds else content[start : start + 1])
-            time.sleep(fault.byte_seconds)
+        http.wfile.write(content)

@@ -1,4 +1,4 @@
-"""Every family of models on a tiny backbone, with data for each: contract tests run over all of them."""
+"""Every model family on a tiny backbone, with data: contract tests run over all of them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,6 +14,7 @@ from tiny_data import write_squad, write_squares
 from benchmarks.bare_runs import fitted, measured
 from heedful.callbacks import Accuracy, Answers, Attentiveness
 from heedful.datamodules import PairedData, PairedImages, Planted, Reading
+from heedful.datamodules.base.collate import Collate
 from heedful.lightning_modules import Blip, BlipAnswers, Encoder, LateFusion, Reader, Seq2Seq, Vilt, Writer
 from heedful.lightning_modules.base_predictor import BasePredictor
 from heedful.lightning_modules.outputs import Outputs
@@ -33,15 +34,15 @@ TWO = ("left", "right")
 
 @dataclass(frozen=True)
 class Family:
-    """A family on its tiny backbone.
+    """A model family with a tiny backbone.
 
     Attributes:
-        kind: The class.
-        backbone: Name of the fixture of its backbone.
-        data: "pairs", "passages", "questions" (about a picture) or "two" (pictures and a sentence).
+        kind: Class of the family.
+        backbone: Name of the fixture of the backbone.
+        data: "pairs", "passages", "questions" (about a picture) or "two" (two pictures and a sentence).
         settings: Settings of the model.
-        head: Start of the names of the weights of its head; "" for none.
-        soft: Whether several labels may be right.
+        head: Prefix of the names of the head's weights; "" if there is no head.
+        soft: Whether labels are soft.
     """
 
     kind: type[PretrainedClassifier]
@@ -68,6 +69,8 @@ LABELLED = [name for name, family in FAMILIES.items() if family.head and family.
 CASES = FAMILIES | {
     "Encoder, soft": Family(Encoder, "tiny_bert", "pairs", soft=True),
     "Seq2Seq, mean": Family(Seq2Seq, "tiny_t5", "pairs", {"score": "mean"}),
+    "Seq2Seq, untied": Family(Seq2Seq, "untied_t5", "pairs"),
+    "Seq2Seq, BART": Family(Seq2Seq, "tiny_bart", "pairs", {"max_length": 128}),
     "Seq2Seq, greedy": Family(Seq2Seq, "tiny_t5", "pairs", {"decoding": "greedy"}),
     "LateFusion, two": Family(LateFusion, "tiny_bert", "two", SMALL),
     "Vilt, two": Family(Vilt, "tiny_vilt", "two", {"max_length": 40}),
@@ -78,7 +81,7 @@ CASES = FAMILIES | {
 
 
 class Trained(NamedTuple):
-    """A model after an epoch of training, a folder with its checkpoint and exports, and its measurements."""
+    """A model after an epoch of training, the folder of its checkpoint and exports, and its results."""
 
     model: PretrainedClassifier
     folder: Path
@@ -86,11 +89,11 @@ class Trained(NamedTuple):
 
 
 class Zoo:
-    """Builds every family, and trains one model of each once a session.
+    """Builds models of every family, and trains one model per family and session.
 
     Args:
-        request: Of a fixture of the session, which finds the backbones.
-        folder: Folder of the data and of the trained models.
+        request: Request of a session fixture, which finds the backbones.
+        folder: Folder for data and trained models.
     """
 
     def __init__(self, request: pytest.FixtureRequest, folder: Path) -> None:
@@ -101,11 +104,11 @@ class Zoo:
         self.squares = cache(lambda: write_squares(folder / "squares", 8, 8))
 
     def backbone(self, name: str) -> str:
-        """The folder of the backbone of a case."""
+        """Folder of the backbone of a case."""
         return str(self.request.getfixturevalue(CASES[name].backbone))
 
     def data(self, name: str) -> PairedData:
-        """A new data module of a few examples."""
+        """A new data module with a few examples."""
         family = CASES[name]
         if family.data == "pairs":
             return Planted(n_train=8, n_validation=8)
@@ -124,7 +127,7 @@ class Zoo:
         return replace(self.data(name).task, kind=SOFT) if family.soft else self.data(name).task
 
     def _pool(self, name: str) -> Examples:
-        """Six examples of different lengths, of which the last has the content of the first."""
+        """Six examples of different lengths; the last has the same content as the first."""
         if CASES[name].data == "two":
             one = list(self.pool("Vilt"))
             pairs = zip(one, [*one[1:5], one[0], one[1]], strict=True)
@@ -135,12 +138,12 @@ class Zoo:
         data = self.data(name)
         data.setup("validate")
         examples = [data.pool[i] for i in range(5)]
-        if "question" in examples[1].parts and CASES[name].data == "questions":  # else all are as long
+        if "question" in examples[1].parts and CASES[name].data == "questions":  # texts of other lengths
             examples[1] = replace(examples[1], parts=examples[1].parts | {"question": "what color is the picture ?"})
         return Examples.of([*examples, replace(examples[0], uid="again")])
 
     def unbuilt(self, name: str, folder: str | Path | None = None, **settings: Any) -> PretrainedClassifier:
-        """A model of a case before it is bound to a task."""
+        """A model of a case that is not bound to a task."""
         settings = {"max_length": 64} | CASES[name].settings | settings
         model = CASES[name].kind(self.backbone(name) if folder is None else str(folder), **settings)
         torch.manual_seed(0)
@@ -162,7 +165,7 @@ class Zoo:
         return model.eval()
 
     def measured(self, name: str, model: BasePredictor, **settings: Any) -> Any:
-        """Measurements of a model on the data of a case."""
+        """Results of a model on the data of a case."""
         return measured(model, self.data(name), self.evaluations(name), accelerator="cpu", **settings)
 
     def evaluations(self, name: str) -> list[Any]:
@@ -170,15 +173,15 @@ class Zoo:
         return [Answers() if self.task(name).kind is SPAN else Accuracy(), Attentiveness(draws=1)]
 
     def _exported(self, name: str) -> Path:
-        """The folder of a model with a head for its task, whose weights are random."""
+        """Export a model of a case with random weights; returns the folder."""
         model, folder = self.model(name), self.folder / f"exported {name}"
         for parameter in model.parameters():
-            parameter.data += 0.01  # else a new head, drawn with the same seed, would be the same
+            parameter.data += 0.01  # otherwise, a new head with the same seed would be equal
         model.export(str(folder), weights=True)
         return folder
 
     def _trained(self, name: str) -> Trained:
-        """A family after an epoch: ``best.ckpt``, its export ``backbone``, and ``bare``, an export without weights."""
+        """Train a model for an epoch; write ``best.ckpt``, the export ``backbone``, and ``bare``, without weights."""
         folder = self.folder / name
         folder.mkdir()
         model = self.unbuilt(name, learning_rate=1e-3)
@@ -190,10 +193,15 @@ class Zoo:
         return Trained(model.eval(), folder, measurements)
 
 
+def batch_of(model: BasePredictor, examples: Sequence[Example]) -> dict[str, Any]:
+    """A batch of the examples, as the data module makes it for a model."""
+    return Collate(model.processor, model.task)((range(len(examples)), list(examples)))
+
+
 def predicted(
     model: BasePredictor, pool: Sequence[Example], batches: Sequence[Sequence[int]] | None = None
 ) -> list[Any]:
-    """The probabilities, or else the answer, for each example of a pool, which is predicted in batches of positions."""
+    """Predict a pool in batches of positions; returns the probabilities, or else the answer, per example."""
     composed = pool if isinstance(pool, Composed) else Composed.whole(Examples.of(list(pool)))
     positions = [np.array(batch) for batch in batches or [range(len(pool))]]
     found: dict[int, Any] = {}
@@ -208,7 +216,7 @@ def predicted(
 
 
 def assert_alike(first: Sequence[Any], second: Sequence[Any], tolerance: float = 0.0) -> None:
-    """Expect the same answers, and probabilities within a tolerance."""
+    """Assert equal answers, and probabilities within a tolerance."""
     for one, other in zip(first, second, strict=True):
         if isinstance(one, torch.Tensor) and one.is_floating_point():
             torch.testing.assert_close(one, other, rtol=0, atol=tolerance)

@@ -298,7 +298,7 @@ class Rehearsal:
                 func.overloadpacket is aten.copy_ and not isinstance(args[0], OnDevice)
             )
         else:
-            is_on_device = target.type in (self.device.type, "meta")  # C++ makes tensors beside others on "meta"
+            is_on_device = target.type in (self.device.type, "meta")  # C++ makes new tensors on "meta"
             plain_kwargs["device"] = torch.device("cpu") if is_on_device else target
         if func.overloadpacket in MOVES:
             self._moved(func, args, kwargs, is_on_device)

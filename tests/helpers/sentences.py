@@ -1,4 +1,4 @@
-"""Sentences that tokenizers are trained on, with what they find hard."""
+"""Sentences to train tokenizers on, with apostrophes, digits, accents, CJK characters and emoji."""
 
 SENTENCES = [
     "The dog's 2nd walk (today)!",

@@ -5,13 +5,16 @@ The fixtures of tests and the cases of tests/matrix.py share them.
 
 import re
 import string
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import (
     AutoModelForCausalLM,
+    AutoTokenizer,
+    BartConfig,
+    BartForConditionalGeneration,
     BertConfig,
     BertForSequenceClassification,
     BertModel,
@@ -27,6 +30,7 @@ from transformers import (
     PreTrainedConfig,
     PreTrainedTokenizerFast,
     Qwen2Config,
+    RobertaTokenizer,
     T5Config,
     T5ForConditionalGeneration,
     T5Tokenizer,
@@ -59,7 +63,7 @@ CAUSAL: dict[str, Callable[..., PreTrainedConfig]] = {
 
 
 def word_pieces(folder: Path, words: Iterable[str], characters: Iterable[str] = string.ascii_lowercase) -> int:
-    """Save a tokenizer that knows these words, and others letter by letter; returns the size of its vocabulary."""
+    """Save a tokenizer that knows these words, and reads other words letter by letter; returns its vocabulary size."""
     characters = [*characters]
     vocab = list(dict.fromkeys([*SPECIAL, *words, *characters]))
     vocab = list(dict.fromkeys([*vocab, *(f"##{c}" for c in characters)]))
@@ -68,7 +72,7 @@ def word_pieces(folder: Path, words: Iterable[str], characters: Iterable[str] = 
 
 
 def bert(folder: Path, words: Iterable[str], scale: float = 0.02) -> Path:
-    """A two-layer BERT without a head; the larger the scale of its weights, the more its inputs differ."""
+    """Save a two-layer BERT without a head; outputs differ more between inputs with a larger ``scale`` of weights."""
     size = word_pieces(folder, words)
     torch.manual_seed(0)
     config = BertConfig(vocab_size=size, max_position_embeddings=128, initializer_range=scale, **SIZES)
@@ -77,7 +81,7 @@ def bert(folder: Path, words: Iterable[str], scale: float = 0.02) -> Path:
 
 
 def bert_classifier(folder: Path, words: Iterable[str], labels: Iterable[str], seed: int = 0) -> Path:
-    """A two-layer BERT with a head, whose large weights make its predictions differ and go by all parts."""
+    """Save a two-layer BERT with a head. Its large weights make predictions depend on all parts."""
     size = word_pieces(folder, words)
     names = dict(enumerate(labels))
     names = {"id2label": names, "label2id": {name: i for i, name in names.items()}}
@@ -88,7 +92,7 @@ def bert_classifier(folder: Path, words: Iterable[str], labels: Iterable[str], s
 
 
 def vilt(folder: Path, scale: float = 0.1) -> Path:
-    """A two-layer ViLT as it leaves pretraining: 32 pixels, patches of 8."""
+    """Save a two-layer ViLT with a head for masked words: 32 pixels, patches of 8."""
     words = "is it red green blue yes no the left right picture both are what color shape image in there a ? ."
     size = word_pieces(folder, words.split())
     torch.manual_seed(0)
@@ -99,17 +103,15 @@ def vilt(folder: Path, scale: float = 0.1) -> Path:
 
 
 def blip(folder: Path, scale: float = 0.1) -> Path:
-    """A two-layer BLIP for question answering that reads pictures of 32 x 32.
+    """Save a two-layer BLIP for question answering, for pictures of 32 x 32.
 
-    As in the released ones, two embeddings follow those that the tokenizer knows: of [DEC] and of [ENC].
+    As in the released models, two embeddings follow the tokens of the tokenizer: [DEC] and [ENC].
     """
     words = "is there a the what in this it does contain shape color present picture image not any no yes and".split()
     words += "left right red green blue white yellow black gray brown teal circle square triangle rectangle".split()
     size = word_pieces(folder, words, [*string.ascii_lowercase, *string.digits, ".", "?"])
     BlipImageProcessorPil(size={"height": 32, "width": 32}).save_pretrained(folder)
-    sizes = SIZES | {
-        "initializer_range": 0.1
-    }  # that of released vision encoders is next to nothing: pictures look alike
+    sizes = SIZES | {"initializer_range": 0.1}  # with the range of released models, all pictures have similar features
     tokens = {"vocab_size": size + 2, "bos_token_id": size, "pad_token_id": 0, "sep_token_id": 3}
     text = sizes | tokens | {"max_position_embeddings": 128}
     torch.manual_seed(0)
@@ -145,8 +147,37 @@ def t5(folder: Path, sentences: Iterable[str], scale: float = 1.0) -> Path:
     return folder
 
 
+def untied_t5(folder: Path, tied: Path) -> Path:
+    """Save a T5 1.1, whose output layer has its own weights, with the tokenizer of another T5."""
+    tokenizer = AutoTokenizer.from_pretrained(tied)
+    sizes = {"d_model": 32, "d_kv": 16, "d_ff": 64, "num_layers": 2, "num_heads": 2, "decoder_start_token_id": 0}
+    sizes |= {"vocab_size": len(tokenizer), "feed_forward_proj": "gated-gelu", "tie_word_embeddings": False}
+    torch.manual_seed(1)
+    network = T5ForConditionalGeneration(T5Config(**sizes))
+    network.lm_head.weight = torch.nn.Parameter(torch.randn_like(network.lm_head.weight))
+    network.all_tied_weights_keys.pop("lm_head.weight", None)
+    for part in (network, tokenizer):
+        part.save_pretrained(folder)
+    return folder
+
+
+def bart(folder: Path, sentences: Sequence[str], positions: int) -> Path:
+    """Save a two-layer BART with a byte-level tokenizer that is trained on some sentences."""
+    tokenizer = RobertaTokenizer().train_new_from_iterator(sentences, 400, show_progress=False)
+    ids = {f"{name}_token_id": getattr(tokenizer, f"{name}_token_id") for name in ("pad", "bos", "eos")}
+    ids |= {"decoder_start_token_id": tokenizer.eos_token_id}
+    sizes = {"d_model": 32, "encoder_layers": 2, "decoder_layers": 2, "max_position_embeddings": positions}
+    for side in ("encoder", "decoder"):
+        sizes |= {f"{side}_ffn_dim": 64, f"{side}_attention_heads": 2}
+    torch.manual_seed(0)
+    config = BartConfig(vocab_size=len(tokenizer), **sizes, **ids, forced_eos_token_id=None)
+    for part in (BartForConditionalGeneration(config), tokenizer):
+        part.save_pretrained(folder)
+    return folder
+
+
 def byte_level(chat: bool = True) -> PreTrainedTokenizerFast:
-    """A byte-level tokenizer of some 300 tokens, which joins no letters of different words."""
+    """A byte-level tokenizer of some 300 tokens; no token spans two words."""
     made = Tokenizer(models.BPE())
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     made.decoder = decoders.ByteLevel()
@@ -167,7 +198,7 @@ def byte_level(chat: bool = True) -> PreTrainedTokenizerFast:
 
 
 def causal(folder: Path, kind: str = "llama", chat: bool = True, seed: int = 0) -> Path:
-    """A two-layer causal language model of a kind, with a byte-level tokenizer."""
+    """Save a two-layer causal language model of a kind, with a byte-level tokenizer."""
     tokenizer = byte_level(chat)
     tokenizer.save_pretrained(folder)
     torch.manual_seed(seed)

@@ -1,4 +1,4 @@
-"""One contract for all models: bind, encode, predict, train, save, export and load again."""
+"""The contract of all models: bind, encode, predict, train, save, export and load."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -15,7 +15,7 @@ from heedful.lightning_modules.function import Function
 from heedful.lightning_modules.predictor_module import module_of, predictor_of
 from heedful.lightning_modules.prompted.batch import BatchEndpoint
 from heedful.lightning_modules.transformers_pair import TransformersPair
-from heedful.records import Composed, ModelError
+from heedful.records import Composed, Example, ModelError, Picture
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import Wording
 
@@ -29,7 +29,7 @@ BATCHES = [[2, 0], [5], [1, 4], [3]]
 
 @pytest.mark.parametrize("name", CASES)
 def test_predictions_depend_on_the_example_alone(zoo, name):
-    """Not on the rest of its batch, nor on random numbers."""
+    """Neither the rest of the batch nor random numbers change a prediction."""
     model, pool = zoo.model(name), zoo.pool(name)
     state = torch.get_rng_state()
     together = predicted(model, pool)
@@ -67,15 +67,31 @@ def test_an_export_answers_as_the_model_did(zoo, name, tmp_path):
     bare = zoo.model(name, tmp_path / "bare")
     with refused(ModelError, tmp_path / "bare"):
         bare.require_weights()
-    bare.load_state_dict(model.state_dict())
+    checkpoint = {"state_dict": model.state_dict()}
+    model.on_save_checkpoint(checkpoint)
+    bare.on_load_checkpoint(checkpoint)
+    bare.load_state_dict(checkpoint["state_dict"])
     assert bare.has_learned
     assert_alike(expected, predicted(bare.eval(), pool))
     if task.kind.exclusive and task.labels and "ranked" not in name:
-        turned = zoo.model(name, tmp_path / "whole", replace(task, labels=task.labels[::-1]), trains=False)
-        assert_alike([p.flip(0) for p in expected], predicted(turned, pool), 1e-6)
+        rolled = replace(task, labels=(*task.labels[1:], task.labels[0]))
+        other = zoo.model(name, tmp_path / "whole", rolled, trains=False)
+        assert_alike([p.roll(-1) for p in expected], predicted(other, pool), 1e-6)
     if type(model.network).__module__.startswith("transformers."):
         loaded = type(model.network).from_pretrained(tmp_path / "whole").state_dict()
         assert all(torch.equal(loaded[key], value) for key, value in model.network.state_dict().items())
+
+
+EMPTY = {"image": Picture(), "question": ""}
+
+
+@pytest.mark.parametrize("part", EMPTY)
+@pytest.mark.parametrize("name", [name for name, family in FAMILIES.items() if family.data == "questions"])
+def test_a_part_that_the_data_lack_is_read_as_an_empty_part(zoo, name, part):
+    task = replace(zoo.task(name), parts=(part,), pictures=("image",) if part == "image" else ())
+    alone = [Example(e.uid, {part: e.parts[part]}) for e in zoo.pool(name)]
+    emptied = [Example(e.uid, EMPTY | e.parts) for e in alone]
+    assert_alike(predicted(zoo.model(name, task=task), alone), predicted(zoo.model(name), emptied), 1e-6)
 
 
 @pytest.mark.parametrize("name", LABELLED)
@@ -98,15 +114,15 @@ def test_other_labels_get_a_new_head_on_the_same_body(zoo, name):
 FORMER = {"labels": None, "collapse": None, "score": "sum", "decoding": "likelihood"}
 
 
-@pytest.mark.parametrize("name", first_tier(2, FAMILIES))
+@pytest.mark.parametrize("name", first_tier(2, [*FAMILIES, "Seq2Seq, untied", "Seq2Seq, BART"]))
 def test_a_training_is_kept_in_checkpoint_and_export(zoo, name, tmp_path):
-    """The checkpoint needs the exported config of its backbone alone; older ones name settings of base classes."""
+    """A checkpoint loads with the exported config of its backbone; older ones name settings of base classes."""
     model, folder, during = zoo.trained(name)
     pool = zoo.pool(name)
     expected = predicted(model, pool)
     fresh = zoo.model(name).state_dict()
     moved = [key for key, value in model.state_dict().items() if not torch.equal(value, fresh[key])]
-    assert any(FAMILIES[name].head not in key or not FAMILIES[name].head for key in moved)
+    assert any(CASES[name].head not in key or not CASES[name].head for key in moved)
     assert all(value.isfinite().all() for value in model.state_dict().values())
     content = torch.load(folder / "best.ckpt", weights_only=True)
     content["hyper_parameters"] |= FORMER if name == "Writer" else {"labels": None}
@@ -130,7 +146,7 @@ def test_a_head_that_was_never_trained_is_not_measured(zoo, name):
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_training_starts_in_float32_with_dropout(zoo, name, tmp_path):
-    """Also where weights were published in half precision, and although transformers loads models in eval mode."""
+    """Although the weights are in half precision, and transformers loads models in eval mode."""
     folder = tmp_path / "half"
     folder.mkdir()
     for file in zoo.exported(name).iterdir():

@@ -1,4 +1,4 @@
-"""A function as a model: what it is asked, and how inputs are known again."""
+"""Tests of functions as models: their inputs, and the hashes of the inputs."""
 
 import pickle
 
@@ -26,7 +26,7 @@ def pool_of(pairs):
 
 @given(PAIRS, st.data())
 def test_inputs_are_the_composed_examples(pairs, data):
-    """Against examples that are made one by one: contents, lengths and equal keys for equal contents."""
+    """Compared with examples that are composed one by one; equal contents have equal keys."""
     pool = pool_of(pairs)
     positions = np.array(data.draw(st.lists(st.integers(0, len(pairs)), min_size=1, max_size=9)))
     lenders = [data.draw(st.integers(EMPTIED, len(pairs) - 1)) for _ in positions]
@@ -65,7 +65,7 @@ def test_tables_are_dictionaries():
 
 @pytest.mark.parametrize("named", ["os.system", "(in memory)", 3])
 def test_no_file_names_a_function(named, tmp_path, monkeypatch):
-    """Neither Python nor the command line look a function up by its name."""
+    """Neither Python nor the command line import a function by name."""
     section = {"class_path": "heedful.lightning_modules.function.Function", "init_args": {"predict": named}}
     with refused(SettingError, "predict"):
         load_model(section)

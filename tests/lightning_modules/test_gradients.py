@@ -1,4 +1,4 @@
-"""Integrated gradients: those of captum, complete in the limit, and exact for what is linear."""
+"""Tests of integrated gradients: they equal those of captum, and are complete in the limit."""
 
 import numpy as np
 import pytest
@@ -19,13 +19,13 @@ EXAMPLES = [Example(f"t/{i}", dict(zip(PARTS, two, strict=True)), "entailment") 
 @pytest.fixture(params=["Encoder", "Seq2Seq"])
 def model(zoo, request):
     model = zoo.model(request.param, task=TASK, max_length=32)
-    for parameter in model.parameters():  # as random weights are, all is nearly linear
+    for parameter in model.parameters():  # small random weights are nearly linear
         parameter.data *= 4.0 if request.param == "Encoder" else 1.0
     return model
 
 
 def ends(model):
-    """The inputs, and the ids with everything hidden."""
+    """The inputs of the model, and the ids with all words hidden."""
     words, every = HiddenWords(model.processor, EXAMPLES), np.arange(len(EXAMPLES))
     hidden = np.ones((len(EXAMPLES), words.features.max()), dtype=bool)
     (inputs,), (baseline,) = (words.inputs(every, which, [every]) for which in (~hidden, hidden))
@@ -68,7 +68,7 @@ def test_what_is_missing_falls_with_the_steps(model):
 
 
 def test_modes_pieces_and_places(model):
-    """Within inference mode as outside; in pieces as at once; special tokens in front and padding have none."""
+    """Inference mode and the size of batches change nothing; special tokens at the start and padding get 0."""
     inputs, baseline = ends(model)
     phi = integrated_gradients(model, inputs, baseline, LABELS, 8, 64)
     with torch.inference_mode():

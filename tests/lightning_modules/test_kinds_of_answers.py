@@ -1,4 +1,4 @@
-"""Kinds of answers of functions and servers: each is read as what it means, or refused in one sentence."""
+"""Tests of all kinds of answers of functions and servers: each is parsed or refused."""
 
 import math
 from enum import Enum
@@ -32,13 +32,13 @@ Spelled = Enum("Spelled", {"YES": "yes", "NO": "no"})
 NAN = float("nan")
 LISTED = {"labels": YES_NO, "is_ordered": True}  # labels=["yes", "no"]
 SPELLED = {"labels": {"yes": [1, True], "no": [0, False]}, "is_ordered": True}
-OF_ROWS = {"labels": YES_NO}  # the labels of the rows, in no order
+OF_ROWS = {"labels": YES_NO}  # labels without an order
 FREE = {"same": "normalised"}
 P = [[0.75, 0.25], [0.125, 0.875]]
 
 
 def read(returned, labels=None, same=None, is_ordered=False):
-    """The answers to two inputs: labels, texts, NO_LABEL, or lists of probabilities."""
+    """Parse what a function returns for two inputs: labels, texts, NO_LABEL, or lists of probabilities."""
     pool = Examples.of([Example(f"d/v/{i}", {"left": f"l {i}"}, "no") for i in range(2)])
     model = Function(lambda rows: returned, labels, None if same is None else Same(same), is_ordered)
     model.prepare(Task(CLASSIFICATION if labels else TEXT, ("left",), tuple(labels or ())))
@@ -49,7 +49,7 @@ def read(returned, labels=None, same=None, is_ordered=False):
     return [([*labels, NO_LABEL][i]) for i in answers.tolist()] if isinstance(answers, torch.Tensor) else list(answers)
 
 
-# how it is asked, what it returns, what that means
+# settings, returned value, parsed answers
 FUNCTIONS = {
     "labels": (LISTED, ["yes", "no"], ["yes", "no"]),
     "labels in another case": (LISTED, [" YES ", "No\n"], ["yes", "no"]),
@@ -155,14 +155,9 @@ def tokens(**p):
     return chat("x", logprobs={"content": [{"top_logprobs": top}]})
 
 
-def decision(*pairs):
-    entries = [{"value": value, "probability": p} for value, p in pairs]
-    return {"answers": [{"type": "choice", "probabilities": entries}]}
-
-
 twice = tokens(yes=0.4, no=0.3)
 twice["choices"][0]["logprobs"]["content"][0]["top_logprobs"] *= 2
-SERVERS = {  # how it is read, the JSON of the response, the label or the refusal
+SERVERS = {  # way to read, JSON of the response, label or error
     "a label": ("written", chat("yes"), "yes"),
     "a label in a sentence": ("written", chat("No, it is not."), "no"),
     "a label behind thoughts": ("written", chat("<think>Yes? Hm.</think>\nno"), "no"),
@@ -188,18 +183,6 @@ SERVERS = {  # how it is read, the JSON of the response, the label or the refusa
     "first tokens that sum to more": ("first_token", tokens(yes=0.9, no=0.75), "probabilities sum to 1.65"),
     "a first token twice": ("first_token", twice, "the same first token twice"),
     "no choices for first tokens": ("first_token", {"choices": [None]}, "0 choices in place of one answer"),
-    "a typed decision": ("systemone", {"answers": {"answer": {"probabilities": {"no": 0.7, "yes": 0.3}}}}, "no"),
-    "a typed decision without one": ("systemone", {"answers": {}}, "no finite probability for each label"),
-    "a decision": ("decisions", decision(("yes", 0.7), ("no", 0.3)), "yes"),
-    "a decision that sums to more": ("decisions", decision(("yes", 0.9), ("no", 0.3)), "probabilities that sum to 1.2"),
-    "a decision of half the labels": ("decisions", decision(("yes", 1.0)), "no finite probability for each label"),
-    "a decision in words": ("decisions", decision(("yes", "1"), ("no", 0)), "no finite probability for each label"),
-    "a decision without probability": ("decisions", decision(("yes", 0.0), ("no", 0.0)), "sum to 0,"),
-    "a negative decision": ("decisions", decision(("yes", 1.5), ("no", -0.5)), "sum to 1, or are negative"),
-    "a decision of an answer twice": ("decisions", decision(("yes", 0.9), ("yes", 0.5), ("no", 0.1)), "no finite"),
-    "a decision that is no number": ("decisions", decision(("yes", NAN), ("no", 0.5)), "no finite probability"),
-    "a decision of truth values": ("decisions", decision(("yes", True), ("no", False)), "no finite probability"),
-    "a refusal": ("decisions", {"answers": [{"type": "refusal"}]}, "a refusal"),
 }
 
 
@@ -208,7 +191,7 @@ def test_answers_of_a_server(case):
     way, response, expected = SERVERS[case]
     asked = WAYS[way]({"model": "m"}, True)
     if expected in (*TASK.labels, NO_LABEL):
-        assert asked.read(asked.reply(response, PROMPT), PROMPT)[0] == expected
+        assert asked.read(asked.reply(response), PROMPT)[0] == expected
     else:
         with pytest.raises(Unusable, match=expected):
-            asked.reply(response, PROMPT)
+            asked.reply(response)

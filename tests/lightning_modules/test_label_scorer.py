@@ -1,4 +1,4 @@
-"""Labels are scored by their texts as token by token, whatever is decoded together; of many labels the likeliest."""
+"""Tests that label texts get the log-likelihoods of a token-by-token computation, also with ranks."""
 
 import math
 
@@ -16,14 +16,14 @@ WEIGHTS = torch.randn(4 + WORDS, WORDS, generator=torch.Generator().manual_seed(
 
 
 def decode(states, mask, read):
-    """Scores that depend on the states that are not masked, and on all tokens that were read."""
+    """Scores that depend on the unmasked states and on all tokens read so far."""
     seen = (states * mask[:, :, None]).sum(dim=1, keepdim=True).expand(-1, read.shape[1], -1)
     before = torch.nn.functional.one_hot(read, WORDS).float().cumsum(dim=1)
     return torch.cat([seen, before], dim=-1) @ WEIGHTS
 
 
 def expected():
-    """Log-likelihoods [examples, labels], token by token."""
+    """Log-likelihoods [examples, labels], computed token by token."""
     found = torch.zeros(len(STATES), len(IDS))
     for i in range(len(STATES)):
         for k, ids in enumerate(IDS):
@@ -45,7 +45,7 @@ def test_labels_are_scored_as_token_by_token(monkeypatch, sequences, mean):
 
 @pytest.mark.parametrize("rank", [1, 3, 5, 6, 9])
 def test_of_many_labels_those_with_the_most_probable_first_token_are_scored(rank):
-    """Of labels with the same first token the first; all read the beginning that they share once."""
+    """Ties of first tokens go to the first label; the shared start token is read once."""
     calls: list[tuple[int, ...]] = []
 
     def counted(states, mask, read):

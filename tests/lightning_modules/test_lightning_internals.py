@@ -1,4 +1,4 @@
-"""The private parts of Lightning, torch and TensorBoard still are there, and still mean what Heedful takes them for."""
+"""Tests that private APIs of Lightning, torch and TensorBoard exist and behave as Heedful expects."""
 
 import inspect
 import os
@@ -7,7 +7,7 @@ import signal
 import pytest
 import torch
 from pytorch_lightning import Callback, LightningModule, Trainer
-from pytorch_lightning.callbacks import ModelCheckpoint, ModelPruning, WeightAveraging
+from pytorch_lightning.callbacks import ModelCheckpoint, WeightAveraging
 
 from heedful.callbacks import BestCheckpoint
 from heedful.lightning_modules import lightning_internals as internals
@@ -41,7 +41,7 @@ def fitted(*callbacks, module=None, batches=5, epochs=1, ckpt_path=None, **setti
 
 
 class Watch(Callback):
-    """Calls a function of the trainer after each batch, and keeps what it returns."""
+    """Calls a function with the trainer after each batch, and records its results."""
 
     def __init__(self, function):
         self.function, self.seen = function, []
@@ -62,7 +62,7 @@ def test_kept_metrics_can_be_added_and_taken_away():
 @posix
 @pytest.mark.parametrize("left", [True, False])
 def test_leave_sigterm_keeps_lightning_from_ending_the_run(left):
-    """Without it, the run ends at the next batch."""
+    """By default, Lightning ends the run at the next batch."""
 
     class Leave(Callback):
         def setup(self, trainer, pl_module, stage):
@@ -85,7 +85,7 @@ def test_leave_sigterm_keeps_lightning_from_ending_the_run(left):
 
 
 def test_resume_by_epochs_counts_an_epoch_once(tmp_path):
-    """Without it, the resumed epoch is number 2, whose data have another order."""
+    """By default, the resumed epoch has number 2, whose data have another order."""
 
     class Resume(Watch):
         def setup(self, trainer, pl_module, stage):
@@ -107,30 +107,10 @@ def test_averaged_model_is_what_a_training_ends_with():
     assert torch.equal(averaged.layer.weight, left.layer.weight)
 
 
-@pytest.mark.parametrize("name", ["prune_on_train_epoch_end", "make_pruning_permanent"])
-def test_prunes_for_good_unless_a_setting_says_otherwise(name):
-    assert internals.prunes_for_good(ModelPruning("l1_unstructured"))
-    assert not internals.prunes_for_good(ModelPruning("l1_unstructured", **{name: False}))
-
-
-@pytest.mark.parametrize("moved", [True, False])
-def test_save_after_validation_saves_before_an_epoch_ends(tmp_path, moved):
-    checkpoint = ModelCheckpoint(tmp_path, monitor="score")
-    if moved:
-        internals.save_after_validation(checkpoint)
-
-    class Look(Callback):
-        def on_train_epoch_end(self, trainer, pl_module):
-            assert bool(list(tmp_path.iterdir())) == moved
-
-    fitted(Look(), checkpoint, enable_checkpointing=True)
-    assert list(tmp_path.iterdir())
-
-
 def test_accumulates_until_a_step_is_made():
     watch = Watch(internals.accumulates)
     fitted(watch, accumulate_grad_batches=2)
-    assert watch.seen == [True, False, True, False, False]  # the last batch of an epoch is a step by itself
+    assert watch.seen == [True, False, True, False, False]  # Lightning steps at the end of an epoch
 
 
 @pytest.mark.parametrize(
@@ -149,7 +129,7 @@ def test_trains_next_unless_a_validation_or_the_end_comes(settings, seen):
 
 
 def test_allow_clipping_of_a_fused_optimizer():
-    """In mixed precision Lightning refuses otherwise; the gradients are 1,000."""
+    """By default, Lightning refuses it in mixed precision. The gradients are 1,000."""
 
     class Allowed(Small):
         def configure_optimizers(self):
@@ -170,7 +150,7 @@ def test_allow_clipping_of_a_fused_optimizer():
 
 
 def test_what_subclasses_take_from_their_bases():
-    """BestCheckpoint replaces these; Lightning calls them with the same arguments."""
+    """BestCheckpoint overrides these methods, which Lightning calls with the same arguments."""
     for name in ("_save_topk_checkpoint", "_save_last_checkpoint", "_save_checkpoint"):
         own, base = (inspect.signature(getattr(kind, name)).parameters for kind in (BestCheckpoint, ModelCheckpoint))
         assert list(own) == list(base)

@@ -1,4 +1,4 @@
-"""Models and settings that do not fit: each is refused by its setting, its parts or its backbone."""
+"""Tests that models and settings that do not fit are refused; the message names the setting or the part."""
 
 import json
 import shutil
@@ -13,8 +13,8 @@ from transformers import BertConfig, BertForSequenceClassification, BertTokenize
 
 from benchmarks.bare_runs import fitted
 from heedful.lightning_modules import BlipAnswers, CausalLM, Endpoint, LateFusion, Reader, Seq2Seq, Vilt
-from heedful.lightning_modules.predictor import Statistics
-from heedful.lightning_modules.prompted.batch import BatchEndpoint, require_batch
+from heedful.lightning_modules.processors.processor import Statistics
+from heedful.lightning_modules.prompted.batch import BatchEndpoint
 from heedful.lightning_modules.prompted.requests.replies import WAYS
 from heedful.lightning_modules.transformers_pair import TransformersPair
 from heedful.records import CLASSIFICATION, SOFT, SPAN, DataError, ModelError, SettingError, Task
@@ -27,7 +27,7 @@ THREE = Task(CLASSIFICATION, ("a", "b", "c", "t"), ("x", "y"), pictures=("a", "b
 
 
 def changed(zoo, name, folder, **config):
-    """A copy of a backbone with another config."""
+    """Copy a backbone, and change its config."""
     copy = Path(shutil.copytree(zoo.backbone(name), folder / "copy"))
     (copy / "config.json").write_text(json.dumps(json.loads((copy / "config.json").read_text()) | config))
     return copy
@@ -62,7 +62,7 @@ def unknown(zoo, share):
     zoo.model("Encoder").require_known(Statistics(unknown=share), "them")
 
 
-MISTAKES = {  # a call with a zoo and a folder; what the message names
+MISTAKES = {  # call with a zoo and a folder; error and facts in the message
     "labels": (
         lambda z, f: z.model("Encoder", z.exported("Encoder"), labels=["a", "b"]),
         (SettingError, "labels", "2 names", "3 outputs"),
@@ -154,12 +154,11 @@ MISTAKES = {  # a call with a zoo and a folder; what the message names
         lambda z, f: Endpoint("tiny", extra={"options": [{"password": "x"}]}),
         (SettingError, "password"),
     ),
-    "typed batches": (lambda z, f: require_batch(Endpoint("tiny", read="systemone")), (SettingError, "read systemone")),
     "a batch without an answer": (lambda z, f: batch_with({}), (DataError, "line 3", "0 choices")),
     "a pair without labels": (lambda z, f: pair().prepare(z.task("Reader")), (ModelError, "(model, tokenizer)", SPAN)),
-    "typed texts": (
-        lambda z, f: WAYS["systemone"]({}, True).require(prompt(), Task(SPAN, TASK.parts, ())),
-        (ModelError, "read systemone", "read written"),
+    "first tokens of texts": (
+        lambda z, f: WAYS["first_token"]({}, True).require(prompt(), Task(SPAN, TASK.parts, ())),
+        (ModelError, "read first_token", "read written"),
     ),
 }
 

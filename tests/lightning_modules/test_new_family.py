@@ -1,13 +1,12 @@
-"""The family of docs/new_model.md is a whole one: it is trained, kept, resumed and measured, and the table names it."""
+"""Tests of the family in docs/new_model.md: it is trained, exported and measured, and the registry knows it."""
 
 import importlib
 import json
 import re
 from pathlib import Path
 
-import numpy as np
 import pytest
-import torch
+from families import CASES, Family, assert_alike, predicted
 
 from benchmarks.bare_runs import fitted, measured
 from heedful.assembly.config import Call, resolve
@@ -24,7 +23,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "new_model.md"
 
 @pytest.fixture
 def choice(tmp_path, monkeypatch):
-    """The module of the page."""
+    """The module in the page."""
     before = list(TABLE)
     (code,) = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     assert len(code.splitlines()) <= 60
@@ -55,21 +54,12 @@ def test_a_backbone_without_the_head_is_not_measured(choice, tiny_bert):
         measured(choice.Choice(str(tiny_bert), max_length=64), Planted(n_validation=8), [Accuracy()], accelerator="cpu")
 
 
-def test_scores_do_not_depend_on_the_batch(choice, tiny_bert):
-    data = Planted(n_train=8, n_validation=8)
-    data.setup("validate")
-    model = choice.Choice(str(tiny_bert), max_length=64)
-    model.bind(data.task, trains=True)
-    model.configure_model()
-    model.eval()
-    examples = list(data.pool)
-    with torch.no_grad():
-        together = model.logits(model.processor(examples))
-        alone = torch.cat([model.logits(model.processor([example])) for example in examples])
-    torch.testing.assert_close(together, alone, atol=1e-5, rtol=0)
-    assert together.shape == (len(examples), len(data.task.labels))
-    prints = model.processor.fingerprints([*examples, examples[0]])
-    assert len(np.unique(prints)) == len(np.unique([str(example.parts) for example in examples]))
+def test_predictions_do_not_depend_on_the_batch(zoo, choice, monkeypatch):
+    monkeypatch.setitem(CASES, "Choice", Family(choice.Choice, "tiny_bert", "pairs"))
+    model, pool = zoo.model("Choice"), zoo.pool("Choice")
+    together = predicted(model, pool)
+    assert_alike(together, predicted(model, pool, [[2, 0], [5], [1, 4], [3]]), 1e-5)
+    assert len({tuple(p.tolist()) for p in together}) == len(set(model.encode(pool).fingerprints.tolist())) == 5
 
 
 def test_the_command_line_takes_its_class(choice, tiny_bert):

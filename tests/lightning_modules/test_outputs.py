@@ -1,4 +1,4 @@
-"""The most probable label of scores, some of which are not finite."""
+"""Test of the most probable label, also of scores that are not finite."""
 
 import math
 

@@ -1,22 +1,20 @@
-"""The contract between the engine and a model."""
+"""Tests of the interface between the engine and a model."""
 
 import numpy as np
 import torch
 
 from heedful.lightning_modules import Classifier, Outputs
 from heedful.lightning_modules.base_predictor import BasePredictor
-from heedful.lightning_modules.predictor import Capabilities, Encoded, LabelMap, Statistics
-from heedful.lightning_modules.predictor_module import PredictorModule, module_of, predictor_of
-from heedful.lightning_modules.processors.processor import Processor
-from heedful.records import CLASSIFICATION, Composed, Example, Examples, ModelError, Task
-
-from refusals import refused
+from heedful.lightning_modules.predictor import Capabilities, LabelMap
+from heedful.lightning_modules.predictor_module import module_of, predictor_of
+from heedful.lightning_modules.processors.processor import Processor, Statistics
+from heedful.records import CLASSIFICATION, Composed, Example, Examples, Task
 
 POOL = [Example(str(n), {"text": "a" * n}) for n in (3, 1, 2)]
 
 
 class Counting(Processor):
-    """Reads letters, and notes what is computed."""
+    """A processor that reads letters, and records its calls."""
 
     def __init__(self):
         self.calls: list[str] = []
@@ -41,11 +39,6 @@ class Counting(Processor):
         return {"texts": [example.parts["text"] for example in examples]}
 
 
-class Pool(list):
-    def take(self, positions):
-        return [self[i] for i in positions.tolist()]
-
-
 def test_nothing_is_computed_before_it_is_used_and_nothing_twice():
     processor = Counting()
     encoded = processor.encode(POOL)
@@ -58,22 +51,13 @@ def test_nothing_is_computed_before_it_is_used_and_nothing_twice():
     assert processor.calls == ["lengths", "order", "fingerprints", "statistics"]
 
 
-def test_batches_are_made_one_at_a_time():
-    processor = Counting()
-    batches = Encoded(processor, Pool(POOL)).batches([np.array([2, 0]), np.array([1])])
-    assert processor.calls == []
-    assert next(batches) == {"texts": ["aa", "aaa"]}
-    assert processor.calls == ["inputs"]
-    assert list(batches) == [{"texts": ["a"]}]
-
-
 # a Trainer
 
 TASK = Task(CLASSIFICATION, ("text",), ("short", "long"))
 
 
 class Lengths(BasePredictor):
-    """Answers by the length of a text; its network has one weight."""
+    """A model that answers by the length of a text; its network is a linear layer."""
 
     def __init__(self):
         super().__init__()
@@ -90,27 +74,17 @@ class Lengths(BasePredictor):
         return Outputs(self.network(lengths).softmax(dim=-1))
 
 
-def test_a_trainer_gets_a_module_around_what_is_none():
+def test_a_trainer_gets_a_module_around_a_model_that_is_none():
     predictor = Lengths()
     module = module_of(predictor)
-    assert (isinstance(module, PredictorModule), predictor_of(module)) == (True, predictor)
     assert module.state_dict() == {}
     predictor.bind(TASK)
     module.configure_model()
-    assert list(module.state_dict()) == ["network.weight", "network.bias"], "as of a model that is a module itself"
+    assert list(module.state_dict()) == list(module_of(predictor).state_dict()) == ["network.weight", "network.bias"]
     batch = {"inputs": predictor.processor(POOL), "size": 3}
-    expected = predictor.predict(batch).probs
-    assert torch.equal(module.validation_step(batch, 0).probs, expected)
+    assert torch.equal(module.validation_step(batch, 0).probs, predictor.predict(batch).probs)
     assert module.to(torch.float64).network is predictor.network
     assert module.validation_step({"inputs": {}, "size": 0}, 0) is None
-    with refused(ModelError, "Lengths", "evaluate.py"):
-        module.configure_optimizers()
-
-
-def test_a_model_that_is_there_is_taken_at_once():
-    predictor = Lengths()
-    predictor.configure_model()
-    assert len(module_of(predictor).state_dict()) == 2
     model = Classifier()
     assert module_of(model) is predictor_of(model) is model
 
@@ -121,6 +95,7 @@ def test_a_model_binds_to_a_task_and_counts_begin_anew_with_each_evaluation():
     assert predictor.capabilities == Capabilities(probabilities=True, writes=False, repeats=None, ranks=None)
     assert predictor.encode(POOL).lengths.tolist() == [3, 1, 2]
     predictor.count("no_answers", ["well", "well", "hm"])
-    assert predictor.counts_of(predictor.counted) == {"no_answers": [["well", 2], ["hm", 1]]}
+    predictor.count("several_labels", ["", ""])
+    assert predictor.counts_of(predictor.counted) == {"no_answers": [["well", 2], ["hm", 1]], "several_labels": 2}
     predictor.start(Composed.whole(Examples.of(POOL)), None)
     assert predictor.counts_of(predictor.counted) == {}

@@ -1,4 +1,4 @@
-"""One table says which models and data a family is for, and a user's own family joins it."""
+"""Tests of the registry: which family opens which model, on which data; users can register a family."""
 
 import json
 from types import SimpleNamespace
@@ -16,12 +16,12 @@ ROOM = "heedful.lightning_modules."
 
 
 class Owl(Encoder):
-    """A family of this module alone."""
+    """A family that only this module defines."""
 
 
 @pytest.fixture
 def owl():
-    """The family is registered."""
+    """Registers the family during a test."""
     before = list(TABLE)
     register(Owl, "Owl.*", ("owl", "t5"), {"barn.Nights": "Encoder"})
     yield
@@ -68,7 +68,7 @@ def test_the_data_of_each_kind_have_their_families(data, family, replaced):
 @pytest.mark.parametrize(
     ("model_type", "architecture", "family"),
     [
-        (None, None, "Encoder"),  # a model that no line names
+        (None, None, "Encoder"),  # no entry matches
         ("owl", "OwlForNights", "Encoder"),
         ("gpt2", "GPT2LMHeadModel", "CausalLM"),
         ("llama", "LlamaForCausalLM", "CausalLM"),

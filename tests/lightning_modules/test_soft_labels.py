@@ -1,4 +1,4 @@
-"""Models with several right labels, each of its worth: the loss, predictions without probabilities, and heads."""
+"""Tests of soft labels: the loss, predictions without probabilities, and exported heads."""
 
 import json
 import math
@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 import torch
+from families import batch_of
 
-from heedful.datamodules.base.collate import Collate
 from heedful.lightning_modules import NOT_FINITE
 from heedful.records import CLASSIFICATION, SOFT, Example, Task
 
@@ -17,13 +17,9 @@ GOLDS = ({"yes": 1.0, "no": 0.3}, {"hotdog": 0.6, "cake": 0.9}, {"cake": 1.0})
 POOL = [Example(f"u{i}", {"question": f"is it {i} ?"}, json.dumps(gold)) for i, gold in enumerate(GOLDS)]
 
 
-def batch_of(model, pool=POOL):
-    return Collate(model.processor, model.task)((range(len(pool)), pool))
-
-
 def test_the_loss_is_the_binary_one_summed_over_labels(zoo):
     model = zoo.model("Encoder", task=TASK)
-    batch, expected = batch_of(model), 0.0
+    batch, expected = batch_of(model, POOL), 0.0
     for row, gold in zip(model.logits(batch["inputs"]).double().tolist(), GOLDS, strict=True):
         for score, label in zip(row, LABELS, strict=True):
             p, worth = 1 / (1 + math.exp(-score)), gold.get(label, 0.0)
@@ -39,7 +35,7 @@ def test_the_loss_is_the_binary_one_summed_over_labels(zoo):
 
 def test_predictions_have_no_probabilities_and_show_a_model_that_broke_down(zoo):
     model = zoo.model("Encoder", task=TASK)
-    batch = batch_of(model)
+    batch = batch_of(model, POOL)
     outputs = model.predict(batch)
     assert outputs.probs is None
     assert torch.equal(outputs.answers, model.logits(batch["inputs"]).argmax(dim=-1))
@@ -53,7 +49,7 @@ def test_an_exported_head_is_known_again_though_names_differ_in_a_blank_alone(zo
     model.export(str(tmp_path), weights=True)
     again = zoo.model("Encoder", tmp_path, replace(TASK, labels=("no", "hotdog", "yes", "hot dog")))
     assert again.head == "kept"
-    inputs = batch_of(model)["inputs"]
+    inputs = batch_of(model, POOL)["inputs"]
     assert torch.equal(again.logits(inputs), model.logits(inputs)[:, [3, 1, 2, 0]])
     checkpoint = {"state_dict": {}}
     model.on_save_checkpoint(checkpoint)

@@ -1,4 +1,4 @@
-"""The SQLite file of answers, which several commands may use at once."""
+"""Cache of replies in a SQLite file, which several commands may use at once."""
 
 import json
 import sqlite3
@@ -11,8 +11,8 @@ from threading import Lock
 from heedful.lightning_modules.prompted.requests.replies import Reply
 from heedful.records import RunError
 
-PATIENCE = 60.0  # seconds that a process waits for another one that writes
-AT_ONCE = 500  # keys of one statement
+PATIENCE = 60.0  # seconds to wait for the lock of another process
+AT_ONCE = 500  # keys per statement
 TABLE = """
 CREATE TABLE IF NOT EXISTS answers (
     key TEXT PRIMARY KEY,  -- sha256 of the request
@@ -23,8 +23,8 @@ CREATE TABLE IF NOT EXISTS answers (
 
 
 class Answers:
-    """Replies by the key of their request. A reply is on disk when :meth:`put` returns; later replies with the same key
-    are ignored.
+    """Maps the key of a request to its reply. A reply is on disk when :meth:`put` returns; later replies with the same
+    key are ignored.
 
     Args:
         path: The file, which is created if it does not exist.
@@ -47,7 +47,7 @@ class Answers:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Add the name of the file to errors of SQLite."""
+        """Convert errors of SQLite to a ``RunError`` with the name of the file."""
         try:
             yield
         except (sqlite3.Error, OSError) as error:

@@ -1,4 +1,4 @@
-"""Client of a server with the OpenAI protocol: concurrent requests, except for requests with a stored answer."""
+"""Client of a server with the OpenAI protocol: sends requests concurrently, and stores their answers."""
 
 import ipaddress
 import json
@@ -6,11 +6,11 @@ import logging
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from queue import Empty, SimpleQueue
-from threading import Event, Lock, Thread
+from threading import Lock
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
@@ -20,13 +20,13 @@ from heedful.records import ModelError, RunError, stopping
 
 URL, KEY = "OPENAI_BASE_URL", "OPENAI_API_KEY"
 USUAL = "https://api.openai.com/v1"
-RETRIES = 8  # of a request by the client: after HTTP 408, 409, 429, 5xx, a time-out or a broken connection
-FIRST_RETRIES = 4  # of the first request: some seven seconds
-REFUSED = 400, 413, 422  # HTTP statuses of a server that refuses one request and may answer others
-LIBRARIES = "openai", "httpx2", "httpcore2", "httpx", "httpcore"
-SHORTEST, SHORTEST_IN_PATH = 4, 8  # characters of a secret; shorter texts, such as "x" and "v1", are not secrets
-LONGEST = 150  # characters of a server's message
-TICK, BEAT, GRACE = 0.1, 60.0, 5.0  # seconds: between two checks, between two heartbeats, for answers at the end
+RETRIES = 8  # retries by the openai client after HTTP 408, 409, 429, 5xx, a time-out or a broken connection
+FIRST_RETRIES = 4  # retries of the first request, which take some seven seconds
+REFUSED = 400, 413, 422  # HTTP statuses that concern one request; others may be answered
+LIBRARIES = "openai", "httpx2", "httpcore2", "httpx", "httpcore"  # their logs quote addresses and responses
+SHORTEST, SHORTEST_IN_PATH = 4, 8  # fewest characters of a secret: "x" and "v1" are none
+LONGEST = 150  # characters of a server's message that an error quotes
+TICK, BEAT, GRACE = 0.1, 60.0, 5.0  # seconds: between checks, between heartbeats, to wait for requests at the end
 SAVED = "the answers so far are kept"
 
 
@@ -46,7 +46,7 @@ class Address:
 
 
 class Server:
-    """A server; its methods are thread-safe.
+    """Connection to a server with the OpenAI protocol; its methods are thread-safe.
 
     Args:
         address: Address and key.
@@ -87,12 +87,12 @@ class Server:
             raise RunError(
                 "A model behind a server needs the package openai. Install it with pip install 'openai>=3.54'."
             ) from None
-        for name in LIBRARIES:  # whose messages quote addresses and responses
+        for name in LIBRARIES:
             logging.getLogger(name).setLevel(logging.WARNING)
         self._openai, self._client = openai, openai.OpenAI(base_url=base, max_retries=RETRIES, **settings)
 
     def hide(self, value: Any, labels: Sequence[str] = ()) -> Any:
-        """A text, or the texts in JSON, with each secret replaced, except one that is part of a label."""
+        """Replace secrets in a text or in JSON, except secrets that are part of a label."""
         if isinstance(value, str):
             for secret in self._secrets:
                 value = value if any(secret in label for label in labels) else value.replace(secret, "***")
@@ -104,7 +104,7 @@ class Server:
         return value
 
     def post(self, request: Request, labels: Sequence[str], retries: int = RETRIES) -> Any:
-        """Send a request; returns the JSON of the response without secrets.
+        """Send a request, and return the JSON of the response without secrets.
 
         Raises:
             Unusable: The server refuses this request, or the response is not JSON.
@@ -123,7 +123,7 @@ class Server:
                 raise Unusable(reason) from None
             is_late = isinstance(error, self._openai.APITimeoutError)
             raise ModelError(self._sentence(status, reason, is_late, request.body.get("model"))) from None
-        except Exception as error:  # whose text may hold the key
+        except Exception as error:  # its text may contain the key
             name = type(error).__name__
             raise ModelError(f"{self.origin} cannot be asked ({name}). See {', '.join(self.names)}; {SAVED}.") from None
         try:
@@ -132,7 +132,7 @@ class Server:
             raise Unusable("something else than JSON") from None
 
     def _sentence(self, status: int, reason: str, is_late: bool, model: Any) -> str:
-        """The message of an error; without a response, the status is 0."""
+        """The message of an error; the status is 0 if there was no response."""
         url, key = self.names
         if is_late:
             return f"{self.origin} gave no answer within {self.timeout:g} s. Raise timeout; {SAVED}."
@@ -169,13 +169,13 @@ class Client:
         cache: The file of answers.
         concurrency: Most requests at once.
         most: Most requests that are sent; None for any number.
-        beat: Heartbeat for waiting processes.
+        beat: Heartbeat, called regularly while other processes wait.
 
     Attributes:
         sent: Number of requests.
         read: Number of tokens that the server read.
         wrote: Number of tokens that the server generated.
-        found: Whether any replies came from the file.
+        found: Whether replies of earlier commands were used.
     """
 
     def __init__(
@@ -185,7 +185,7 @@ class Client:
         self.sent = self.read = self.wrote = 0
         self.found = False
         self._answers = Answers(cache)
-        self._own: dict[str, Reply | None] = {}  # keys of this command; replies without answers, which are not stored
+        self._own: dict[str, Reply | None] = {}  # keys that this command sent; replies that are not stored
         self._repeats: set[str] = set()
         self._last = time.monotonic()
         self._lock = Lock()
@@ -193,11 +193,11 @@ class Client:
     def replies(
         self, requests: Sequence[Request], parse: Callable[[Any], Reply], labels: Sequence[str]
     ) -> list[Reply | None]:
-        """The replies to some requests; None if SIGTERM arrived before the reply.
+        """Replies to requests; None if SIGTERM arrived before the reply.
 
         Args:
-            requests: The requests; equal ones are sent once.
-            parse: Returns the reply in the JSON of a response, or raises Unusable.
+            requests: The requests; equal requests are sent once.
+            parse: Parses the JSON of a response to a reply, or raises Unusable.
             labels: Texts of labels, in which secrets are not replaced.
 
         Raises:
@@ -214,7 +214,7 @@ class Client:
         allowed = len(missing) if self.most is None else max(0, self.most - self.sent)
         new = [(key, wanted[key]) for key in missing[:allowed]]
         ask = partial(self._ask, parse, labels)
-        if new and not self.sent:  # a fault of the server shows in the first request as well
+        if new and not self.sent:  # the first request reveals a fault of the server
             replies |= self._at_once(partial(ask, FIRST_RETRIES), [new.pop(0)])
         replies |= self._at_once(partial(ask, RETRIES), new)
         if len(missing) > allowed and not stopping.requested():
@@ -222,38 +222,18 @@ class Client:
         return [replies.get(key) for key in keys]
 
     def _at_once(self, ask: Callable[..., tuple[str, Reply]], requests: list[tuple[str, Request]]) -> dict[str, Reply]:
-        """Send requests from several daemon threads, and return the replies."""
+        """Send requests concurrently, and return the replies."""
         replies: dict[str, Reply] = {}
-        is_over, arrived = Event(), SimpleQueue[tuple[str, Reply] | Exception]()
-        waiting = iter(requests)
-
-        def work() -> None:
-            while not is_over.is_set():
-                with self._lock:
-                    item = next(waiting, None)
-                if item is None:
-                    return
-                try:
-                    arrived.put(ask(*item))
-                except Exception as error:
-                    arrived.put(error)
-
-        threads = [Thread(target=work, daemon=True) for _ in range(min(self.concurrency, len(requests)))]
+        pool = ThreadPoolExecutor(self.concurrency)
+        pending = {pool.submit(ask, *request) for request in requests}
         try:
-            for thread in threads:
-                thread.start()
-            while len(replies) < len(requests) and not stopping.requested():
+            while pending and not stopping.requested():
                 self._beat()
-                with suppress(Empty):
-                    arrival = arrived.get(timeout=TICK)
-                    if isinstance(arrival, Exception):
-                        raise arrival
-                    replies |= [arrival]
+                done, pending = wait(pending, TICK, FIRST_COMPLETED)
+                replies |= [future.result() for future in done]
         finally:
-            is_over.set()
-            end = time.monotonic() + GRACE
-            for thread in threads:  # pending requests are charged
-                thread.join(max(0.0, end - time.monotonic()))
+            pool.shutdown(wait=False, cancel_futures=True)
+            wait([future for future in pending if future.running()], GRACE)  # requests under way are paid for
         return replies
 
     def _ask(
@@ -264,7 +244,7 @@ class Client:
         key: str,
         request: Request,
     ) -> tuple[str, Reply]:
-        """Send a request, unless another command has stored its answer meanwhile, and store the reply."""
+        """Send a request and store the reply, unless another command has stored one meanwhile."""
         if reply := self._answers.get([key]).get(key):
             return key, reply
         with self._lock:

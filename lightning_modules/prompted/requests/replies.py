@@ -1,9 +1,7 @@
-"""Ways to read an answer of a server: how to request it, and how to parse the answer and its scores from the
-response."""
+"""Requests to a server, and two ways to read its responses: the written text, or the scores of the first token."""
 
 import json
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -13,12 +11,10 @@ from heedful.records import NO_LABEL, ModelError, Task, listing
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import bare
 
-LISTED = {True: 20, False: 5}  # first tokens to list, of a chat and of a text; servers allow no more
-TOO_LITTLE = 0.01  # probability: maximum for a token that begins two labels, and minimum for all labels together
+LISTED = {True: 20, False: 5}  # log-probabilities to request, of a chat and of a text; servers allow no more
+TOO_LITTLE = 0.01  # largest probability of a token that begins two labels; smallest of all labels together
 SAME = 1e-9  # probabilities that differ by less are equal
-ROUNDED = 0.02  # error of a sum of probabilities
-ASKED = "answer"  # name of a typed question
-ANY = "Choose the answer that is right."
+ROUNDED = 0.02  # rounding error of a sum of probabilities
 Scores = Sequence[tuple[str, float]]
 
 
@@ -41,7 +37,7 @@ class Request:
     repeat: int = 0
 
     def key(self, url: str) -> str:
-        """A hash of the request and the base URL."""
+        """Hash of the request and the base URL."""
         text = json.dumps([url, self.path, self.body, self.repeat], sort_keys=True, ensure_ascii=False)
         return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -52,9 +48,9 @@ class Reply:
 
     Attributes:
         text: The text that the model wrote.
-        scores: The most probable first tokens with their log-probabilities, or each label's text with its probability.
+        scores: The most probable first tokens with their log-probabilities.
         model: The model that answered, as the server names it; "" where it does not.
-        failure: Why there is no answer; "" for an answer. A failure is not kept.
+        failure: Why there is no answer; "" if there is one. Failures are not stored.
         read: Number of tokens that the server read.
         wrote: Number of tokens that it wrote.
     """
@@ -73,8 +69,8 @@ class Reply:
 
     @property
     def shown(self) -> str:
-        """The answer in a readable form, or the reason why there is none."""
-        return self.failure or self.text or ", ".join(f"{text} {p:.2g}" for text, p in self.scores or ())
+        """The answer for messages, or the reason why there is none."""
+        return self.failure or self.text
 
 
 def at(answer: Any, *path: str | int) -> Any:
@@ -87,74 +83,36 @@ def at(answer: Any, *path: str | int) -> Any:
     return answer
 
 
-def _reply(answer: Any, text: str = "", scores: Scores | None = None) -> Reply:
-    """A reply with the name of the model and the numbers of tokens."""
-    counts = [
-        next((n for name in names if type(n := at(answer, "usage", name)) is int), 0)
-        for names in (("prompt_tokens", "input_tokens"), ("completion_tokens", "output_tokens"))
-    ]
-    sound = text.encode("utf-8", "replace").decode()  # unpaired surrogates cannot be written to files
-    model = at(answer, "model")
-    return Reply(sound, scores, model if isinstance(model, str) else "", "", *counts)
-
-
-class Way(ABC):
-    """A way to read an answer.
+class Written:
+    """Reads the text that a model writes.
 
     Args:
-        settings: Entries of a request without the question.
-        chat: Whether the prompt is sent as the turns of a chat, or as one text.
+        settings: Entries of a request apart from the prompt.
+        chat: Whether to send the prompt as the turns of a chat; otherwise as one text.
     """
-
-    name: str
-    path: str
-    writes = True
-    has_probabilities = True
-
-    def __init__(self, settings: Mapping[str, Any], chat: bool) -> None:
-        self.settings = dict(settings)
-        self.chat = chat
-
-    def require(self, prompt: Prompt, task: Task) -> None:
-        """Refuse a task whose answers cannot be read in this way."""
-        if not task.kind.has_labels:
-            raise ModelError(f"read {self.name} chooses among labels, and these answers are texts. Take read written.")
-
-    @abstractmethod
-    def body(self, prompt: Prompt, question: str) -> dict[str, Any]:
-        """The content of a request for a question."""
-
-    @abstractmethod
-    def reply(self, answer: Any, prompt: Prompt) -> Reply:
-        """The answer in the JSON of a response.
-
-        Raises:
-            Unusable: The response holds no answer.
-        """
-
-    @abstractmethod
-    def read(self, reply: Reply, prompt: Prompt) -> tuple[str, list[float] | None]:
-        """The answer, a label, :data:`.NO_LABEL` or a text; and the probabilities of the labels, or None."""
-
-
-class Written(Way):
-    """The text that the model writes."""
 
     name = "written"
     has_probabilities = False
 
     def __init__(self, settings: Mapping[str, Any], chat: bool) -> None:
-        super().__init__(settings, chat)
+        self.settings = dict(settings)
+        self.chat = chat
         self.path = "/chat/completions" if chat else "/completions"
 
     def require(self, prompt: Prompt, task: Task) -> None:
-        pass
+        """Refuse a task whose answers cannot be read in this way."""
 
     def body(self, prompt: Prompt, question: str) -> dict[str, Any]:
+        """The JSON of a request with a question."""
         content = {"messages": prompt.messages(question)} if self.chat else {"prompt": prompt.text(question)}
         return {**self.settings, **content}
 
-    def reply(self, answer: Any, prompt: Prompt) -> Reply:
+    def reply(self, answer: Any) -> Reply:
+        """Parse the JSON of a response.
+
+        Raises:
+            Unusable: The response holds no answer.
+        """
         choices = at(answer, "choices")
         choices = [choice for choice in choices if isinstance(choice, dict)] if isinstance(choices, list) else []
         if (n := len(choices)) != 1:
@@ -163,18 +121,24 @@ class Written(Way):
         text = at(choices[0], "message", "content") if self.chat else at(choices[0], "text")
         if not isinstance(text, str | None):
             raise Unusable("an answer that is no text")
-        return _reply(answer, text or "")
+        counts = (at(answer, "usage", name) for name in ("prompt_tokens", "completion_tokens"))
+        read, wrote = (n if type(n) is int else 0 for n in counts)
+        model = at(answer, "model")
+        sound = (text or "").encode("utf-8", "replace").decode()  # files cannot hold unpaired surrogates
+        return Reply(sound, model=model if isinstance(model, str) else "", read=read, wrote=wrote)
 
     def read(self, reply: Reply, prompt: Prompt) -> tuple[str, list[float] | None]:
+        """Return the answer, which is a label, :data:`.NO_LABEL` or a text; and the probabilities of the labels."""
         return prompt.read(reply.text), None
 
 
 class FirstToken(Written):
-    """The log-probabilities of the first token.
+    """Compares the labels by the log-probabilities of the first token.
 
-    A token counts for the label whose text it begins, or that it begins with, without case and spaces around it; the
-    tokens of a label are summed. A label without a listed token gets the probability of the last listed one, which it
-    cannot exceed. Probabilities are divided by their sum. An answer whose labels have less than 0.01 together is none.
+    A listed token counts for the label whose text begins with it, or with whose text it begins; case and spaces around
+    it are ignored. The probability of a label is the sum over its tokens. A label without a listed token gets the
+    smallest listed probability, which is an upper bound. Probabilities are then divided by their sum. If all labels
+    together have less than 0.01, there is no answer.
     """
 
     name = "first_token"
@@ -187,7 +151,8 @@ class FirstToken(Written):
         self.settings = {**self.settings, "max_tokens": 1, **listed}
 
     def require(self, prompt: Prompt, task: Task) -> None:
-        Way.require(self, prompt, task)
+        if not task.kind.has_labels:
+            raise ModelError("read first_token chooses among labels, and these answers are texts. Take read written.")
         first = [next(iter(_bare_token(text).split()), "") for text in prompt.answers]
         if len(set(first)) < len(first) or "" in first:
             raise ModelError(
@@ -195,13 +160,13 @@ class FirstToken(Written):
                 "beginning. Take read written, or other answers in the prompt."
             )
 
-    def reply(self, answer: Any, prompt: Prompt) -> Reply:
-        written = super().reply(answer, prompt)
+    def reply(self, answer: Any) -> Reply:
+        written = super().reply(answer)
         choice = answer["choices"][0]
         listed = at(choice, "logprobs", "content", 0, "top_logprobs")
         if isinstance(listed, list):
             pairs = [(at(entry, "token"), at(entry, "logprob")) for entry in listed]
-            # parts of a character look alike, and differ in their bytes
+            # tokens that are parts of a character have the same text, and differ in their bytes
             tokens = {(str(at(entry, "token")), str(at(entry, "bytes"))) for entry in listed}
         else:
             of_text = at(choice, "logprobs", "top_logprobs", 0)
@@ -210,7 +175,7 @@ class FirstToken(Written):
         if len(tokens) < len(pairs):
             raise Unusable("the same first token twice")
         pairs = [(t, float(v)) for t, v in pairs if isinstance(t, str) and isinstance(v, int | float) and v > -math.inf]
-        if len({value for _, value in pairs}) < 2 or not all(value <= 1e-3 for _, value in pairs):  # nor is NaN
+        if len({value for _, value in pairs}) < 2 or not all(value <= 1e-3 for _, value in pairs):  # refuses NaN, too
             raise Unusable("no different log-probabilities of first tokens, which read first_token needs")
         if (total := sum(math.exp(value) for _, value in pairs)) > 1 + ROUNDED:
             raise Unusable(f"first tokens whose probabilities sum to {total:.3g}")
@@ -236,70 +201,7 @@ class FirstToken(Written):
         return _most_probable(sums, prompt.task.labels) if sum(sums) >= TOO_LITTLE else NO_LABEL, probabilities
 
 
-class Typed(Way):
-    """A typed decision: the server chooses among the labels' texts, and returns a probability for each."""
-
-    writes = False
-
-    def instructions(self, prompt: Prompt) -> str:
-        """The instruction and the demonstrations."""
-        return prompt.text("").strip() or ANY
-
-    def scored(self, answer: Any, p_of: Any, prompt: Prompt) -> Reply:
-        """The reply with the probabilities of the labels' texts."""
-        values = [p_of.get(text) for text in prompt.answers] if isinstance(p_of, dict) else [None]
-        if any(isinstance(v, bool) or not isinstance(v, int | float) or not math.isfinite(v) for v in values):
-            raise Unusable("no finite probability for each label")
-        if min(values) < 0 or abs(sum(values) - 1) > ROUNDED:
-            raise Unusable(f"probabilities that sum to {sum(values):.3g}, or are negative")
-        return _reply(answer, scores=list(zip(prompt.answers, map(float, values), strict=True)))
-
-    def read(self, reply: Reply, prompt: Prompt) -> tuple[str, list[float] | None]:
-        labels = prompt.task.labels
-        if not reply.scores:
-            return NO_LABEL, [1 / len(labels)] * len(labels)
-        p_of = dict(reply.scores)
-        probabilities = [p_of[text] for text in prompt.answers]
-        return _most_probable(probabilities, labels), [p / sum(probabilities) for p in probabilities]
-
-
-class SystemOne(Typed):
-    """``POST /v1/systemone`` of ``transformers serve``."""
-
-    name = "systemone"
-    path = "/systemone"
-
-    def body(self, prompt: Prompt, question: str) -> dict[str, Any]:
-        criteria = dict.fromkeys(prompt.answers)
-        choice = {"type": "choice", "instructions": self.instructions(prompt), "criteria": criteria}
-        return {**self.settings, "state": question, "questions": {ASKED: choice}}
-
-    def reply(self, answer: Any, prompt: Prompt) -> Reply:
-        return self.scored(answer, at(answer, "answers", ASKED, "probabilities"), prompt)
-
-
-class Decisions(Typed):
-    """``POST /v1/decisions``, the ``decisions`` of the openai client; a refusal is no label."""
-
-    name = "decisions"
-    path = "/decisions"
-
-    def body(self, prompt: Prompt, question: str) -> dict[str, Any]:
-        choices = [{"value": text} for text in prompt.answers]
-        choice = {"type": "choice", "name": ASKED, "instructions": self.instructions(prompt), "choices": choices}
-        return {**self.settings, "input": question, "questions": [choice]}
-
-    def reply(self, answer: Any, prompt: Prompt) -> Reply:
-        decision = at(answer, "answers", 0)
-        if at(decision, "type") == "refusal":
-            raise Unusable("a refusal")
-        listed = at(decision, "probabilities")
-        listed = listed if isinstance(listed, list) else []
-        p_of = {str(at(entry, "value")): at(entry, "probability") for entry in listed}
-        return self.scored(answer, p_of if len(p_of) == len(listed) else None, prompt)
-
-
-WAYS: dict[str, type[Way]] = {way.name: way for way in (Written, FirstToken, SystemOne, Decisions)}
+WAYS = {way.name: way for way in (Written, FirstToken)}
 
 
 def _most_probable(p: Sequence[float], labels: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""What is read in a config.json: names of outputs, and how many positions the network has."""
+"""Tests of config.json: names of outputs, and the number of positions."""
 
 import json
 import shutil
@@ -16,7 +16,7 @@ from refusals import refused
 @pytest.mark.parametrize(
     ("sound", "outputs"),
     [({"id2label": {"2": "c", "0": "a", "1": "b"}}, ["a", "b", "c"]), ({"id2label": {}}, [])]
-    + [({"max_position_embeddings": most}, ["LABEL_0", "LABEL_1"]) for most in (-1, None)],  # as XLNet says it
+    + [({"max_position_embeddings": most}, ["LABEL_0", "LABEL_1"]) for most in (-1, None)],  # no limit, as in XLNet
 )
 def test_what_a_config_may_say_is_taken(tiny_t5, tmp_path, sound, outputs):
     shutil.copytree(tiny_t5, tmp_path / "m")
@@ -27,9 +27,9 @@ def test_what_a_config_may_say_is_taken(tiny_t5, tmp_path, sound, outputs):
     assert positions_of(config) is None
 
 
-@pytest.mark.parametrize("kind", ["bert", *sorted(OFFSET - {"layoutlmv3", "longformer"})])  # these need more than ids
+@pytest.mark.parametrize("kind", ["bert", *sorted(OFFSET - {"layoutlmv3", "longformer"})])  # need more inputs than ids
 def test_as_many_tokens_are_allowed_as_the_network_reads(kind):
-    """transformers counts the positions of many models from the one after that of padding."""
+    """In many models, positions begin after the padding id."""
     sizes = {"hidden_size": 24, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
     sizes |= {"vocab_size": 20, "entity_vocab_size": 4, "entity_emb_size": 16, "xpath_unit_hidden_size": 4}
     more = {"languages": ["en_XX"], "default_language": "en_XX"} if kind == "xmod" else {}

@@ -1,4 +1,4 @@
-"""Linear layers through oneDNN: the same function as torch's own, forwards and backwards."""
+"""Tests that linear layers through oneDNN compute the values and gradients of torch."""
 
 import pytest
 import torch
@@ -21,7 +21,7 @@ def pair(bias=True):
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("shape", [(7, 24), (3, 5, 24), (0, 24), (24,)])
 def test_values_and_gradients_are_those_of_torch(shape, bias):
-    """Of contiguous inputs and others; frozen weights get no gradient."""
+    """Also for inputs that are not contiguous; frozen weights get no gradient."""
     values, gradients = [], []
     for layer in pair(bias):
         x = torch.randn(shape, generator=torch.Generator().manual_seed(1), requires_grad=True)
@@ -45,7 +45,7 @@ def test_values_and_gradients_are_those_of_torch(shape, bias):
 
 @pytest.mark.slow
 def test_a_compiler_meets_the_layer_of_torch():
-    """It has its own ways to oneDNN, and fails where the operator is taken already."""
+    """torch.compile has its own calls of oneDNN, and fails on the operator."""
     targets = []
 
     def backend(graph, inputs):
@@ -68,7 +68,7 @@ def test_only_linear_layers_change_and_only_where_it_pays(monkeypatch, prefers):
     names = list(network.state_dict())
     if prefers:
         monkeypatch.setattr(linear, "prefers_onednn", lambda: True)
-    else:  # a torch without the operator is left alone
+    else:  # torch without the operator
         monkeypatch.setattr(linear, "_multiply", missing)
         linear.prefers_onednn.cache_clear()
     assert faster_on_cpu(network) is network

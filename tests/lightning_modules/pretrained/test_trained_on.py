@@ -1,4 +1,4 @@
-"""What a model was trained on: by content, in any order of the parts' names, and written whole."""
+"""Tests of the hashes of training examples: found by content, kept in files and checkpoints."""
 
 import numpy as np
 import torch

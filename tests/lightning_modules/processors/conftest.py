@@ -1,4 +1,4 @@
-"""Tokenizers of the kinds that models have, trained on a few sentences, saved and loaded as models are."""
+"""Tokenizers of several kinds, trained on a few sentences, saved and loaded."""
 
 import pytest
 from transformers import (
@@ -16,7 +16,7 @@ from sentences import IN_TEMPLATES, SENTENCES
 
 @pytest.fixture(scope="session")
 def tokenizers(tiny_bert, tmp_path_factory):
-    """Of encoders."""
+    """Tokenizers of encoders."""
     trained = {
         "roberta": RobertaTokenizer(),
         "deberta": DebertaV2Tokenizer(do_lower_case=True, split_by_punct=True),
@@ -32,7 +32,7 @@ def tokenizers(tiny_bert, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def writers(tmp_path_factory):
-    """Of T5 (Unigram, words begin with a mark) and of BART (bytes, words begin with their space)."""
+    """Tokenizers of T5 (Unigram) and BART (byte-level), which both encode the space before a word."""
     made = {}
     for kind, blank in {"t5": T5Tokenizer(extra_ids=0), "bart": RobertaTokenizer()}.items():
         folder = tmp_path_factory.mktemp(kind)

@@ -1,11 +1,10 @@
-"""Two examples have one fingerprint where the tensors that the model receives are the same, and only there."""
+"""Tests that two examples have the same fingerprint if and only if the model receives the same tensors."""
 
-import hashlib
-import io
 import pickle
 from functools import partial
 from itertools import product
 
+import noise
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -35,14 +34,14 @@ def pairs(rows):
 
 
 def received(inputs):
-    """The ids and types of each row of a batch without padding."""
+    """Ids and token types per row of a batch, without padding."""
     names = [name for name in ("input_ids", "token_type_ids") if name in inputs]
     masks = inputs["attention_mask"].bool()
     return [b"|".join(inputs[n][i][mask].numpy().tobytes() for n in names) for i, mask in enumerate(masks)]
 
 
 def assert_alike(fingerprints, inputs):
-    """Any two are the same in both, or in neither."""
+    """Assert that fingerprints are equal exactly where inputs are equal."""
     assert fingerprints.dtype == np.uint64
     for (f, one), (g, other) in product(zip(fingerprints.tolist(), inputs, strict=True), repeat=2):
         assert (f == g) == (one == other)
@@ -52,7 +51,7 @@ def assert_alike(fingerprints, inputs):
 @pytest.mark.parametrize("kind", ["t5", pytest.param("word", marks=pytest.mark.slow)])
 @given(rows=ROWS, max_length=st.sampled_from([9, 11, 64]))
 def test_texts_that_are_read(tokenizers, writers, kind, rows, max_length):
-    """Where they are cut, in case alone, and where a special token stands in the text; in any process; if composed."""
+    """For truncated texts, texts that differ in case alone, pickled processors and composed examples."""
     if kind == "t5":
         processor = TemplateProcessor(writers["t5"], "p: {premise} h: {hypothesis}", max_length)
     else:
@@ -67,7 +66,7 @@ def test_texts_that_are_read(tokenizers, writers, kind, rows, max_length):
 
 
 def test_what_stands_behind_the_3000th_word_is_never_read(tokenizers):
-    """Nor does it matter how many tokens are cut off, or in which process or order the texts came."""
+    """Fingerprints depend neither on the number of truncated tokens nor on the order of the texts."""
     long = " ".join(["dog", "runs"] * 1500)
     rows = [(f"{long} {end}", "a dog") for end in ("dog", "zz", "zz " * 4000)] + [(f"zz {long}", "a dog")]
     first, second, third, other = TextProcessor(tokenizers["word"], PARTS, 128).fingerprints(pairs(rows)).tolist()
@@ -80,7 +79,7 @@ def test_what_stands_behind_the_3000th_word_is_never_read(tokenizers):
 
 @pytest.mark.parametrize("form", [TableForm(keep=2), TableForm("cells")])
 def test_rows_that_a_table_loses_are_not_read(tokenizers, form):
-    """By the limit on rows, which keeps those about the hypothesis, and by the length of the input."""
+    """Rows are lost by the limit on rows, or by truncation."""
     several = [["dog", "zz", "a"], ["dog", "zz", "b"], ["dog", "a", "a"]]
     tables = [Table("dog", (("Name", (n,)), ("Runs", (r,)), ("Age", (a,)))) for n, r, a in several]
     examples = [Example("e", {"table": table, "hypothesis": "runs"}) for table in tables]
@@ -94,7 +93,7 @@ def test_rows_that_a_table_loses_are_not_read(tokenizers, form):
 @settings(max_examples=10)
 @given(rows=ROWS)
 def test_a_text_that_answers_are_cut_out_of_counts_as_it_is_written(tokenizers, rows):
-    """Of the question, the tokens that are left of it."""
+    """Answers are copied from the text, so that the exact text counts; of the question, only the tokens count."""
     processor = WindowProcessor(tokenizers["word"], ("context", "question"), 16, 4)
     examples = [Example("e", {"context": text, "question": asked * 3}) for text, asked in rows]
     inputs = [(e.parts["context"], received(processor([e])["encoder"])) for e in examples]
@@ -102,7 +101,7 @@ def test_a_text_that_answers_are_cut_out_of_counts_as_it_is_written(tokenizers, 
 
 
 def test_prompts_and_what_a_server_is_sent():
-    """Ids behind those that all prompts share; the longest part loses its end."""
+    """For prompts of causal models, some of which are truncated, and for texts that are sent to a server."""
     own = byte_level()
     room = len(PromptProcessor(own, prompt(0), True, 512, 8).tokens.prefix) + 8 + 60
     processor = PromptProcessor(own, prompt(0), True, room, 8)
@@ -115,20 +114,15 @@ def test_prompts_and_what_a_server_is_sent():
     assert_alike(processor.fingerprints(examples), processor(examples)["questions"])
 
 
-def coloured(folder, name, pixels):
-    data = io.BytesIO()
-    Image.fromarray(pixels.astype(np.uint8)).save(data, "PNG")
-    (folder / name).write_bytes(data.getvalue())
-    return Picture(hashlib.sha256(data.getvalue()).hexdigest(), str(folder / name), 0, len(data.getvalue()), name)
-
-
 @pytest.mark.parametrize("cache", [0.0, 1.0])
 def test_pictures_that_are_resized_to_the_same_pixels(tmp_path, tiny_bert, cache):
-    """Pictures of one colour of whatever size, and one that the resizing cannot tell from it; and no picture at all."""
+    """Pictures of one colour and several sizes have the same pixels after resizing; an absent picture is grey."""
     shades = [np.full((n, 6, 3), 128) for n in (4, 6, 9)] + [np.full((4, 4, 3), 127)]
     halves = np.full((4, 8, 3), 128)
     halves[:, 4:] = 0
-    pictures = [coloured(tmp_path, f"{i}.png", pixels) for i, pixels in enumerate([*shades, halves, halves[:, ::-1]])]
+    pictures = [
+        noise.stored(tmp_path / f"{i}.png", pixels) for i, pixels in enumerate([*shades, halves, halves[:, ::-1]])
+    ]
     store = PictureStore(partial(resized, images=IMAGES), cache)
     task = Task(CLASSIFICATION, ("image", "text"), ("no", "yes"), pictures=("image",))
     processor = PictureProcessor(AutoTokenizer.from_pretrained(tiny_bert), task, 8, store)
@@ -139,7 +133,7 @@ def test_pictures_that_are_resized_to_the_same_pixels(tmp_path, tiny_bert, cache
     rows = [(text, pixels.shape, pixels.tobytes()) for text, pixels in zip(received(inputs), seen, strict=True)]
     found = processor.fingerprints(examples)
     assert_alike(found, rows)
-    assert len(set(found.tolist())) == 2 * 4  # two texts; grey, its neighbour, and the two halves
+    assert len(set(found.tolist())) == 2 * 4  # two texts; grey, 127, and two pictures of halves
     before = store.decoded
     assert processor.fingerprints(examples).tolist() == found.tolist()
     assert store.decoded == before

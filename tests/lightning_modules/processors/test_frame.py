@@ -1,4 +1,4 @@
-"""A budget of tokens is shared as the tokenizer shares it."""
+"""Tests of truncation: parts share a budget of tokens as in the tokenizer."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def test_two_parts_share_a_budget_as_the_tokenizer_does(tokenizer, a, b, budget)
 
 
 def shared(lengths, budget):
-    """The budget of one example, part by part from the shortest."""
+    """Tokens per part of an example, shared from the shortest part to the longest."""
     kept = list(lengths)
     order = sorted(range(len(lengths)), key=lambda i: lengths[i])
     for rank, i in enumerate(order):
@@ -36,7 +36,7 @@ def shared(lengths, budget):
 
 @given(rows=LENGTHS, parts=st.integers(1, 3), budget=st.integers(0, 160))
 def test_examples_share_their_budgets_alone(rows, parts, budget):
-    """The budget is used up."""
+    """Compared with a loop over examples and parts; each budget is used up."""
     rows = [row[:parts] for row in rows]
     lengths = np.array(rows, dtype=np.int64).reshape(-1, parts).T
     before, counts = lengths.copy(), share_budget(lengths, budget).T.tolist()

@@ -1,4 +1,4 @@
-"""Hidden words: the right tokens, and none of another part, in the tokenizers of all kinds of models."""
+"""Tests of hidden words: the right tokens of the right part are masked, with tokenizers of all kinds."""
 
 import re
 
@@ -28,7 +28,7 @@ def examples(rows):
 
 
 def inputs(words, hidden):
-    """The tokens of each example with its own hidden words, without padding; and their lengths."""
+    """Token ids per example without padding, and the lengths of the inputs."""
     every = np.arange(len(words))
     (batch,) = words.inputs(every, hidden, [every])
     ids = [row[mask.bool()].tolist() for row, mask in zip(batch["input_ids"], batch["attention_mask"], strict=True)]
@@ -36,18 +36,18 @@ def inputs(words, hidden):
 
 
 def drawn(words, seed):
-    """Random features to hide."""
+    """Draw random features to hide."""
     return np.random.default_rng(seed).random((len(words), words.features.max())) < 0.4
 
 
 def expected(tokenizer, text, where, hidden):
-    """The tokens of an example, of which the hidden ones are masked: one after the other, by the characters of each.
+    """Token ids of an example with masks, computed token by token from the characters of the tokens.
 
     Args:
-        tokenizer: Encodes the texts whole.
-        text: Its arguments.
-        where: For each of its tokens the part that it is of, or "" and the part that it stands behind, or None.
-        hidden: For each part whether each word is hidden, and last the separator.
+        tokenizer: Tokenizer of the model.
+        text: Arguments of the tokenizer.
+        where: Per token (part, text of the part, first character of the text, whether it is in the separator), or None.
+        hidden: Per part, whether each word and the separator are hidden.
     """
     encoded = tokenizer(*text, return_offsets_mapping=True)
     ids = []
@@ -57,7 +57,7 @@ def expected(tokenizer, text, where, hidden):
             (part, string, begin, behind) = place
             spans = [m.span() for m in re.finditer(r"\w+(?:['’\-]\w+)*|[^\w\s]+", string)]
             own = [k for k, (a, b) in enumerate(spans) if a < end - begin and start - begin < b]
-            if not own:  # a token of no word: the next one, or the last
+            if not own:  # a token without a word belongs to the next word, or the last
                 own = [k for k, (a, _) in enumerate(spans) if a >= start - begin][:1] or [max(len(spans) - 1, 0)]
             is_hidden = hidden[part][-1] if behind else any(hidden[part][k] for k in own)
         ids.append(mask_id(tokenizer) if is_hidden else token)
@@ -87,7 +87,7 @@ def test_words_of_pairs(tokenizers, kind, rows, seed):
                 last = part
                 where.append((part, row[part], 0, False))
             if last == 0 and sum(place is not None and not place[3] for place in where) == counts[0] + counts[1]:
-                last = 1  # an empty second part: what follows stands behind both
+                last = 1  # the second part is empty: the rest is its separator
         if min(counts):
             assert made[i] == expected(tokenizer, row, where, by_part(words, i, hidden))
         assert len(made[i]) == lengths[i] == len(sequence)
@@ -97,7 +97,7 @@ def test_words_of_pairs(tokenizers, kind, rows, seed):
 @pytest.mark.parametrize("kind", ["t5", "bart"])
 @given(rows=ROWS, seed=SEEDS)
 def test_words_of_templates(writers, kind, rows, seed):
-    """Features stand in the order of the data, whatever the order in the template."""
+    """Features are in the order of the data, not in the order of the template."""
     tokenizer = writers[kind]
     processor = TemplateProcessor(tokenizer, TEMPLATE, 256)
     words = HiddenWords(processor, examples(rows), PARTS)
@@ -133,17 +133,17 @@ def test_words_of_templates(writers, kind, rows, seed):
 @pytest.mark.parametrize("kind", ["minilm", "roberta"])
 @given(rows=ROWS, seed=SEEDS, delete=st.booleans())
 def test_nothing_crosses_from_part_to_part(tokenizers, kind, rows, seed, delete):
-    """Whatever is hidden of one part, the tokens of the other are the same."""
+    """If words of one part are hidden, the tokens of the other part stay the same."""
     processor = TextProcessor(tokenizers[kind], PARTS, 256)
     words = HiddenWords(processor, examples(rows), delete=delete)
     hidden = drawn(words, seed)
     for i in range(len(rows)):
-        hidden[i, len(words.words[i][0]) :] = False  # the separator and the hypothesis stay
+        hidden[i, len(words.words[i][0]) :] = False  # hide words of the premise only
     made, lengths = inputs(words, hidden)
     plain, _ = inputs(words, np.zeros_like(hidden))
     for i, (_, hypothesis) in enumerate(rows):
         own = len(tokenizers[kind](hypothesis, add_special_tokens=False)["input_ids"])
-        behind = own + (processor.frame.behind >= 0).sum() - 2  # and the special tokens behind the premise
+        behind = own + (processor.frame.behind >= 0).sum() - 2  # and special tokens after the premise
         assert made[i][-behind:] == plain[i][-behind:]
         assert len(made[i]) == lengths[i]
         assert delete or len(made[i]) == len(plain[i])
@@ -154,7 +154,7 @@ PLAIN = st.lists(st.sampled_from([w for s in SENTENCES[:5] for w in s.split()]),
 
 @given(rows=st.lists(st.tuples(PLAIN, PLAIN), min_size=1, max_size=2))
 def test_tokens_say_which_word_they_belong_to(tokenizers, rows):
-    """Hiding one feature masks the tokens that are said to be its own; here no token has several words."""
+    """Hiding a feature masks exactly its tokens; in these texts, no token has several words."""
     words = HiddenWords(TextProcessor(tokenizers["minilm"], PARTS, 256), examples(rows))
     every = np.arange(len(rows))
     (of,) = words.features_of_tokens(every, [every])

@@ -1,19 +1,17 @@
-"""The store of resized pictures, and the processor of a text with pictures."""
+"""Tests of the store of resized pictures, and of the processor of a text with pictures."""
 
-import hashlib
-import io
 import pickle
+from dataclasses import replace
 
+import noise
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from PIL import Image
 from transformers import AutoTokenizer
 
 from heedful.lightning_modules.processors.pictures import PictureProcessor, PictureStore, normalised
-from heedful.records import CLASSIFICATION, DataError, Example, Examples, Picture, Task
+from heedful.records import CLASSIFICATION, DataError, Example, Examples, Task
 
 from refusals import refused
 
@@ -26,57 +24,41 @@ def decoded(picture):
     return small(Image.open(picture.path).convert("RGB"))
 
 
-def kept(path, data):
-    path.write_bytes(data)
-    return Picture(hashlib.sha256(data).hexdigest(), str(path), 0, len(data), f"rows, row {path.stem}")
-
-
 @pytest.fixture(scope="module")
 def pictures(tmp_path_factory):
-    """Pictures of several shapes and modes; the last but one is damaged, the last one is the first again."""
+    """Pictures of several shapes and modes; the last but one is damaged, the last equals the first."""
     folder, rng, made = tmp_path_factory.mktemp("pictures"), np.random.default_rng(0), []
     for i, mode in enumerate(["RGB", "L", "RGBA", "P", "1", "RGB"]):
-        data = io.BytesIO()
-        Image.fromarray(rng.integers(0, 256, (5 + i, 9 - i, 3), dtype=np.uint8)).convert(mode).save(data, "PNG")
-        made.append(kept(folder / f"{i}.png", data.getvalue()[: len(data.getvalue()) // 2 if i == 5 else None]))
-    return [*made, Picture(made[0].key, made[0].path, 0, made[0].size, "rows, row 7")]
-
-
-@pytest.mark.slow
-@given(st.lists(st.sampled_from([0, 1, 2, 3, 4, 6]), min_size=1, max_size=12), st.sampled_from([0.0, 1e-7, 1.0]))
-def test_pixels_are_those_of_pillow_whatever_is_kept(pictures, asked, cache):
-    store = PictureStore(small, cache)
-    numbers = store.numbers([pictures[i] for i in asked])
-    for i, found in zip(asked, store.pixels(numbers.tolist()), strict=True):
-        assert found.dtype == np.uint8
-        np.testing.assert_array_equal(found, decoded(pictures[i]))
-    assert len(store) == 1 + len({pictures[i].key for i in asked})
+        picture = Image.fromarray(rng.integers(0, 256, (5 + i, 9 - i, 3), dtype=np.uint8)).convert(mode)
+        made.append(noise.stored(folder / f"{i}.png", picture))
+    (folder / "5.png").write_bytes((folder / "5.png").read_bytes()[:60])
+    return [*made, replace(made[0], where="again")]
 
 
 def test_each_content_is_decoded_once_while_there_is_room(pictures):
     store, fine = PictureStore(small, 1.0), [*pictures[:5], pictures[6]]
     for _ in range(3):
         numbers = store.numbers(fine)
-        store.pixels(numbers.tolist())
-    assert store.decoded == 5
-    without = PictureStore(small, 0.0)
-    without.pixels(without.numbers(fine).tolist())
-    assert without.decoded == 5  # the first and the last are one
+        np.testing.assert_array_equal(store.pixels(numbers.tolist()), [decoded(picture) for picture in fine])
+    assert (store.decoded, len(store)) == (5, 6)  # the first and the last are one; number 0 is an empty picture
+    for cache in (0.0, 1e-7):
+        without = PictureStore(small, cache)
+        np.testing.assert_array_equal(without.pixels(without.numbers(fine).tolist()), store.pixels(numbers.tolist()))
+        assert without.decoded == 5
     again = pickle.loads(pickle.dumps(store))
     np.testing.assert_array_equal(again.pixels(numbers.tolist()), store.pixels(numbers.tolist()))
-    assert again.decoded == 2 * store.decoded  # what is kept does not go to another process
-    with refused(DataError, "rows, row 5", "5.png"):
+    assert again.decoded == 2 * store.decoded  # stored pictures are not pickled
+    with refused(DataError, "5.png"):
         PictureStore(small, 1.0).numbers(pictures)
 
 
 def test_a_picture_on_its_side_is_turned_upright(tmp_path):
     picture = Image.new("RGB", (8, 4), (0, 0, 0))
     picture.paste((255, 255, 255), (0, 0, 8, 2))
-    exif, data = Image.Exif(), io.BytesIO()
-    exif[0x0112] = 6  # a quarter turn clockwise
-    picture.save(data, "PNG", exif=exif)
+    exif = Image.Exif()
+    exif[0x0112] = 6  # EXIF orientation: a quarter turn clockwise
     store = PictureStore(np.asarray, 1.0)
-    (pixels,) = store.pixels(store.numbers([kept(tmp_path / "a.png", data.getvalue())]))
+    (pixels,) = store.pixels(store.numbers([noise.stored(tmp_path / "a.png", picture, exif=exif)]))
     assert pixels.shape == (8, 4, 3)
     assert (pixels[:, 2:] == 255).all()
     assert (pixels[:, :2] == 0).all()

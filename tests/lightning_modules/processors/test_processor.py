@@ -1,13 +1,12 @@
-"""What is composed of a pool is read as the examples themselves are, and no content is looked up twice."""
+"""Tests that examples composed of a pool are encoded like equal examples, without another look-up of contents."""
 
 import gc
-import hashlib
-import io
 import json
 import pickle
 from dataclasses import replace
 from functools import partial
 
+import noise
 import numpy as np
 import pytest
 import torch
@@ -15,10 +14,9 @@ from PIL import Image
 from transformers import AutoTokenizer, ViTImageProcessorPil
 
 from heedful.lightning_modules import TemplateProcessor, TextProcessor, WindowProcessor
-from heedful.lightning_modules.predictor import Statistics
 from heedful.lightning_modules.processors.hiding import HiddenWords
 from heedful.lightning_modules.processors.pictures import PictureProcessor, PictureStore, resized
-from heedful.lightning_modules.processors.processor import NUMBERS, Processor
+from heedful.lightning_modules.processors.processor import NUMBERS, Processor, Statistics
 from heedful.lightning_modules.text.writer import AnswerProcessor
 from heedful.records import (
     CLASSIFICATION,
@@ -46,7 +44,7 @@ def text(rng, most):
 
 
 def pool_of(left, right):
-    """Examples with answers at known places, and some without."""
+    """A pool of examples; two of three have an answer at the start of the text."""
     rng = np.random.default_rng(0)
     golds = [json.dumps([str(rng.choice(WORDS))] if i % 3 else []) for i in range(N)]
     return Examples.of(
@@ -66,16 +64,8 @@ def tables():
     return pool_of(table, lambda i: text(rng, 6))
 
 
-def picture(folder, i):
-    data = io.BytesIO()
-    Image.fromarray(np.full((4, 4, 3), 10 * i, dtype=np.uint8)).save(data, "PNG")
-    (folder / f"{i}.png").write_bytes(data.getvalue())
-    key = hashlib.sha256(data.getvalue()).hexdigest()
-    return Picture(key, str(folder / f"{i}.png"), 0, len(data.getvalue()), f"row {i}")
-
-
 class Made:
-    """A processor, anew for each use, and a pool that it reads."""
+    """A function that makes a new processor, and a pool for it."""
 
     def __init__(self, make, pool):
         self.make, self.pool = make, pool
@@ -98,7 +88,9 @@ def made(request, tiny_bert, tiny_t5, tmp_path):
         task = Task(CLASSIFICATION, parts, ("a", "b"), pictures=of)
         return PictureProcessor(bert, task, 32, PictureStore(partial(resized, images=IMAGES), 1.0))
 
-    shown, rng = [picture(tmp_path, i) for i in range(N + 1)], np.random.default_rng(3)
+    shades = [np.full((4, 4, 3), 10 * i) for i in range(N + 1)]
+    shown = [noise.stored(tmp_path / f"{i}.png", shade) for i, shade in enumerate(shades)]
+    rng = np.random.default_rng(3)
     kinds = {
         "pair": (lambda: TextProcessor(bert, parts, 256), texts),
         "cut": (lambda: TextProcessor(bert, parts, 40), texts),
@@ -116,7 +108,7 @@ def made(request, tiny_bert, tiny_t5, tmp_path):
 
 
 def compositions(pool):
-    """Every way to compose examples of a pool."""
+    """All ways to compose examples of a pool."""
     rng = np.random.default_rng(4)
     some, lent = rng.integers(0, N, 40), rng.integers(0, N, 40)
     others = [replace(pool[3], parts={**pool[3].parts, "right": pool[7].parts["right"]}), pool[5]]
@@ -136,7 +128,7 @@ def compositions(pool):
 
 
 def assert_equal(found, expected):
-    """Tensors and arrays must have the same shapes, types and bits."""
+    """Assert that tensors and arrays have the same shapes, dtypes and bits."""
     assert type(found) is type(expected)
     if isinstance(expected, dict):
         assert list(found) == list(expected)
@@ -163,7 +155,7 @@ COMPOSED = list(compositions(texts()))
     "name", first_tier(12, [*COMPOSED[::2], *(pytest.param(name, marks=pytest.mark.slow) for name in COMPOSED[1::2])])
 )
 def test_what_is_composed_is_read_as_its_examples(made, name):
-    """In batches of any size and order, an example in several of them and one without any among them."""
+    """In batches of any size and order; batches may share examples or be empty."""
     composed = compositions(made.pool)[name]
     processor, rng = made.make(), np.random.default_rng(5)
     rows = np.concatenate([rng.permutation(len(composed)), rng.permutation(len(composed))[:7]])
@@ -176,7 +168,7 @@ def test_what_is_composed_is_read_as_its_examples(made, name):
     assert statistics == alone.statistics(examples)
     for batch, inputs in zip(batches, found, strict=True):
         expected = alone([examples[i] for i in batch])
-        if "pictures" in expected:  # their numbers are in the order in which they came
+        if "pictures" in expected:  # numbers of pictures depend on the order of look-ups
             assert_same_pictures(processor, inputs.pop("pictures"), alone, expected.pop("pictures"))
         assert_equal(inputs, expected)
         if len(batch):
@@ -190,7 +182,7 @@ def assert_same_pictures(processor, found, alone, expected):
 
 
 def test_the_contents_of_a_pool_are_looked_up_once(made, monkeypatch):
-    """Those of what is composed of it never, where the text of a part does not depend on another one."""
+    """Composed examples look up nothing, unless the text of a part depends on the other part."""
     processor, seen = made.make(), []
     look_up = processor._numbers
 
@@ -229,7 +221,7 @@ def test_numbers_are_forgotten_with_their_examples_and_a_copy_knows_contents_but
 
 
 class Letters(Processor):
-    """A processor that says no more than it must."""
+    """A processor with abstract methods only."""
 
     def lengths(self, examples):
         return np.array([len(e.parts["left"]) for e in examples], dtype=np.int32)
@@ -245,5 +237,5 @@ def test_a_processor_reads_its_batches_one_by_one():
     left = [example.parts["left"] for example in pool]
     assert found == [{"texts": [left[0], left[1]]}, {"texts": [left[2]]}]
     assert Letters().statistics(composed) == Statistics()
-    with refused(ModelError, "attributions"):  # words are hidden from models of texts alone
+    with refused(ModelError, "attributions"):  # only processors of texts can hide words
         HiddenWords(Letters(), pool)

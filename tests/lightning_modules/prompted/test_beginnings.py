@@ -1,4 +1,4 @@
-"""Beginnings that prompts share: whatever is cut can be put together, and costs less."""
+"""Tests of shared beginnings: split prompts can be joined again, and need fewer tokens."""
 
 import numpy as np
 from hypothesis import given
@@ -15,7 +15,7 @@ def arrays(rows):
 
 
 def common(rows):
-    """How many tokens all rows begin with, the last of each left out."""
+    """Number of tokens that all rows begin with, without the last token of a row."""
     same = 0
     while all(len(row) - 1 > same for row in rows) and len({int(row[same]) for row in rows}) == 1:
         same += 1

@@ -1,4 +1,4 @@
-"""Causal models in context: shared beginnings give what whole prompts give, and what transformers writes."""
+"""Tests of causal language models: shared prefixes do not change scores or generated texts."""
 
 import shutil
 from types import SimpleNamespace
@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from pytorch_lightning.plugins.precision import HalfPrecision
+from torch.nn.utils.rnn import pad_sequence
 from transformers import AutoModelForCausalLM, GenerationConfig, Lfm2Config, LlamaConfig, MistralConfig
 
 from heedful.lightning_modules import CausalLM
@@ -49,7 +50,7 @@ SHARING = [
 
 
 def by_hand(module, example):
-    """Log-likelihood of each answer: one text, one answer, one pass each."""
+    """Log-likelihood of each answer, from one forward pass per text and answer."""
     asked, tokens = module.prompt, module.processor.tokens
     text = tokens.text(asked.question([example.parts[part] for part in asked.task.parts]))
     before = module.tokenizer(text, add_special_tokens=False)["input_ids"]
@@ -73,7 +74,7 @@ def test_scores_are_those_of_whole_texts(folders, kind, demonstrations, chat):
         scores = module.logits(module.processor(EXAMPLES))
     expected = np.array([by_hand(module, example) for example in EXAMPLES])
     assert scores.numpy() == pytest.approx(expected, abs=2e-4)
-    assert np.ptp(expected, axis=1).min() > 0.01  # answers differ, so that there is something to compare
+    assert np.ptp(expected, axis=1).min() > 0.01  # otherwise, wrong scores would pass
     plain = model(folders[kind], prompt(demonstrations), chat=chat, share_prefix=False)
     with torch.no_grad():
         assert plain.logits(plain.processor(EXAMPLES)).numpy() == pytest.approx(expected, abs=2e-4)
@@ -90,7 +91,7 @@ def test_premises_that_a_batch_shares_are_read_once(folders, kind, demonstration
     )
     inputs = module.processor(near)
     of = inputs["beginning_of"].tolist()
-    assert [of.index(k) for k in of] == [0, 0, 2, 2, 2, 2, 6]  # each premise once
+    assert [of.index(k) for k in of] == [0, 0, 2, 2, 2, 2, 6]  # one beginning per premise
     assert inputs["input_ids"].shape[1] < inputs["beginnings"].shape[1]
     with torch.no_grad():
         scores = module.logits(inputs)
@@ -120,7 +121,7 @@ def test_what_is_written_is_what_generate_writes(folders, kind):
 
 @pytest.mark.parametrize("room", [1, 0, -200])
 def test_prompts_are_read_whole_where_a_window_is_shorter(folders, room):
-    """Padding between the prefix and the rest would take the place of tokens in the window."""
+    """Padding between prefix and suffix would push tokens out of the window."""
     module = model(folders["mistral"])
     inputs = module.processor(SHARING)
     columns = Queries(**inputs).join(module.processor.tokens.prefix)[0].shape[1] + module.longest
@@ -168,29 +169,25 @@ def test_a_model_without_a_token_that_ends_a_text_writes_to_the_last(folders):
 
 
 def taught(module, texts):
-    """Train the network until it writes a text for each of EXAMPLES."""
+    """Train the network until it generates these texts for EXAMPLES."""
     shared, end = module.processor.tokens, module.tokenizer.eos_token_id
-    begins = [shared.text(module.prompt.question(list(example.parts.values()))) for example in EXAMPLES]
-    pairs = [
-        (module.tokenizer(begin, add_special_tokens=False)["input_ids"], module.tokenizer(text)["input_ids"] + [end])
-        for begin, text in zip(begins, texts, strict=True)
-    ]
+    begins = shared.ids([shared.text(module.prompt.question(list(e.parts.values()))) for e in EXAMPLES])
+    written = [module.tokenizer(text)["input_ids"] + [end] for text in texts]
+    rows = [torch.tensor(begin + text) for begin, text in zip(begins, written, strict=True)]
+    targets = [torch.tensor([-100] * len(begin) + text) for begin, text in zip(begins, written, strict=True)]
+    ids = pad_sequence(rows, batch_first=True)
+    labels = pad_sequence(targets, batch_first=True, padding_value=-100)
     optimizer = torch.optim.Adam(module.network.requires_grad_(True).parameters(), lr=1e-2)
-    for _ in range(40):
-        loss = 0.0
-        for begin, text in pairs:
-            logits = module.network(torch.tensor([begin + text])).logits[0, len(begin) - 1 : -1]
-            loss = loss + torch.nn.functional.cross_entropy(logits, torch.tensor(text))
+    for _ in range(40):  # padding follows the texts: a causal model needs no mask
         optimizer.zero_grad()
-        loss.backward()
+        module.network(input_ids=ids, labels=labels).loss.backward()
         optimizer.step()
     module.network.requires_grad_(False)
 
 
-@pytest.mark.slow
 def test_answers_end_where_the_model_ends_them(folders):
     texts = ["Not entailment", "Maybe", "Neutral", "Neutral, so"]
-    module, plain = model(folders["llama"]), model(folders["llama"], share_prefix=False)
+    module, plain = (model(folders["llama"], prompt(0), share_prefix=share) for share in (True, False))
     taught(module, texts)
     plain.network.load_state_dict(module.network.state_dict())
     for asked in (module, plain):
@@ -211,7 +208,7 @@ def test_penalties_that_a_model_brings_are_left_out(folders, tmp_path):
 
 
 def test_probabilities_by_setting(folders):
-    """By default, without sharing, by likelihood alone, of the mean over tokens, calibrated."""
+    """Default, without shared prefix, likelihood only, mean over tokens, and calibrated."""
     own, plain, likely, mean, calibrated = (
         model(folders["llama"], **settings)
         for settings in (
@@ -247,7 +244,7 @@ def test_a_label_of_many_tokens_can_be_written_whole(folders):
 
 
 class Scripted(CausalLM):
-    """Writes texts that a test names."""
+    """A causal model that generates given texts."""
 
     texts = ()
 
@@ -280,7 +277,7 @@ def test_what_written_texts_mean_and_a_network_that_breaks_down(folders):
 
 @pytest.mark.parametrize("kind", first_tier(2, CONFIGS))
 def test_half_precision(folders, kind):
-    """As Lightning runs bf16-true: what is made without a dtype is in half precision, too."""
+    """Lightning runs bf16-true with a default dtype, which also applies to new tensors."""
     module, half = model(folders[kind]), model(folders[kind])
     plugin = HalfPrecision("bf16-true")
     half.network = plugin.convert_module(half.network)
@@ -302,7 +299,7 @@ def test_several_prompts_one_after_the_other(folders):
 
 
 def test_scores_of_whole_texts_alone():
-    """The reference that runs compare with, itself against a network whose next token is known."""
+    """``plain_scores``, the reference of other tests, on a network that always predicts the next number."""
 
     class Next(torch.nn.Module):
         device = torch.device("cpu")

@@ -1,4 +1,4 @@
-"""Endpoints in the real engine: oracles behind a server, of which every number is known."""
+"""Tests of endpoints in the engine, behind servers whose answers follow known rules."""
 
 import json
 from itertools import product
@@ -24,7 +24,7 @@ pytest.importorskip("openai", reason="openai is not installed: pip install 'open
 
 @pytest.fixture
 def at(monkeypatch, tmp_path):
-    """Makes an endpoint that asks a server."""
+    """Makes an endpoint for a server."""
 
     def make(fake, **settings):
         monkeypatch.setenv("OPENAI_BASE_URL", fake.url)
@@ -39,7 +39,7 @@ def planted(n=12, **settings):
 
 
 def measured(module, data, *evaluations, word=lambda plain: plain):
-    """The engine, after an evaluation with the plain wording, or with what ``word`` makes of it."""
+    """Evaluate with the plain wording, or with ``word`` of it; returns the engine."""
     data.setup("validate")
     module.prepare(data.task)
     module.prompt_with(Prompt(word(Wording.plain(data.task.parts, data.task.labels)), data.task))
@@ -47,7 +47,7 @@ def measured(module, data, *evaluations, word=lambda plain: plain):
 
 
 def parts_of(question):
-    """The texts behind the names of the parts."""
+    """Maps part names to texts, parsed from a question."""
     return {line.partition(": ")[0]: line.partition(": ")[2] for line in question.split("\n")}
 
 
@@ -60,7 +60,7 @@ def value(engine, name):
 
 
 def test_a_part_that_is_not_sent_is_never_read_and_costs_nothing(at):
-    """The text that is sent is all that is seen of an endpoint."""
+    """An endpoint reads the text that is sent, and nothing else."""
     with FakeServer(lambda body, n: "entailment") as fake:
         data, wording = planted(9), Wording("Hypothesis: {hypothesis}\nLabel:")
         engine = measured(at(fake), data, Accuracy(), Attentiveness(draws=3), word=lambda plain: wording)
@@ -82,7 +82,7 @@ def parts_of_hypothesis(body):
 
 
 def test_a_model_that_answers_by_a_hash_has_the_attentiveness_of_the_hash(at):
-    """Each number against the rule itself, asked without a server."""
+    """Each number is compared with the rule, applied without a server."""
     answer = lambda question: "neutral" if share_of(question) < 0.3 else "contradiction"  # noqa: E731
     with FakeServer(lambda body, n: answer(question_of(body))) as fake:
         engine = measured(at(fake), planted(24))
@@ -100,56 +100,32 @@ def test_a_model_that_answers_by_a_hash_has_the_attentiveness_of_the_hash(at):
             hits.append(row["y"] != row["y2"])
         assert value(engine, f"attentiveness/planted/{part}") == pytest.approx(np.mean(hits))
     assert set(sent.values()) <= {1, 2}
-    assert sum(n == 2 for n in sent.values()) == 24  # the null control alone
+    assert sum(n == 2 for n in sent.values()) == 24  # only the null control repeats
 
 
-def typed(body, n):
-    """A typed decision, as /systemone and /decisions give it."""
-    p = {"entailment": 0.5, "neutral": 0.3, "contradiction": 0.2}
-    listed = [{"value": value, "probability": share} for value, share in p.items()]
-    one = {"answers": {"answer": {"probabilities": p}}}
-    return one if "state" in body else {"answers": [{"type": "choice", "probabilities": listed}]}
-
-
-@pytest.mark.parametrize(
-    ("settings", "rule"),
-    [
-        ({"read": "systemone"}, typed),
-        ({"read": "decisions"}, typed),
-        ({"extra": {"seed": None, "top_p": 0.5}, "max_tokens": 5, "temperature": 0.5}, lambda body, n: "neutral"),
-    ],
-)
-def test_what_would_be_sent_is_what_the_server_gets(at, settings, rule):
-    with FakeServer(rule) as fake:
+def test_what_would_be_sent_is_what_the_server_gets(at):
+    """With additional entries of the request; null removes an entry."""
+    settings = {"extra": {"seed": None, "top_p": 0.5}, "max_tokens": 5, "temperature": 0.5}
+    with FakeServer(lambda body, n: "neutral") as fake:
         module = at(fake, **settings)
-        engine = measured(module, planted(4), Accuracy())
+        measured(module, planted(4), Accuracy())
         examples = [module.sent(Example(uid, parts_of(uid), None)) for uid in map(question_of, fake.requests)]
-    assert value(engine, "accuracy/planted") is not None
-    assert [{"path": path.removeprefix("/v1"), "body": body}
-            for path, body in zip(fake.paths, fake.requests, strict=True)] == examples  # fmt: skip
+    sent = zip(fake.paths, fake.requests, strict=True)
+    assert [{"path": path.removeprefix("/v1"), "body": body} for path, body in sent] == examples
     assert len(examples) == 8  # with the null control
-    if "extra" in settings:
-        body = fake.requests[-1]
-        assert (body["top_p"], body["temperature"], body["max_tokens"], body["model"]) == (0.5, 0.5, 5, "tiny")
-        assert "seed" not in body
+    body = fake.requests[-1]
+    assert (body["top_p"], body["temperature"], body["max_tokens"], body["model"]) == (0.5, 0.5, 5, "tiny")
+    assert "seed" not in body
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("read", ["first_token", "systemone", "decisions"])
-def test_probabilities_reach_the_rows(at, read):
+def test_probabilities_of_first_tokens_reach_the_rows(at):
     def rule(body, n):
         p = np.array([share_of(f"{i}{question_of(body)}") for i in range(3)])
-        p /= p.sum()
-        if "logprobs" in body:
-            top = [{"token": label[:4], "logprob": float(np.log(x))} for label, x in zip(LABELS, p, strict=True)]
-            return {"choices": [{"message": {"content": "x"}, "logprobs": {"content": [{"top_logprobs": top}]}}]}
-        if "state" in body:
-            return {"answers": {"answer": {"probabilities": dict(zip(LABELS, p.tolist(), strict=True))}}}
-        entries = [{"value": label, "probability": x} for label, x in zip(LABELS, p.tolist(), strict=True)]
-        return {"answers": [{"type": "choice", "probabilities": entries}]}
+        top = [{"token": t[:4], "logprob": float(np.log(x))} for t, x in zip(LABELS, p / p.sum(), strict=True)]
+        return {"choices": [{"message": {"content": "x"}, "logprobs": {"content": [{"top_logprobs": top}]}}]}
 
     with FakeServer(rule) as fake:
-        engine = measured(at(fake, read=read), planted(9, default_label=None))
+        engine = measured(at(fake, read="first_token"), planted(9, default_label=None))
         shown = [question_of(body) for body in fake.requests]
     rows = engine.rows["attentiveness"][0]
     ps = [row["p"] for row in rows.to_pylist()]
@@ -161,7 +137,7 @@ def test_probabilities_reach_the_rows(at, read):
 
 
 class Questions(PairedData):
-    """Questions about texts, whose answers are words of them."""
+    """Questions about texts, answered by a word of the text."""
 
     def __init__(self, n):
         loader = Loader(load_reading, SPAN)
@@ -193,8 +169,11 @@ FAILURES = ("Error: upstream timeout", "", "Contradiction? No. Neutral.", REFUSA
 
 
 def oracle(data, attentive, failing, on, failure):
-    """A rule that answers base inputs with a label that is not the default one, a swap with another by the chance
-    ``attentive``, and fails by the chance ``failing`` on "base", on "swapped" or on "both"."""
+    """A rule with known attentiveness and failures.
+
+    Base inputs get a label that is not the default label. A swapped input gets another label with the probability
+    ``attentive``. A request fails with the probability ``failing``, if it is "base", "swapped", or either ("both").
+    """
     own = {(e.parts["premise"], e.parts["hypothesis"]) for e in data.pool}
 
     def rule(body, n):
@@ -242,7 +221,7 @@ def test_whoever_wants_it_goes_on_with_answers_that_are_none(at):
     data.setup("validate")
     with FakeServer(oracle(data, 0.4, 1.0, "both", REFUSAL)) as fake:
         engine = measured(at(fake, allow_invalid=True), data)
-    assert engine.content["counts"]["no_answers"][0][0] == "HTTP 400 (content_filter)"  # and not where
+    assert engine.content["counts"]["no_answers"][0][0] == "HTTP 400 (content_filter)"  # without the address
     assert value(engine, "accuracy/planted") == 0
     assert value(engine, "no_answer/planted") == 1
     assert value(engine, "attentiveness/planted/premise") is None
@@ -253,7 +232,7 @@ def named(model):
 
 
 def test_the_flips_of_a_server_are_the_floor_beside_attentiveness(at, monkeypatch):
-    """A sample is asked again, in each run, and not taken from the cache."""
+    """Each run sends a sample again, instead of taking it from the cache."""
     monkeypatch.setattr("heedful.lightning_modules.prompted.endpoint.REPEATED", 12)
     with FakeServer(lambda body, n: "entailment" if n == 0 or share_of(question_of(body)) < 0.5 else "neutral") as fake:
         engine = measured(at(fake, concurrency=3), planted(16))
@@ -273,10 +252,9 @@ def test_the_flips_of_a_server_are_the_floor_beside_attentiveness(at, monkeypatc
     [
         ({}, None, ["12 of the first 12 answers of tiny cannot be read: ''", "max_tokens"]),
         ({"read": "first_token"}, "entailment", ["12 of the first 12", "no different log-probabilities"]),
-        ({"read": "systemone"}, {"answers": {}}, ["12 of the first 12", "no finite probability for each label"]),
         ({}, Fault(200, "<html>"), ["12 of the first 12", "something else than JSON"]),
         ({}, Fault(400, "{}"), ["12 of the first 12", "HTTP 400 ({})"]),
-        ({"read": "systemone"}, Fault(404, "{}"), ["no model tiny", "HTTP 404"]),
+        ({}, Fault(404, "{}"), ["no model tiny", "HTTP 404"]),
     ],
 )
 def test_a_server_without_answers_is_refused(at, settings, answer, facts):
@@ -300,22 +278,6 @@ def test_fifty_examples_are_asked_first(at):
     assert asked == {(data.pool[i].parts["premise"], data.pool[i].parts["hypothesis"]) for i in drawn}
 
 
-@pytest.mark.slow
-def test_answers_that_are_none_are_asked_for_in_the_next_command_alone(at):
-    says = [""]
-    empty = lambda body: share_of(question_of(body)) < 0.4  # noqa: E731
-    with FakeServer(lambda body, n: says[0] if empty(body) else "neutral") as fake:
-        engine = measured(at(fake), planted(20), Accuracy())
-        n = sum(map(empty, fake.requests)) // 2
-        assert counts(engine)["no_label"] == n > 0
-        assert len(fake.requests) == 40
-        says[0] = "entailment"
-        engine = measured(at(fake), planted(20), Accuracy())
-        assert len(fake.requests) == 40 + n + 20
-    assert counts(engine)["no_label"] == 0
-    assert value(engine, "null/planted/flips") == 0
-
-
 @pytest.mark.parametrize(
     ("settings", "most"),
     [
@@ -323,7 +285,6 @@ def test_answers_that_are_none_are_asked_for_in_the_next_command_alone(at):
         ({"extra": {"max_tokens": None, "max_completion_tokens": 2000}}, 2000),
         ({"extra": {"max_tokens": None}}, None),
         ({"read": "first_token"}, 1),
-        ({"read": "systemone"}, 0),
     ],
 )
 def test_most_tokens_of_an_answer_are_those_that_are_sent(settings, most):
@@ -343,7 +304,7 @@ def test_two_models_behind_one_name_make_no_table(at):
         other = {"cache": str(Path(at(fake).cache).parent / "other.sqlite")}
         assert counts(measured(at(fake, **other), planted(10), Accuracy()))["models"] == {"big": 20}
         models[0] = "small"
-        with refused(ModelError, "tiny", "big, small", "other.sqlite"):  # answers of the first are in the file
+        with refused(ModelError, "tiny", "big, small", "other.sqlite"):  # the file contains answers of "big"
             measured(at(fake, **other), planted(10), Accuracy())
 
 
@@ -401,7 +362,7 @@ for name, least in (("first", 0), ("changed", 50)):
 
 @pytest.fixture(scope="module")
 def by_processes(forks, tmp_path_factory):
-    """A folder with the results of one and two processes, and how often each request was sent."""
+    """A folder with the results of one and two processes, and the number of times that each request was sent."""
     folder = tmp_path_factory.mktemp("processes")
     forks.script(PROCESS, folder, env={"OPENAI_API_KEY": None})
     return folder
@@ -423,6 +384,6 @@ def test_two_processes_ask_nothing_twice_and_write_the_same_bytes(by_processes):
     sent = (one / "sent").read_text()
     assert (several / "sent").read_text() == sent
     counts = json.loads(sent)
-    assert (counts.count(2), max(counts)) == (13, 2)  # of the null control alone
+    assert (counts.count(2), max(counts)) == (13, 2)  # only the null control repeats
     rows, _ = read_rows(several / "rows" / "attentiveness.parquet")
     assert {*select(rows, intervention="base")["y"].to_pylist()} == {*LABELS, "(no label)"}

@@ -1,8 +1,7 @@
-"""Prompts in tokens: ids of the parts are those of the whole."""
+"""Tests of the token ids of prompts: prefix and suffix are the ids of the whole text."""
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from transformers import PreTrainedTokenizerFast
@@ -46,7 +45,7 @@ def test_prefix_and_rest_are_the_ids_of_the_whole_text(chat, demonstrations):
 @pytest.mark.parametrize("template", ["<|begin|> $A", "<|begin|> $A <|end|>", "$A <|end|>", "$A"])
 @pytest.mark.parametrize("scheme", ["first", "always", "never"])
 def test_special_tokens_before_a_text_are_those_of_the_tokenizer(template, scheme):
-    """A sign of a space before the first word, as SentencePiece has it, stays behind a special token."""
+    """SentencePiece marks the space before the first word, which then follows the special token."""
     made = Tokenizer(models.BPE())
     made.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme=scheme)
     made.decoder = decoders.Metaspace(prepend_scheme=scheme)
@@ -75,7 +74,7 @@ def test_a_question_that_the_tokenizer_joins_to_its_answer_is_refused():
 
 
 class Glued:
-    """A tokenizer that writes a space and the word before it as one token."""
+    """A tokenizer that merges a full stop with the word before it."""
 
     def __init__(self, own):
         self._own = own
@@ -136,14 +135,3 @@ def test_a_question_that_the_tokenizer_joins_to_the_words_before_it_is_refused()
     processor = PromptProcessor(own, prompt(0, Wording("{premise} {hypothesis} Answer:")), True, 512, 8)
     with refused(SettingError, "question", "prompts"):
         processor([Example("e/7", {"premise": "#!", "hypothesis": "x"}, "neutral")])
-
-
-def test_batches_hold_the_examples_they_are_asked_for():
-    processor = PromptProcessor(tokenizer(), prompt(1), True, 512, 8)
-    whole = processor(EXAMPLES)
-    for batch in processor.batches(EXAMPLES, [np.array([2]), np.array([0, 3])]):
-        for ids, mask in zip(batch["input_ids"], batch["attention_mask"], strict=True):
-            rows = [
-                row[kept.bool()].tolist() for row, kept in zip(whole["input_ids"], whole["attention_mask"], strict=True)
-            ]
-            assert ids[mask.bool()].tolist() in rows

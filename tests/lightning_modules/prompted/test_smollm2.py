@@ -1,4 +1,4 @@
-"""SmolLM2-135M-Instruct from its package: real weights, quantised in one file."""
+"""Test of SmolLM2-135M-Instruct with the quantised weights of its package."""
 
 import importlib.util
 
@@ -33,7 +33,7 @@ def test_it_answers_and_shares_the_beginning():
     inputs = module.processor([Example("e/0", {"country": "France"}), *shown])
     outputs = module.answer(inputs)
     assert outputs.probs.argmax(dim=1).tolist() == [0, 2, 1]
-    assert outputs.answers[0] == 0  # of the others it writes whole sentences
+    assert outputs.answers[0] == 0  # it answers the other questions with sentences
     module.share_prefix = False
     module.prompt_with(module.prompt)
     assert (outputs.probs - module.answer(inputs).probs).abs().max() < 1e-5

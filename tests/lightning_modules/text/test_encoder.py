@@ -1,4 +1,4 @@
-"""Encoders of every kind: predictions of transformers, heads matched by name, and heads that read the end of a text."""
+"""Tests of encoders: predictions equal those of transformers, with heads at the start or the end of a text."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ from transformers import (
 )
 
 from heedful.datamodules import Planted
-from heedful.records import CLASSIFICATION, Example, ModelError, Task
+from heedful.records import CLASSIFICATION, ModelError, Task
 
 from refusals import refused
 from tiers import first_tier
@@ -36,7 +36,7 @@ KINDS = {
     "roberta": ("roberta", SIZES | {"type_vocab_size": 1}),
     "deberta": ("deberta-v2", SIZES | DEBERTA | {"position_biased_input": False}),
     "electra": ("electra", SIZES | {"embedding_size": 16}),
-    "bart": ("bart", BART),  # whose head reads its decoder at the last end of a text
+    "bart": ("bart", BART),  # its head reads the decoder at the last end token
 }
 POSITIONS = 66
 CUT = {"truncation": "longest_first", "max_length": 64, "padding": True, "return_tensors": "pt"}
@@ -44,7 +44,7 @@ CUT = {"truncation": "longest_first", "max_length": 64, "padding": True, "return
 
 @pytest.fixture(scope="session")
 def tokenizers(tiny_bert):
-    """A tokenizer for each kind."""
+    """A tokenizer per kind of encoder."""
     sentences = [text for e in Planted(n_train=100).load("train") for text in e.parts.values()]
     own = AutoTokenizer.from_pretrained(tiny_bert)
     blank = {"deberta": DebertaV2Tokenizer(), "roberta": RobertaTokenizer(), "bart": RobertaTokenizer()}
@@ -54,7 +54,7 @@ def tokenizers(tiny_bert):
 
 @pytest.fixture
 def save(tokenizers, tmp_path):
-    """Saves tiny classifiers with these outputs, in another ``order`` if given; the weights are the same."""
+    """Saves tiny classifiers with the same weights, whose outputs may be in another order."""
 
     def save(name, kind="bert", labels=LABELS, order=(0, 1, 2)):
         tokenizer, (model_type, sizes) = tokenizers[kind], KINDS[kind]
@@ -96,18 +96,6 @@ def test_predictions_are_those_of_transformers_over_the_labels_of_the_task(zoo, 
     assert probabilities(one, pool).shape == (6, 3)
 
 
-@pytest.mark.parametrize("kind", first_tier(2, KINDS))
-@pytest.mark.parametrize("order", [pytest.param([2, 1, 0], marks=pytest.mark.slow), [1, 2, 0]])
-def test_a_head_with_other_positions_gives_the_same_answers_by_name(zoo, save, kind, order):
-    """As roberta-large-mnli: CONTRADICTION, NEUTRAL, ENTAILMENT."""
-    straight = zoo.model("Encoder", save("straight", kind), trains=False)
-    mixed = zoo.model("Encoder", save("mixed", kind, [*map(str.upper, LABELS)], order), trains=False)
-    mixed.require_head()
-    assert mixed.network.config.id2label == {i: LABELS[k].upper() for i, k in enumerate(order)}
-    pool = zoo.pool("Encoder")
-    assert np.allclose(probabilities(mixed, pool), probabilities(straight, pool), atol=1e-6)
-
-
 def test_a_head_without_names_is_used_once_it_is_named(zoo, save):
     straight = zoo.model("Encoder", save("straight"), trains=False)
     numbered = save("numbered", labels=("LABEL_0", "LABEL_1", "LABEL_2"), order=[2, 1, 0])
@@ -115,12 +103,12 @@ def test_a_head_without_names_is_used_once_it_is_named(zoo, save):
     named.require_head()
     pool = zoo.pool("Encoder")
     assert np.allclose(probabilities(named, pool), probabilities(straight, pool), atol=1e-6)
-    with refused(ModelError, numbered, "LABEL_2, LABEL_1, LABEL_0", "'[NAME_0, NAME_1, NAME_2]'"):
+    with refused(ModelError, numbered, "LABEL_2, LABEL_1, LABEL_0", "labels"):
         zoo.model("Encoder", numbered, trains=False).require_head()
 
 
 LAST = {"n_layer": 2, "n_head": 2}
-HEADS_AT_THE_END = {  # network, whether the tokenizer has a token for padding, the id of the config (None for none)
+HEADS_AT_THE_END = {  # network, whether the tokenizer has a padding token, padding id of the config
     "xlnet": (lambda **s: XLNetConfig(d_model=32, d_inner=64, **LAST, **s), True, 0),
     "gpt2 whose config knows the padding": (lambda **s: GPT2Config(n_embd=32, **LAST, **s), False, 7),
     "gpt2 whose tokenizer knows the padding": (lambda **s: GPT2Config(n_embd=32, **LAST, **s), True, None),
@@ -131,7 +119,7 @@ HEADS_AT_THE_END = {  # network, whether the tokenizer has a token for padding, 
 
 
 def classifier_at_the_end(folder, name):
-    """A tiny classifier with random weights, whose head reads the last place, or the last token that is no padding."""
+    """Save a tiny classifier whose head reads the last position, or the last token that is not padding."""
     make, has_padding, pad_id = HEADS_AT_THE_END[name]
     sentences = [text for e in Planted(n_train=50).load("train") for text in e.parts.values()]
     blank = XLNetTokenizer() if name == "xlnet" else GPT2Tokenizer()
@@ -167,37 +155,6 @@ def test_a_head_that_reads_the_end_finds_it_beside_longer_examples(zoo, tmp_path
 def test_a_head_that_looks_for_padding_needs_a_token_for_it(zoo, tmp_path):
     with refused(ModelError, tmp_path, "pad_token_id", "config.json"):
         zoo.model("Encoder", classifier_at_the_end(tmp_path, "gpt2"))
-
-
-@pytest.mark.parametrize(("kind", "most"), [("bert", POSITIONS), ("electra", POSITIONS), ("roberta", POSITIONS - 1)])
-def test_no_more_tokens_than_positions(zoo, save, kind, most):
-    """The positions of a RoBERTa begin after that of padding: 514 of them are for 512 tokens."""
-    folder = save("m", kind)
-    long = [Example("long", dict.fromkeys(TASK.parts, "dog " * 200))]
-    model = zoo.model("Encoder", folder, max_length=most)
-    assert model.processor.lengths(long).tolist() == [most]
-    assert probabilities(model, long).shape == (1, 3)
-    with refused(ModelError, f"{most} positions", most + 1, f"max_length {most}."):
-        zoo.model("Encoder", folder, max_length=most + 1)
-
-
-@pytest.mark.parametrize("order", [[0, 1, 2], [2, 1, 0], [1, 2, 0]])
-def test_a_checkpoint_is_not_read_with_outputs_in_another_order(zoo, save, order):
-    """The folder of another model with the same labels would give each output of the checkpoint another meaning."""
-    saved = torch.load(zoo.trained("Encoder").folder / "best.ckpt", weights_only=True)
-    assert saved["outputs"] == list(LABELS)
-    model = zoo.model("Encoder", save("other", order=order))
-    if order == [0, 1, 2]:
-        model.on_load_checkpoint(saved)
-    else:
-        with refused(ModelError, ", ".join(LABELS), ", ".join(model.label_map.outputs)):
-            model.on_load_checkpoint(saved)
-    own = {"state_dict": {}}
-    model.on_save_checkpoint(own)
-    assert own["outputs"] == [LABELS[k] for k in order]
-    for labels in (("contradiction", "neutral", "entailment"), ("Neutral", "Contradiction", "Entailment")):
-        task = replace(TASK, labels=labels, default_label=None)
-        zoo.model("Encoder", save("again", order=order), task).on_load_checkpoint(own)
 
 
 def test_a_text_that_a_tokenizer_would_cut_at_the_front_is_refused(zoo):

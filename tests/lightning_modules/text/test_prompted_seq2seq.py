@@ -1,15 +1,15 @@
-"""Encoder-decoders that are asked by a prompt: one text with demonstrations, and what they write is understood."""
+"""Tests of prompted encoder-decoders: prompt and example are one text, and generated texts are parsed."""
 
 import json
 
 import numpy as np
 import pytest
 import torch
+from families import batch_of
 from torch.nn import functional as F
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
 from heedful.datamodules import Planted
-from heedful.datamodules.base.collate import Collate
 from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import NO_LABEL_NUMBER
 from heedful.lightning_modules.processors.templates import in_one_text
@@ -34,10 +34,6 @@ def model(zoo):
 def prompt(wording=WORDING, n=2):
     shown = tuple(list(DATA.load("train"))[:n])
     return Prompt(wording, DATA.task, shown)
-
-
-def batch_of(model, examples=POOL):
-    return Collate(model.processor, model.task)((range(len(examples)), list(examples)))
 
 
 def read_by(model, example):
@@ -85,13 +81,12 @@ def test_the_words_of_the_template_may_begin_with_a_part(model):
     assert in_one_text(prompt(n=0)) == ("Say how they relate.", QUESTION.replace("\n", " "))
 
 
-@pytest.mark.slow
 def test_scores_are_of_the_answers_of_the_prompt(model, tiny_t5):
-    """By the loss of the network itself, label by label; an earlier prompt leaves nothing behind."""
+    """Compared with the loss of the network, label by label; an earlier prompt has no effect."""
     for asked in (prompt(Wording(QUESTION), 3), prompt()):
         model.prompt_with(asked)
         with torch.no_grad():
-            probs = model.predict(batch_of(model)).probs.numpy()
+            probs = model.predict(batch_of(model, POOL)).probs.numpy()
     network, tokenizer = AutoModelForSeq2SeqLM.from_pretrained(tiny_t5), AutoTokenizer.from_pretrained(tiny_t5)
     expected = np.zeros((len(POOL), len(LABELS)))
     for i, example in enumerate(POOL):
@@ -105,7 +100,6 @@ def test_scores_are_of_the_answers_of_the_prompt(model, tiny_t5):
     assert np.allclose(probs, likelihoods / likelihoods.sum(axis=1, keepdims=True), atol=1e-5)
 
 
-@pytest.mark.slow
 def test_what_is_written_is_the_label_whose_text_begins_it(zoo, monkeypatch):
     model = zoo.model("Seq2Seq, greedy", task=DATA.task, max_length=400)
     assert (model.capabilities.writes, zoo.unbuilt("Seq2Seq").capabilities.writes) == (True, False)
@@ -120,14 +114,13 @@ def test_what_is_written_is_the_label_whose_text_begins_it(zoo, monkeypatch):
 
     monkeypatch.setattr(model.network, "generate", generate)
     with torch.no_grad():
-        outputs = model.predict(batch_of(model))
+        outputs = model.predict(batch_of(model, POOL))
     numbers = [LABELS.index(label) for label in ("entailment", "contradiction", "neutral")]
     assert outputs.answers.tolist() == [*numbers, *[NO_LABEL_NUMBER] * 3]
     assert asked["max_new_tokens"] == 8
     assert torch.allclose(outputs.probs.sum(dim=1), torch.ones(len(POOL)))
 
 
-@pytest.mark.slow
 def test_a_prompt_that_leaves_no_room_is_refused_and_what_is_cut_is_counted(zoo, model):
     model.prompt_with(prompt())
     words = model.processor.frame.size
@@ -139,12 +132,11 @@ def test_a_prompt_that_leaves_no_room_is_refused_and_what_is_cut_is_counted(zoo,
     assert tight.encode(POOL).statistics.truncated == len(POOL)
     start = " ".join(["Say how they relate.", *(f"{a} {b}" for a, b in prompt().shown)])
     ids = tight.processor.tokenizer(" ".join(start.split()))["input_ids"][:-1]
-    assert read_by(tight, POOL[0])[: len(ids)] == ids  # demonstrations are never cut
+    assert read_by(tight, POOL[0])[: len(ids)] == ids  # demonstrations are never truncated
 
 
-@pytest.mark.slow
 def test_two_texts_of_one_label_are_no_answer_of_a_demonstration(zoo):
-    """A model of three labels that answers data of two has no words of its own for demonstrations."""
+    """A model with three labels has no unique answers for demonstrations of data with two."""
     two = Task(DATA.task.kind, DATA.task.parts, ("entailment", "not_entailment"))
     model = zoo.model("Seq2Seq", zoo.exported("Seq2Seq"), two, trains=False, max_length=400)
     assert model.merges

@@ -1,4 +1,4 @@
-"""Readers of every kind: a head that is there stays, and a few questions are learned."""
+"""Tests of extractive readers: heads, losses, windows, and training on a few questions."""
 
 import json
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import pytorch_lightning as pl
 import torch
-from families import WINDOWS, predicted
+from families import WINDOWS, batch_of, predicted
 from transformers import (
     AutoConfig,
     AutoModelForQuestionAnswering,
@@ -18,7 +18,6 @@ from transformers import (
 
 from benchmarks.bare_runs import fitted
 from heedful.datamodules import Reading
-from heedful.datamodules.base.collate import Collate
 from heedful.lightning_modules.text import reader as reader_module
 from heedful.records import Example, ModelError
 
@@ -29,7 +28,7 @@ SIZES = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "i
 
 @pytest.fixture(scope="module")
 def squad(tmp_path_factory, write_squad):
-    """Thirty questions to learn, and the same to predict."""
+    """Thirty questions for training, which are also predicted."""
     folder = tmp_path_factory.mktemp("squad")
     for split in ("train", "dev"):
         write_squad(folder / f"{split}-v2.0.json", 3)
@@ -39,13 +38,9 @@ def squad(tmp_path_factory, write_squad):
     return data
 
 
-def batch(reader, examples):
-    return Collate(reader.processor, reader.task)((range(len(examples)), examples))
-
-
 @pytest.mark.slow
 def test_a_handful_of_questions_is_learned_and_the_threshold_says_how_often_nothing_is_answered(zoo, squad):
-    """With texts of two windows, those with no answer among them."""
+    """Texts have two windows, and some questions have no answer."""
     pl.seed_everything(0)
     reader = zoo.unbuilt("Reader", learning_rate=0.003, warmup=0.05)
     fitted(reader, squad, [], accelerator="cpu", max_epochs=80, limit_val_batches=0)
@@ -63,9 +58,9 @@ def test_a_handful_of_questions_is_learned_and_the_threshold_says_how_often_noth
 
 
 def test_windows_are_read_some_at_a_time(zoo, squad, monkeypatch):
-    """What a forward pass holds is bounded, however long the texts are, and nothing changes."""
+    """The size of a forward pass is bounded, and does not change the scores."""
     reader = zoo.model("Reader")
-    inputs, sizes, network = batch(reader, squad.pool)["inputs"], [], reader.network.forward
+    inputs, sizes, network = batch_of(reader, squad.pool)["inputs"], [], reader.network.forward
 
     def forward(**rows):
         sizes.append(len(rows["input_ids"]))
@@ -83,7 +78,7 @@ def test_windows_are_read_some_at_a_time(zoo, squad, monkeypatch):
 
 @pytest.mark.parametrize("kind", ["bert", "roberta", "deberta-v2", "electra"])
 def test_readers_of_every_kind(zoo, kind, tiny_bert, squad, tmp_path):
-    """A head that is there stays; the loss is that of transformers; answers are pieces of the text."""
+    """A pretrained head is kept, the loss equals that of transformers, and answers are spans of the text."""
     sentences = [text for e in squad.pool for text in e.parts.values()]
     blank = {"roberta": RobertaTokenizer, "deberta-v2": DebertaV2Tokenizer}.get(kind)
     tokenizer = blank().train_new_from_iterator(sentences, 400) if blank else AutoTokenizer.from_pretrained(tiny_bert)
@@ -94,7 +89,7 @@ def test_readers_of_every_kind(zoo, kind, tiny_bert, squad, tmp_path):
         part.save_pretrained(tmp_path)
     reader = zoo.model("Reader", tmp_path)
     assert torch.equal(reader.network.qa_outputs.weight, made.qa_outputs.weight)
-    asked = batch(reader, squad.train_examples)
+    asked = batch_of(reader, squad.train_examples)
     starts, ends = asked["inputs"]["targets"].T
     own = reader.network(**asked["inputs"]["encoder"], start_positions=starts, end_positions=ends).loss
     loss = reader.loss(asked)
@@ -117,15 +112,15 @@ def test_a_body_of_another_task_gets_a_new_head(zoo, tiny_bert, tmp_path):
 
 
 def test_answers_from_scores_that_are_not_finite_are_marked(zoo, monkeypatch):
-    """The engine refuses them on all processes; one that raised here would leave the others waiting."""
+    """The engine refuses them in all processes; an exception here would leave the other processes waiting."""
     reader, texts = zoo.model("Reader"), ("a b c " * 20, "a b c")
     examples = [Example(text, {"context": text, "question": "what?"}) for text in texts]
-    inputs = batch(reader, examples)["inputs"]
+    inputs = batch_of(reader, examples)["inputs"]
     with torch.no_grad():
         logits = reader.logits(inputs)
     monkeypatch.setattr(reader, "logits", lambda _: logits)
     whole = reader.answer(inputs).answers
     assert None not in whole
     assert (inputs["windows"][:, 0] == 0).sum() > WINDOWS["overlap"] // 6
-    logits[0, 1, -1] = torch.nan  # of one window of the first text
+    logits[0, 1, -1] = torch.nan  # in one window of the first text
     assert reader.answer(inputs).answers == [None, whole[1]]

@@ -1,16 +1,15 @@
-"""Models that write the answer to a question: what is taught, what is learned, and what is saved."""
+"""Tests of models that generate answers to questions: loss, training and export."""
 
 import json
 
 import numpy as np
 import pytest
 import torch
-from families import predicted
+from families import batch_of, predicted
 from torch.nn import functional as F
 from transformers import AutoTokenizer, T5ForConditionalGeneration
 
 from heedful.callbacks.engine.predictions import Collector
-from heedful.datamodules.base.collate import Collate
 from heedful.lightning_modules.outputs import Outputs
 from heedful.records import SPAN, Example, Task
 
@@ -23,10 +22,6 @@ QUESTIONS = [
 SETTINGS = {"task": TASK, "longest_answer": 6}
 
 
-def batch(writer, examples):
-    return Collate(writer.processor, writer.task)((range(len(examples)), examples))
-
-
 def test_the_loss_is_that_of_the_network_on_the_first_gold_answer(zoo, tiny_t5):
     writer = zoo.model("Writer", **SETTINGS)
     tokenizer, network = AutoTokenizer.from_pretrained(tiny_t5), T5ForConditionalGeneration.from_pretrained(tiny_t5)
@@ -37,7 +32,7 @@ def test_the_loss_is_that_of_the_network_on_the_first_gold_answer(zoo, tiny_t5):
     labels[labels == tokenizer.pad_token_id] = -100
     with torch.no_grad():
         expected = network.eval()(**inputs, labels=labels).loss
-        assert torch.allclose(writer.loss(batch(writer, QUESTIONS)), expected, atol=1e-5)
+        assert torch.allclose(writer.loss(batch_of(writer, QUESTIONS)), expected, atol=1e-5)
 
 
 @pytest.fixture(scope="module")
@@ -46,14 +41,14 @@ def learned(zoo):
     optimizer = torch.optim.AdamW(writer.parameters(), lr=3e-3)
     for _ in range(120):
         optimizer.zero_grad()
-        writer.loss(batch(writer, QUESTIONS)).backward()
+        writer.loss(batch_of(writer, QUESTIONS)).backward()
         optimizer.step()
     return writer.eval()
 
 
 @pytest.mark.slow
 def test_a_few_questions_are_learned_and_no_answer_is_one_of_the_answers(zoo, learned, tmp_path, caplog):
-    """Whether examples have a gold answer or not; the export knows the text of no answer."""
+    """With and without gold answers; the export contains the text of no answer."""
     expected = [(json.loads(e.label) or [""])[0] for e in QUESTIONS]
     assert predicted(learned, QUESTIONS) == expected
     assert predicted(learned, [Example(e.uid, e.parts, None) for e in QUESTIONS]) == expected
@@ -77,7 +72,7 @@ def test_a_text_of_no_answer_that_the_tokenizer_changes_is_known_again(zoo, monk
 @pytest.mark.slow
 @pytest.mark.parametrize("broken_step", [0, 2])
 def test_scores_that_are_not_finite_are_no_answer_at_all(learned, monkeypatch, broken_step):
-    """Of the first token, as with broken weights, or of a later one; texts beside it are what they were."""
+    """At the first token or at a later one; other texts of the batch stay the same."""
     whole = predicted(learned, QUESTIONS)
     steps, forward = iter(range(99)), learned.network.lm_head.forward
 

@@ -1,4 +1,4 @@
-"""Pictures that the tests of all families of pictures read."""
+"""Pictures for the tests of picture families."""
 
 import noise
 import pytest

@@ -1,4 +1,4 @@
-"""BLIP for questions: answers are scored as one by one, in few passes, and what is saved can be loaded."""
+"""Tests of BLIP for question answering: answers get the scores of transformers, in few passes."""
 
 import json
 from dataclasses import replace
@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from families import batch_of
 from noise import TEXTS, opened
 from transformers import AutoTokenizer, BlipForQuestionAnswering, BlipImageProcessorPil
 
-from heedful.datamodules.base.collate import Collate
 from heedful.lightning_modules import NOT_FINITE
 from heedful.records import CLASSIFICATION, SOFT, Example, Task
 
@@ -19,16 +19,12 @@ TASK = Task(CLASSIFICATION, ("image", "question"), LABELS, pictures=("image",))
 
 @pytest.fixture(scope="module")
 def examples(pictures):
-    """Three pictures with four questions each; each question is followed by a longer one."""
+    """Three pictures with four questions each, so that questions of a batch have different lengths."""
     return [
         Example(f"{i}-{j}", {"image": picture, "question": question}, LABELS[(3 * i + j) % len(LABELS)])
         for i, picture in enumerate(pictures[:3])
         for j, question in enumerate(TEXTS[:4])
     ]
-
-
-def batch_of(model, pool):
-    return Collate(model.processor, model.task)((range(len(pool)), pool))
 
 
 @torch.no_grad()
@@ -43,7 +39,7 @@ def softmax(values):
 
 @torch.no_grad()
 def naive(folder, pool, labels=LABELS):
-    """Log-likelihoods by the loss of transformers' model, one example and one label at a time; and of first tokens."""
+    """Log-likelihoods of labels and of first tokens, by the loss of transformers, one example and label at a time."""
     network, tokenizer = BlipForQuestionAnswering.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
     reader, found, first = BlipImageProcessorPil.from_pretrained(folder), np.zeros((len(pool), len(labels))), []
     ids = [tokenizer(label, add_special_tokens=False)["input_ids"][0] for label in labels]
@@ -72,9 +68,9 @@ def expected(tiny_blip, examples):
 @pytest.mark.slow
 @pytest.mark.parametrize("rank", [4, 128])
 def test_labels_are_scored_as_one_by_one(zoo, examples, expected, rank):
-    """In a batch with longer questions, whose padding transformers does not mask from the decoder.
+    """In a batch with longer questions, whose padding transformers does not mask in the decoder.
 
-    Of many labels those with the most probable first token are scored.
+    With ranks, only labels with the most probable first tokens are scored.
     """
     model = zoo.model("BlipAnswers", task=TASK, rank=rank)
     found, (whole, first) = scores(model, examples), expected
@@ -132,5 +128,5 @@ def test_an_export_keeps_the_texts_of_its_labels(zoo, tiny_blip, tmp_path, examp
     before = scores(model, examples)
     np.testing.assert_allclose(before, naive(tiny_blip, examples, ("no", "it is red"))[0], rtol=0, atol=1e-5)
     model.export(str(tmp_path), weights=True)
-    other = replace(TASK, labels=("yes", "no"))  # of other data: another order, and no texts for the labels
+    other = replace(TASK, labels=("yes", "no"))  # other data with another order of labels, and without verbalisers
     np.testing.assert_array_equal(scores(zoo.model("BlipAnswers", tmp_path, other), examples)[:, ::-1], before)

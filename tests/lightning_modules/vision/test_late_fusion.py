@@ -1,4 +1,4 @@
-"""Late fusion: how often each picture is encoded, packaged weights, and settings that a trained network keeps."""
+"""Tests of late fusion: how often pictures are encoded, packaged weights, and settings of trained networks."""
 
 import importlib.util
 import shutil
@@ -35,7 +35,7 @@ def data_of(squares, **settings):
 
 
 def prepared(zoo, data, stage="validate", **settings):
-    """A model for the data, and the pictures of each pass through its vision backbone."""
+    """A model for the data, and a list of the batches that its vision backbone encodes."""
     data.setup(stage)
     model = zoo.model("LateFusion", task=data.task, learning_rate=2e-3, **settings).train()
     seen = []
@@ -57,7 +57,7 @@ def test_each_picture_is_decoded_and_encoded_once_in_an_evaluation(zoo, squares,
 
 @pytest.mark.slow
 def test_a_frozen_backbone_is_run_once_in_a_training_and_an_evaluation_gives_the_same_bits(zoo, squares):
-    """Where training pictures were encoded as well, those that are evaluated were in the same batches."""
+    """Evaluated pictures are encoded in the same batches, whether or not training pictures were encoded before."""
     data, other = data_of(squares), data_of(squares)
     (model, seen), (again, alone) = prepared(zoo, data, "fit"), prepared(zoo, other)
     before = {k: v.clone() for k, v in model.network.vision.state_dict().items()}
@@ -98,7 +98,7 @@ def test_two_pictures_each_have_their_place(zoo):
 
 
 def test_the_packaged_weights_know_a_palace_and_a_daisy():
-    """The file has the tensors under other names: that they stand in the network's order, pictures show."""
+    """The file has other names of tensors; right predictions show that their order is right."""
     images = pytest.importorskip("sklearn.datasets").load_sample_images().images
     packaged = PACKAGED["effnet-lite0"]
     network = timm.create_model(packaged.architecture, num_classes=1000).eval()

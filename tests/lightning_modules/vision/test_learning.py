@@ -1,4 +1,4 @@
-"""Each family of pictures learns from random weights what takes picture and question, and attentiveness shows it."""
+"""Tests that picture families learn from random weights a task that needs picture and question."""
 
 import pytest
 import pytorch_lightning as pl
@@ -8,7 +8,7 @@ from benchmarks.bare_runs import fitted
 from heedful.callbacks import Accuracy, Attentiveness
 from heedful.datamodules import PairedImages
 
-pytestmark = pytest.mark.slow  # models that have to learn
+pytestmark = pytest.mark.slow  # trains models until they learn
 LEARNING = {  # learning rate, epochs
     "LateFusion": (0.002, 12),
     "Vilt": (0.006, 14),
@@ -40,4 +40,4 @@ def test_one_part_alone_cannot_learn_it(zoo, squares, partial):
     data = PairedImages(**SQUARES, path=str(squares), batch_size=16, partial=partial)
     model = zoo.unbuilt("LateFusion", learning_rate=0.002)
     found = fitted(model, data, [Accuracy()], accelerator="cpu", max_epochs=3, check_val_every_n_epoch=3)
-    assert found["accuracy/squares"].value == pytest.approx(0.75, abs=0.08)  # the majority
+    assert found["accuracy/squares"].value == pytest.approx(0.75, abs=0.08)  # share of the majority label

@@ -1,9 +1,6 @@
-"""A server and the file of its answers: each answer is paid for once, and what fails is one sentence."""
+"""Tests of the client: each answer is paid for once, and failures of a server are one sentence."""
 
-import json
 import logging
-import os
-import signal
 import socket
 import sqlite3
 import sys
@@ -18,7 +15,7 @@ from heedful.lightning_modules.prompted.requests.client import Address, Client, 
 from heedful.lightning_modules.prompted.requests.replies import Reply, Request, Unusable
 from heedful.records import HeedfulError, ModelError, RunError
 
-from fake_server import FakeServer, Fault, share_of
+from fake_server import FakeServer, Fault
 from refusals import refused
 
 pytest.importorskip("openai", reason="openai is not installed: pip install 'openai>=3.54'")
@@ -27,7 +24,7 @@ KEY = "sk-planted-0123456789"
 
 @pytest.fixture
 def waited(monkeypatch):
-    """The waits between two tries, which take no time."""
+    """Records the waits between retries, and skips them."""
     waits = []
     monkeypatch.setattr("openai._base_client.SyncAPIClient._sleep_for_retry", lambda self, **told: waits.append(told))
     return waits
@@ -35,7 +32,7 @@ def waited(monkeypatch):
 
 @pytest.fixture
 def client_of(tmp_path):
-    """Makes clients, one for each command, that share a file."""
+    """Makes clients that share a file of answers, one per command."""
 
     def make(fake, key=None, concurrency=4, most=None, timeout=5.0, names=("url", "key"), **more):
         server = Server(Address(fake if isinstance(fake, str) else fake.url, key, names), timeout)
@@ -87,7 +84,7 @@ def test_equal_requests_are_sent_once_and_a_second_time_never(client_of):
 def test_repeats_are_kept_for_a_run_that_goes_on_and_forgotten_at_its_end(client_of):
     with FakeServer(echo) as fake:
         texts(client_of(fake), "ab")
-        texts(client_of(fake), "ab", repeat=1)  # a run that is killed now
+        texts(client_of(fake), "ab", repeat=1)  # the run is killed before forget_repeats
         client = client_of(fake)
         texts(client, "ab", repeat=1)
         assert client.sent == 0
@@ -162,42 +159,6 @@ def test_what_is_on_its_way_when_a_run_ends_is_kept(client_of, monkeypatch, end)
         assert set(sent(fake).values()) == {1}
 
 
-def in_a_process(url, path, names, dies_after=None):
-    """Ask in a process of its own, which may be killed."""
-    child = os.fork()
-    if child:
-        return child
-    try:
-        client = Client(Server(Address(url), 5.0), str(path), 4, None)
-        if dies_after is None:
-            os._exit(0 if texts(client, names) == list(names) else 1)
-        module.Answers.put, put = lambda self, *given: (put(self, *given), kill(client, dies_after))[0], Answers.put
-        texts(client, names)
-    finally:
-        os._exit(2)
-
-
-def kill(client, after):
-    if client.sent >= after:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-
-@pytest.mark.slow
-def test_two_commands_and_one_that_is_killed_lose_nothing_and_pay_once(tmp_path):
-    path, names = tmp_path / "a.sqlite", [f"{i}" for i in range(300)]
-    with FakeServer(lambda body, n: (time.sleep(0.002), body["prompt"])[1]) as fake:
-        killed = in_a_process(fake.url, path, names, dies_after=60)
-        assert os.waitpid(killed, 0)[1] == signal.SIGKILL
-        written = {json.loads(reply)["text"] for (reply,) in read(path, "SELECT reply FROM answers")}
-        assert len(written) >= 50
-        two = [in_a_process(fake.url, path, order) for order in (names, names[::-1])]
-        assert [os.waitpid(child, 0)[1] for child in two] == [0, 0]
-    counts = sent(fake)
-    assert all(counts[name] == 1 for name in written)
-    assert sum(n > 1 for n in counts.values()) <= 3 * 4 + 4  # on their way in both, or when the first was killed
-    assert read(path, "PRAGMA integrity_check") == [("ok",)]
-
-
 def read(path, query):
     with sqlite3.connect(path) as file:
         found = file.execute(query).fetchall()
@@ -227,7 +188,7 @@ def test_a_file_of_something_else(tmp_path):
 
 @pytest.mark.parametrize("fault", [Fault(429), Fault(500, "oops"), Fault(closes=True)])
 def test_what_passes_is_survived(client_of, waited, fault):
-    """The first request alone is given up earlier."""
+    """The first request has fewer retries."""
     with FakeServer(lambda body, n: fault if n < (4 if body["prompt"] == "a" else 8) else "yes") as fake:
         assert texts(client_of(fake), "ab") == ["yes", "yes"]
         assert (sent(fake), len(waited)) == ({"a": 5, "b": 9}, 12)
@@ -255,29 +216,8 @@ def test_what_stays_is_one_sentence(client_of, waited, fault, facts):
         texts(client_of(fake, timeout=0.1 if fault.seconds else 5.0), "ab")
 
 
-@pytest.mark.slow
-def test_a_server_that_always_has_too_many_requests_is_refused_soon(client_of):
-    begin = time.monotonic()
-    busy = Fault(429, "{}", headers={"Retry-After": "0"})
-    with FakeServer(lambda body, n: busy) as fake, refused(ModelError, "HTTP 429"):
-        texts(client_of(fake, concurrency=16), map(str, range(50)))
-    assert time.monotonic() - begin < 10
-    assert len(fake.requests) == 5
-
-
-@pytest.mark.slow
-def test_three_of_ten_requests_are_refused_at_first(client_of):
-    busy = Fault(429, "{}", headers={"retry-after-ms": "1"})
-    rule = lambda body, n: busy if share_of(f"{n} {body['prompt']}") < 0.3 else body["prompt"]  # noqa: E731
-    names = [f"{i}" for i in range(300)]
-    with FakeServer(rule) as fake:
-        assert texts(client_of(fake, concurrency=16), names) == names
-        assert len(fake.requests) > 380
-        assert texts(client_of(fake), names) == names
-
-
 def test_addresses_that_cannot_be_asked(client_of, waited, monkeypatch):
-    """None there, no URL, another machine without a key, and no package for it."""
+    """No server, no URL, a remote server without a key, and a missing package."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"

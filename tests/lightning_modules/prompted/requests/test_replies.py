@@ -1,13 +1,12 @@
-"""Ways to read an answer: what is sent, and what is made of what comes back."""
+"""Tests of the two ways to read a server: requests, and answers parsed from responses."""
 
 import math
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.lightning_modules.prompted.requests.replies import WAYS, Reply, Request, Unusable
+from heedful.lightning_modules.prompted.requests.replies import WAYS, Reply, Request
 from heedful.records import CLASSIFICATION, NO_LABEL, SPAN, Example, ModelError, Task
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import Wording
@@ -38,11 +37,11 @@ def test_a_written_answer():
     way = WAYS["written"](MODEL, True)
     body = way.body(PROMPT, "Q")
     assert (way.path, body) == ("/chat/completions", MODEL | {"messages": PROMPT.messages("Q")})
-    reply = way.reply(chat("yes, it does"), PROMPT)
+    reply = way.reply(chat("yes, it does"))
     assert (reply, way.read(reply, PROMPT)) == (Reply("yes, it does", read=7, wrote=2), ("entailment", None))
-    assert way.read(way.reply(chat("Yesterday"), PROMPT), PROMPT) == (NO_LABEL, None)
+    assert way.read(way.reply(chat("Yesterday")), PROMPT) == (NO_LABEL, None)
     for empty in ("", " \n", None):
-        reply = way.reply(chat(empty), PROMPT)
+        reply = way.reply(chat(empty))
         assert reply.is_empty
         assert way.read(reply, PROMPT) == (NO_LABEL, None)
 
@@ -50,14 +49,14 @@ def test_a_written_answer():
 def test_a_written_answer_behind_one_text():
     way = WAYS["written"](MODEL, False)
     assert (way.path, way.body(PROMPT, "Q")) == ("/completions", MODEL | {"prompt": PROMPT.text("Q")})
-    reply = way.reply({"choices": [{"text": " Maybe\n\nP:"}]}, PROMPT)
+    reply = way.reply({"choices": [{"text": " Maybe\n\nP:"}]})
     assert (way.read(reply, PROMPT), reply.read) == (("neutral", None), 0)
 
 
 def test_half_a_character_is_none():
-    """JSON may hold what no file takes."""
+    """JSON may contain unpaired surrogates, which files cannot store."""
     for read, told in (("written", chat("maybe \ud83d")), ("first_token", listed(("maybe \ud83d", -0.1), ("x", -3.0)))):
-        reply = WAYS[read](MODEL, True).reply(told, PROMPT)
+        reply = WAYS[read](MODEL, True).reply(told)
         assert reply.text == "maybe ?"
         assert str(reply.scores).encode()
 
@@ -66,8 +65,8 @@ def test_an_empty_text_is_not_no_answer():
     task = Task(SPAN, ("context", "question"), (), "")
     prompt = Prompt(Wording.plain(task.parts, ()), task)
     way = WAYS["written"](MODEL, True)
-    assert way.read(way.reply(chat(""), prompt), prompt) == (NO_LABEL, None)
-    assert way.read(way.reply(chat("I don't know."), prompt), prompt) == ("", None)
+    assert way.read(way.reply(chat("")), prompt) == (NO_LABEL, None)
+    assert way.read(way.reply(chat("I don't know.")), prompt) == ("", None)
 
 
 def test_the_first_token():
@@ -75,33 +74,33 @@ def test_the_first_token():
     body = way.body(PROMPT, "Q")
     assert (body["logprobs"], body["top_logprobs"], body["max_tokens"]) == (True, 20, 1)
     p = {" Yes": 0.4, "yes": 0.1, "May": 0.2, "the": 0.15, "con": 0.05}
-    reply = way.reply(listed(*((token, math.log(value)) for token, value in p.items())), PROMPT)
+    reply = way.reply(listed(*((token, math.log(value)) for token, value in p.items())))
     label, probabilities = way.read(reply, PROMPT)
     assert label == "entailment"
     np.testing.assert_allclose(probabilities, np.array([0.5, 0.2, 0.05]) / 0.75)
     text = WAYS["first_token"](MODEL, False)
     assert text.body(PROMPT, "Q")["logprobs"] == 5
     other = {"choices": [{"text": " Yes", "logprobs": {"top_logprobs": [{t: math.log(v) for t, v in p.items()}]}}]}
-    assert text.read(text.reply(other, PROMPT), PROMPT) == (label, probabilities)
+    assert text.read(text.reply(other), PROMPT) == (label, probabilities)
 
 
 def test_a_label_that_is_not_listed_is_at_most_as_likely_as_the_last():
     way = WAYS["first_token"](MODEL, True)
-    reply = way.reply(listed((" Maybe", math.log(0.6)), ("I", math.log(0.1)), ("x", -math.inf)), PROMPT)
+    reply = way.reply(listed((" Maybe", math.log(0.6)), ("I", math.log(0.1)), ("x", -math.inf)))
     label, probabilities = way.read(reply, PROMPT)
     assert label == "neutral"
     np.testing.assert_allclose(probabilities, np.array([0.1, 0.6, 0.1]) / 0.8)
-    label, probabilities = way.read(way.reply(listed(("The", -0.1), ("A", -3.0)), PROMPT), PROMPT)
+    label, probabilities = way.read(way.reply(listed(("The", -0.1), ("A", -3.0))), PROMPT)
     assert label == NO_LABEL
     np.testing.assert_allclose(probabilities, 1 / 3)
 
 
 @given(st.lists(st.floats(1e-6, 0.28), min_size=3, max_size=3))
 def test_first_tokens_against_a_plain_sum(p):
-    """Labels that have less than a hundredth together are noise behind what the model would write."""
+    """There is no answer if all labels together have less than 0.01, or if two labels tie."""
     tokens = {"Yes": p[0], " yes": p[0] / 2, "Maybe": p[1], "contradiction": p[2], "x": 1e-7}
     way = WAYS["first_token"](MODEL, True)
-    reply = way.reply(listed(*((t, math.log(v)) for t, v in tokens.items())), PROMPT)
+    reply = way.reply(listed(*((t, math.log(v)) for t, v in tokens.items())))
     label, probabilities = way.read(reply, PROMPT)
     sums = np.array([1.5 * p[0], p[1], p[2]])
     np.testing.assert_allclose(probabilities, sums / sums.sum(), rtol=1e-9)
@@ -116,27 +115,7 @@ def test_parts_of_characters_that_look_alike_are_told_apart_by_their_bytes():
     parts = listed(("\ufffd", -1.0), ("\ufffd", -2.0), ("Maybe", -3.0))
     for i, entry in enumerate(parts["choices"][0]["logprobs"]["content"][0]["top_logprobs"]):
         entry["bytes"] = [i]
-    assert len(WAYS["first_token"](MODEL, True).reply(parts, PROMPT).scores) == 3
-
-
-@pytest.mark.parametrize("read", ["first_token", "systemone", "decisions"])
-def test_a_tie_is_no_answer(read):
-    """Else the first label would be the answer to all inputs of which a server says nothing."""
-    way = WAYS[read](MODEL, True)
-    for p, label in (((0.4, 0.4, 0.2), NO_LABEL), ((0.25, 0.375, 0.375), NO_LABEL), ((0.4, 0.35, 0.25), "entailment")):
-        by_text = dict(zip(("Yes", "Maybe", "contradiction"), p, strict=True))
-        entries = [{"value": text, "probability": value} for text, value in by_text.items()]
-        told = {
-            "first_token": listed(*((text, math.log(value)) for text, value in by_text.items())),
-            "systemone": {"answers": {"answer": {"probabilities": by_text}}},
-            "decisions": {"answers": [{"type": "choice", "probabilities": entries}]},
-        }
-        found, probabilities = way.read(way.reply(told[read], PROMPT), PROMPT)
-        assert found == label
-        assert way.reply(told[read], PROMPT).shown == (
-            "Yes" if read == "first_token" else ", ".join(f"{text} {value:.2g}" for text, value in by_text.items())
-        )
-        np.testing.assert_allclose(probabilities, p)
+    assert len(WAYS["first_token"](MODEL, True).reply(parts).scores) == 3
 
 
 def test_labels_whose_first_tokens_are_not_told_apart():
@@ -146,33 +125,10 @@ def test_labels_whose_first_tokens_are_not_told_apart():
         way.require(alike, TASK)
     near = Prompt(Wording("{premise}{hypothesis}", "", {"entailment": "negative"}), TASK)
     way.require(near, TASK)
-    reply = way.reply(listed(("neu", -0.1), ("x", -3.0)), near)
+    reply = way.reply(listed(("neu", -0.1), ("x", -3.0)))
     assert way.read(reply, near)[0] == "neutral"
     with refused(ModelError, "'ne', of probability 0.9,", "negative, neutral", "read written"):
-        way.read(way.reply(listed(("ne", -0.1), ("x", -3.0)), near), near)
-
-
-def test_typed_decisions():
-    way = WAYS["systemone"]({"model": "m"}, True)
-    body = way.body(PROMPT, "Q")
-    instructions = "Say what follows.\n\nP: A\nH: B\nAnswer: Yes"
-    criteria = {"Yes": None, "Maybe": None, "contradiction": None}
-    asked = {"type": "choice", "instructions": instructions, "criteria": criteria}
-    assert (way.path, body) == ("/systemone", {"model": "m", "state": "Q", "questions": {"answer": asked}})
-    p = {"Maybe": 0.5, "Yes": 0.3, "contradiction": 0.2}
-    told = {"answers": {"answer": {"type": "choice", "probabilities": p}}, "usage": {"input_tokens": 9}}
-    reply = way.reply(told, PROMPT)
-    assert (reply.read, way.read(reply, PROMPT)) == (9, ("neutral", [0.3, 0.5, 0.2]))
-    way = WAYS["decisions"]({"model": "m"}, True)
-    body = way.body(PROMPT, "Q")
-    assert body["questions"][0]["choices"] == [{"value": text} for text in ("Yes", "Maybe", "contradiction")]
-    assert (way.path, body["input"], body["questions"][0]["instructions"]) == ("/decisions", "Q", instructions)
-    entries = [{"value": text, "probability": value} for text, value in p.items()]
-    told = {"answers": [{"type": "choice", "choice": "Maybe", "probabilities": entries}]}
-    assert way.read(way.reply(told, PROMPT), PROMPT) == ("neutral", [0.3, 0.5, 0.2])
-    with pytest.raises(Unusable, match="a refusal"):
-        way.reply({"answers": [{"type": "refusal"}]}, PROMPT)
-    assert way.read(Reply(failure="a refusal"), PROMPT) == (NO_LABEL, [1 / 3] * 3)
+        way.read(way.reply(listed(("ne", -0.1), ("x", -3.0))), near)
 
 
 def test_a_key_is_of_all_that_decides_the_answer():
