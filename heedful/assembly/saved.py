@@ -97,11 +97,11 @@ def initial_model(name: str) -> dict[str, Any]:
 
 
 class Start(NamedTuple):
-    """Where a run starts or resumes.
+    """The start of a training.
 
     Attributes:
-        run: The resumed run; None for a new run.
-        ckpt_path: The checkpoint to resume from; None for the beginning of a run, or for a finished run.
+        run: Folder of the resumed run; None for a new run.
+        ckpt_path: The checkpoint to resume from; None for the beginning of a run, and for a finished run.
         output: The named folder of a new run.
         may_exist: Whether that folder may be non-empty.
     """
@@ -113,17 +113,22 @@ class Start(NamedTuple):
 
 
 def start_of(resume: str | None, ckpt_path: str | None, output: str | None) -> Start:
-    """Where a run starts, or resumes: from ``last.ckpt`` of the run ``resume``, or from the checkpoint ``resume``.
+    """Find the checkpoint from which a training starts.
 
-    ``ckpt_path="last"`` resumes the run in ``output``, which may be new.
+    Args:
+        resume: A run to resume from its last checkpoint, or a checkpoint of a run.
+        ckpt_path: "last" resumes the run in ``output`` if there is one, and begins it otherwise.
+        output: The folder of the run.
 
     Raises:
         HeedfulError: The run does not exist, its checkpoint is damaged, or settings exclude each other.
     """
     if resume is not None and (ckpt_path or output):
         raise SettingError(f"resume cannot be combined with {'ckpt_path' if ckpt_path else 'output'}. Leave it out.")
-    if resume is None and ckpt_path != "last":
-        return Start(None, ckpt_path, output)
+    if ckpt_path not in (None, "last"):
+        raise SettingError(f"ckpt_path {ckpt_path} is not last. Resume from this checkpoint with resume {ckpt_path}.")
+    if resume is None and ckpt_path is None:
+        return Start(None, None, output)
     if resume is None and output is None:
         raise SettingError("ckpt_path last resumes the run in output. Add output RUN.")
     if resume is None and not (Path(str(output)) / CONFIG).is_file():

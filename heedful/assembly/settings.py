@@ -80,7 +80,7 @@ class TrainingSettings(RunSettings):
 
     Args:
         allow_changed_data: Resume although the examples have changed.
-        ckpt_path: Checkpoint to resume from; "last" resumes the run in ``output``.
+        ckpt_path: "last" resumes the run in ``output`` if there is one, and begins it otherwise.
     """
 
     allow_changed_data: bool = False

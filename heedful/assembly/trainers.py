@@ -5,7 +5,6 @@ import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -179,12 +178,8 @@ def make_trainer(
     if is_isolated():  # ignores the variables of torchrun and SLURM, which describe all ranks
         plugins.append(LightningEnvironment())
     root = settings.get("default_root_dir") or (None if folder is None else str(folder))
-    loggers = [
-        item(save_dir=str(folder)) if isinstance(item, partial) else item for item in several(settings.get("logger"))
-    ]
     arguments = {
         **settings,
-        **({"logger": loggers} if len(loggers) > 1 else {"logger": loggers[0]} if loggers else {}),
         **({} if has_bars() else {"enable_progress_bar": False}),
         "default_root_dir": root,
         "callbacks": [*callbacks, *([Progress()] if has_bar else []), *from_settings, *last],

@@ -7,11 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from transformers import (
-    AutoTokenizer,
-    BertConfig,
-    BertForSequenceClassification,
-)
+from tiny_models import vary_answers
+from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
 
 import heedful
 from heedful.datamodules.planted import Planted
@@ -43,12 +40,7 @@ def model(tiny_bert: Path, pairs: list[Row], tokenizer: Any) -> BertForSequenceC
     config = BertConfig.from_pretrained(tiny_bert, num_labels=3, id2label=dict(enumerate(NAMES)))
     torch.manual_seed(3)
     model = BertForSequenceClassification(config)
-    with torch.no_grad():
-        model.bert.embeddings.word_embeddings.weight.mul_(8)
-        model.classifier.weight.normal_(std=3)
-        texts = [[row[part] for row in pairs] for part in PARTS]
-        scores = model.eval()(**tokenizer(*texts, padding=True, return_tensors="pt")).logits
-        model.classifier.bias.sub_(scores.mean(dim=0))  # so that each answer is given
+    vary_answers(model, tokenizer, [[row[part] for row in pairs] for part in PARTS])
     return model
 
 

@@ -11,6 +11,7 @@ import torch
 import transformers
 from datasets import Dataset
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tiny_models import vary_answers
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, TrainerCallback, TrainingArguments
 from transformers.integrations import TensorBoardCallback
 
@@ -49,11 +50,7 @@ def train(tiny_bert: Path, tokenizer: Any, encoded: Dataset, tmp_path: Path) -> 
         model = AutoModelForSequenceClassification.from_pretrained(
             tiny_bert, num_labels=3, id2label=dict(enumerate(NAMES)), label2id={name: i for i, name in enumerate(NAMES)}
         )
-        with torch.no_grad():  # answers of every kind
-            model.classifier.weight.normal_(std=30)
-            texts = [[*encoded[part]] for part in PARTS]
-            scores = model.eval()(**tokenizer(*texts, padding=True, return_tensors="pt")).logits
-            model.classifier.bias.sub_(scores.mean(dim=0))
+        vary_answers(model, tokenizer, [[*encoded[part]] for part in PARTS], std=30)
         given = {"eval_dataset": encoded, "processing_class": tokenizer, "compute_metrics": None}
         given = {name: settings.pop(name, value) for name, value in given.items()}
         usual = {"eval_strategy": "epoch", "save_strategy": "no", "disable_tqdm": True, "use_cpu": True}

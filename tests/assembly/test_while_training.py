@@ -32,6 +32,7 @@ import torch.nn.functional as F
 from datasets import Dataset
 from pytorch_lightning.callbacks import EarlyStopping, ModelCheckpoint
 from ranks import fork
+from tiny_models import vary_answers
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, DataCollatorWithPadding
@@ -63,12 +64,7 @@ def transformers(rank, world, hooked):
     without_dropout = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
     of_model = {"num_labels": 3, "dtype": torch.float64, **labels, **without_dropout}
     model = AutoModelForSequenceClassification.from_pretrained(backbone, **of_model)
-    with torch.no_grad():  # answers of every kind from the beginning
-        model.bert.embeddings.word_embeddings.weight.mul_(8)
-        model.classifier.weight.normal_(std=30)
-        texts = [[row[part] for row in validation] for part in PARTS]
-        scores = model.eval()(**tokenizer(*texts, padding=True, return_tensors="pt")).logits
-        model.classifier.bias.sub_(scores.mean(dim=0))
+    vary_answers(model, tokenizer, [[row[part] for row in validation] for part in PARTS], std=30)
     model.bert.requires_grad_(False)
     splits = [
         Dataset.from_list([row | {"label": NAMES.index(row["label"])} for row in rows]).map(

@@ -17,11 +17,11 @@ from heedful.assembly.config import Call, resolve
 from heedful.assembly.parser import build_parser
 from heedful.callbacks import EVALUATIONS
 from heedful.callbacks.checkpoints.files import outline
-from heedful.cli import command, compare, training
+from heedful.cli import command, training
 from heedful.cli.help import HELP
 from heedful.datamodules import PairedText
 from heedful.lightning_modules import Encoder
-from heedful.records import HeedfulError, RunError, SettingError
+from heedful.records import HeedfulError, RunError
 from heedful.records.storage.named_configs import names
 
 from commands import results_of, run
@@ -134,20 +134,6 @@ def test_requirements_are_decided_on_the_bound(two: list[str], capsys: pytest.Ca
     assert two[1] in capsys.readouterr().out  # the second that does not hold
     with refused(RunError, "recall"):
         command.main(["compare", "--require", "recall >= 0.5", *two])
-
-
-MIXED = ["--mean --agreed", "--inoculation --mean"]
-
-
-@pytest.mark.parametrize("words", MIXED)
-def test_views_do_not_mix(words: str, two: list[str]) -> None:
-    with refused(SettingError, "not allowed with"):
-        compare.main([*two, *words.split()])
-
-
-def test_views_of_prompts_do_not_mix(two: list[str]) -> None:
-    with refused(SettingError, "short"):
-        command.main(["matrix", *two, "--short"])
 
 
 def test_a_function_is_measured_from_a_shell(

@@ -49,15 +49,15 @@ def names(kind: str) -> list[str]:
 
 
 def config_path(kind: str, name: str) -> str:
-    """The file of a short name; paths, JSON and classes are returned unchanged.
+    """The file of a short name; paths and classes are returned unchanged.
 
     Raises:
         HeedfulError: The name is unknown, or the file does not exist.
     """
     if file := named_configs(FOLDER_OF[kind]).get(name):
         return str(file)
-    if name.endswith((".yaml", ".yml", ".json")) or name.startswith("{"):
-        if not name.startswith("{") and not Path(name).is_file():
+    if name.endswith((".yaml", ".yml", ".json")):
+        if not Path(name).is_file():
             raise DataError(f"{kind} {name} does not exist.")
         return name
     if name.lower().removesuffix(".gz").removesuffix(".zst").endswith(("csv", "tsv", "jsonl", "parquet")):
