@@ -81,7 +81,7 @@ def score(
     output: str | PathLike[str] | None = None,
     trainer: Mapping[str, Any] | None = None,
 ) -> Results:
-    """Measure a model by its answers to the inputs of ``write_inputs``.
+    """Measure a model by its answers to the inputs that :func:`write_inputs` wrote.
 
     A line of the answers is ``{"id": ..., "answer": label or text}`` or ``{"id": ..., "probs": {label: p, ...}}``, in
     any order; "" means no answer. A line without an answer, or with an "error", is a failed request. Output files of
@@ -125,7 +125,7 @@ def _saved_rows(rows: Any) -> Any:
 
 
 def _contents(model: Any, examples: Composed) -> Iterable[dict[str, Any]]:
-    """Lines of the file, without ids."""
+    """The lines of the file of inputs, as dictionaries without ids."""
     if isinstance(model, Endpoint):
         return map(_request, model.requests(examples))
     return ({"parts": row} for row in model.processor(examples)["function"].rows)
@@ -141,7 +141,7 @@ def _id(content: Mapping[str, Any]) -> str:
 
 
 class Answers:
-    """A function that looks up the answers to inputs.
+    """A function that looks up answers by a hash of the input.
 
     Args:
         inputs: The file of inputs.
@@ -162,7 +162,7 @@ class Answers:
         return f"{self._find({'parts': row}, row)[1]}, id {_id({'parts': row})}"
 
     def response(self, request: Request) -> tuple[Any, str]:
-        """The body of the response to a request, and its place."""
+        """The body of the response to a request, and its location in the file."""
         return self._find(_request(request), request.body)
 
     def _find(self, content: Mapping[str, Any], quotation: Mapping[str, Any]) -> tuple[Any, str]:

@@ -1,6 +1,5 @@
 """``heedful.measure`` of functions: in this process, without a Trainer and without importing Lightning."""
 
-from collections.abc import Mapping
 from os import PathLike
 from typing import Any
 
@@ -24,8 +23,7 @@ from heedful.records.arguments import IN_MEMORY, class_path, plain
 from heedful.records.parser import construct
 from heedful.reports.html.table import has_bars
 
-OF_MODELS = ("prompt", "config", "allow_package")  # arguments of evaluate for models that are loaded
-OF_TRAINER = ("enable_progress_bar", "limit_val_batches", "accelerator", "devices")  # the last two without effect
+OF_MODELS = ("prompt", "config", "allow_package")  # arguments for models that Heedful loads; no effect here
 
 
 def measure_function(
@@ -39,7 +37,6 @@ def measure_function(
         answers: Answers of a call that failed.
         settings: All other arguments of :func:`heedful.measure`.
     """
-    require_settings(settings, "a function")
     data, golds = data_of(rows, (), is_function=True)
     is_doubtful = rows.parts is not None and not rows.is_ordered and data.default_label not in golds
     doubtful = data.default_label if is_doubtful else None
@@ -51,15 +48,6 @@ def measure_function(
             error.answers = answered  # type: ignore[attr-defined]
             error.add_note(f"{len(answered):,} answers are kept. Resume with measure(..., answers=error.answers).")
         raise
-
-
-def require_settings(settings: Mapping[str, Any], kind: str) -> None:
-    """Raise SettingError for settings that need a Trainer or a loaded model; ``kind`` describes the model."""
-    for name in OF_MODELS:
-        if settings.get(name) is not None:
-            raise SettingError(f"{name} is a setting for models that Heedful loads. Leave it out for {kind}.")
-    if unknown := [name for name in settings["trainer"] or () if name not in OF_TRAINER]:
-        raise SettingError(f"trainer.{unknown[0]}: {kind} is measured without a Trainer. Leave it out.")
 
 
 def measure_predictor(

@@ -4,7 +4,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from heedful.assembly.measured_functions import measure_predictor, require_settings
+from heedful.assembly.measured_functions import measure_predictor
 from heedful.assembly.measured_rows import RowSettings, data_of, order_of_outputs
 from heedful.assembly.prompting import Requests
 from heedful.assembly.results import Results
@@ -32,7 +32,6 @@ def measure_pair(predict: Any, rows: RowSettings, settings: dict[str, Any]) -> R
             f"predict is a tuple of {listing([type(item).__name__ for item in predict])}. Give (model, tokenizer) of "
             "transformers."
         )
-    require_settings(settings, "(model, tokenizer)")
     pair = TransformersPair(*predict)
     outputs = pair.outputs if is_named(pair.outputs) else []
     data, _ = data_of(rows, outputs, is_function=False)

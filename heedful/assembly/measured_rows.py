@@ -220,11 +220,9 @@ def _labels(
     settings: RowSettings, golds: Sequence[str], outputs: Sequence[str], is_function: bool
 ) -> dict[str, list[Any]] | None:
     """Spellings by label name; None if answers are free texts."""
-    if settings.same is not None:
+    if settings.same is not None and is_function:
         if settings.labels is not None:
             raise SettingError("same is for free texts, and labels names labels. Leave one of the two out.")
-        if not is_function:
-            raise SettingError("same has no effect: the answers of this model are labels. Leave it out.")
         return None
     if settings.labels is not None:
         return _spellings(settings.labels)

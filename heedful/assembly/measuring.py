@@ -89,8 +89,8 @@ def measure(
         seed: Seed of everything random.
         output: Folder of the results; by default nothing is written before ``save``.
         answers: Answers of a call that failed, ``error.answers``; the function gets only the remaining inputs.
-        trainer: Settings of Lightning's Trainer, such as {"devices": 2}. Functions are measured without a Trainer;
-            only enable_progress_bar and limit_val_batches have an effect.
+        trainer: Settings of Lightning's Trainer, such as {"devices": 2}. A function and ``(model, tokenizer)`` are
+            measured without a Trainer: only enable_progress_bar and limit_val_batches have an effect.
         **settings: Settings of evaluations by name, as for ``heedful.evaluate``.
 
     Returns:

@@ -34,7 +34,7 @@ Settings = dict[str, Any]  # nested, as config.yaml has them
 
 
 def config_of(run: Path, display_name: str) -> Path:
-    """The path of the configuration of a run; ``display_name`` begins the message of the RunError without one."""
+    """The path of config.yaml of a run; without it, raise RunError with a message that begins with ``display_name``."""
     if not (run / CONFIG).is_file():
         raise RunError(f"{display_name} is not a run or its checkpoint: there is no {CONFIG}. Name a run.")
     return run / CONFIG
@@ -47,8 +47,8 @@ def source_of(name: str) -> tuple[Path, dict[str, Any]]:
         name: A checkpoint, or a run, whose best or else last checkpoint is taken.
 
     Returns:
-        The file of the checkpoint; and settings: the model with the exported weights and labels, the data without a
-        seed, and natural logic, which is measured again.
+        The path of the checkpoint; and the settings of its run for an evaluation: the model, with exported weights and
+        labels; the data, without a seed; and natural logic.
 
     Raises:
         HeedfulError: The checkpoint does not exist, is damaged, or is not in the folder of a run.

@@ -194,8 +194,6 @@ def make_trainer(
         trainer = Trainer(**arguments)
     except HeedfulError:
         raise
-    except KeyError as error:  # Lightning reads all variables of a launcher that it detects
-        raise SettingError(f"The environment variable {error} of the launcher is missing. Set it.") from error
     except (MisconfigurationException, ImportError, RuntimeError, TypeError, ValueError) as error:
         raise SettingError(f"trainer: {error}") from error
     is_among_others = not is_alone() and torch.distributed.get_world_size() > 1

@@ -14,7 +14,6 @@ from heedful.assembly.answers_from_files import META, score, write_inputs
 from heedful.records import DataError, HeedfulError, ModelError, SettingError
 
 from fake_server import FakeServer, answer_or_refusal, question_of, share_of
-from infotabs_files import write_infotabs
 from refusals import refused
 
 QUIET = {"enable_progress_bar": False}
@@ -67,31 +66,25 @@ def answer_by(rule: Callable[[Line], Any], key: str = "answer") -> list[Line]:
     return lines
 
 
-def infotabs() -> tuple[Any, Line]:
-    write_infotabs(Path.cwd())
-    return heedful.load_data("infotabs", path="infotabs"), {"evidence": {"path": "relevant.csv"}}
-
-
-CASES: dict[str, tuple[Callable[[], tuple[Any, Line]], Callable[[Line], Any], str]] = {
-    "labels": (lambda: (ROWS, {"parts": PARTS, "default_label": "neutral", "by": "label"}), by_words, "answer"),
-    "probabilities": (lambda: (ROWS, {"parts": PARTS, "draws": 2, "seed": 3}), probabilities, "probs"),
+CASES: dict[str, tuple[list[Line], Line, Callable[[Line], Any], str]] = {
+    "labels": (ROWS, {"parts": PARTS, "default_label": "neutral", "by": "label"}, by_words, "answer"),
+    "probabilities": (ROWS, {"parts": PARTS, "draws": 2, "seed": 3}, probabilities, "probs"),
     "free texts": (
-        lambda: (FREE_ROWS, {"parts": [*FREE_ROWS[0]], "keeps": "instruction", "swap": ["document+question"]}),
+        FREE_ROWS,
+        {"parts": [*FREE_ROWS[0]], "keeps": "instruction", "swap": ["document+question"]},
         free_text,
         "answer",
     ),
-    "tables": (infotabs, by_words, "answer"),
 }
 
 
-@pytest.mark.parametrize("case", [*[*CASES][:3], pytest.param("tables", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("case", CASES)
 def test_files_have_the_results_of_the_function(case: str) -> None:
     """Each number and each row, though the file holds the answers in another order."""
-    make, rule, key = CASES[case]
-    rows, settings = make()
+    rows, settings, rule, key = CASES[case]
     n = write_inputs(rows, "inputs.jsonl", **settings)
     assert n == len({json.dumps(line["parts"]) for line in lines_of("inputs.jsonl")}) == len(answer_by(rule, key))
-    scored = score("inputs.jsonl", "answers.jsonl", rows=rows if isinstance(rows, list) else None, trainer=QUIET)
+    scored = score("inputs.jsonl", "answers.jsonl", rows=rows, trainer=QUIET)
     measured = heedful.measure(lambda inputs: [*map(rule, inputs)], rows, trainer=QUIET, **settings)
     assert without_name(scored) == without_name(measured)
     assert scored.rows == measured.rows

@@ -73,23 +73,3 @@ def test_a_model_in_memory_on_what_it_did_not_learn(
     with refused(ModelError):
         measured(tmp_path / "a", small(tiny_bert), data)
     assert not [*tmp_path.iterdir()]
-
-
-class Fixed(Planted):
-    """Data of a user, which take a seed and no number of examples."""
-
-    def __init__(self, n: int = 32, seed: int = 0) -> None:
-        super().__init__(n_train=n, n_validation=12, seed=seed)
-
-
-@pytest.mark.parametrize("data", [Fixed()], ids=type)
-def test_data_of_a_class_of_ones_own(
-    data: Planted, trained: tuple[Classifier, Planted, Run], tiny_bert: Path, tmp_path: Path
-) -> None:
-    *_, run = trained
-    found = train(small(tiny_bert), data, output=tmp_path / "a")
-    assert numbers(found.folder) == numbers(run.folder)
-    again = measured(tmp_path / "b", checkpoint=found.folder)
-    assert numbers(again.folder) == numbers(run.folder)
-    settings = config(found.folder)["data"]["init_args"]
-    assert settings.get("n") == 32 or (settings["mine"], settings["shortcut"]) == ("x", 0.95)

@@ -1,7 +1,5 @@
-"""Prompts on the command line: how they are given, and where the results of each lie."""
+"""The prompts of an evaluation, and the folders of their results."""
 
-from collections.abc import Callable
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,10 +13,7 @@ from heedful.datamodules.prompting import Prompting
 from heedful.records import Context, Example, ExamplesBuilder
 from heedful.records.prompts.prompt import Prompt
 
-from commands import config_of
 from oracles import Oracle
-
-RIGHT = "{p: {question: '{premise} {hypothesis}:'}}"
 
 
 class InContext(Oracle):
@@ -98,46 +93,3 @@ def test_one_prompt_and_none_have_the_folder_of_the_command(data: Planted) -> No
     ((name, about),) = each_prompt(prepared(Prompting(1).prompts(data), data))
     assert (name, about["prompt"]["seed"]) == ("", 0)
     assert list(each_prompt(prepared([], data))) == [("", {})]  # measured once, as ever
-
-
-# from the command line
-
-
-@pytest.fixture
-def command(monkeypatch: pytest.MonkeyPatch, data: Planted) -> Callable[..., list[Prompt]]:
-    """Parses the settings of evaluate.py, and returns the prompts that a model in context would have."""
-
-    def parsed(*argv: str) -> list[Prompt]:
-        objects = config_of(argv, evaluating=True).objects()
-        return prompts_of(objects.group, InContext(), objects.data)
-
-    return parsed
-
-
-def wordings(prompts: list[Prompt]) -> list[str]:
-    return [prompt.name for prompt in prompts]
-
-
-@pytest.mark.slow
-def test_words_are_given_on_the_command_line_or_in_a_file(command: Callable[..., list[Prompt]], tmp_path: Path) -> None:
-    (given,) = command("--data", "mnli", "--data.prompts", RIGHT)
-    assert (given.name, given.text(given.question(["A", "B"]))) == ("p", "A B:")
-    text = (
-        "class_path: heedful.datamodules.PairedText\n"
-        "init_args:\n"
-        "  name: mine\n"
-        "  path: mine.tsv\n"
-        "  parts: {a: one, b: two}\n"
-        "  labels: {x: [0], z: [1]}\n"
-        "  prompts:\n"
-        "    mine:\n"
-        "      instruction: >-\n"
-        "        Say\n"
-        "        it.\n"
-        '      question: "{a}\\n{b}\\nAnswer:"\n'
-        "      answers: {x: 'yes', z: 'no'}\n"
-    )
-    (tmp_path / "mine.yaml").write_text(text)
-    (mine,) = command("--data", str(tmp_path / "mine.yaml"))
-    assert mine.text(mine.question(["A", "B"])) == "Say it.\n\nA\nB\nAnswer:"
-    assert mine.answers == ("yes", "no")

@@ -16,10 +16,7 @@ from heedful.records import DataError, RunError, SettingError
 
 from refusals import refused
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.filterwarnings("ignore:Found 1 module"),
-]  # the tests freeze one, as people do
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:Found 1 module")]  # which is frozen
 PARTS = ["premise", "hypothesis"]
 ROWS = [{"premise": f"dog {i % 7}", "hypothesis": f"cat {i % 5} {i}"} for i in range(40)]
 QUIET = {"logger": False, "enable_progress_bar": False, "enable_model_summary": False, "accelerator": "cpu"}
@@ -105,12 +102,13 @@ def test_two_of_them_have_names(L: Any) -> None:
 
 
 def test_mistakes_show_before_training(L: Any) -> None:
-    with refused(SettingError, "predict"):
-        heedful.Watch(nn.Linear(2, 1), ROWS, PARTS)
-    with refused(SettingError, "draw"):
-        watching(draw=1)
-    with refused(SettingError, "dry_run"):
-        watching(dry_run=True)
+    for make, fact in (
+        (lambda: heedful.Watch(nn.Linear(2, 1), ROWS, PARTS), "predict"),
+        (lambda: watching(draw=1), "draw"),
+        (lambda: watching(dry_run=True), "dry_run"),
+    ):
+        with refused(SettingError, fact):
+            make()
     wrong = heedful.Watch(parity, ROWS, ["premise", "hypotesis"])
     with refused(DataError, "hypotesis"):
         fitted(L, wrong)

@@ -131,9 +131,7 @@ def test_requirements_are_decided_on_the_bound(two: list[str], capsys: pytest.Ca
     assert capsys.readouterr().out == f"{two[1]}: accuracy >= .6 holds.\n"
     with refused(RunError, two[0]):
         command.main(["compare", "--require", "accuracy >= .95", *two])
-    assert two[1] in capsys.readouterr().out  # the second that does not hold
-    with refused(RunError, "recall"):
-        command.main(["compare", "--require", "recall >= 0.5", *two])
+    assert two[1] in capsys.readouterr().out  # the requirement fails for both runs
 
 
 def test_a_function_is_measured_from_a_shell(
@@ -148,19 +146,13 @@ def test_a_function_is_measured_from_a_shell(
     words = ["mine:predict", "rows.csv", "--parts", "a=first,b=b", "--draws", "2", "--by", "label", "--output", "out"]
     command.main(["measure", *words])
     assert "attentiveness a" in capsys.readouterr().out
-    sys.path.insert(0, "")
-    import mine
-
     rows = [{"a": f"a {i}", "b": f"b {i}", "label": "yes" if i % 3 else "no"} for i in range(60)]
-    same = heedful.measure(mine.predict, rows, ["a", "b"], draws=2, by="label", trainer={"enable_progress_bar": False})
+    predict = lambda inputs: ["yes" if "1" in row["a"] else "no" for row in inputs]  # noqa: E731
+    same = heedful.measure(predict, rows, ["a", "b"], draws=2, by="label", trainer={"enable_progress_bar": False})
     assert heedful.load("out").content["metrics"] == same.content["metrics"]
-    for wrong, why in (
-        ("mine:gone", "cannot be imported"),
-        ("nowhere:predict", "cannot be imported"),
-    ):
-        with pytest.raises(SystemExit):
-            command.main(["measure", wrong, "rows.csv", "--parts", "a,b"])
-        assert why in " ".join(capsys.readouterr().err.split())
+    with pytest.raises(SystemExit):
+        command.main(["measure", "mine:gone", "rows.csv", "--parts", "a,b"])
+    assert "cannot be imported" in " ".join(capsys.readouterr().err.split())
 
 
 def test_output_that_nobody_reads_ends_a_command_without_a_traceback() -> None:
