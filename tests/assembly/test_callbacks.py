@@ -1,4 +1,4 @@
-"""Evaluations are callbacks: they run wherever the callbacks of a Trainer are given, from a shell and from Python."""
+"""An evaluation runs wherever callbacks of a Trainer are accepted, on a command line and in Python."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -23,7 +23,7 @@ NUMBER = "shouting/planted/hypothesis/stays"
 
 @pytest.fixture
 def shouting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The evaluation of the docs as a module of the working folder."""
+    """Write the evaluation of the docs to a module in the working folder."""
     block = PAGE.read_text(encoding="utf-8").split("```python\n")[1].partition("```")[0]
     (tmp_path / "shouting.py").write_text(block)
     monkeypatch.chdir(tmp_path)
@@ -52,7 +52,7 @@ def in_trainer(tiny_bert: Path) -> Any:
 
 
 def as_evaluations(tiny_bert: Path) -> Any:
-    """No accuracy is measured, and none is monitored."""
+    """Only this evaluation runs; accuracy is neither measured nor monitored."""
     from shouting import ShoutedWords
 
     data = Planted(n_train=32, n_validation=12)

@@ -1,4 +1,4 @@
-"""Lightning's own callbacks: what is measured is what is saved, or one sentence says what to do."""
+"""Lightning's callbacks: the measured weights are the saved weights, or the callback is refused."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -26,7 +26,7 @@ EPOCHS = 2
 
 
 class Freeze(lightning.BaseFinetuning):
-    """Freezes all but the head, and trains all from an epoch on."""
+    """Freezes all weights except the head, and unfreezes them at an epoch."""
 
     def __init__(self, until: int = EPOCHS) -> None:
         super().__init__()
@@ -61,7 +61,7 @@ REFUSED: dict[str, tuple[Callable[[], Callback], str]] = {
 
 
 def train(tiny_bert: Path, folder: Path, *callbacks: Callback, batch_size: int = 16, **more: Any) -> heedful.Run:
-    """A run of two epochs of 64 examples, of which all checkpoints stay."""
+    """Train for two epochs on 64 examples, and keep all checkpoints."""
     settings = QUIET | {"max_epochs": EPOCHS, "callbacks": list(callbacks), **more}
     every = {"filename": "best-{epoch}", "save_top_k": -1, "auto_insert_metric_name": False}
     model = small(tiny_bert, learning_rate=1e-3)
@@ -113,7 +113,7 @@ def test_a_callback_that_does_not_fit_is_refused(
     callback: Callable[[], Callback], facts: list[str], tiny_bert: Path, tmp_path: Path
 ) -> None:
     with refused(SettingError, *facts):
-        train(tiny_bert, tmp_path / "run", callback(), batch_size=4)  # steps enough for a finder
+        train(tiny_bert, tmp_path / "run", callback(), batch_size=4)  # enough steps for a finder
 
 
 @pytest.mark.slow

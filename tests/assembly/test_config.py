@@ -1,4 +1,4 @@
-"""Settings of a run: one parser for words and for Python, and a config.yaml that reads back to the same values."""
+"""Settings of a run: one parser for words and for Python, and a config.yaml that is read back to the same values."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -28,7 +28,7 @@ OWN = {"name": "m", "parts": {"a": "x", "b": "y"}, "labels": {"u": [0], "v": [1]
 
 
 def again(config: Config) -> Config:
-    """The settings that config.yaml says."""
+    """Parse the content of config.yaml."""
     return resolve(config.evaluating, Call(layers=[Layer(parse_yaml(dump(config.as_dict()), "config.yaml"))]))
 
 
@@ -62,7 +62,7 @@ def test_words_and_python_are_the_same_settings(words: list[str], settings: Mapp
 
 
 def read_back(owner: type, name: str, settings: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Settings of a class as parsed, and as parsed again from their dump."""
+    """Settings of a class after parsing, and after parsing their dump."""
     parser = class_parser(owner, name)
     values = unwrapped(parsed(parser, {name: settings}, Namespace(), ""))
     return values, unwrapped(parsed(parser, parse_yaml(dump(values), "config.yaml"), Namespace(), ""))

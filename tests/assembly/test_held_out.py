@@ -40,7 +40,7 @@ def write(folder: Path, rows: list[dict[str, str]]) -> Path:
 
 @pytest.fixture(scope="module")
 def own(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> Path:
-    """A run that holds out 20 of 100 pairs without ids, and beside it these pairs in another order, with blanks."""
+    """A run that holds out 20 of 100 pairs; next to it, the pairs in another order, and the pairs with blanks."""
     folder = tmp_path_factory.mktemp("own")
     labels = ("entailment", "neutral", "contradiction")
     rows = [{"premise": f"the man {i}", "hypothesis": f"a man {i}", "label": labels[i % 3]} for i in range(100)]

@@ -1,4 +1,4 @@
-"""Functions are measured where Lightning cannot be imported, with the numbers that they have elsewhere."""
+"""Functions are measured with the same numbers where Lightning is not installed."""
 
 import json
 import os

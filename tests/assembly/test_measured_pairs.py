@@ -1,4 +1,4 @@
-"""``heedful.measure((model, tokenizer), rows)`` measures the objects themselves: whatever was done to them counts."""
+"""``heedful.measure((model, tokenizer), rows)`` measures the objects themselves, with all changes to them."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -165,7 +165,7 @@ def test_a_full_device_is_not_taken_for_a_mistake_of_the_model(
 def test_padded_examples_are_predicted_alone_in_single_precision(model: Any, tokenizer: Any, pairs: list[Row]) -> None:
     sizes: list[int] = []
     model.classifier.register_forward_hook(lambda module, inputs, output: sizes.append(len(output)))
-    for precision, n in ((torch.float32, 24), (torch.bfloat16, 0)):  # in the latter any padding moves the last bits
+    for precision, n in ((torch.float32, 24), (torch.bfloat16, 0)):  # padding changes bfloat16 anyway
         sizes.clear()
         measure((model.to(precision), tokenizer), pairs, evaluations="accuracy")
         assert sizes.count(1) == n

@@ -1,4 +1,4 @@
-"""``heedful.measure``: every form of a model and of rows, planted truths, and what is refused."""
+"""``heedful.measure``: forms of models and rows, labels, and known attentiveness."""
 
 import json
 import random
@@ -37,7 +37,7 @@ def pairs() -> list[Row]:
 
 @pytest.fixture(scope="module")
 def classifier(tiny_bert: Path, pairs: list[Row], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a model of three labels in another order than the data have, whose answers vary with both parts."""
+    """The folder of a model whose answers vary with both parts; its labels have another order than in the data."""
     folder = tmp_path_factory.mktemp("classifier")
     tokenizer = AutoTokenizer.from_pretrained(tiny_bert)
     outputs = {0: "CONTRADICTION", 1: "ENTAILMENT", 2: "NEUTRAL"}
@@ -104,7 +104,7 @@ def test_forms_of_a_model_and_of_rows_give_the_same(classifier: Path, pairs: lis
         assert written(same) == written(folder)
     of_pair = measure((model, tokenizer), data)
     found, known = written(of_pair), written(folder)
-    for name in ("loss/rows", "null/rows/max_change"):  # Heedful computes linear layers with another function
+    for name in ("loss/rows", "null/rows/max_change"):  # of linear layers that Heedful computes in another way
         one, other = (content["metrics"].pop(name) for content in (found, known))
         assert one["value"] == pytest.approx(other["value"], abs=1e-5)
     assert found == known
@@ -121,12 +121,17 @@ def test_forms_of_a_model_and_of_rows_give_the_same(classifier: Path, pairs: lis
     assert found | {change: None} == known | {change: None}
 
 
-# Planted: the answer names a code of each of three parts, so that attentiveness to it is how often two codes differ.
-SHARES = {"instruction": 0.0, "document": 0.1464, "question": 0.5, "tool": 1.0}  # of the second of two codes; 1: unique
+# The answer joins the codes of all parts, so that attentiveness to a part is the share of pairs with different codes.
+SHARES = {
+    "instruction": 0.0,
+    "document": 0.1464,
+    "question": 0.5,
+    "tool": 1.0,
+}  # of the second of two codes; 1 for unique codes
 
 
 def segments(n: int, seed: int = 5) -> list[Row]:
-    """Prompts of four segments, each of which holds its code."""
+    """Rows with four parts, each with a code."""
     rng = random.Random(seed)
     return [
         {part: f"{part} {i} code {i if share == 1 else int(rng.random() < share)}" for part, share in SHARES.items()}
@@ -144,7 +149,7 @@ def says_codes(inputs: list[Row]) -> list[str]:
 
 
 def truth(rows: Sequence[Row], *parts: str) -> float:
-    """How often the answer differs when the parts are those of any other example: by counting all pairs."""
+    """Attentiveness by brute force: the share of pairs of examples with different codes of some parts."""
     counts = Counter(tuple(code(row, part) for part in parts) for row in rows)
     n = len(rows)
     return sum(k * (n - k) for k in counts.values()) / (n * (n - 1))
@@ -161,7 +166,7 @@ def test_planted_truths_lie_in_their_intervals() -> None:
         assert found["ci95"][0] <= expected <= found["ci95"][1], (part, found, expected)
         assert found["n"] == 400
     assert number(result, "attentiveness", "tool")["value"] == 1
-    assert number(result, "attentiveness", "instruction", "kept")["value"] == 1  # its code is 0 in all
+    assert number(result, "attentiveness", "instruction", "kept")["value"] == 1  # its code is always 0
     assert MetricName("attentiveness", "rows", "instruction") not in result.numbers
     assert [truth(rows, part) for part in SHARES] == pytest.approx([0.0, 0.25, 0.5, 1.0], abs=0.05)
 
@@ -187,7 +192,7 @@ def test_gold_answers_in_words_and_slices_and_clusters() -> None:
 
 
 def by_words(inputs: list[Row]) -> list[str]:
-    """Some answer that depends on both parts."""
+    """Answers that depend on both parts."""
     return [NAMES[(len(row["premise"]) + 2 * len(row["hypothesis"])) % 3] for row in inputs]
 
 
@@ -214,13 +219,13 @@ def test_each_input_is_asked_once_and_the_null_control_again(pairs: list[Row]) -
     spelled = {name: [i] for i, name in enumerate(NAMES)}
     assert values(measure(lambda inputs: [*map(NAMES.index, by_words(inputs))], labels=spelled)) == values(result)
     listed = measure(lambda inputs: [{answer.upper(): 1.0} for answer in by_words(inputs)])
-    assert values(result).items() <= values(listed).items()  # which has probabilities as well
+    assert values(result).items() <= values(listed).items()  # probabilities have further numbers
     none = measure(lambda inputs: [None if answer == "entailment" else answer for answer in by_words(inputs)])
     assert number(none, "no_answer")["value"] == pytest.approx(by_words(pairs).count("entailment") / len(pairs))
 
 
 def stopping(at: int, asked: list[int]) -> Callable[[list[Row]], list[str]]:
-    """A function in the middle of whose n-th call somebody presses Ctrl-C, once."""
+    """A function that is interrupted in its n-th call."""
 
     def predict(inputs: list[Row]) -> list[str]:
         asked.append(len(inputs))
@@ -247,7 +252,7 @@ def test_answers_of_a_call_that_was_interrupted_are_used_by_the_next(at: int, pa
     at_once = heedful.measure(stopping(-1, whole), pairs, PARTS, "neutral", **how)
     assert written(went_on) == written(at_once)
     assert after <= sum(whole)
-    assert before + after <= sum(whole) + len(pairs) + 16  # the null control anew, and one batch of those that are kept
+    assert before + after <= sum(whole) + len(pairs) + 16  # the null control and one batch are repeated
 
 
 def test_the_order_of_rows_decides_nothing() -> None:
@@ -273,7 +278,7 @@ def test_a_function_reads_passages(write_squad: Callable[..., Path], tmp_path: P
 
 @pytest.mark.slow
 def test_outputs_without_names(classifier: Path, pairs: list[Row], tmp_path: Path) -> None:
-    """Labels in the order of the outputs, or with their numbers, name them; a function's array needs an order, too."""
+    """Outputs without names are named by labels in order, or by the numbers of labels."""
     model = BertForSequenceClassification.from_pretrained(classifier)
     tokenizer = AutoTokenizer.from_pretrained(classifier)
     how = {"parts": PARTS, "default_label": "neutral", "trainer": QUIET, "draws": 2}
@@ -292,7 +297,7 @@ def test_outputs_without_names(classifier: Path, pairs: list[Row], tmp_path: Pat
     with refused(SettingError, "labels="):
         bare = [{part: row[part] for part in PARTS} for row in pairs]
         heedful.measure((model, tokenizer), bare, **how)
-    for form in ((model, tokenizer), tmp_path / "unnamed"):  # labels that stand in the rows have no order
+    for form in ((model, tokenizer), tmp_path / "unnamed"):  # the labels of rows have no order
         with refused(ModelError, "LABEL_0"):
             heedful.measure(form, pairs, **how)
     with refused(SettingError, "without its tokenizer"):
@@ -354,7 +359,7 @@ def test_the_global_generators_are_neither_seeded_nor_advanced(kind: str, classi
     drawn: list[float] = []
 
     def predict(inputs: list[Row]) -> list[str]:
-        drawn.append(random.random())  # the caller's own, which advances
+        drawn.append(random.random())  # by the caller, which advances the generator
         return by_words(inputs)
 
     def states() -> tuple[Any, ...]:

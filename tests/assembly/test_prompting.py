@@ -17,7 +17,7 @@ from oracles import Oracle
 
 
 class InContext(Oracle):
-    """An oracle that is asked in context, and keeps the prompts that it was asked with."""
+    """An oracle that needs a prompt, and records its prompts."""
 
     reads_prompts = needs_prompt = True
 
@@ -33,7 +33,7 @@ class InContext(Oracle):
 
 
 class Trained(InContext):
-    """An oracle that may be asked in context, and need not be."""
+    """An oracle that reads prompts, and does not need one."""
 
     needs_prompt = False
 
@@ -46,7 +46,7 @@ def data() -> Planted:
 
 
 def plans(data: Planted) -> Plans:
-    """An evaluation of no example, and one of all."""
+    """Plans of an evaluation of no example and of an evaluation of all examples."""
     pools = (ExamplesBuilder(data.task.parts).finish(), data.pool)
     planned = [Planned(None, Plan(pool, ()), Context(data.name)) for pool in pools]
     return Plans(dict(zip("ab", planned, strict=True)))
@@ -59,12 +59,12 @@ def test_a_model_that_needs_a_prompt_has_one_without_any_setting(data: Planted) 
     model = InContext()
     (prompt,) = prompts_of(Prompting(), model, data)
     assert (prompt.name, prompt.tuples) == ("plain", 0)
-    assert model.asked == [prompt]  # what it cannot read is refused here, before anything is measured
+    assert model.asked == [prompt]  # so that it can refuse a prompt before a measurement
 
 
 def test_a_model_that_may_be_asked_either_way_is_prompted_where_settings_ask_for_it(data: Planted) -> None:
     assert prompts_of(Prompting(), Trained(), data) == []
-    assert prompts_of(Prompting(wordings=[]), Trained(), data) == []  # as the parser gives it
+    assert prompts_of(Prompting(wordings=[]), Trained(), data) == []  # as parsed
     assert len(prompts_of(Prompting(wordings=["plain"]), Trained(), data)) == 1
     assert len(prompts_of(Prompting(tuples=1, seeds=2), Trained(), data)) == 2
 
@@ -73,7 +73,7 @@ def test_a_model_that_may_be_asked_either_way_is_prompted_where_settings_ask_for
 
 
 def prepared(prompts: list[Prompt], data: Planted) -> SimpleNamespace:
-    """The part of a plan that prompts need."""
+    """The attributes of a plan that concern prompts."""
     return SimpleNamespace(model=InContext(), prompts=prompts, plans=plans(data))
 
 
@@ -92,4 +92,4 @@ def test_several_prompts_have_a_folder_each(data: Planted) -> None:
 def test_one_prompt_and_none_have_the_folder_of_the_command(data: Planted) -> None:
     ((name, about),) = each_prompt(prepared(Prompting(1).prompts(data), data))
     assert (name, about["prompt"]["seed"]) == ("", 0)
-    assert list(each_prompt(prepared([], data))) == [("", {})]  # measured once, as ever
+    assert list(each_prompt(prepared([], data))) == [("", {})]  # measured once

@@ -1,4 +1,4 @@
-"""Results in Python: the numbers and the rows that stand in the folder."""
+"""Results in Python: numbers, rows, requirements, differences, saving and display."""
 
 import json
 import sys
@@ -73,7 +73,7 @@ def test_reading_all_rows_checks_each_file_once(run: Run, monkeypatch: pytest.Mo
 
 @pytest.fixture
 def made() -> Results:
-    """Results with numbers of all kinds, and without a folder."""
+    """Results with numbers of all kinds."""
     return Results(Path("made"), written_results.results(NUMBERS))
 
 
@@ -124,7 +124,7 @@ def test_a_few_words_name_a_number(made: Results, key: object, name: MetricName)
         ("acuracy", RunError, ("accuracy?",)),
         ("accuracy accuracy", RunError, ("accuracy majority",)),
         (MetricName("accuracy", "other"), RunError, ("other",)),
-        ("null", RunError, ("null flips",)),  # and no other statistic in its place
+        ("null", RunError, ("null flips",)),  # no other statistic replaces it
         ("", RunError, ()),
     ],
 )
@@ -170,7 +170,11 @@ def test_a_requirement_that_the_bound_meets_holds(made: Results, text: str) -> N
 @pytest.mark.parametrize(
     ("text", "error", "facts"),
     [
-        ("attentiveness premise >= 0.7", RunError, ("0.75", "[0.65, 0.85]", "n=40")),  # the value is above
+        (
+            "attentiveness premise >= 0.7",
+            RunError,
+            ("0.75", "[0.65, 0.85]", "n=40"),
+        ),  # the value is higher, the bound is not
         ("attentiveness premise > 0.65", RunError, ()),
         ("accuracy <= 85 %", RunError, ("80 %", "90 %", "n=50")),
         ("null flips < 0.07", RunError, ()),

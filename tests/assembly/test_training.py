@@ -1,4 +1,4 @@
-"""Training from Python: the same run as the shell's, again and again in one process, and going on."""
+"""Training from Python: repeated, resumed, finished and further training in one process."""
 
 import logging
 import os
@@ -26,14 +26,14 @@ pytestmark = pytest.mark.slow  # whole runs of train.py and evaluate.py
 
 @pytest.fixture(scope="module")
 def whole(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A run of two epochs that nothing stopped."""
+    """A run of two epochs."""
     folder = tmp_path_factory.mktemp("whole") / "run"
     return heedful.train(small(tiny_bert), pairs(), evaluations=MEASURED, trainer=QUIET, seed=3, output=folder)
 
 
 @pytest.fixture(scope="module")
 def fallen(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same run, of which a callback of Lightning raised in the second epoch."""
+    """The same run, stopped by an exception in the second epoch."""
     folder = tmp_path_factory.mktemp("fallen") / "run"
     with pytest.raises(ZeroDivisionError):
         heedful.train(
@@ -49,7 +49,7 @@ def fallen(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def state_of_process() -> Mapping[str, Any]:
-    """What a run may not change for those that follow."""
+    """The state of the process that a run must restore."""
     loggers = [logger for logger in logging.root.manager.loggerDict.values() if isinstance(logger, logging.Logger)]
     return {
         "warnings": list(warnings.filters),

@@ -43,7 +43,7 @@ def encoded(rows: list[Row], tokenizer: Any) -> Dataset:
 
 @pytest.fixture
 def train(tiny_bert: Path, tokenizer: Any, encoded: Dataset, tmp_path: Path) -> Callable[..., transformers.Trainer]:
-    """Trains a model for two epochs of two steps, with dropout; returns the Trainer."""
+    """Trains a model with dropout for two epochs of two steps; returns the Trainer."""
 
     def train(*callbacks: TrainerCallback, **settings: Any) -> transformers.Trainer:
         torch.manual_seed(0)

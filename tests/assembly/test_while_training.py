@@ -39,7 +39,7 @@ backbone, output = sys.argv[1], Path(sys.argv[2])
 PARTS, NAMES = ["premise", "hypothesis"], ["entailment", "neutral", "contradiction"]
 pool = Planted(n_train=32, n_validation=60)
 train, validation = ([{**e.parts, "label": e.label} for e in pool.load(split)] for split in ("train", "validation"))
-BATCH = len(train)  # of all processes: a step is of all examples, in whatever order
+BATCH = len(train)  # of all processes together: each step has all examples
 
 
 def keep(case, rank, history, **more):

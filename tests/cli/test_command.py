@@ -1,4 +1,4 @@
-"""The one command: its help, what it looks at before torch is imported, and what its views say."""
+"""The command ``heedful``: help, imports, lists, requirements and measurements."""
 
 import contextlib
 import json

@@ -72,7 +72,7 @@ Lab = Callable[..., list[str]]
 
 @pytest.fixture
 def command(tmp_path: Path) -> Path:
-    """A program that stands for Python where it runs ``heedful``."""
+    """A program that replaces Python for the commands of the steps."""
     if os.name != "posix":
         pytest.skip("Windows starts no script by its first line")
     path = tmp_path / "command"
@@ -83,7 +83,7 @@ def command(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def lab(tmp_path: Path, command: Path, monkeypatch: pytest.MonkeyPatch) -> Lab:
-    """Runs a recipe; returns the commands that ran, with the names of their steps."""
+    """Runs a recipe; returns the commands that ran with the names of their steps."""
     monkeypatch.setattr(sys, "executable", str(command))
 
     def run(*argv: str, text: str = RECIPE) -> list[str]:
@@ -262,7 +262,7 @@ def test_shards_and_then_a_report_leave_what_one_run_leaves(
 
 
 def tree(output: Path) -> dict[str, bytes]:
-    """All files below a folder but for locks, with what is in them."""
+    """The contents of all files below a folder, except locks."""
     return {str(path.relative_to(output)): path.read_bytes() for path in output.rglob("[!.]*") if path.is_file()}
 
 
@@ -346,7 +346,7 @@ steps:
 
 @pytest.mark.slow
 def test_real_commands(tiny_bert: Path, tmp_path: Path) -> None:
-    """Under srun, with a port in the environment that others may have."""
+    """The environment has the variables of srun."""
     (tmp_path / "own.yaml").write_text(REAL.format(backbone=tiny_bert))
     argv = [sys.executable, "-m", "heedful", "suite", str(tmp_path / "own.yaml"), "--output", str(tmp_path / "out")]
     subprocess.run(argv, cwd=ROOT, env=os.environ | LAUNCHERS | KEPT, timeout=1500, check=True)
