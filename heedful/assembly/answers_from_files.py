@@ -182,10 +182,10 @@ def _read_answers(inputs: str, files: Sequence[str | PathLike[str]]) -> Answers:
             answer, failure = _answer(line, where)
             if identity not in row_of:
                 raise DataError(f"{where}: the id {identity} is not in {inputs}.")
-            if identity in answer_of and not failure:
-                raise DataError(f"{where}: the id {identity} has two answers, see {answer_of[identity][1]}. Keep one.")
             if failure:
                 failures[identity] = f"{where}, id {identity}: {failure}"
+            elif identity in answer_of:
+                raise DataError(f"{where}: the id {identity} has two answers, see {answer_of[identity][1]}. Keep one.")
             else:
                 answer_of[identity] = answer, where
     if missing := [identity for identity in row_of if identity not in answer_of]:

@@ -4,7 +4,7 @@ import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from heedful.assembly.identity import HOW
 from heedful.assembly.settings import SEED
@@ -96,29 +96,16 @@ def initial_model(name: str) -> dict[str, Any]:
     return _saved(config, backbone)["model"]
 
 
-class Start(NamedTuple):
-    """The start of a training.
-
-    Attributes:
-        run: Folder of the resumed run; None for a new run.
-        ckpt_path: The checkpoint to resume from; None for the beginning of a run, and for a finished run.
-        output: The named folder of a new run.
-        may_exist: Whether that folder may be non-empty.
-    """
-
-    run: Path | None
-    ckpt_path: str | None
-    output: str | None
-    may_exist: bool = False
-
-
-def start_of(resume: str | None, ckpt_path: str | None, output: str | None) -> Start:
-    """Find the checkpoint from which a training starts.
+def start_of(resume: str | None, ckpt_path: str | None, output: str | None) -> tuple[Path | None, str | None]:
+    """Find the run and the checkpoint from which a training resumes.
 
     Args:
         resume: A run to resume from its last checkpoint, or a checkpoint of a run.
         ckpt_path: "last" resumes the run in ``output`` if there is one, and begins it otherwise.
         output: The folder of the run.
+
+    Returns:
+        The folder of the run, None for a new run; and the checkpoint, None for the beginning and for a finished run.
 
     Raises:
         HeedfulError: The run does not exist, its checkpoint is damaged, or settings exclude each other.
@@ -128,25 +115,25 @@ def start_of(resume: str | None, ckpt_path: str | None, output: str | None) -> S
     if ckpt_path not in (None, "last"):
         raise SettingError(f"ckpt_path {ckpt_path} is not last. Resume from this checkpoint with resume {ckpt_path}.")
     if resume is None and ckpt_path is None:
-        return Start(None, None, output)
+        return None, None
     if resume is None and output is None:
         raise SettingError("ckpt_path last resumes the run in output. Add output RUN.")
-    if resume is None and not (Path(str(output)) / CONFIG).is_file():
-        return Start(None, None, output, may_exist=True)  # stopped before it wrote its settings
+    if resume is None and not Path(str(output), CONFIG).is_file():
+        return Path(str(output)), None  # the run does not exist, or was stopped before it wrote its settings
     path, display_name = Path(resume or str(output)), f"resume {resume}" if resume else f"output {output}"
     if not path.exists():
         raise RunError(f"{display_name} does not exist.")
     run = path.absolute().parent.parent if path.is_file() else path
     config_of(run, display_name)
     if is_finished(run) and not path.is_file():
-        return Start(run, None, None)
+        return run, None
     checkpoint = path if path.is_file() else run / "checkpoints" / LAST
     if not checkpoint.is_file():
         inform(f"{run}: no checkpoint was saved yet, so the run starts from the beginning.")
-        return Start(run, None, None)
+        return run, None
     epoch, step = progress(checkpoint)
     inform(f"{run}: resuming from {checkpoint.name} (epoch {epoch}, step {step:,}).")
-    return Start(run, str(checkpoint), None)
+    return run, str(checkpoint)
 
 
 def tidy(run: Path) -> None:

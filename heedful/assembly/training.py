@@ -109,20 +109,21 @@ def configured(
     layers = [Layer(settings_of_file(fspath(file), f"config {file}"), f"config {file}") for file in files]
     in_files = {name: value for layer in layers for name, value in layer.values.items() if value is not None}
     output, ckpt_path = output or in_files.get("output"), ckpt_path or in_files.get("ckpt_path")
-    start = start_of(*(None if path is None else fspath(path) for path in (resume, ckpt_path, output)))
-    if start.run is not None:
-        layers.insert(0, Layer(saved_settings(start.run), str(start.run / CONFIG), is_trusted=False))
-    if init_from is not None and (start.run is None or resume is not None):  # ckpt_path last may resume such a run
+    run, checkpoint = start_of(*(None if path is None else fspath(path) for path in (resume, ckpt_path, output)))
+    resumed = run if run is not None and (run / CONFIG).is_file() else None
+    if resumed is not None:
+        layers.insert(0, Layer(saved_settings(resumed), str(resumed / CONFIG), is_trusted=False))
+    if init_from is not None and (resumed is None or resume is not None):  # ckpt_path last may resume such a run
         models = {"model": call.model, "resume": resume}
         if conflicts := [name for name, value in models.items() if value is not None]:
             raise SettingError(f"init_from and {conflicts[0]} both name a model. Leave one of them out.")
-        run = fspath(init_from)
-        layers.append(Layer({"model": initial_model(run)}, str(Path(run) / CONFIG), is_trusted=False))
-    if isinstance(call.model, Classifier) and start.ckpt_path is not None and call.model.task is not None:
+        first = fspath(init_from)
+        layers.append(Layer({"model": initial_model(first)}, str(Path(first) / CONFIG), is_trusted=False))
+    if isinstance(call.model, Classifier) and checkpoint is not None and call.model.task is not None:
         call.model = call.model.with_arguments()  # the caller's object keeps its weights
     call.layers = layers
-    call.settings = {**call.settings, "output": start.output, "ckpt_path": start.ckpt_path}
-    call.resume = start.output if start.may_exist else None if start.run is None else str(start.run)
+    call.settings = {**call.settings, "output": output if run is None else None, "ckpt_path": checkpoint}
+    call.resume = None if run is None else str(run)
     return resolve(False, call)
 
 

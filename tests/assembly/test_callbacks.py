@@ -43,14 +43,6 @@ def by_words(tiny_bert: Path) -> Any:
     return results_of(Path("run"))
 
 
-def in_trainer(tiny_bert: Path) -> Any:
-    from shouting import ShoutedWords
-
-    data = Planted(n_train=32, n_validation=12)
-    settings = ONCE | {"callbacks": [ShoutedWords("hypothesis")]}
-    return heedful.train(small(tiny_bert), data, trainer=settings, output="run").content
-
-
 def as_evaluations(tiny_bert: Path) -> Any:
     """Only this evaluation runs; accuracy is neither measured nor monitored."""
     from shouting import ShoutedWords
@@ -62,7 +54,7 @@ def as_evaluations(tiny_bert: Path) -> Any:
     return found.content
 
 
-@pytest.mark.parametrize("train", first_tier(1, [by_words, in_trainer, as_evaluations]))
+@pytest.mark.parametrize("train", first_tier(1, [by_words, as_evaluations]))
 def test_an_evaluation_runs_wherever_callbacks_are_given(
     train: Callable[[Path], Any], tiny_bert: Path, shouting: None
 ) -> None:

@@ -15,6 +15,7 @@ import heedful
 from heedful.callbacks import Accuracy, Engine
 from heedful.datamodules import Planted
 from heedful.lightning_modules import Classifier
+from heedful.lightning_modules.optimizer import Schedule
 from heedful.lightning_modules.pretrained.weights import weights_hash
 from heedful.records import SettingError
 
@@ -154,33 +155,20 @@ def test_a_trainer_of_ones_own_has_weights_for_callbacks_once_the_model_is_bound
             trainer.fit(model, data)
 
 
-SCRIPT = """
-import os, sys
-from pathlib import Path
-import torch
-from pytorch_lightning.utilities import rank_zero_only
-import heedful
-from ranks import fork
-from test_callbacks_of_lightning import Freeze, train
-
-
-def rank_of(rank, world):
-    os.environ["RANK"] = str(rank)
-    rank_zero_only.rank = rank
-    torch.set_num_threads(1)
-    try:
-        train(Path(sys.argv[1]), Path(sys.argv[2]), Freeze(1), devices=world, strategy="ddp")
-    except heedful.HeedfulError as error:
-        print(error, flush=True)
-
-
-fork(2, rank_of)
-"""
-
-
-@pytest.mark.slow
-def test_weights_that_are_unfrozen_later_are_refused_on_two_processes(forks: Any, tiny_bert: Path, tmp_path: Path):
-    """The gradients of these weights would not be averaged."""
-    path = f"{Path(__file__).parents[2]}:{Path(__file__).parents[1] / 'helpers'}:{Path(__file__).parent}"
-    printed = forks.script(f"import sys\nsys.path[:0] = {path.split(':')}\n{SCRIPT}", tiny_bert, tmp_path / "run")
-    assert printed.count("would not average their gradients. Train with trainer.devices 1.") == 2
+def test_weights_that_are_unfrozen_later_have_the_schedule_and_need_a_single_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Several processes would not average the gradients of these weights."""
+    optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=1.0)
+    schedule = Schedule(optimizer, lambda step: 0.5**step)
+    for lr in (2.0, 4.0):
+        optimizer.add_param_group({"params": [torch.ones(1, requires_grad=True)], "lr": lr})
+        optimizer.step()
+        if lr == 4.0:
+            monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
+            monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 2)
+            with refused(SettingError, "trainer.devices 1"):
+                schedule.step()
+        else:
+            schedule.step()
+            assert [group["lr"] for group in optimizer.param_groups] == [0.5, 1.0]

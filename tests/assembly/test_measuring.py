@@ -265,6 +265,12 @@ def test_the_order_of_rows_decides_nothing() -> None:
     assert written(heedful.measure(said, rows, **how)) == written(heedful.measure(said, rows[::-1], **how))
 
 
+def test_a_limit_excludes_rows(pairs: list[Row]) -> None:
+    limit = QUIET | {"limit_val_batches": 1}
+    result = heedful.measure(by_words, pairs, PARTS, "neutral", trainer=limit, batch_size=10)
+    assert (result.content["counts"]["examples"], result.content["counts"]["not_predicted"]) == (10, 80)
+
+
 def test_a_function_reads_passages(write_squad: Callable[..., Path], tmp_path: Path) -> None:
     data = heedful.load_data("squad2", path=str(write_squad(tmp_path / "squad.json", 4)), hold_out=20)
 

@@ -91,12 +91,9 @@ def two(rows_of: Callable[..., pa.Table], tmp_path: Path) -> tuple[Results, Resu
     ("key", "name"),
     [
         ("accuracy", ACCURACY),
-        (("accuracy",), ACCURACY),
-        (("accuracy", "d"), ACCURACY),
         ("accuracy/d/majority", ACCURACY._replace(statistic="majority")),
         (("accuracy", "majority"), ACCURACY._replace(statistic="majority")),
         (("attentiveness", "premise"), PREMISE),
-        (("attentiveness", "premise", "", ""), PREMISE),
         (("attentiveness", "premise", None, "from_neutral"), PREMISE._replace(slice="from_neutral")),
         ("attentiveness premise to_default", PREMISE._replace(statistic="to_default")),
         (("attentiveness", "to_default"), PREMISE._replace(statistic="to_default")),
@@ -155,10 +152,8 @@ def test_a_frame_has_a_line_for_each_number(made: Results) -> None:
     "text",
     [
         "attentiveness premise >= 0.65",
-        "attentiveness premise > .64",
         "accuracy >= 66 %",
         "attentiveness flagged <= 0.6",
-        "attentiveness premise to_default <= 0.15",
         "attentiveness/d/premise/to_default < 15.1%",
         " null flips <= 7e-2 ",
     ],
@@ -178,16 +173,12 @@ def test_a_requirement_that_the_bound_meets_holds(made: Results, text: str) -> N
         ("attentiveness premise > 0.65", RunError, ()),
         ("accuracy <= 85 %", RunError, ("80 %", "90 %", "n=50")),
         ("null flips < 0.07", RunError, ()),
-        ("accuracy majority >= 0.1", RunError, ("accuracy majority",)),
         ("attentiveness premise from_neutral >= 0", RunError, ("no prediction is neutral",)),
         ("attentiveness >= 0.1", RunError, ()),
-        ("acuracy >= 0.1", RunError, ()),
         ("attentiveness flagged >= 0.1", RunError, ("attentiveness flagged", "majority")),
         ("attentiveness flagged <= 0.5", RunError, ("0.5", "[0.4, 0.6]")),
         ("accuracy <= 85", SettingError, ("85 %",)),
         ("accuracy > -1", SettingError, ()),
-        ("accuracy", SettingError, ("accuracy",)),
-        ("accuracy >= much", SettingError, ()),
         ("accuracy == 0.8", SettingError, ()),
     ],
 )
@@ -226,23 +217,20 @@ def test_a_difference_is_that_of_the_report(two: tuple[Results, Results]) -> Non
     assert less.to_frame()["value"].iloc[0] == number.value
 
 
-def test_what_is_saved_is_the_same_to_the_byte(two: tuple[Results, Results], tmp_path: Path) -> None:
-    result = two[0]
+def test_saved_results_have_the_same_bytes(two: tuple[Results, Results], tmp_path: Path) -> None:
+    result, to = two[0], tmp_path / "new" / "saved"
     (result.folder / ".lock").touch()
     result.folder.chmod(0o700)
-    empty = tmp_path / "empty"
-    empty.mkdir()
-    for to in (tmp_path / "new" / "saved", empty):
-        saved = result.save(to)
-        assert (saved.folder, saved.content) == (to, result.content)
-        files = [path.relative_to(to) for path in sorted(to.rglob("*")) if path.is_file()]
-        assert [str(path) for path in files] == ["results.json", "rows/accuracy.parquet"]
-        assert all((to / path).read_bytes() == (result.folder / path).read_bytes() for path in files)
-        assert [path.name for path in to.parent.iterdir() if path.name.startswith(".")] == []
-        assert (saved - result)["accuracy"].value == 0
-        assert rescore.rescored(to) == (to / "results.json").read_text()
-        command.main(["compare", str(to)])
-    assert (tmp_path / "new" / "saved").stat().st_mode == (tmp_path / "new").stat().st_mode
+    saved = result.save(to)
+    assert (saved.folder, saved.content) == (to, result.content)
+    files = [str(path.relative_to(to)) for path in sorted(to.rglob("*")) if path.is_file()]
+    assert files == ["results.json", "rows/accuracy.parquet"]
+    assert all((to / path).read_bytes() == (result.folder / path).read_bytes() for path in files)
+    assert [*to.parent.iterdir()] == [to]
+    assert (saved - result)["accuracy"].value == 0
+    assert rescore.rescored(to) == (to / "results.json").read_text()
+    command.main(["compare", str(to)])
+    assert to.stat().st_mode == to.parent.stat().st_mode
 
 
 def test_a_folder_that_holds_something_stays(two: tuple[Results, Results], tmp_path: Path) -> None:
