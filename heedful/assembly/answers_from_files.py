@@ -69,7 +69,7 @@ def write_inputs(
                 line = {"id" if endpoint is None else "custom_id": identity, **content}
                 file.write(json.dumps(line, default=vars) + "\n")
     with atomic_path(f"{fspath(path)}{META}") as temporary:
-        temporary.write_text(json.dumps(about, indent=2) + "\n")  # unsorted: parts and labels have an order
+        temporary.write_text(json.dumps(about, indent=2) + "\n")  # without sort_keys: parts and labels have an order
     return len(ids)
 
 
@@ -119,7 +119,7 @@ def _saved_rows(rows: Any) -> Any:
     """Rows as a path, a name or a section of settings; None for rows in memory."""
     section = plain(rows)
     if isinstance(rows, PairedData):
-        section["init_args"].pop("seed", None)  # the seed of the run
+        section["init_args"].pop("seed", None)  # measure sets the seed
         return None if IN_MEMORY in str(section) else section
     return section if isinstance(rows, str | PathLike) else None
 
@@ -148,7 +148,7 @@ class Answers:
         answers: For each id of an input, the answer or the body of the response, and its location in the file.
     """
 
-    __name__ = "The model"  # in messages about answers
+    __name__ = "The model"  # name of the model in messages
 
     def __init__(self, inputs: str, answers: Mapping[str, tuple[Any, str]]) -> None:
         self.inputs = inputs

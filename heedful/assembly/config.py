@@ -112,7 +112,7 @@ class Config:
         record |= dict.fromkeys(foreign, IN_MEMORY)
         for kind, owner in self.classes.items():
             record[kind] = {"class_path": class_path(owner), "init_args": record.pop(kind, {})}
-        record["data"]["init_args"].pop("seed", None)  # the seed of the run
+        record["data"]["init_args"].pop("seed", None)  # equals the seed of the run, which has its own key
         unrecorded = {"output": None, "ckpt_path": None, "allow_changed_data": False}
         return record | {name: value for name, value in unrecorded.items() if name in record}
 
@@ -132,7 +132,12 @@ class Config:
             instances = self.parser.instantiate(self.values.clone())
         except HeedfulError:
             raise
-        except (MisconfigurationException, ImportError, TypeError, ValueError) as error:  # of a class of Lightning
+        except (
+            MisconfigurationException,
+            ImportError,
+            TypeError,
+            ValueError,
+        ) as error:  # raised by a class of Lightning
             raise SettingError(f"trainer: {error}") from error
         trainer = unwrapped(instances["trainer"])
         callbacks = several(trainer["callbacks"])
@@ -381,7 +386,7 @@ def _drop_foreign(section: dict[str, Any], model: type, parser: Parser) -> None:
 
 
 def _without_classes(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Remove the sections that name a class, which :func:`_section` reads."""
+    """Remove the sections of data and model that name a class; :func:`_section` reads them."""
     plain_settings = dict(values)
     for kind in CLASSES:
         section = plain_settings.pop(kind, None)

@@ -95,7 +95,7 @@ def configured(
         layers.insert(0, Layer(saved, str(path), is_trusted=False))
         call.settings = {**call.settings, "checkpoint": str(path)}
     if isinstance(call.model, BasePredictor) and checkpoint is not None and call.model.task is not None:
-        call.model = call.model.with_arguments()  # the caller's object keeps its weights
+        call.model = call.model.with_arguments()  # a copy: the caller's model keeps its weights
     call.layers = layers
     return resolve(True, call)
 
@@ -107,7 +107,7 @@ def evaluated(config: Config) -> Results | Requests:
         The results, on every process; with ``dry_run``, the number of requests.
     """
     with calm_lightning(), restored_flags(), ExitStack() as held:
-        output = named_folder(config, held)  # before anything is read
+        output = named_folder(config, held)  # fails before the data are read
         settings = config.run_settings()
         seed_everything(settings.seed, workers=True, verbose=False)
         plan = prepare(config)

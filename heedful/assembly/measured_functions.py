@@ -86,7 +86,9 @@ def _measured(
     weights: str | None,
 ) -> Results:
     planned = plans.planned.values()
-    arguments = {name: value for name, value in data.arguments.items() if name != "seed"}  # the seed of the run
+    arguments = {
+        name: value for name, value in data.arguments.items() if name != "seed"
+    }  # the record has the seed of the run
     if not isinstance(arguments.get("path"), str | PathLike | None):
         arguments["path"] = IN_MEMORY
     record = {

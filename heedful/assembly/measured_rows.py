@@ -116,7 +116,7 @@ def data_of(
     }
     if gold.are_missing:
         inform(f"No row has a label in the column {settings.label!r}.")
-    if gold.are_missing or settings.label != LABEL:  # the default column may be missing
+    if gold.are_missing or settings.label != LABEL:  # rows may lack the default column
         of_data["label"] = None if gold.are_missing else settings.label
     if settings.cluster is not None:
         of_data["cluster"] = settings.cluster
@@ -149,7 +149,7 @@ def order_of_outputs(data: Pairs, is_ordered: bool) -> list[str] | None:
 
 
 def _parts(settings: RowSettings) -> dict[str, str]:
-    """Part names to columns."""
+    """Map part names to columns; raise SettingError for missing, repeated and unknown names."""
     names = settings.parts
     if names is None or isinstance(names, str) or not names:
         raise SettingError('parts is missing: name the columns that the model reads, as in parts=["text", "question"].')
@@ -164,7 +164,7 @@ def _parts(settings: RowSettings) -> dict[str, str]:
 def _same(settings: RowSettings, golds: Sequence[str]) -> Same:
     """The equality of free texts; the default label and gold answers represent the texts equal to them."""
     same = Same("normalised" if settings.same is None else settings.same)
-    for text in (*filter(None, [settings.default_label]), *golds):  # in an order that rows do not change
+    for text in (*filter(None, [settings.default_label]), *golds):  # sorted, so that the order of rows changes nothing
         same(text)
     return same
 
@@ -219,7 +219,7 @@ def _read_gold(settings: RowSettings) -> GoldLabels:
 def _labels(
     settings: RowSettings, golds: Sequence[str], outputs: Sequence[str], is_function: bool
 ) -> dict[str, list[Any]] | None:
-    """Spellings by label name; None if answers are free texts."""
+    """Map label names to spellings; None if answers are free texts."""
     if settings.same is not None and is_function:
         if settings.labels is not None:
             raise SettingError("same is for free texts, and labels names labels. Leave one of the two out.")

@@ -13,7 +13,7 @@ from heedful.records.errors import guess
 if TYPE_CHECKING:
     import pandas as pd
 
-SHOWN = 4  # names in a message
+SHOWN = 4  # maximum number of names in a message
 REQUIREMENT = re.compile(r"\s*(.+?)\s*(>=|<=|>|<)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)\s*(%?)\s*")
 HOLDS: dict[str, Callable[[float, float], bool]] = {
     ">=": operator.ge,
@@ -66,7 +66,7 @@ class NoSuchNumber(RunError, KeyError):
 class Numbers:
     """Base class for results with named numbers."""
 
-    _bounds = (0.0, 1.0)  # of a share
+    _bounds = (0.0, 1.0)  # bounds of a share
 
     @property
     def numbers(self) -> dict[MetricName, dict[str, Any]]:
@@ -206,7 +206,7 @@ def _omitted(words: list[str], name: MetricName) -> int | None:
     for word in words[1:]:
         matching = [field for field, value in remaining.items() if value == word]
         if not matching and remaining.get("slice", "").partition("=")[2] == word:
-            matching = ["slice"]  # its value is enough
+            matching = ["slice"]  # the value suffices: fiction for genre=fiction
         if not matching:
             return None
         del remaining[matching[0]]

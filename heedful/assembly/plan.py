@@ -78,7 +78,7 @@ def prepare(config: Config) -> Plan:
     if checkpoint is not None:
         outline(Path(checkpoint), f"{'checkpoint' if config.evaluating else 'ckpt_path'} {checkpoint}")
         if not config.evaluating:
-            progress(Path(checkpoint))  # training resumes from more than weights
+            progress(Path(checkpoint))  # raises for a checkpoint without the state of the Trainer
     checkpoints = None if config.evaluating else objects.group
     if checkpoints is not None and checkpoints.dirpath:
         raise SettingError(f"checkpoint.dirpath {checkpoints.dirpath}: checkpoints are saved in the run. Set output.")

@@ -13,7 +13,7 @@ from heedful.lightning_modules.prompted.requests.client import cost
 from heedful.records import Composed, ModelError
 from heedful.records.prompts.prompt import Prompt
 
-CHARACTERS = 4  # of a token, about, in English
+CHARACTERS = 4  # average length of a token in English
 
 
 def prompts_of(prompting: Prompting | None, model: BasePredictor, data: Pairs) -> list[Prompt]:
@@ -40,7 +40,7 @@ def prompts_of(prompting: Prompting | None, model: BasePredictor, data: Pairs) -
 
 
 def name_of(prompt: Prompt) -> str:
-    """Name of the folder of a prompt, among several prompts."""
+    """Name of the subfolder of a prompt."""
     return f"{prompt.name}-{prompt.kind}-k{prompt.tuples}-seed{prompt.seed}"
 
 

@@ -99,7 +99,7 @@ class Results(Numbers):
 
     @property
     def display_name(self) -> str:
-        """The folder, or "memory"."""
+        """The folder; for results in memory, "memory" and the name of the prompt."""
         name = self.unsaved.name if self.unsaved is not None else ""
         return str(self.folder or " ".join(filter(None, ("memory", name))))
 

@@ -16,7 +16,7 @@ from heedful.records.storage.files import remove_abandoned
 from heedful.records.storage.results import BACKBONE, CONFIG
 from heedful.records.storage.yaml_files import parse_yaml, read_text, read_yaml
 
-LONGEST = 200  # characters of a value in a message
+LONGEST = 200  # maximum number of characters of a value in a message
 NO_NUMBER = re.compile(  # settings that change no number: places, devices, output
     r"config|checkpoint|output|dry_run|ckpt_path|allow_\w+|data\.init_args\.(num_workers|seed)"
     rf"|model\.init_args\.({'|'.join(sorted(HOW))})"
@@ -75,7 +75,7 @@ def _saved(config: Path, backbone: Path) -> dict[str, Any]:
         settings |= {name: value for name, value in exported.items() if name in settings}
         data = saved["data"]["init_args"]
         data |= dict.fromkeys({"max_validation"} & data.keys())  # an evaluation takes all examples
-        if isinstance(data.get("answers"), int):  # a number of frequent answers of the training split
+        if isinstance(data.get("answers"), int):  # number of most frequent answers, from the training split
             data["answers"] = str(backbone / "config.json")
     except (HeedfulError, KeyError, TypeError):
         raise RunError(f"{config} is damaged. Restore the file, or start a new run.") from None

@@ -40,7 +40,7 @@ def write_settings(settings: Mapping[str, Any], path: Path) -> None:
 
 @dataclass
 class TrainerDefaults:
-    """Settings of Lightning's Trainer with other defaults than Lightning's.
+    """Settings of Lightning's Trainer whose defaults differ from Lightning's.
 
     Args:
         max_epochs: Number of epochs.

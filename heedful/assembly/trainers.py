@@ -41,14 +41,14 @@ UNSUPPORTED = {  # callbacks of Lightning
     LearningRateFinder: "would train with another rate than config.yaml records. Set model.learning_rate.",
     StochasticWeightAveraging: "changes the weights after the last measurement. Use WeightAveraging.",
 }
-LATE = 1_000_000  # an epoch after the start of every schedule
-ADVERTISING = {"configure_logger", "_maybe_show_litmodels_tip", "_log_device_info"}  # functions of Lightning that log
+LATE = 1_000_000  # so late that every schedule has started
+ADVERTISING = {"configure_logger", "_maybe_show_litmodels_tip", "_log_device_info"}  # whose messages are hidden
 FALSE_ALARMS = (
     ".isinstance.treespec, LeafSpec.. is deprecated",  # pytorch-lightning 2.6.6 with torch 2.13
-    "The '.*_dataloader' does not have many workers",  # joining token ids is cheap
+    "The '.*_dataloader' does not have many workers",  # batches are cheap to build
     "Be aware that when using `ckpt_path`, callbacks",
-    "You.re using the WeightAveraging callback with a model that overrides",  # bind has built the network
-    "Checkpoint directory .* exists and is not empty",  # the config of the backbone
+    "You.re using the WeightAveraging callback with a model that overrides",  # bind builds the network early enough
+    "Checkpoint directory .* exists and is not empty",  # it holds the config of the backbone
 )
 SEEDS = ("PL_GLOBAL_SEED", "PL_SEED_WORKERS")  # set by Lightning's seed_everything
 Settings = Mapping[str, Any]
@@ -175,7 +175,7 @@ def make_trainer(
     plugins = several(settings.get("plugins"))
     if not any(isinstance(plugin, CheckpointIO) for plugin in plugins):
         plugins.append(AtomicCheckpointIO())
-    if is_isolated():  # ignores the variables of torchrun and SLURM, which describe all ranks
+    if is_isolated():  # ignores the variables that torchrun and SLURM set for all ranks
         plugins.append(LightningEnvironment())
     root = settings.get("default_root_dir") or (None if folder is None else str(folder))
     arguments = {

@@ -113,14 +113,14 @@ def configured(
     resumed = run if run is not None and (run / CONFIG).is_file() else None
     if resumed is not None:
         layers.insert(0, Layer(saved_settings(resumed), str(resumed / CONFIG), is_trusted=False))
-    if init_from is not None and (resumed is None or resume is not None):  # ckpt_path last may resume such a run
+    if init_from is not None and (resumed is None or resume is not None):  # ckpt_path last may resume it
         models = {"model": call.model, "resume": resume}
         if conflicts := [name for name, value in models.items() if value is not None]:
             raise SettingError(f"init_from and {conflicts[0]} both name a model. Leave one of them out.")
         first = fspath(init_from)
         layers.append(Layer({"model": initial_model(first)}, str(Path(first) / CONFIG), is_trusted=False))
     if isinstance(call.model, Classifier) and checkpoint is not None and call.model.task is not None:
-        call.model = call.model.with_arguments()  # the caller's object keeps its weights
+        call.model = call.model.with_arguments()  # a copy: the caller's model keeps its weights
     call.layers = layers
     call.settings = {**call.settings, "output": output if run is None else None, "ckpt_path": checkpoint}
     call.resume = None if run is None else str(run)
@@ -137,11 +137,11 @@ def trained(config: Config) -> Run:
         run = Path(config.resume or "")
         if checkpoint_of(config.run_settings()) is not None:
             require_same_settings(config.as_dict(), run)
-        output = named_folder(config, held)  # before anything is read
+        output = named_folder(config, held)  # fails before the data are read
         if config.resume is not None and is_finished(run):
             require_same_settings(config.as_dict(), run)
             if is_first():
-                remove_last(run / "checkpoints")  # of a process that was killed
+                remove_last(run / "checkpoints")  # left by a killed process
             return Run.finished(run)
         seed_everything(config.run_settings().seed, workers=True, verbose=False)
         plan = prepare(config)

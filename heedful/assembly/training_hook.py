@@ -44,7 +44,7 @@ class TrainingHook:
         require_known({name: settings[name] for name in settings if name not in arguments}, dict.fromkeys(arguments))
         self.results: Results | None = None
         self.history: list[dict[str, float]] = []
-        self.prefix = f"{settings['name']}_" if settings.get("name") else ""  # of logged names
+        self.prefix = f"{settings['name']}_" if settings.get("name") else ""  # prefix of logged names
         self._predict, self._rows, self._settings = predict, rows, settings
         self._output = None if output is None else Path(output)
 

@@ -85,7 +85,7 @@ class TransformersCallback(TrainingHook, TrainerCallback):
         if conflicts := sorted(self._logged.keys() & logs.keys()):
             raise RunError(f"compute_metrics or another callback logs {conflicts[0]} too. Set name, a prefix.")
         logs.update(self._logged)
-        state.log_history[-1].update(self._logged)  # a copy of logs
+        state.log_history[-1].update(self._logged)  # holds a copy of logs
 
     def on_evaluate(self, args: Any, state: Any, control: Any, metrics: Any = None, **kwargs: Any) -> None:
         metrics.update(self._logged)  # Trainer.log may copy the dictionary

@@ -12,7 +12,12 @@ from heedful.records.command_lines import CommandParser
 from heedful.records.storage.folder_names import folder_name
 
 LISTS = ("parts", "labels", "swap", "keeps", "by", "evaluations")
-NUMBERS = {"draws": (int, 5), "precision": (float, None), "batch_size": (int, 64), "seed": (int, 0)}  # and defaults
+NUMBERS = {
+    "draws": (int, 5),
+    "precision": (float, None),
+    "batch_size": (int, 64),
+    "seed": (int, 0),
+}  # types and defaults
 SETTINGS = {  # name: metavar and help
     "parts": ("NAME,NAME", "columns that the model reads; or PART=COLUMN,PART=COLUMN"),
     "default_label": ("LABEL", "the label of unrelated parts, such as neutral"),
