@@ -49,7 +49,7 @@ def names(kind: str) -> list[str]:
 
 
 def config_path(kind: str, name: str) -> str:
-    """The file of a short name; paths and classes are returned unchanged.
+    """The file of a short name; paths, JSON and classes are returned unchanged.
 
     Raises:
         HeedfulError: The name is unknown, or the file does not exist.
