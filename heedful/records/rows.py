@@ -150,9 +150,10 @@ def pairs_in(rows: pa.Table) -> tuple[np.ndarray, np.ndarray]:
     names = pc.unique(pc.coalesce(rows["group"], rows["uid"]))
     lender = pc.list_element(lent["clusters"].combine_chunks(), 1)  # the first is the uid of the base example
     unique = pc.unique(lender)
-    numbers = pc.index_in(unique, value_set=names)
-    elsewhere = len(names) + (keys(unique.to_pylist()) >> np.uint64(2)).astype(np.int64)
-    numbers = np.where(numbers.is_valid(), pc.fill_null(numbers, 0), elsewhere)
+    found = pc.index_in(unique, value_set=names)
+    numbers = pc.fill_null(found, 0).to_numpy().astype(np.int64)
+    elsewhere = keys(unique.filter(found.is_null()).to_pylist()) >> np.uint64(2)
+    numbers[found.is_null()] = len(names) + elsewhere.astype(np.int64)
     lenders[has_lender.to_numpy()] = numbers[pc.index_in(lender, value_set=unique)]
     return clusters, lenders
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
+from itertools import starmap
 from typing import Any
 
 import numpy as np
@@ -60,8 +61,8 @@ class TaskKind(ABC):
 
     def scores(self, answers: Iterable[str], golds: Iterable[str]) -> np.ndarray:
         """Scores of answers, given gold labels as text: float64 [answers]."""
-        pairs = zip(answers, self.parse_golds(golds), strict=True)
-        return np.array([self.score(answer, gold) for answer, gold in pairs], dtype=np.float64)
+        score = cache(lambda answer, gold: self.score(answer, self.parse_gold(gold)))
+        return np.fromiter(starmap(score, zip(answers, golds, strict=True)), dtype=np.float64)
 
     def alike(self, first: str, second: str) -> bool:
         """Whether two answers are equal."""

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from heedful.metrics import METRICS, Metric
 from heedful.metrics.accuracy import ON_TIME
@@ -73,9 +72,9 @@ def _identity(run: Mapping[str, Any], evaluated: Mapping[str, Evaluated]) -> dic
     """The identity of the model, with the hash of its weights and the versions of interventions."""
     versions: dict[str, int] = {}
     for rows, _ in evaluated.values():
-        rows = rows.filter(pc.not_equal(rows["intervention"], BASE))
         pairs = rows.select(["intervention", "version"]).group_by(["intervention", "version"]).aggregate([])
         versions |= dict(zip(pairs["intervention"].to_pylist(), pairs["version"].to_pylist(), strict=True))
+    versions.pop(BASE, None)
     data = {"data": run["data"], "split": run["split"]}
     return {**data, "weights": run.get("weights"), **run.get("identity", {}), "interventions": versions}
 
