@@ -142,6 +142,10 @@ CALLS: dict[str, tuple[Callable[[Any], Any], list[str]]] = {  # a mistake in Pyt
     "keeps": (lambda rows: heedful.measure(predict, rows, PARTS, "no", keeps="premisse"), ["premisse", "premise?"]),
     "repeated label": (lambda rows: heedful.measure(predict, rows, PARTS, "no", labels=["no", "no"]), ["labels"]),
     "draws": (lambda rows: heedful.measure(predict, rows, PARTS, "no", draws="many"), ["draws", "many"]),
+    "trainer of a function": (
+        lambda rows: heedful.measure(predict, rows, PARTS, "no", trainer={"precision": "bf16-mixed"}),
+        ["trainer.precision", "without a Trainer"],
+    ),
     "model without a tokenizer": (
         lambda rows: heedful.measure(BertForMaskedLM(BertConfig(**TINY)), rows, PARTS, "no"),
         ["BertForMaskedLM", "tokenizer"],

@@ -23,7 +23,8 @@ from heedful.records.arguments import IN_MEMORY, class_path, plain
 from heedful.records.parser import construct
 from heedful.reports.html.table import has_bars
 
-OF_MODELS = ("prompt", "config", "allow_package")  # arguments for models that Heedful loads; no effect here
+OF_MODELS = ("prompt", "config", "allow_package")  # arguments for models that Heedful loads
+OF_TRAINER = ("enable_progress_bar", "limit_val_batches", "accelerator", "devices")  # accepted without a Trainer
 
 
 def measure_function(
@@ -60,9 +61,15 @@ def measure_predictor(
         data: The data of the rows.
         settings: The arguments of :func:`heedful.measure` that do not describe rows.
         weights: Hash of the weights.
+
+    Raises:
+        SettingError: A setting needs a Trainer or a model that Heedful loads.
     """
-    settings = {name: value for name, value in settings.items() if name not in OF_MODELS}
     trainer, is_dry = settings.pop("trainer", None) or {}, settings.pop("dry_run", None)
+    unused = [name for name in OF_MODELS if settings.pop(name, None) is not None]
+    unused += [f"trainer.{name}" for name in trainer if name not in OF_TRAINER]
+    if unused:
+        raise SettingError(f"{unused[0]} has no effect: {predictor.description} is measured without a Trainer.")
     data = _with_settings(data, settings)
     evaluations, only = _evaluations(settings)
     data.setup("validate")
