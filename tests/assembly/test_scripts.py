@@ -20,7 +20,7 @@ from heedful.callbacks import Attentiveness
 from heedful.lightning_modules import Encoder
 
 tiny, output = sys.argv[1:]
-data = heedful.load_data("planted", n_train=48, n_validation=16, eval_batch_size=8, batch_size=8)
+data = heedful.load_data("planted", n_train=48, n_validation=16, batch_size=8)
 trainer = {"accelerator": "cpu", "devices": 2, "strategy": "ddp", "enable_progress_bar": False, "log_every_n_steps": 1}
 model = Encoder(tiny, max_length=48)
 run = heedful.train(model, data, trainer=trainer | {"max_epochs": 1}, seed=3, output=f"{output}/run",
@@ -40,7 +40,7 @@ assert heedful.train(resume=run.folder, data=data, trainer=trainer).was_finished
 def test_a_script_leaves_the_files_of_the_commands(tiny_bert: Path, tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(SCRIPT)
     shell, python = tmp_path / "shell", tmp_path / "python"
-    data = "--data.n_train 48 --data.n_validation 16 --data.eval_batch_size 8 --data.batch_size 8 --seed 3"
+    data = "--data.n_train 48 --data.n_validation 16 --data.batch_size 8 --seed 3"
     trainer = "--trainer.accelerator cpu --trainer.devices 2 --trainer.strategy ddp --trainer.enable_progress_bar false"
     same = [*data.split(), *trainer.split(), "--trainer.log_every_n_steps", "1"]
     model = ["--model", tiny_bert, "--model.max_length", 48, "--trainer.max_epochs", 1, "--attentiveness.draws", 2]
