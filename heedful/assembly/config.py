@@ -272,9 +272,9 @@ def _live(evaluating: bool, call: Call) -> tuple[dict[str, Any], dict[str, Any]]
         callbacks = several(callbacks)
         _take_evaluations(callbacks, live, settings)
         settings["trainer"] = {**trainer, "callbacks": [item for item in callbacks if not isinstance(item, Evaluation)]}
-    shown = [kind.metric.name for kind in shown_evaluations(evaluating)]
-    live |= {name: settings[name] for name in shown if isinstance(settings.get(name), Evaluation)}
-    objects = {name: live[name] for name in shown if name in live}
+    evaluations = [kind.metric.name for kind in shown_evaluations(evaluating)]
+    live |= {name: settings[name] for name in evaluations if isinstance(settings.get(name), Evaluation)}
+    objects = {name: live[name] for name in evaluations if name in live}
     objects |= {name: item for name, item in settings.items() if isinstance(item, Prompting | BestCheckpoint)}
     settings |= {name: getattr(item, "arguments", plain(item)) for name, item in objects.items()}
     return live, {name: value for name, value in settings.items() if value is not None and value != {}}

@@ -191,8 +191,8 @@ def _with_batch_size(data: Pairs, settings: RowSettings, is_function: bool) -> P
     arguments: dict[str, Any] = {"eval_batch_size": settings.batch_size}
     if is_function:
         arguments["note"] = " ".join(filter(None, (data.note, MAY_TRUNCATE)))
-    known = class_parser(cast(Any, type(data)), "data").names
-    return data.with_arguments(**{name: value for name, value in arguments.items() if f"data.{name}" in known})
+    names = class_parser(cast(Any, type(data)), "data").names
+    return data.with_arguments(**{name: value for name, value in arguments.items() if f"data.{name}" in names})
 
 
 def _read_gold(settings: RowSettings) -> GoldLabels:

@@ -101,6 +101,6 @@ def _parser() -> CommandParser:
     parser.add_argument("rows", metavar="ROWS", help="a file (csv, tsv, jsonl, parquet), or data by name")
     for name, (metavar, about) in SETTINGS.items():
         kind, default = NUMBERS.get(name, (str, None))
-        shown = "" if default is None else f" ({default})"
-        parser.add_argument(f"--{name}", metavar=metavar, type=kind, help=about + shown)
+        suffix = "" if default is None else f" ({default})"
+        parser.add_argument(f"--{name}", metavar=metavar, type=kind, help=about + suffix)
     return parser
