@@ -208,7 +208,7 @@ def imported_first(path: Path) -> Iterator[str]:
     ],
 )
 def test_a_function_is_measured_without_lightning(start):
-    """What these import, and what that imports; tests/assembly/test_measured_functions.py measures without it."""
+    """What these import, and what that imports."""
     waiting, seen = [f"heedful.{start}"], set()
     while waiting:
         name = waiting.pop()

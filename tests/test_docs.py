@@ -27,7 +27,6 @@ EVALUATED = sorted(page for page in (DOCS / "evaluations").glob("*.md") if page.
 FENCE = re.compile(r"(?:<!-- (run(?:: slow)?) -->\n)?^( *)```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 INDENTED = re.compile(r"(?:^    .*\n|^\n(?=    ))+", re.MULTILINE)
 COMMAND = re.compile(r"^(?:\S*/)?(?:python (train|evaluate)\.py|heedful (\w+)|python -m heedful (\w+))\b(.*)")
-MEASURING = ("inputs", "score")  # which take the settings of evaluate as well
 
 
 def blocks(page: Path, language: str) -> list[tuple[str | None, str]]:
@@ -91,7 +90,7 @@ def test_commands_of_the_pages_name_flags_that_exist(name, settings, capsys):
         if command == name
         for flag in re.findall(r"(?<!\S)--[\w.]+", words)
         if flag not in own
-        and not (name in ("train", "evaluate", *MEASURING) and is_setting(flag, settings))
+        and not (name in ("train", "evaluate") and is_setting(flag, settings))
         and not flag.endswith((".help", "--print_config"))
     ]
     assert not unknown
@@ -99,7 +98,7 @@ def test_commands_of_the_pages_name_flags_that_exist(name, settings, capsys):
 
 def test_the_pages_name_commands_and_no_others():
     named = {name for page in PAGES for name, _ in commands(page)}
-    assert {"train", "evaluate", "compare", "measure", "inputs", "score", "rank", "suite"} <= named
+    assert {"train", "evaluate", "compare", "measure", "rank", "suite"} <= named
     assert named <= set(COMMANDS)
 
 

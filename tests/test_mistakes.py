@@ -108,9 +108,6 @@ COMMANDS = {  # a command, and what its message names
     "suite nowhere": ["nowhere"],
     "suite own.yaml": ["own.yaml", "steps"],
     "suite msgs --shard 9/8": ["shard"],
-    "inputs --data rte": ["output"],
-    "inputs --data rte -o x --format openai-batch": ["openai-batch", "--endpoint"],
-    "score rows.csv rows.csv": ["rows.csv.meta.json"],
     "compare nowhere": ["nowhere"],
     "compare": ["RUN"],
     "page empty": ["empty"],
@@ -146,8 +143,8 @@ CALLS: dict[str, tuple[Callable[[Any], Any], list[str]]] = {  # a mistake in Pyt
     "repeated label": (lambda rows: heedful.measure(predict, rows, PARTS, "no", labels=["no", "no"]), ["labels"]),
     "draws": (lambda rows: heedful.measure(predict, rows, PARTS, "no", draws="many"), ["draws", "many"]),
     "trainer of a function": (
-        lambda rows: heedful.measure(predict, rows, PARTS, "no", trainer={"logger": True}),
-        ["trainer.logger", "without a Trainer"],
+        lambda rows: heedful.measure(predict, rows, PARTS, "no", trainer={"precision": "bf16-mixed"}),
+        ["trainer.precision", "without a Trainer"],
     ),
     "model without a tokenizer": (
         lambda rows: heedful.measure(BertForMaskedLM(BertConfig(**TINY)), rows, PARTS, "no"),

@@ -221,7 +221,7 @@ def test_mistakes_are_refused(lab, tmp_path):
     ]:
         with refused(error, *facts):
             config_of(argv)
-    assert config_of(["--ckpt_path=last", "--output", str(tmp_path)]).values.output == str(tmp_path)
+    assert config_of(["--ckpt_path=last", "--output", str(tmp_path)]).resume == str(tmp_path)
     last.parent.mkdir()
     shutil.copy(whole / "last.ckpt", last)
     shutil.copy(whole / "config.yaml", tmp_path)

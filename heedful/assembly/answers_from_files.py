@@ -68,7 +68,7 @@ def write_inputs(
                 line = {"id" if endpoint is None else "custom_id": identity, **content}
                 file.write(json.dumps(line, default=vars) + "\n")
     with atomic_path(f"{fspath(path)}{META}") as temporary:
-        temporary.write_text(json.dumps(about, indent=2) + "\n")  # unsorted: parts and labels have an order
+        temporary.write_text(json.dumps(about, indent=2) + "\n")  # without sort_keys: parts and labels have an order
     return len(ids)
 
 
@@ -80,7 +80,7 @@ def score(
     output: str | PathLike[str] | None = None,
     trainer: Mapping[str, Any] | None = None,
 ) -> Results:
-    """Measure a model by its answers to the inputs of ``write_inputs``.
+    """Measure a model by its answers to the inputs that :func:`write_inputs` wrote.
 
     A line of the answers is ``{"id": ..., "answer": label or text}`` or ``{"id": ..., "probs": {label: p, ...}}``, in
     any order; "" means no answer. A line without an answer, or with an "error", is a failed request. Output files of
@@ -118,13 +118,13 @@ def _saved_rows(rows: Any) -> Any:
     """Rows as a path, a name or a section of settings; None for rows in memory."""
     section = plain(rows)
     if isinstance(rows, PairedData):
-        section["init_args"].pop("seed", None)  # the seed of the run
+        section["init_args"].pop("seed", None)  # measure sets the seed
         return None if IN_MEMORY in str(section) else section
     return section if isinstance(rows, str | PathLike) else None
 
 
 def _contents(model: Any, examples: Composed) -> Iterable[dict[str, Any]]:
-    """Lines of the file, without ids."""
+    """The lines of the file of inputs, as dictionaries without ids."""
     if isinstance(model, Endpoint):
         return map(_request, model.requests(examples))
     return ({"parts": row} for row in model.processor(examples)["function"].rows)
@@ -140,14 +140,14 @@ def _id(content: Mapping[str, Any]) -> str:
 
 
 class Answers:
-    """A function that looks up the answers to inputs.
+    """A function that looks up answers by a hash of the input.
 
     Args:
         inputs: The file of inputs.
         answers: For each id of an input, the answer or the body of the response, and its location in the file.
     """
 
-    __name__ = "The model"  # in messages about answers
+    __name__ = "The model"  # name of the model in messages
 
     def __init__(self, inputs: str, answers: Mapping[str, tuple[Any, str]]) -> None:
         self.inputs = inputs
@@ -161,7 +161,7 @@ class Answers:
         return f"{self._find({'parts': row}, row)[1]}, id {_id({'parts': row})}"
 
     def response(self, request: Request) -> tuple[Any, str]:
-        """The body of the response to a request, and its place."""
+        """The body of the response to a request, and its location in the file."""
         return self._find(_request(request), request.body)
 
     def _find(self, content: Mapping[str, Any], quotation: Mapping[str, Any]) -> tuple[Any, str]:
@@ -181,10 +181,10 @@ def _read_answers(inputs: str, files: Sequence[str | PathLike[str]]) -> Answers:
             answer, failure = _answer(line, where)
             if identity not in row_of:
                 raise DataError(f"{where}: the id {identity} is not in {inputs}.")
-            if identity in answer_of and not failure:
-                raise DataError(f"{where}: the id {identity} has two answers, see {answer_of[identity][1]}. Keep one.")
             if failure:
                 failures[identity] = f"{where}, id {identity}: {failure}"
+            elif identity in answer_of:
+                raise DataError(f"{where}: the id {identity} has two answers, see {answer_of[identity][1]}. Keep one.")
             else:
                 answer_of[identity] = answer, where
     if missing := [identity for identity in row_of if identity not in answer_of]:

@@ -1,18 +1,15 @@
-"""All settings of a run: layers of files, names and arguments, parsed once, and the objects built from them."""
+"""All settings of a run: layers of files, names and arguments, parsed once, and the objects that they describe."""
 
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from inspect import signature
 from itertools import pairwise
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from jsonargparse import Namespace
-from pytorch_lightning import loggers
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from heedful.assembly.parser import TRAINER_KINDS, build_parser
@@ -34,23 +31,20 @@ from heedful.lightning_modules import BasePredictor
 from heedful.lightning_modules.pretrained.backbones import allowed_packages
 from heedful.lightning_modules.registry import stand_in
 from heedful.records import HeedfulError, SettingError
-from heedful.records.arguments import IN_MEMORY, RecordsArguments, class_path, plain
+from heedful.records.arguments import IN_MEMORY, class_path, plain
 from heedful.records.numbers.metric_name import direction_of
 from heedful.records.parser import InMemory, Parser, class_parser, construct, parsed, require_kinds, unwrapped
 from heedful.records.storage.named_configs import DEFAULTS, config_path
 from heedful.records.storage.yaml_files import parse_yaml, read_text
-
-LOGGER = "trainer.logger"
-COMMAND_ONLY = ("init_from", "resume", "debug", "allow_package")  # settings that no file may hold
 
 
 class Layer(NamedTuple):
     """Settings from one source; later layers win.
 
     Attributes:
-        values: Nested settings, as config.yaml has them.
+        values: Nested settings, as in config.yaml.
         where: The file, as prefix of messages; "" for the call itself.
-        is_trusted: Whether the call names the source; if so, its classes may come from any module.
+        is_trusted: Whether the call names the source, so that its classes may come from any module.
     """
 
     values: Mapping[str, Any]
@@ -63,15 +57,15 @@ class Call:
     """The arguments of ``train`` or ``evaluate``, from Python or from the command line.
 
     Attributes:
-        model: A name, a path, a hub id, a section, or a model; None for the model of a layer, or the default.
-        data: A name, a path, a section, rows, or a data module; None as for the model.
+        model: A name, a path, a hub id, a section, or a model; None for the model of the layers, or the default model.
+        data: A name, a path, a section, rows, or a data module; None for the data of the layers, or the default data.
         augment: A name in configs/experiment.
         debug: A name in configs/debug.
         partial: The only part that the model receives.
         slices: Columns whose values break down the results.
-        layers: Saved runs and files of settings; later ones win.
-        settings: All other settings of the call, nested; objects may replace mappings.
-        words: Settings on a command line, as ``["--data.hold_out", "3"]``.
+        layers: Settings of saved runs and of files; later layers win.
+        settings: All other settings of the call, nested; an object may stand for the mapping of its settings.
+        words: Settings on a command line, such as ``["--data.hold_out", "3"]``.
         resume: Folder of the resumed run.
     """
 
@@ -93,9 +87,9 @@ class Config:
 
     Attributes:
         evaluating: Whether the run evaluates; if not, it trains.
-        classes: The class of the data and of the model, by "data" and "model".
+        classes: Class of the data under "data", and class of the model under "model".
         values: The settings, complete and of the right types.
-        live: Objects that replace settings (a data module, a model, evaluations), by section.
+        live: Objects of the call (data module, model, evaluations) by the name of their settings.
         resume: Folder of the resumed run.
     """
 
@@ -111,40 +105,41 @@ class Config:
         return build_parser(self.evaluating, self.classes["data"], self.classes["model"])
 
     def as_dict(self) -> dict[str, Any]:
-        """The settings as in config.yaml."""
+        """The content of config.yaml."""
         record = cast(dict[str, Any], _shown(self.values))
         registered = {kind.metric.name: kind for kind in shown_evaluations(self.evaluating)}
         foreign = [name for name, kind in registered.items() if name in self.live and type(self.live[name]) is not kind]
         record |= dict.fromkeys(foreign, IN_MEMORY)
         for kind, owner in self.classes.items():
             record[kind] = {"class_path": class_path(owner), "init_args": record.pop(kind, {})}
-        record["data"]["init_args"].pop("seed", None)  # the seed of the run
+        record["data"]["init_args"].pop("seed", None)  # equals the seed of the run, which has its own key
         unrecorded = {"output": None, "ckpt_path": None, "allow_changed_data": False}
         return record | {name: value for name, value in unrecorded.items() if name in record}
 
     def run_settings(self) -> RunSettings:
-        """The settings of the run itself."""
+        """The settings that belong to no class: seed, evaluations, output, checkpoint."""
         kind = EvaluationSettings if self.evaluating else TrainingSettings
         values = {name: self.values[name] for name in vars(kind()) if name != "seed"}
         return kind(seed=self.values[SEED], **unwrapped(values))
 
     def objects(self) -> "Objects":
-        """The objects of a run: objects of the call, and objects built from settings.
+        """Build the objects of a run from settings, except for objects of the call.
 
         Raises:
             HeedfulError: An object cannot be built from its settings.
         """
-        values = self.values.clone()
-        in_folder, values["trainer.logger"] = _split_loggers(values.get("trainer.logger"))
         try:
-            instances = self.parser.instantiate(values)
+            instances = self.parser.instantiate(self.values.clone())
         except HeedfulError:
             raise
-        except (MisconfigurationException, ImportError, TypeError, ValueError) as error:  # of a class of Lightning
+        except (
+            MisconfigurationException,
+            ImportError,
+            TypeError,
+            ValueError,
+        ) as error:  # raised by a class of Lightning
             raise SettingError(f"trainer: {error}") from error
         trainer = unwrapped(instances["trainer"])
-        if in_folder:
-            trainer["logger"] = [*in_folder, *(trainer["logger"] or [])]
         callbacks = several(trainer["callbacks"])
         trainer["callbacks"] = [item for item in callbacks if not isinstance(item, Evaluation)]
         live = {item.name: item for item in (*callbacks, *self.live.values()) if isinstance(item, Evaluation)}
@@ -157,25 +152,22 @@ class Config:
             wrong = f"data.seed {data.seed} is not the seed of the run, {seed}, and {type(data).__name__} takes none."
             raise SettingError(f"{wrong} Add a parameter seed to its constructor, and pass it to the base class.")
         group, group_class = ("prompt", Prompting) if self.evaluating else ("checkpoint", BestCheckpoint)
-        settings = self.live.get(group) or group_class(**unwrapped(instances[group]))
-        if isinstance(settings, BestCheckpoint):
-            settings = settings.with_arguments()  # Lightning's callback keeps the folder of a run
         evaluations = [(built | live)[name] for name in dict.fromkeys([*classes, *live])]
-        return Objects(model, data, evaluations, trainer, settings)
+        return Objects(model, data, evaluations, trainer, group_class(**unwrapped(instances[group])))
 
 
 class Objects(NamedTuple):
-    """The objects that a run uses."""
+    """The objects that a run uses; ``group`` is the callback for checkpoints in training, else the prompts."""
 
     model: BasePredictor
     data: PairedData
     evaluations: list[Evaluation]
     trainer: dict[str, Any]
-    group: Any  # BestCheckpoint in training, Prompting in evaluation
+    group: Any
 
 
 def resolve(evaluating: bool, call: Call) -> Config:
-    """Parse all settings of a call.
+    """Parse all settings of a call: first the layers, then words of a command line, then settings from Python.
 
     Raises:
         SettingError: A setting is unknown, missing or of another type, or a name is unknown.
@@ -190,13 +182,12 @@ def resolve(evaluating: bool, call: Call) -> Config:
     parser = build_parser(evaluating, classes["data"], classes["model"])
     _drop_foreign(sections["model"][0], classes["model"], parser)
     values = Namespace()
-    for source in {where for _, where, _ in sections.values()}:  # data and model in one call if they share the source
-        shared = {kind: section["init_args"] for kind, (section, where, _) in sections.items() if where == source}
-        values = parsed(parser, shared, values, source)
+    for kind, (section, where, _) in sections.items():
+        values = parsed(parser, {kind: section["init_args"]}, values, where)
     for layer in layers:
         values = parsed(parser, _without_classes(layer.values), values, layer.where)
     if call.words:
-        words, nested = _split_words(_with_logger_folder(call.words), parser)
+        words, nested = _split_words(call.words, parser)
         values = parsed(parser, nested, parser.parse_args(words, namespace=values, defaults=False), "")
     require_kinds(values.get("trainer"), TRAINER_KINDS, "trainer")
     values = parsed(parser, _without_classes(settings), values, "")
@@ -206,7 +197,7 @@ def resolve(evaluating: bool, call: Call) -> Config:
     for kind in CLASSES:
         parsed_values = values.get(kind) or Namespace()
         if kind in live and not _is_unchanged(live[kind], parsed_values, sections[kind][0]["init_args"]):
-            live.pop(kind)  # it is built again from the changed settings
+            live.pop(kind)  # built again from the changed settings
     return Config(evaluating, classes, parser.parse_object(values), live, call.resume)
 
 
@@ -217,11 +208,10 @@ def load_data(source: Any = DEFAULTS["data"], /, **settings: Any) -> PairedData:
         source: A short name such as "mnli"; a YAML file; the name or the import path of a data module; or rows: a
             frame of pandas or polars, a table of Arrow, a data set of Hugging Face, a list of dictionaries, or a
             mapping from splits to rows.
-        **settings: Settings of the data module, which override the file. A setting that is a data class, such as
-            ``hub``, may be a mapping.
+        **settings: Settings of the data module, which override the settings in the file.
 
     Returns:
-        The data module; ``setup`` reads the data.
+        The data module, whose ``setup`` reads the data.
 
     Raises:
         SettingError: The name is unknown, or a setting is unknown, missing or of another type.
@@ -243,10 +233,10 @@ def load_model(
     Args:
         source: A short name such as "minilm"; a hub id or the folder of a model, whose config.json determines the
             class; a YAML file; or the name or the import path of a classifier.
-        **settings: Settings of the classifier, which override the file.
+        **settings: Settings of the classifier, which override the settings in the file.
 
     Returns:
-        The classifier; ``bind`` loads its weights.
+        The classifier, without weights; its ``bind`` loads them.
 
     Raises:
         SettingError: The name is unknown, or a setting is unknown, missing or of another type.
@@ -267,7 +257,7 @@ def _load(kind: str, source: Any, settings: Mapping[str, Any]) -> Any:
 
 
 def _live(evaluating: bool, call: Call) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Separate the objects of a call, by section, from its settings, which get the arguments of these objects."""
+    """Return the objects of a call, and its settings, in which the arguments of these objects replace the objects."""
     live: dict[str, Any] = {
         kind: getattr(call, kind) for kind, base in CLASSES.items() if isinstance(getattr(call, kind), base)
     }
@@ -282,15 +272,16 @@ def _live(evaluating: bool, call: Call) -> tuple[dict[str, Any], dict[str, Any]]
         callbacks = several(callbacks)
         _take_evaluations(callbacks, live, settings)
         settings["trainer"] = {**trainer, "callbacks": [item for item in callbacks if not isinstance(item, Evaluation)]}
-    groups: dict[str, type] = {kind.metric.name: kind for kind in shown_evaluations(evaluating)}
-    groups |= {"prompt": Prompting, "checkpoint": BestCheckpoint}
-    live |= {name: settings[name] for name, kind in groups.items() if isinstance(settings.get(name), kind)}
-    settings |= {name: _arguments_of(instance) for name, instance in live.items() if name in groups}
+    evaluations = [kind.metric.name for kind in shown_evaluations(evaluating)]
+    live |= {name: settings[name] for name in evaluations if isinstance(settings.get(name), Evaluation)}
+    objects = {name: live[name] for name in evaluations if name in live}
+    objects |= {name: item for name, item in settings.items() if isinstance(item, Prompting | BestCheckpoint)}
+    settings |= {name: getattr(item, "arguments", plain(item)) for name, item in objects.items()}
     return live, {name: value for name, value in settings.items() if value is not None and value != {}}
 
 
 def _take_evaluations(listed: Sequence[Any], live: dict[str, Any], settings: Mapping[str, Any]) -> None:
-    """Add the evaluations in a list to the live objects; names must be distinct."""
+    """Add the evaluations of a list to the objects of the call; raise SettingError for a repeated name."""
     for evaluation in (item for item in listed if isinstance(item, Evaluation)):
         if evaluation.name in live or settings.get(evaluation.name) is not None:
             raise SettingError(f"This call has two evaluations called {evaluation.name}. Leave one of them out.")
@@ -303,18 +294,10 @@ def _take_evaluations(listed: Sequence[Any], live: dict[str, Any], settings: Map
             )
 
 
-def _arguments_of(instance: Any) -> Any:
-    """The constructor arguments of an object, or the fields of a data class."""
-    return instance.arguments if isinstance(instance, RecordsArguments) else plain(instance)
-
-
 def _readable(layer: Layer, settings: Mapping[str, Any], words: Sequence[str]) -> Layer:
-    """Remove the placeholders of objects in memory from a layer, and settings that only a call may have."""
-    values = dict(layer.values)
-    if layer.where and layer.is_trusted and (typed := [name for name in COMMAND_ONLY if values.get(name)]):
-        raise SettingError(f"{layer.where}: {typed[0]} is not allowed in a file of settings. Give it in the call.")
+    """Remove the placeholders of objects in memory from a layer; raise SettingError if the call lacks an object."""
     readable: dict[str, Any] = {}
-    for name, value in values.items():
+    for name, value in layer.values.items():
         if name in CLASSES or IN_MEMORY not in str(value):
             readable[name] = value
         elif isinstance(value, Mapping):
@@ -325,20 +308,24 @@ def _readable(layer: Layer, settings: Mapping[str, Any], words: Sequence[str]) -
                 raise SettingError(f"{layer.where}: {name}.{lost[0]} was {IN_MEMORY}. Pass the object again.")
         elif name not in settings:
             raise SettingError(f"{layer.where}: {name} was {IN_MEMORY}. Pass the object again.")
-    return layer._replace(values={name: value for name, value in readable.items() if name not in COMMAND_ONLY})
+    return layer._replace(values=readable)
 
 
 def _named_layer(kind: str, name: str | PathLike[str]) -> Layer:
-    """The settings in configs/experiment or configs/debug by their name."""
+    """Read a file in configs/experiment (``augment``) or configs/debug by its name."""
     path, where = config_path(kind, fspath(name)), f"{kind} {fspath(name)}"
-    values = parse_yaml(path if path.startswith("{") else read_text(path, where), where)
+    values = parse_yaml(read_text(path, where), where)
     if not isinstance(values, Mapping) or (kind == "augment" and values.keys() != {"data"}):
         raise SettingError(f"{where} has more than settings of the data. Keep data: {{init_args: ...}} in it.")
     return Layer(values, where)
 
 
 def _section(kind: str, source: Any, layers: Sequence[Layer]) -> tuple[dict[str, Any], str, bool]:
-    """Find the class and the settings of the data or of the model, their source, and whether the source is trusted."""
+    """Find the class and the settings of the data or of the model.
+
+    Returns:
+        The section; the file that it is from, as prefix of messages; and whether the call names that file.
+    """
     if isinstance(source, CLASSES[kind]):
         arguments = _hidden(cast(Any, source).arguments)
         return {"class_path": class_path(type(source)), "init_args": arguments}, "", True
@@ -358,7 +345,7 @@ def _section(kind: str, source: Any, layers: Sequence[Layer]) -> tuple[dict[str,
 
 
 def _named_by_file(section: dict[str, Any], source: str | PathLike[str]) -> dict[str, Any]:
-    """Name the data after their YAML file if the class requires a name and the file has none."""
+    """Name the data after their YAML file, if their class requires a name and the file has none."""
     file = Path(config_path("data", fspath(source)))
     if file.suffix not in (".yaml", ".yml") or "name" in section["init_args"]:
         return section
@@ -382,7 +369,7 @@ def _is_section(value: Any) -> bool:
 
 
 def _classes(sections: Mapping[str, Any], live: dict[str, Any]) -> dict[str, type]:
-    """Find the classes of the data and of the model; data of some kinds replace the family of the model."""
+    """Find the classes of the data and of the model; for data of some kinds, another class replaces the model's."""
     data = type(live["data"]) if "data" in live else class_of("data", sections["data"][0]["class_path"])
     model_path = sections["model"][0]["class_path"]
     if "model" in live and (live["model"].task is not None or stand_in(data, model_path) == model_path):
@@ -392,14 +379,14 @@ def _classes(sections: Mapping[str, Any], live: dict[str, Any]) -> dict[str, typ
 
 
 def _drop_foreign(section: dict[str, Any], model: type, parser: Parser) -> None:
-    """Drop settings from the section of a model if another family replaces its class and lacks them."""
+    """Drop the settings of a model that do not exist for the class that replaces the model's."""
     if section["class_path"] != class_path(model):
         settings = section["init_args"]
         section["init_args"] = {name: settings[name] for name in settings if f"model.{name}" in parser.names}
 
 
 def _without_classes(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Remove the sections that name a class, which :func:`_section` reads."""
+    """Remove the sections of data and model that name a class; :func:`_section` reads them."""
     plain_settings = dict(values)
     for kind in CLASSES:
         section = plain_settings.pop(kind, None)
@@ -426,7 +413,7 @@ def _require_trusted(layers: Sequence[Layer], call: Call) -> None:
 
 
 def _import_callbacks(layers: Sequence[Layer], words: Sequence[str]) -> None:
-    """Import the named callbacks before the parser is built, since their modules may register evaluations."""
+    """Import the modules of callbacks before the parser is built, since a module may register evaluations."""
     paths = [path for layer in layers for path in _class_paths(layer.values.get("trainer") or {})]
     for path in [*paths, *_trainer_classes(words, "trainer.callbacks")]:
         if "." in path and path.partition(".")[0] not in OUR_PACKAGES:
@@ -434,7 +421,7 @@ def _import_callbacks(layers: Sequence[Layer], words: Sequence[str]) -> None:
 
 
 def _trainer_classes(words: Sequence[str], setting: str = "trainer.") -> Iterator[str]:
-    """Import paths of the classes that words name for the trainer."""
+    """Import paths of classes in those words of a command line that belong to a setting of the trainer."""
     for name, value in pairwise([*words, ""]):
         if name.startswith(f"--{setting}"):
             yield from re.findall(r"[A-Za-z_]\w*(?:\.\w+)+", name.partition("=")[2] or value)
@@ -450,7 +437,10 @@ def _class_paths(values: Any) -> Iterator[str]:
 
 
 def _split_words(words: Sequence[str], parser: Parser) -> tuple[list[str], dict[str, Any]]:
-    """Split off lists and mappings, as nested settings: jsonargparse would turn those with a wrong type into texts."""
+    """Separate words whose values are lists or mappings, and nest them as settings.
+
+    jsonargparse would convert a list or a mapping of the wrong type to a text.
+    """
     parser_words: list[str] = []
     nested: dict[str, Any] = {}
     remaining = list(words)
@@ -470,27 +460,8 @@ def _split_words(words: Sequence[str], parser: Parser) -> tuple[list[str], dict[
     return parser_words, nested
 
 
-def _with_logger_folder(words: Sequence[str]) -> list[str]:
-    """Add an empty ``save_dir`` for a logger without one, which then writes into the folder of the run."""
-    names = (LOGGER, f"{LOGGER}.class_path")
-    flags = (word.partition("=") + (after,) for word, after in pairwise([*words, ""]))
-    name = next((value or after for flag, _, value, after in flags if flag.removeprefix("--") in names), "")
-    kind = getattr(loggers, name.rpartition(".")[2], None)
-    takes_folder = kind is not None and "save_dir" in signature(kind).parameters
-    is_given = any(re.match(r"-+trainer\.logger\.(init_args\.)?save_dir\b", word) for word in words)
-    return [*words, *([f"--{LOGGER}.save_dir="] if takes_folder and not is_given else [])]
-
-
-def _split_loggers(value: Any) -> tuple[list[Any], Any]:
-    """Split off the loggers that write into the folder of the run, to be built once there is a folder."""
-    listed = value if isinstance(value, list) else [value]
-    deferred = [item for item in listed if isinstance(item, Namespace) and item.get("init_args.save_dir") == ""]
-    rest_or_none = [item for item in listed if item not in deferred] or None if deferred else value
-    return [partial(imported(item.class_path), **unwrapped(item.init_args)) for item in deferred], rest_or_none
-
-
 def _settle_seed(values: Namespace, parser: Parser) -> None:
-    """Set the seed of the data to the seed of the run; raises SettingError if the call gives another."""
+    """Set the seed of the data to the seed of the run; raise SettingError if the settings have another one."""
     seed = require_seed(values.get(SEED, RunSettings.seed))
     of_data = values.get("data.seed", seed)
     if of_data != seed:
@@ -501,11 +472,11 @@ def _settle_seed(values: Namespace, parser: Parser) -> None:
 
 
 def _settle_modes(values: Namespace) -> None:
-    """Set the mode of callbacks that monitor a metric to its direction, unless the call names a mode."""
-    if (callbacks := values.get("trainer.callbacks")) is None:
+    """Set the mode of callbacks that monitor a metric to the metric's direction, unless the call names a mode."""
+    if values.get("trainer.callbacks") is None:
         return
-    values["trainer.callbacks"] = listed = callbacks if isinstance(callbacks, list) else [callbacks]
-    for callback in listed:
+    values["trainer.callbacks"] = callbacks = several(values["trainer.callbacks"])
+    for callback in callbacks:
         settings: Any = callback.get("init_args") if isinstance(callback, Namespace) else None
         direction = direction_of(str(settings.get("monitor"))) if settings else None
         if direction is not None and callback.class_path.endswith(("EarlyStopping", "ModelCheckpoint")):
@@ -513,7 +484,7 @@ def _settle_modes(values: Namespace) -> None:
 
 
 def _is_unchanged(live: Any, values: Namespace, arguments: Mapping[str, Any]) -> bool:
-    """Whether an object in memory already has the settings of the run."""
+    """Whether an object of the call has the settings of the run, so that it need not be built again."""
     settings = {name: value for name, value in vars(values).items() if name != "seed"}
     same = all(name in arguments and _same(value, arguments[name]) for name, value in settings.items())
     seed = getattr(live, "seed", None)
@@ -525,7 +496,7 @@ def _same(value: Any, argument: Any) -> bool:
 
 
 def _shown(value: Any) -> Any:
-    """Convert a parsed value to plain values for config.yaml."""
+    """Convert a parsed value to values that YAML can express."""
     if isinstance(value, InMemory):
         return IN_MEMORY
     if isinstance(value, Namespace):

@@ -9,7 +9,7 @@ from heedful.records.parser import construct
 from heedful.records.prompts.wording import Wording
 
 
-def Endpoint(  # named like the class of the result
+def Endpoint(  # has the name of the class that it returns
     url: str | None = None,
     model: str | None = None,
     prompt: str | Wording | None = None,

@@ -68,10 +68,10 @@ def evaluate(
         **settings: Settings of evaluations by name, such as ``attentiveness={"draws": 3}``.
 
     Returns:
-        The results (folder, numbers and rows) on every process; with ``dry_run``, the number of requests.
+        The results, on every process: their folder, numbers and rows; with ``dry_run``, the number of requests.
 
     Raises:
-        HeedfulError: The settings, the data, the model or the disk have a fault.
+        HeedfulError: A setting is wrong, the data or the model cannot be read, or the folder cannot be written.
     """
     nested: dict[str, Any] = {**settings, "trainer": trainer, "prompt": prompt, SEED: seed, "evaluations": evaluations}
     nested |= {"output": output, "dry_run": dry_run or None}
@@ -83,7 +83,7 @@ def evaluate(
 def configured(
     call: Call, files: Sequence[str | PathLike[str]] = (), checkpoint: str | PathLike[str] | None = None
 ) -> Config:
-    """All settings of an evaluation, from Python or from the command line; see :func:`evaluate`."""
+    """Resolve the settings of an evaluation, from Python or from the command line; see :func:`evaluate`."""
     layers = [Layer(settings_of_file(fspath(file), f"config {file}"), f"config {file}") for file in files]
     for layer in layers:
         checkpoint = layer.values.get("checkpoint") if checkpoint is None else checkpoint
@@ -95,7 +95,7 @@ def configured(
         layers.insert(0, Layer(saved, str(path), is_trusted=False))
         call.settings = {**call.settings, "checkpoint": str(path)}
     if isinstance(call.model, BasePredictor) and checkpoint is not None and call.model.task is not None:
-        call.model = call.model.with_arguments()  # the caller's object keeps its weights
+        call.model = call.model.with_arguments()  # a copy: the caller's model keeps its weights
     call.layers = layers
     return resolve(True, call)
 
@@ -105,17 +105,18 @@ def evaluated(config: Config) -> Results | Requests:
 
     Returns:
         The results, on every process; with ``dry_run``, the number of requests.
-
-    Raises:
-        HeedfulError: The settings, the data, the model or the disk have a fault.
     """
     with calm_lightning(), restored_flags(), ExitStack() as held:
-        output = named_folder(config, held)  # before anything is read
-        seed_everything(config.run_settings().seed, workers=True, verbose=False)
+        output = named_folder(config, held)  # fails before the data are read
+        settings = config.run_settings()
+        seed_everything(settings.seed, workers=True, verbose=False)
         plan = prepare(config)
-        if vars(config.run_settings())["dry_run"]:
+        if vars(settings)["dry_run"]:
             return requests_of(plan)
-        return measured(plan, output_folder(plan, held, output) if is_first() else None)
+        if not is_first():
+            return measured(plan, None)
+        in_run = output is None and checkpoint_of(settings)
+        return measured(plan, evaluation_folder(plan, held) if in_run else run_folder(plan, held, output, "pretrained"))
 
 
 def requests_of(plan: Plan) -> Requests:
@@ -141,15 +142,15 @@ def requests_of(plan: Plan) -> Requests:
 
 
 def measured(plan: Plan, folder: Path | None) -> Results:
-    """Measure a model, and write the results into a folder, which is None on all ranks except 0. With several prompts,
-    each has its own subfolder.
+    """Measure a model, and write the results into a folder; with several prompts, into a subfolder for each.
 
-    Raises:
-        HeedfulError: Nothing was evaluated, the model fails, or the folder cannot be written.
+    Args:
+        plan: The run.
+        folder: The folder on rank 0; None on other ranks.
     """
     run = RunFolder(folder, lambda path: write_settings(plan.record, path), _server(plan.model))
     engine = plan.engine([run, Page(lambda: run.written, contents_of(plan))])
-    trainer = build_trainer(plan, [engine, run], folder)
+    trainer = _trainer(plan, [engine, run], folder)
     results: list[Results] = []
     for name, prompt in each_prompt(plan):
         if prompt:
@@ -162,7 +163,7 @@ def measured(plan: Plan, folder: Path | None) -> Results:
 def measured_in_memory(plan: Plan) -> Results:
     """Measure a model without writing the results."""
     engine = plan.engine()
-    trainer = build_trainer(plan, [engine], None)
+    trainer = _trainer(plan, [engine], None)
     results: list[Results] = []
     for name, prompt in each_prompt(plan):
         measurements = _validated(trainer, plan, engine)
@@ -177,8 +178,8 @@ def each_prompt(plan: Plan) -> Iterator[tuple[str, dict[str, Any]]]:
     """Prompt the model with each prompt in turn; yield once if there is none.
 
     Yields:
-        The name of the folder of the prompt, empty if there is only one; and the entry of the prompt in run.json, with
-        the text sent for the first example.
+        Name of the subfolder of the prompt, empty if there is only one prompt; and the entry of the prompt in run.json,
+        with the text sent for the first example.
     """
     if not plan.prompts:
         yield "", {}
@@ -190,9 +191,14 @@ def each_prompt(plan: Plan) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def contents_of(plan: Plan) -> RecomputedContents:
-    """Provide the texts of examples for the page."""
+    """The texts of the examples of a run, for the page."""
     plans = {name: planned.plan for name, planned in plan.plans.planned.items()}
     return RecomputedContents(plans, plan.data.seed, plan.data.task.parts)
+
+
+def _trainer(plan: Plan, callbacks: Sequence[Callback], folder: Path | None) -> Trainer:
+    settings = {**plan.trainer, "logger": plan.trainer["logger"] or False}
+    return make_trainer(callbacks, settings, evaluating=True, folder=folder)
 
 
 def _validated(trainer: Trainer, plan: Plan, engine: Engine) -> Measurements:
@@ -204,19 +210,7 @@ def _validated(trainer: Trainer, plan: Plan, engine: Engine) -> Measurements:
 
 
 def _server(model: BasePredictor) -> dict[str, Any]:
-    """The server and the command, without the key, for run.json."""
+    """The server and the command, without the key, for run.json; empty for a model that is no endpoint."""
     if not isinstance(model, Endpoint):
         return {}
     return {"server": model.server, "command": [model.hidden(word) for word in command()]}
-
-
-def build_trainer(plan: Plan, callbacks: Sequence[Callback], folder: Path | None) -> Trainer:
-    """The Trainer of an evaluation; see :func:`make_trainer`."""
-    settings = {**plan.trainer, "logger": plan.trainer["logger"] or False}
-    return make_trainer(callbacks, settings, evaluating=True, folder=folder)
-
-
-def output_folder(plan: Plan, held: ExitStack, output: Path | None) -> Path:
-    """The folder of results: in the run of the checkpoint, or ``pretrained/version_N`` for other models."""
-    in_run = output is None and checkpoint_of(plan.config.run_settings())
-    return evaluation_folder(plan, held) if in_run else run_folder(plan, held, output, "pretrained")

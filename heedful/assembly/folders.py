@@ -18,7 +18,7 @@ from heedful.records.storage.results import CONFIG
 
 
 def named_folder(config: Config, held: ExitStack) -> Path | None:
-    """Lock the folder of the resumed run, or ``output``; return None if neither is named.
+    """Lock the folder of the resumed run, or ``output``; None if the settings name neither, and on other ranks than 0.
 
     Args:
         config: All settings.
@@ -29,9 +29,9 @@ def named_folder(config: Config, held: ExitStack) -> Path | None:
     """
     if not is_first():
         return None
-    if run := resumed_run(config):
-        held.enter_context(locked(run))
-        return run
+    if config.resume is not None:
+        held.enter_context(locked(Path(config.resume)))
+        return Path(config.resume)
     if (output := config.run_settings().output) is None:
         return None
     folder = Path(output)
@@ -40,18 +40,8 @@ def named_folder(config: Config, held: ExitStack) -> Path | None:
     return folder
 
 
-def resumed_run(config: Config) -> Path | None:
-    """The folder of the run to resume, by ``resume`` or by the checkpoint of ``ckpt_path``."""
-    settings = config.run_settings()
-    checkpoint, output = checkpoint_of(settings), settings.output
-    if config.evaluating or config.resume or not checkpoint:
-        return Path(config.resume) if config.resume else None
-    run = Path(checkpoint).absolute().parent.parent
-    return run if (run / CONFIG).is_file() and (not output or Path(output).resolve() == run.resolve()) else None
-
-
 def require_unused(folder: Path, evaluating: bool) -> None:
-    """Raise RunError for a file, and for a folder that is not empty."""
+    """Raise RunError if ``output`` is a file, or a folder that is not empty."""
     with writing(folder):
         if file := next((path for path in (folder, *folder.parents) if path.is_file()), None):
             raise RunError(f"output {folder}: {file.name} is a file. Name another folder.")

@@ -12,10 +12,10 @@ SPLITTING = ("hold_out", "folds", "fold")  # settings that split the training se
 
 
 def require_held_out(model: BasePredictor, data: PairedData, checkpoint: str | None, evaluating: bool) -> None:
-    """Compare the training examples of the model, and of the models it started from, with the evaluated examples.
+    """Compare the evaluated examples with the training examples of the model and of the models that it started from.
 
-    Training examples among the evaluated examples are reported. They are an error if the settings hold these examples
-    out, unless the run of the checkpoint held out the same examples.
+    Training examples among the evaluated examples are counted and reported. They are an error if the settings hold the
+    evaluated examples out of training, unless the run of the checkpoint held out the same examples.
 
     Args:
         model: The model, bound to the task of the data.

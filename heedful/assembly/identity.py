@@ -11,14 +11,15 @@ from heedful.records.storage.folder_names import regime_name
 from heedful.records.storage.results import BACKBONE
 from heedful.reports.configs import backbone_of, run_settings, sections_of, trainings
 
-HOW = {*"answers cache concurrency doubtful max_requests prices share_prefix timeout".split()}  # change no answer
-PLACES = {"base_url", "responses", "url"}  # of weights or answers
+# settings of a model that change no answer
+HOW = {"answers", "cache", "concurrency", "doubtful", "max_requests", "prices", "share_prefix", "timeout"}
+PLACES = {"base_url", "responses", "url"}  # settings that locate weights or answers
 READS = ("template", "verbalisers", "prompts", "partial")  # settings of the data that change the input of a model
 PATH = re.compile(r"(/|~/|[A-Za-z]:[\\/]).+")  # an absolute path
 
 
 def identity_of(record: Mapping[str, Any], model: BasePredictor) -> dict[str, Any]:
-    """Name and settings of the model, its training and its server, without paths and times.
+    """Name, settings, training and server of a model, without paths and times.
 
     Args:
         record: All settings of the command, as in config.yaml.

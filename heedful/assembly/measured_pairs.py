@@ -4,7 +4,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from heedful.assembly.measured_functions import measure_predictor, require_settings, with_settings
+from heedful.assembly.measured_functions import measure_predictor
 from heedful.assembly.measured_rows import RowSettings, data_of, order_of_outputs
 from heedful.assembly.prompting import Requests
 from heedful.assembly.results import Results
@@ -12,35 +12,30 @@ from heedful.assembly.starts import restored_generators
 from heedful.lightning_modules.pretrained.labels import is_named
 from heedful.lightning_modules.pretrained.weights import weights_hash
 from heedful.lightning_modules.transformers_pair import TransformersPair, evaluating
-from heedful.records import SettingError, listing
+from heedful.records import ModelError, SettingError, listing
 
 
-def measure_pair(
-    predict: tuple[Any, ...], rows: Any, of_rows: RowSettings, is_ordered: bool, settings: dict[str, Any]
-) -> Results | Requests:
-    """Measure ``(model, tokenizer)``; restores the modes of modules and the global generators.
+def measure_pair(predict: Any, rows: RowSettings, settings: dict[str, Any]) -> Results | Requests:
+    """Measure a model with its tokenizer; restores the modes of modules and the global generators.
 
     Args:
-        predict: Model and tokenizer.
-        rows: As for :func:`heedful.measure`.
-        of_rows: The arguments about the rows.
-        is_ordered: Whether the call or the rows give the labels in order.
+        predict: ``(model, tokenizer)``, or a pipeline for text classification, which has both.
+        rows: The rows and their description.
         settings: All other arguments of :func:`heedful.measure`.
-
-    Raises:
-        HeedfulError: As for :func:`heedful.measure`.
     """
+    if not isinstance(predict, tuple):
+        if predict.task != "text-classification":
+            raise ModelError(f"A pipeline for {predict.task} has no labels. Give one for text-classification.")
+        predict = predict.model, predict.tokenizer
     if len(predict) != 2 or not isinstance(predict[0], nn.Module) or not callable(predict[1]):
         raise SettingError(
             f"predict is a tuple of {listing([type(item).__name__ for item in predict])}. Give (model, tokenizer) of "
             "transformers."
         )
-    require_settings(settings, "(model, tokenizer)")
     pair = TransformersPair(*predict)
     outputs = pair.outputs if is_named(pair.outputs) else []
-    data, _ = data_of(rows, of_rows, outputs, is_function=False)
-    data = with_settings(data, settings)
-    if not outputs and (names := order_of_outputs(data, is_ordered)):
+    data, _ = data_of(rows, outputs, is_function=False)
+    if not outputs and (names := order_of_outputs(data, rows.is_ordered)):
         pair = pair.with_arguments(labels=names)
     state = {name: values for name, values in pair.network.state_dict().items() if isinstance(values, Tensor)}
     is_loaded = not any(values.is_meta for values in state.values())  # accelerate may offload weights

@@ -10,7 +10,7 @@ from typing import Any
 from torch import nn
 
 from heedful.assembly.measured_functions import measure_function
-from heedful.assembly.measured_rows import LABEL, Labels, RowSettings, class_names, data_of
+from heedful.assembly.measured_rows import LABEL, Labels, RowSettings, data_of
 from heedful.assembly.results import Results, require_writable
 from heedful.assembly.settings import SEED
 from heedful.callbacks.engine.evaluation import Evaluation
@@ -41,7 +41,6 @@ def measure(
     by: Sequence[str] | str = (),
     uid: str | None = None,
     name: str | None = None,
-    quoting: bool = True,
     draws: int | None = None,
     precision: float | None = None,
     batch_size: int = 64,
@@ -82,7 +81,6 @@ def measure(
         by: Columns whose values break down the numbers.
         uid: Column of a unique id; by default a hash of the content.
         name: Name of the data in results; by default "rows".
-        quoting: Whether fields of a csv or tsv file may be quoted.
         draws: Number of counterfactuals per example and part, by default 5.
         precision: Sufficient half width of the interval of attentiveness, such as 0.02: a pilot of 300 examples
             determines how many examples are swapped. By default all.
@@ -91,8 +89,8 @@ def measure(
         seed: Seed of everything random.
         output: Folder of the results; by default nothing is written before ``save``.
         answers: Answers of a call that failed, ``error.answers``; the function gets only the remaining inputs.
-        trainer: Settings of Lightning's Trainer, such as {"devices": 2}. Functions are measured without a Trainer;
-            only enable_progress_bar and limit_val_batches have an effect.
+        trainer: Settings of Lightning's Trainer, such as {"devices": 2}. A function and ``(model, tokenizer)`` are
+            measured without a Trainer: only enable_progress_bar and limit_val_batches have an effect.
         **settings: Settings of evaluations by name, as for ``heedful.evaluate``.
 
     Returns:
@@ -122,19 +120,18 @@ def measure(
         if settings.get("attentiveness") is not None:
             raise SettingError(f"{listing(list(swaps))} and attentiveness exclude each other. Leave one of them out.")
         settings["attentiveness"] = swaps
-    knows_labels = labels is not None or bool(class_names(rows, label))
     settings |= {"evaluations": evaluations, "trainer": trainer, SEED: seed}
     settings["slices"] = ([by] if isinstance(by, str) else list(by)) or None
     if is_function(predict):
-        results: Any = measure_function(predict, rows, of_rows, knows_labels, answers, settings)
-    elif isinstance(predict, tuple):
+        results: Any = measure_function(predict, of_rows, answers, settings)
+    elif isinstance(predict, tuple) or is_pipeline(predict):
         from heedful.assembly.measured_pairs import measure_pair  # imports the models of transformers
 
-        results = measure_pair(predict, rows, of_rows, knows_labels, settings)
+        results = measure_pair(predict, of_rows, settings)
     else:
         from heedful.assembly.measured_models import measure_model  # imports Lightning
 
-        results = measure_model(predict, rows, of_rows, knows_labels, settings)
+        results = measure_model(predict, of_rows, settings)
     if output is None or not isinstance(results, Results):
         return results
     saved: list[Results] = []
@@ -143,16 +140,21 @@ def measure(
 
 
 def is_function(predict: Any) -> bool:
-    """Whether a model is a function or a pipeline of transformers."""
+    """Whether a model is a function."""
     is_network = isinstance(predict, nn.Module) and (hasattr(predict, "config") or hasattr(predict, "training_step"))
-    return callable(predict) and not (is_network or isinstance(predict, str | PathLike | tuple | BasePredictor))
+    return callable(predict) and not (is_network or is_pipeline(predict) or isinstance(predict, BasePredictor))
+
+
+def is_pipeline(predict: Any) -> bool:
+    """Whether a model is a pipeline of transformers."""
+    return hasattr(predict, "task") and hasattr(predict, "model") and hasattr(predict, "preprocess")
 
 
 def require_rows(rows: Any, **arguments: Any) -> None:
-    """Read the rows, with the arguments of ``measure``, so that errors come before the training."""
+    """Read the rows with the arguments of :func:`measure`, so that their errors precede a training."""
     bound = signature(measure).bind(None, rows, **arguments)
     bound.apply_defaults()
-    data, _ = data_of(rows, RowSettings.of(bound.arguments), (), True)
+    data, _ = data_of(RowSettings.of(bound.arguments), (), is_function=True)
     data.setup("validate")
 
 

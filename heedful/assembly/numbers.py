@@ -1,4 +1,4 @@
-"""Lookup of numbers by name, requirements, and conversion to pandas."""
+"""Look up numbers of results by name, check requirements, and convert to pandas."""
 
 import operator
 import re
@@ -13,7 +13,7 @@ from heedful.records.errors import guess
 if TYPE_CHECKING:
     import pandas as pd
 
-SHOWN = 4  # names in a message
+SHOWN = 4  # maximum number of names in a message
 REQUIREMENT = re.compile(r"\s*(.+?)\s*(>=|<=|>|<)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)\s*(%?)\s*")
 HOLDS: dict[str, Callable[[float, float], bool]] = {
     ">=": operator.ge,
@@ -26,17 +26,18 @@ Key = str | MetricName | tuple[str | None, ...]
 
 @dataclass(frozen=True)
 class Number:
-    """One number of an evaluation.
+    """A number of an evaluation.
 
     Attributes:
         value: A share from 0 to 1, or another value of the metric; None if it is undefined.
         low: Lower bound of the 95 % interval; None without an interval.
         high: Upper bound of the 95 % interval.
         n: Number of examples.
-        clusters: Number of clusters; None if each example is a cluster.
-        std: Sample standard deviation over draws; None for fewer than two draws.
+        clusters: Number of clusters, the groups of related examples that the interval treats as units; None if each
+            example is a cluster.
+        std: Sample standard deviation over draws (repetitions with other random swaps); None for fewer than two draws.
         draws: Number of draws; None for metrics without draws.
-        flags: Cautions for readers of the number.
+        flags: Names of cautions for readers of the number.
         reason: Why the value is undefined.
     """
 
@@ -65,20 +66,20 @@ class NoSuchNumber(RunError, KeyError):
 class Numbers:
     """Base class for results with named numbers."""
 
-    _bounds = (0.0, 1.0)  # of a share
+    _bounds = (0.0, 1.0)  # bounds of a share
 
     @property
     def numbers(self) -> dict[MetricName, dict[str, Any]]:
-        """Measurements by name, with value, n, draws, std, ci95, per_draw and flags as in results.json."""
+        """Measurements by metric name, with value, n, draws, std, ci95, per_draw and flags as in results.json."""
         raise NotImplementedError
 
     def __getitem__(self, key: Key) -> Number:
         """Look up a number.
 
         Args:
-            key: The family, then part, statistic and slice if the number has them, as in ``"accuracy"`` or
-                ``"attentiveness", "premise", "to_default"``; a single part may be omitted. Or a metric name, or its
-                text in results.json.
+            key: The words of a metric name: family, part, statistic and slice, as in ``"accuracy"`` or
+                ``"attentiveness", "premise", "to_default"``. The part may be omitted if there is only one. A
+                ``MetricName``, and its text in results.json, are keys as well.
 
         Raises:
             HeedfulError: The name is unknown or ambiguous; also a KeyError.
@@ -161,24 +162,20 @@ class Numbers:
 
 
 def words_of_name(name: MetricName) -> str:
-    """Split a metric name into words, omitting the data set."""
+    """The words of a metric name without the data set, joined by spaces."""
     return " ".join(word for word in (name.family, name.part, name.statistic, name.slice) if word)
-
-
-def _as_words(name: MetricName) -> tuple[str, str]:
-    """The words of a name, both without and with the data set; words may contain spaces."""
-    return words_of_name(name), " ".join(word for word in (name.family, name.data, *name[2:]) if word)
 
 
 def _find(key: Key, names: Mapping[MetricName, Any]) -> MetricName:
     """Find the name of a key; raise RunError if it is unknown or ambiguous."""
     if isinstance(key, MetricName) and key in names:
         return key
-    texts = {str(name): name for name in names}
-    if isinstance(key, str) and key in texts:
-        return texts[key]
-    if isinstance(key, str) and len(matching := [name for name in names if key.strip() in _as_words(name)]) == 1:
-        return matching[0]
+    if isinstance(key, str):  # a whole name, in which a word may contain spaces
+        matching = [
+            name for name in names if key.strip() in (str(name), words_of_name(name), " ".join(filter(None, name)))
+        ]
+        if len(matching) == 1:
+            return matching[0]
     words = [str(word) for word in (re.split(r"[\s/]+", key) if isinstance(key, str) else key) if word]
     omitted = {name: count for name in names if (count := _omitted(words, name)) is not None}
     best = [name for name, count in omitted.items() if count == min(omitted.values())]
@@ -199,10 +196,9 @@ def _some(names: list[str]) -> str:
 
 
 def _omitted(words: list[str], name: MetricName) -> int | None:
-    """0 if only the data set is omitted from a metric name, 1 if the part is omitted as well; None if the words name
-    another metric.
+    """Number of omitted fields of a metric name, apart from the data set; None if the words do not match the name.
 
-    Statistic and slice cannot be omitted: "accuracy" is not the majority share.
+    Only the part can be omitted: without the statistic, "accuracy" would also match the majority share.
     """
     if not words or words[0] != name.family:
         return None
@@ -210,7 +206,7 @@ def _omitted(words: list[str], name: MetricName) -> int | None:
     for word in words[1:]:
         matching = [field for field, value in remaining.items() if value == word]
         if not matching and remaining.get("slice", "").partition("=")[2] == word:
-            matching = ["slice"]  # its value is enough
+            matching = ["slice"]  # the value suffices: fiction for genre=fiction
         if not matching:
             return None
         del remaining[matching[0]]

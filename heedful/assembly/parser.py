@@ -50,6 +50,6 @@ def _parser(evaluating: bool, data: type, model: type, evaluations: tuple[type[E
     parser.add_class_arguments(group, name, instantiate=False)
     parser.add_class_arguments(data, "data", instantiate=False, skip={"loader"})
     parser.add_class_arguments(model, "model", instantiate=False)
-    # an evaluation may stand in the list of callbacks, and is no subclass of Lightning's class
+    # the list of callbacks may have evaluations, which are not subclasses of Lightning's Callback
     parser.actions["trainer.callbacks"]._typehint = list[Callback | Evaluation] | Callback | Evaluation | None
     return with_integers_first(parser)

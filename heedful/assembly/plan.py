@@ -38,7 +38,7 @@ class Plan:
         data: The data, set up.
         trainer: Settings of Lightning's Trainer.
         plans: The plans of the evaluations.
-        unfinished: Progress of the run of the checkpoint, such as "epoch 1 of 4, step 30"; None if it is finished.
+        unfinished: Progress of the evaluated run, such as "epoch 1 of 4, step 30"; None if it is finished.
         checkpoints: The callback that saves checkpoints; None in an evaluation.
         prompts: The prompts to measure; empty for a model without prompts.
         record: All settings, as in config.yaml.
@@ -55,7 +55,7 @@ class Plan:
     record: Mapping[str, Any]
 
     def engine(self, writers: Sequence[Writer] = ()) -> Engine:
-        """The callback that measures and passes the measurements to writers."""
+        """A callback that measures, and passes the measurements to ``writers``, which save or log them."""
         identity = partial(identity_of, self.record, self.model)
         return Engine(self.config.evaluating, self.plans.only, self.plans, writers, self.unfinished, identity)
 
@@ -78,7 +78,7 @@ def prepare(config: Config) -> Plan:
     if checkpoint is not None:
         outline(Path(checkpoint), f"{'checkpoint' if config.evaluating else 'ckpt_path'} {checkpoint}")
         if not config.evaluating:
-            progress(Path(checkpoint))  # training resumes from more than weights
+            progress(Path(checkpoint))  # raises for a checkpoint without the state of the Trainer
     checkpoints = None if config.evaluating else objects.group
     if checkpoints is not None and checkpoints.dirpath:
         raise SettingError(f"checkpoint.dirpath {checkpoints.dirpath}: checkpoints are saved in the run. Set output.")
@@ -113,7 +113,11 @@ def checkpoint_of(settings: RunSettings) -> str | None:
 def _bound_data(config: Config, objects: Objects, name: str) -> PairedData:
     """Set up the data and bind the model to their task.
 
-    If no evaluation needs the data, they are not read: they have the given name and the labels of the model.
+    Args:
+        config: All settings.
+        objects: The data and the model.
+        name: Name of the data if no evaluation needs them, so that they are not read and have the labels of the model;
+            empty otherwise.
     """
     data, model = objects.data, objects.model
     if config.evaluating and name:
@@ -143,7 +147,7 @@ def _read(name: str, path: str | None) -> PairedData:
 
 
 def _require_monitored(plans: Plans, objects: Objects, checkpoints: BestCheckpoint | None, data: PairedData) -> None:
-    """Check that evaluations yield the monitored metrics, and the mode of callbacks."""
+    """Raise SettingError if no evaluation yields a monitored metric, or if a callback has the wrong mode."""
     if checkpoints is None:
         return
     checkpoints.require_known(plans, data)

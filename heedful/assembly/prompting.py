@@ -10,14 +10,14 @@ from heedful.datamodules.base.pairs import Pairs
 from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import BasePredictor
 from heedful.lightning_modules.prompted.requests.client import cost
-from heedful.records import Composed, ModelError, SettingError
+from heedful.records import Composed, ModelError
 from heedful.records.prompts.prompt import Prompt
 
-CHARACTERS = 4  # of a token, about, in English
+CHARACTERS = 4  # average length of a token in English
 
 
 def prompts_of(prompting: Prompting | None, model: BasePredictor, data: Pairs) -> list[Prompt]:
-    """The prompts to measure; empty for a model without prompts.
+    """The prompts to measure; empty for a model that reads none.
 
     Args:
         prompting: The settings; None in training.
@@ -25,27 +25,22 @@ def prompts_of(prompting: Prompting | None, model: BasePredictor, data: Pairs) -
         data: The data, set up.
 
     Raises:
-        HeedfulError: The model cannot be trained, reads no prompts, or cannot read one of them.
+        HeedfulError: The model cannot be trained, or cannot read a prompt.
     """
     if prompting is None:
         if model.needs_prompt or not model.is_trainable:
             raise ModelError(f"{model.description} cannot be trained. Measure it with evaluate.py.")
         return []
-    if not model.reads_prompts and prompting != Prompting():
-        setting = next(name for name, value in vars(prompting).items() if value != getattr(Prompting(), name))
-        raise SettingError(
-            f"prompt.{setting} has no effect: {model.description} reads no prompts. Leave it out, or take model "
-            "smollm2, a T5, or endpoint NAME."
-        )
-    reads_prompts = model.needs_prompt or prompting != Prompting()
-    prompts = prompting.prompts(data, model.own_wording, model.given_wording) if reads_prompts else []
+    if not (model.needs_prompt or (model.reads_prompts and prompting != Prompting())):
+        return []
+    prompts = prompting.prompts(data, model.own_wording, model.given_wording)
     for prompt in prompts:
         model.prompt_with(prompt)  # raises before anything is measured
     return prompts
 
 
 def name_of(prompt: Prompt) -> str:
-    """Name of the folder of a prompt, among several prompts."""
+    """Name of the subfolder of a prompt."""
     return f"{prompt.name}-{prompt.kind}-k{prompt.tuples}-seed{prompt.seed}"
 
 

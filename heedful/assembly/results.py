@@ -13,20 +13,20 @@ import pyarrow as pa
 
 from heedful.assembly.numbers import NoSuchNumber, Numbers, words_of_name
 from heedful.records import MetricName, RunError, listing, printable, writing
+from heedful.records.rows import read_rows
 from heedful.records.storage.files import WRITING, write_json
 from heedful.records.storage.lock import LOCK
-from heedful.records.storage.results import CONFIG, RUN, named, read_evaluation, read_results, write_results
+from heedful.records.storage.results import CONFIG, RUN, named, read_results, rows_file, write_results
 from heedful.reports.compare import paired_differences
 from heedful.reports.configs import run_settings
-from heedful.reports.figures.attentiveness import bars_of
-from heedful.reports.html.table import image, in_notebook
+from heedful.reports.html.table import in_notebook
 from heedful.reports.in_context.tables import print_summary
 from heedful.reports.page.contents import Provider
 from heedful.reports.page.examples import write_examples
 from heedful.reports.page.writing import REPORT, write_page
 from heedful.reports.results import Evaluated
 from heedful.reports.runs import UNKNOWN_WORTH
-from heedful.reports.tables import Cells, as_html, emit, number, too_few
+from heedful.reports.tables import Cells, as_html, number
 from heedful.reports.terminal.table import build, footnotes, lines_of, print_table
 
 NOTHING = "Nothing was measured."
@@ -34,14 +34,14 @@ NOTHING = "Nothing was measured."
 
 @dataclass(frozen=True)
 class Unsaved:
-    """Files of results in memory.
+    """Content of the files of results in memory.
 
     Attributes:
         name: Name of the prompt; empty if there is only one.
         write_config: Writes config.yaml.
         about: Content of run.json.
         rows: Maps evaluations to rows and metadata.
-        contents: Provides the texts of the examples, for the page.
+        contents: Returns the texts of examples, for the page.
     """
 
     name: str
@@ -58,10 +58,10 @@ class Results(Numbers):
     Names look up numbers, as in ``result["attentiveness", "premise"].value``; see ``Numbers.__getitem__``.
 
     Attributes:
-        folder: Folder of results.json and the rows; None for results in memory, before :meth:`save`.
-        content: Content of results.json without the hashes of the rows.
-        each: Results of each prompt if there are several prompts; ``content`` is empty then.
-        unsaved: Files of results in memory.
+        folder: Folder of results.json and the rows; None for results in memory.
+        content: Content of results.json without the hashes of the rows; empty if there are several prompts.
+        each: The results of each prompt, if there are several prompts.
+        unsaved: Content of the files of results in memory, until :meth:`save` writes them.
 
     Examples:
         >>> import heedful, tempfile
@@ -99,7 +99,7 @@ class Results(Numbers):
 
     @property
     def display_name(self) -> str:
-        """The folder, or "memory"."""
+        """The folder; for results in memory, "memory" and the name of the prompt."""
         name = self.unsaved.name if self.unsaved is not None else ""
         return str(self.folder or " ".join(filter(None, ("memory", name))))
 
@@ -107,11 +107,8 @@ class Results(Numbers):
     def in_folder(self) -> Iterator[Path]:
         """Yield the folder of the results; a temporary folder for results in memory."""
         self._require_one()
-        if self.folder is not None:
-            yield self.folder
-            return
-        if self.unsaved is None:
-            yield self.written  # raises
+        if self.folder is not None or self.unsaved is None:
+            yield self.written
             return
         with tempfile.TemporaryDirectory(prefix="heedful-") as temporary:
             self.unsaved.write_config(Path(temporary, CONFIG))
@@ -121,7 +118,7 @@ class Results(Numbers):
 
     @property
     def numbers(self) -> dict[MetricName, dict[str, Any]]:
-        """Measurements by name, with value, n, draws, std, ci95, per_draw and flags as in results.json."""
+        """Measurements by metric name, with value, n, draws, std, ci95, per_draw and flags as in results.json."""
         self._require_one()
         return named(self.content) if self.content else {}
 
@@ -131,7 +128,7 @@ class Results(Numbers):
 
     @property
     def rows(self) -> pa.Table:
-        """The rows of all evaluations; the first column, ``evaluation``, has their names.
+        """The rows of all evaluations in one table; the column ``evaluation`` has their names.
 
         Columns that an evaluation lacks are null.
 
@@ -141,11 +138,9 @@ class Results(Numbers):
         self._require_one()
         tables = []
         for evaluation in self._evaluations():
-            rows = self.rows_of(evaluation)
+            rows = self._read(evaluation)
             rows = rows.cast(pa.schema([_any_length(column) for column in rows.schema]))
-            tables.append(
-                rows.add_column(0, "evaluation", pa.repeat(pa.scalar(evaluation, pa.string()), rows.num_rows))
-            )
+            tables.append(rows.add_column(0, "evaluation", pa.array([evaluation] * rows.num_rows, pa.string())))
         return pa.concat_tables(tables, promote_options="default")
 
     def rows_of(self, evaluation: str) -> pa.Table:
@@ -155,17 +150,23 @@ class Results(Numbers):
             evaluation: Name of the evaluation, such as "attentiveness".
 
         Raises:
-            HeedfulError: Files in the folder were changed; or the evaluation did not run, which is a KeyError as well.
+            HeedfulError: Files in the folder were changed; or the evaluation did not run, which is also a KeyError.
         """
         self._require_one()
-        if self.unsaved is not None:
-            read = self.unsaved.rows.get(evaluation)
-        else:
-            read = read_evaluation(self.written, evaluation)
-        if read is None:
-            hint = f" It has the rows of {listing(names)}." if (names := self._evaluations()) else ""
+        if evaluation not in (names := self._evaluations()):
+            hint = f" It has the rows of {listing(names)}." if names else ""
             raise NoSuchNumber(f"{self.display_name} has no rows of {evaluation!r}.{hint}")
-        return read[0]
+        return self._read(evaluation)
+
+    def _evaluations(self) -> list[str]:
+        """Names of the evaluations that have rows, after a check of all hashes."""
+        return [*(read_results(self.written)["rows"] if self.unsaved is None else self.unsaved.rows)]
+
+    def _read(self, evaluation: str) -> pa.Table:
+        """The rows of an evaluation, without a check of hashes."""
+        if self.unsaved is not None:
+            return self.unsaved.rows[evaluation][0]
+        return read_rows(rows_file(self.written, evaluation))[0]
 
     @property
     def written(self) -> Path:
@@ -178,12 +179,8 @@ class Results(Numbers):
             raise RunError("The rows of these results are in the memory of rank 0. Measure with output=FOLDER.")
         return self.folder
 
-    def _evaluations(self) -> list[str]:
-        """Names of the evaluations that have rows."""
-        return [*(read_results(self.written)["rows"] if self.unsaved is None else self.unsaved.rows)]
-
     def show(self) -> None:
-        """Print the numbers as a table, or display them in a notebook; print a summary of several prompts."""
+        """Print the numbers as a table, in a notebook as HTML; of several prompts, print a summary."""
         contents = {results.display_name: results.content for results in self.each or [self]}
         if not all(contents.values()):
             print(NOTHING)
@@ -192,7 +189,9 @@ class Results(Numbers):
                 saved = self if all(results.folder for results in self.each) else self.save(Path(temporary) / "prompts")
                 print_summary([str(results.folder) for results in saved.each])
         elif in_notebook() and not self.each:
-            _display(self)
+            from IPython.display import display
+
+            display(self)
         else:
             print_table(contents)
 
@@ -203,26 +202,13 @@ class Results(Numbers):
         worth = [f"No gold labels: {UNKNOWN_WORTH}."] if self.content["counts"].get("unlabelled") else []
         captions = [*worth, *footnotes(self.content), *([f"in {self.folder}"] if self.folder else [])]
         header = [cells.header[0], f"{self.content['data']}, {self.content['split']}"]
-        return as_html(Cells("", header, cells.rows, "\n".join(captions))) + self._figure()
-
-    def _figure(self) -> str:
-        """A bar chart of attentiveness by part as HTML; empty without attentiveness."""
-        data = self.content["data"]
-        parts = {
-            name.part: m
-            for name, m in self.numbers.items()
-            if name == MetricName("attentiveness", data, name.part)
-            and name.part
-            and m["value"] is not None
-            and not too_few(m["n"], m["flags"])
-        }
-        return f"<br>{image(bars_of(parts), 'attentiveness by part')}" if parts else ""
+        return as_html(Cells("", header, cells.rows, "\n".join(captions)))
 
     def save(self, folder: str | PathLike[str]) -> "Results":
-        """Write the results into a folder, which ``heedful compare``, ``heedful.load`` and other reports read.
+        """Write the results into a folder, for ``heedful.load``, ``heedful compare`` and other reports.
 
         Args:
-            folder: A new or empty folder; several prompts get a folder each in it.
+            folder: A new or empty folder; each of several prompts has a subfolder.
 
         Returns:
             The saved results.
@@ -274,7 +260,7 @@ class Results(Numbers):
             return write_page([folder], folder / REPORT if path is None else Path(path), examples)
 
     def __sub__(self, other: "Results") -> "Differences":
-        """The differences to other results on the same examples, with paired 95 % intervals.
+        """Subtract other results on the same examples, with paired 95 % intervals.
 
         Raises:
             HeedfulError: The examples differ, or there are several prompts.
@@ -288,60 +274,36 @@ class Results(Numbers):
             if name in subtracted and str(name) in changes:
                 flags = dict.fromkeys([*m["flags"], *subtracted[name]["flags"]])
                 differences[name] = changes[str(name)].as_dict() | {"flags": [*flags]}
-        titles = [str(results.folder or name) for results, name in ((self, "the first"), (other, "the second"))]
-        return Differences(differences, " less ".join(titles))
+        return Differences(differences)
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class Differences(Numbers):
-    """The differences of the numbers of two runs on the same examples, with paired 95 % intervals.
+    """The differences between the numbers of two runs on the same examples, with paired 95 % intervals.
 
     A difference has the flags of both numbers. ``n`` is the number of paired examples, or the smaller number of
-    examples if each model has its own. Numbers that use different swaps, such as from another seed, are omitted.
+    examples if the runs have different eligible examples. Numbers of different swaps, as of two seeds, are omitted.
 
     Attributes:
-        differences: Each difference by its name, in the form of results.json.
-        title: The two runs.
+        differences: Differences by metric name, as measurements of results.json.
     """
 
     differences: Mapping[MetricName, dict[str, Any]]
-    title: str
     _bounds = (-1.0, 1.0)
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {printable(self.title)}: {len(self.differences)} numbers>"
 
     @property
     def numbers(self) -> dict[MetricName, dict[str, Any]]:
-        """Each difference by its name."""
+        """Differences by metric name, as measurements of results.json."""
         return dict(self.differences)
-
-    def show(self) -> None:
-        """Print the differences as a table, or display them in a notebook."""
-        if in_notebook():
-            _display(self)
-        else:
-            emit([self._cells()])
-
-    def _repr_html_(self) -> str:
-        cells = self._cells()
-        return as_html(Cells("", cells.header, cells.rows, cells.heading))
-
-    def _cells(self) -> Cells:
-        rows = [
-            [words_of_name(name), number(m, "+", ci95=True) + "".join(f" ({flag})" for flag in m["flags"]), str(m["n"])]
-            for name, m in self.differences.items()
-        ]
-        return Cells(self.title, ["difference", "points [paired 95 %]", "n"], rows)
 
 
 @dataclass(frozen=True, repr=False)
 class Run(Results):
-    """The results of a training run, measured on its best checkpoint.
+    """The results of a training run, measured with its best checkpoint.
 
     Attributes:
-        checkpoint: The measured checkpoint; None with fast_dev_run, and if ``was_finished``.
-        was_finished: Whether the run was finished before, so that nothing was trained.
+        checkpoint: Path of the measured checkpoint; None if nothing was trained, and with fast_dev_run.
+        was_finished: Whether the run was already finished, so that nothing was trained.
     """
 
     checkpoint: Path | None = None
@@ -379,19 +341,13 @@ def load(folder: str | PathLike[str]) -> Results:
         >>> import heedful
         >>> heedful.load("runs/missing")
         Traceback (most recent call last):
-        heedful.records.errors.HeedfulError: runs/missing/results.json does not exist. Check the path.
+        heedful.records.errors.DataError: runs/missing/results.json does not exist. Check the path.
     """
     path = Path(fspath(folder))
     return Run.finished(path) if run_settings(path).get("trained") else Results(path, read_results(path))
 
 
-def _display(results: Results | Differences) -> None:
-    from IPython.display import display
-
-    display(results)
-
-
 def _any_length(column: pa.Field) -> pa.Field:
-    """A column of lists of any length: evaluations may differ in the number of labels."""
+    """The type of a column without a fixed length of lists, since evaluations may differ in the number of labels."""
     fixed = isinstance(column.type, pa.FixedSizeListType)
     return column.with_type(pa.list_(column.type.value_type)) if fixed else column

@@ -4,7 +4,7 @@ import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from heedful.assembly.identity import HOW
 from heedful.assembly.settings import SEED
@@ -16,7 +16,7 @@ from heedful.records.storage.files import remove_abandoned
 from heedful.records.storage.results import BACKBONE, CONFIG
 from heedful.records.storage.yaml_files import parse_yaml, read_text, read_yaml
 
-LONGEST = 200  # characters of a value in a message
+LONGEST = 200  # maximum number of characters of a value in a message
 NO_NUMBER = re.compile(  # settings that change no number: places, devices, output
     r"config|checkpoint|output|dry_run|ckpt_path|allow_\w+|data\.init_args\.(num_workers|seed)"
     rf"|model\.init_args\.({'|'.join(sorted(HOW))})"
@@ -34,7 +34,7 @@ Settings = dict[str, Any]  # nested, as config.yaml has them
 
 
 def config_of(run: Path, display_name: str) -> Path:
-    """The path of the configuration of a run; ``display_name`` begins the message of the RunError without one."""
+    """The path of config.yaml of a run; without it, raise RunError with a message that begins with ``display_name``."""
     if not (run / CONFIG).is_file():
         raise RunError(f"{display_name} is not a run or its checkpoint: there is no {CONFIG}. Name a run.")
     return run / CONFIG
@@ -47,8 +47,8 @@ def source_of(name: str) -> tuple[Path, dict[str, Any]]:
         name: A checkpoint, or a run, whose best or else last checkpoint is taken.
 
     Returns:
-        The file of the checkpoint; and settings: the model with the exported weights and labels, the data without a
-        seed, and natural logic, which is measured again.
+        The path of the checkpoint; and the settings of its run for an evaluation: the model, with exported weights and
+        labels; the data, without a seed; and natural logic.
 
     Raises:
         HeedfulError: The checkpoint does not exist, is damaged, or is not in the folder of a run.
@@ -75,7 +75,7 @@ def _saved(config: Path, backbone: Path) -> dict[str, Any]:
         settings |= {name: value for name, value in exported.items() if name in settings}
         data = saved["data"]["init_args"]
         data |= dict.fromkeys({"max_validation"} & data.keys())  # an evaluation takes all examples
-        if isinstance(data.get("answers"), int):  # a number of frequent answers of the training split
+        if isinstance(data.get("answers"), int):  # number of most frequent answers, from the training split
             data["answers"] = str(backbone / "config.json")
     except (HeedfulError, KeyError, TypeError):
         raise RunError(f"{config} is damaged. Restore the file, or start a new run.") from None
@@ -96,52 +96,44 @@ def initial_model(name: str) -> dict[str, Any]:
     return _saved(config, backbone)["model"]
 
 
-class Start(NamedTuple):
-    """Where a run starts or resumes.
+def start_of(resume: str | None, ckpt_path: str | None, output: str | None) -> tuple[Path | None, str | None]:
+    """Find the run and the checkpoint from which a training resumes.
 
-    Attributes:
-        run: The resumed run; None for a new run.
-        ckpt_path: The checkpoint to resume from; None for the beginning of a run, or for a finished run.
-        output: The named folder of a new run.
-        may_exist: Whether that folder may be non-empty.
-    """
+    Args:
+        resume: A run to resume from its last checkpoint, or a checkpoint of a run.
+        ckpt_path: "last" resumes the run in ``output`` if there is one, and begins it otherwise.
+        output: The folder of the run.
 
-    run: Path | None
-    ckpt_path: str | None
-    output: str | None
-    may_exist: bool = False
-
-
-def start_of(resume: str | None, ckpt_path: str | None, output: str | None) -> Start:
-    """Where a run starts, or resumes: from ``last.ckpt`` of the run ``resume``, or from the checkpoint ``resume``.
-
-    ``ckpt_path="last"`` resumes the run in ``output``, which may be new.
+    Returns:
+        The folder of the run, None for a new run; and the checkpoint, None for the beginning and for a finished run.
 
     Raises:
         HeedfulError: The run does not exist, its checkpoint is damaged, or settings exclude each other.
     """
     if resume is not None and (ckpt_path or output):
         raise SettingError(f"resume cannot be combined with {'ckpt_path' if ckpt_path else 'output'}. Leave it out.")
-    if resume is None and ckpt_path != "last":
-        return Start(None, ckpt_path, output)
+    if ckpt_path not in (None, "last"):
+        raise SettingError(f"ckpt_path {ckpt_path} is not last. Resume from this checkpoint with resume {ckpt_path}.")
+    if resume is None and ckpt_path is None:
+        return None, None
     if resume is None and output is None:
         raise SettingError("ckpt_path last resumes the run in output. Add output RUN.")
-    if resume is None and not (Path(str(output)) / CONFIG).is_file():
-        return Start(None, None, output, may_exist=True)  # stopped before it wrote its settings
+    if resume is None and not Path(str(output), CONFIG).is_file():
+        return Path(str(output)), None  # the run does not exist, or was stopped before it wrote its settings
     path, display_name = Path(resume or str(output)), f"resume {resume}" if resume else f"output {output}"
     if not path.exists():
         raise RunError(f"{display_name} does not exist.")
     run = path.absolute().parent.parent if path.is_file() else path
     config_of(run, display_name)
     if is_finished(run) and not path.is_file():
-        return Start(run, None, None)
+        return run, None
     checkpoint = path if path.is_file() else run / "checkpoints" / LAST
     if not checkpoint.is_file():
         inform(f"{run}: no checkpoint was saved yet, so the run starts from the beginning.")
-        return Start(run, None, None)
+        return run, None
     epoch, step = progress(checkpoint)
     inform(f"{run}: resuming from {checkpoint.name} (epoch {epoch}, step {step:,}).")
-    return Start(run, str(checkpoint), None)
+    return run, str(checkpoint)
 
 
 def tidy(run: Path) -> None:

@@ -40,7 +40,7 @@ def write_settings(settings: Mapping[str, Any], path: Path) -> None:
 
 @dataclass
 class TrainerDefaults:
-    """Settings of Lightning's Trainer with other defaults than Lightning's.
+    """Settings of Lightning's Trainer whose defaults differ from Lightning's.
 
     Args:
         max_epochs: Number of epochs.
@@ -80,7 +80,7 @@ class TrainingSettings(RunSettings):
 
     Args:
         allow_changed_data: Resume although the examples have changed.
-        ckpt_path: Checkpoint to resume from; "last" resumes the run in ``output``.
+        ckpt_path: "last" resumes the run in ``output`` if there is one, and begins it otherwise.
     """
 
     allow_changed_data: bool = False

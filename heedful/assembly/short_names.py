@@ -23,9 +23,9 @@ from heedful.records.storage.schema import full_path
 from heedful.records.storage.yaml_files import parse_yaml, read_text
 
 CLASSES: dict[str, type] = {"data": PairedData, "model": BasePredictor}
-OUR_PACKAGES = ("heedful", "pytorch_lightning", "lightning", "torch", "torchmetrics")  # any file may name them
+OUR_PACKAGES = ("heedful", "pytorch_lightning", "lightning", "torch", "torchmetrics")  # whose classes any file may name
 
-Section = dict[str, Any]  # "class_path" and "init_args"
+Section = dict[str, Any]  # a class and its settings: "class_path" and "init_args"
 
 
 def section_of(kind: str, source: str | PathLike[str] | Mapping[str, Any]) -> Section:
@@ -33,7 +33,8 @@ def section_of(kind: str, source: str | PathLike[str] | Mapping[str, Any]) -> Se
 
     Args:
         kind: "data" or "model".
-        source: A short name, a YAML file, JSON, a class or its import path; for a model also a folder or a hub id.
+        source: A short name, a YAML file, a section, or the name or import path of a class; for a model also a folder
+            or a hub id.
 
     Raises:
         SettingError: The name is unknown, or its file names no class.
@@ -46,8 +47,6 @@ def section_of(kind: str, source: str | PathLike[str] | Mapping[str, Any]) -> Se
         section = section_of(kind, base)
         return {**section, "init_args": {**section["init_args"], **settings}}
     value = config_path(kind, name)
-    if value.startswith("{"):
-        return as_section(kind, parse_yaml(value, kind), kind)
     if Path(value).is_file():
         section = parse_yaml(read_text(value, f"{kind} {name}"), f"{kind} {name}")
         return as_section(kind, section, f"{kind} {name}")
@@ -55,16 +54,14 @@ def section_of(kind: str, source: str | PathLike[str] | Mapping[str, Any]) -> Se
 
 
 def as_section(kind: str, values: Any, display_name: str) -> Section:
-    """Normalise a section of a file; raise SettingError if it names no class."""
+    """Complete a section of a file; raise SettingError if it names no class."""
     if isinstance(values, str):
         values = {"class_path": values}
     if not isinstance(values, Mapping) or not isinstance(values.get("class_path"), str):
         raise SettingError(f"{display_name} names no class. Add class_path.")
-    if unknown := [key for key in values if key not in ("class_path", "init_args", "dict_kwargs")]:
+    if unknown := [key for key in values if key not in ("class_path", "init_args")]:
         raise SettingError(f"{display_name} has the key {unknown[0]}. Put settings under init_args.")
-    settings = {**(values.get("init_args") or {}), **(values.get("dict_kwargs") or {})}
-    settings.pop("sha256", None)  # recorded by earlier versions
-    return {"class_path": full_path(kind, values["class_path"]), "init_args": settings}
+    return {"class_path": full_path(kind, values["class_path"]), "init_args": {**(values.get("init_args") or {})}}
 
 
 def class_of(kind: str, path: str) -> type:
@@ -100,10 +97,10 @@ def imported(path: str) -> Any:
 
 
 def _backbone_form(name: str) -> tuple[str, dict[str, Any]] | None:
-    """The short name or the class of a hub id or a folder, and its settings; None for other names."""
+    """The short name or the class of the model in a folder or at a hub id, and its settings; None for other names."""
     path = Path(name)
     is_short = name in names("model")
-    if name.startswith("{") or (is_short and not (path / "config.json").is_file()):
+    if is_short and not (path / "config.json").is_file():
         return None
     if is_short:
         inform(f"model {name} is the folder {path.absolute()}, not the short name.")
@@ -123,7 +120,7 @@ def _backbone_form(name: str) -> tuple[str, dict[str, Any]] | None:
 
 
 def model_folder(backbone: str, class_path: str) -> str:
-    """Name of the folder of a model's results: its short name, its run, or its id."""
+    """Name of the folder of a model's results: the model's short name, run or hub id."""
     if name := short_name(backbone, class_path):
         return name
     run = Path(backbone).resolve()

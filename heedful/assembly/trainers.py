@@ -5,7 +5,6 @@ import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,14 +41,14 @@ UNSUPPORTED = {  # callbacks of Lightning
     ModelPruning: "changes the weights after each measurement. Prune a trained model, and evaluate it.",
     StochasticWeightAveraging: "changes the weights after the last measurement. Use WeightAveraging.",
 }
-LATE = 1_000_000  # an epoch after the start of every schedule
-ADVERTISING = {"configure_logger", "_maybe_show_litmodels_tip", "_log_device_info"}  # functions of Lightning that log
+LATE = 1_000_000  # so late that every schedule has started
+ADVERTISING = {"configure_logger", "_maybe_show_litmodels_tip", "_log_device_info"}  # whose messages are hidden
 FALSE_ALARMS = (
     ".isinstance.treespec, LeafSpec.. is deprecated",  # pytorch-lightning 2.6.6 with torch 2.13
-    "The '.*_dataloader' does not have many workers",  # joining token ids is cheap
+    "The '.*_dataloader' does not have many workers",  # batches are cheap to build
     "Be aware that when using `ckpt_path`, callbacks",
-    "You.re using the WeightAveraging callback with a model that overrides",  # bind has built the network
-    "Checkpoint directory .* exists and is not empty",  # the config of the backbone
+    "You.re using the WeightAveraging callback with a model that overrides",  # bind builds the network early enough
+    "Checkpoint directory .* exists and is not empty",  # it holds the config of the backbone
 )
 SEEDS = ("PL_GLOBAL_SEED", "PL_SEED_WORKERS")  # set by Lightning's seed_everything
 Settings = Mapping[str, Any]
@@ -170,15 +169,11 @@ def make_trainer(
     plugins = several(settings.get("plugins"))
     if not any(isinstance(plugin, CheckpointIO) for plugin in plugins):
         plugins.append(AtomicCheckpointIO())
-    if is_isolated():  # ignores the variables of torchrun and SLURM, which describe all ranks
+    if is_isolated():  # ignores the variables that torchrun and SLURM set for all ranks
         plugins.append(LightningEnvironment())
     root = settings.get("default_root_dir") or (None if folder is None else str(folder))
-    loggers = [
-        item(save_dir=str(folder)) if isinstance(item, partial) else item for item in several(settings.get("logger"))
-    ]
     arguments = {
         **settings,
-        **({"logger": loggers} if len(loggers) > 1 else {"logger": loggers[0]} if loggers else {}),
         **({} if has_bars() else {"enable_progress_bar": False}),
         "default_root_dir": root,
         "callbacks": [*callbacks, *([Progress()] if has_bar else []), *from_settings, *last],
@@ -193,8 +188,6 @@ def make_trainer(
         trainer = Trainer(**arguments)
     except HeedfulError:
         raise
-    except KeyError as error:  # Lightning reads all variables of a launcher that it detects
-        raise SettingError(f"The environment variable {error} of the launcher is missing. Set it.") from error
     except (MisconfigurationException, ImportError, RuntimeError, TypeError, ValueError) as error:
         raise SettingError(f"trainer: {error}") from error
     is_among_others = not is_alone() and torch.distributed.get_world_size() > 1

@@ -69,17 +69,18 @@ def train(
         seed: Seed of everything random, from 0 to 4294967295; by default 0.
         output: Folder of the run; by default a new folder in runs/.
         init_from: Finished run whose model is trained further.
-        resume: Stopped run to resume with its settings; other arguments override them.
-        ckpt_path: Checkpoint to resume from; "last" resumes the run in ``output``.
+        resume: Stopped run, or one of its checkpoints, to resume with the run's settings; other arguments override
+            them.
+        ckpt_path: "last" resumes the run in ``output`` if there is one, and begins it otherwise.
         allow_changed_data: Resume although the examples have changed.
         allow_package: Python packages that may provide weights and the classes of a saved run.
         **settings: Settings of evaluations by name, such as ``attentiveness={"draws": 3}``.
 
     Returns:
-        The run: folder, numbers, rows and best checkpoint, on every process.
+        The run, on every process: its folder, its numbers and rows, and its best checkpoint.
 
     Raises:
-        HeedfulError: The settings, the data, the model or the disk have a fault.
+        HeedfulError: A setting is wrong, the data or the model cannot be read, or the folder cannot be written.
 
     Examples:
         >>> import heedful, tempfile
@@ -104,24 +105,25 @@ def configured(
     resume: str | PathLike[str] | None = None,
     ckpt_path: str | PathLike[str] | None = None,
 ) -> Config:
-    """All settings of a training, from Python or from the command line; see :func:`train`."""
+    """Resolve the settings of a training, from Python or from the command line; see :func:`train`."""
     layers = [Layer(settings_of_file(fspath(file), f"config {file}"), f"config {file}") for file in files]
     in_files = {name: value for layer in layers for name, value in layer.values.items() if value is not None}
     output, ckpt_path = output or in_files.get("output"), ckpt_path or in_files.get("ckpt_path")
-    start = start_of(*(None if path is None else fspath(path) for path in (resume, ckpt_path, output)))
-    if start.run is not None:
-        layers.insert(0, Layer(saved_settings(start.run), str(start.run / CONFIG), is_trusted=False))
-    if init_from is not None and (start.run is None or resume is not None):  # ckpt_path last may resume such a run
-        models = {"model": call.model, "resume": resume, "ckpt_path": start.ckpt_path}
+    run, checkpoint = start_of(*(None if path is None else fspath(path) for path in (resume, ckpt_path, output)))
+    resumed = run if run is not None and (run / CONFIG).is_file() else None
+    if resumed is not None:
+        layers.insert(0, Layer(saved_settings(resumed), str(resumed / CONFIG), is_trusted=False))
+    if init_from is not None and (resumed is None or resume is not None):  # ckpt_path last may resume it
+        models = {"model": call.model, "resume": resume}
         if conflicts := [name for name, value in models.items() if value is not None]:
             raise SettingError(f"init_from and {conflicts[0]} both name a model. Leave one of them out.")
-        run = fspath(init_from)
-        layers.append(Layer({"model": initial_model(run)}, str(Path(run) / CONFIG), is_trusted=False))
-    if isinstance(call.model, Classifier) and start.ckpt_path is not None and call.model.task is not None:
-        call.model = call.model.with_arguments()  # the caller's object keeps its weights
+        first = fspath(init_from)
+        layers.append(Layer({"model": initial_model(first)}, str(Path(first) / CONFIG), is_trusted=False))
+    if isinstance(call.model, Classifier) and checkpoint is not None and call.model.task is not None:
+        call.model = call.model.with_arguments()  # a copy: the caller's model keeps its weights
     call.layers = layers
-    call.settings = {**call.settings, "output": start.output, "ckpt_path": start.ckpt_path}
-    call.resume = start.output if start.may_exist else None if start.run is None else str(start.run)
+    call.settings = {**call.settings, "output": output if run is None else None, "ckpt_path": checkpoint}
+    call.resume = None if run is None else str(run)
     return resolve(False, call)
 
 
@@ -130,20 +132,16 @@ def trained(config: Config) -> Run:
 
     Returns:
         The results, on every process.
-
-    Raises:
-        HeedfulError: The settings, the data, the model or the disk have a fault.
     """
     with calm_lightning(), restored_flags(), ExitStack() as held:
-        checkpoint = checkpoint_of(config.run_settings())
-        resumed = Path(config.resume or Path(checkpoint).absolute().parent.parent) if checkpoint else None
-        if resumed is not None and (resumed / CONFIG).is_file():
-            require_same_settings(config.as_dict(), resumed)
-        output = named_folder(config, held)  # before anything is read
-        if config.resume is not None and is_finished(run := Path(config.resume)):
+        run = Path(config.resume or "")
+        if checkpoint_of(config.run_settings()) is not None:
+            require_same_settings(config.as_dict(), run)
+        output = named_folder(config, held)  # fails before the data are read
+        if config.resume is not None and is_finished(run):
             require_same_settings(config.as_dict(), run)
             if is_first():
-                remove_last(run / "checkpoints")  # of a process that was killed
+                remove_last(run / "checkpoints")  # left by a killed process
             return Run.finished(run)
         seed_everything(config.run_settings().seed, workers=True, verbose=False)
         plan = prepare(config)

@@ -1,9 +1,7 @@
 """Base class of ``Watch`` and ``TransformersCallback``."""
 
-import logging
 import math
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from inspect import signature
 from itertools import count
@@ -11,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from pytorch_lightning.utilities.rank_zero import rank_zero_module
 from torch import nn
 
 from heedful.assembly.measuring import measure, require_known, require_rows
@@ -21,18 +18,17 @@ from heedful.datamodules.base.processes import by_first_isolated
 from heedful.lightning_modules.transformers_pair import evaluating
 from heedful.metrics.statistics.draws import is_known
 from heedful.records import RunError, SettingError
-from heedful.records.messages import LOGGER
 
 Predict = Callable[[Any, list[dict[str, Any]]], Any]  # (model, inputs) to answers
-FIXED = ("predict", "rows", "output", "dry_run", "config")  # arguments of measure that hooks do not take
+FIXED = ("predict", "rows", "output", "dry_run", "config")  # arguments of measure that a hook sets or refuses
 
 
 class TrainingHook:
-    """Measure a model at each evaluation of a training, on rank 0; every rank gets the numbers.
+    """Measures a model at each evaluation of a training, on rank 0; every rank gets the numbers.
 
     Attributes:
-        results: The last results; rank 0 has their rows.
-        history: The numbers of each measurement, with step and epoch.
+        results: The results of the last evaluation; rank 0 has their rows.
+        history: The numbers of each evaluation, with step and epoch.
     """
 
     def __init__(self, predict: Predict | None, rows: Any, settings: dict[str, Any], output: Any) -> None:
@@ -48,22 +44,22 @@ class TrainingHook:
         require_known({name: settings[name] for name in settings if name not in arguments}, dict.fromkeys(arguments))
         self.results: Results | None = None
         self.history: list[dict[str, float]] = []
-        self.prefix = f"{settings['name']}_" if settings.get("name") else ""  # of logged names
+        self.prefix = f"{settings['name']}_" if settings.get("name") else ""  # prefix of logged names
         self._predict, self._rows, self._settings = predict, rows, settings
         self._output = None if output is None else Path(output)
 
     def require_rows(self) -> None:
-        """Read the rows before the training, so that errors come early."""
+        """Read the rows before the training, so that their errors come early."""
         by_first_isolated(lambda: require_rows(self._rows, **self._settings))
 
     def measure(self, model: nn.Module, step: int, epoch: float, tokenizer: Any = None) -> dict[str, float]:
-        """Measure once, on every rank.
+        """Measure the model on rank 0; a collective.
 
         Args:
-            model: The model without wrappers for training.
-            step: Number of training steps, for the name of the folder.
-            epoch: The epoch.
-            tokenizer: The tokenizer, without a function.
+            model: The model without wrappers such as DistributedDataParallel.
+            step: Number of training steps.
+            epoch: Number of epochs.
+            tokenizer: The tokenizer; needed if the hook has no function.
 
         Returns:
             The numbers to log, by name.
@@ -81,7 +77,7 @@ class TrainingHook:
         settings = {**self._settings, "trainer": trainer, "output": self._folder(step)}
 
         def measured() -> Results:
-            with _undisturbed(model, is_quiet=bool(self.history)):
+            with restored_generators(), evaluating(model):
                 self.results = measure(predict, self._rows, **settings)
             return replace(self.results, unsaved=None)  # rows and examples stay on rank 0
 
@@ -94,7 +90,7 @@ class TrainingHook:
         return numbers
 
     def _folder(self, step: int) -> Path | None:
-        """A new folder; the best weights may be measured again at the last step."""
+        """An unused folder ``step-N`` or ``step-N-K`` of the K-th measurement at this step; None without ``output``."""
         if self._output is None:
             return None
         names = (f"step-{step}" if k == 1 else f"step-{step}-{k}" for k in count(1))
@@ -102,10 +98,13 @@ class TrainingHook:
 
 
 def logged_numbers(numbers: Mapping[Any, Mapping[str, Any]]) -> dict[str, float]:
-    """Attentiveness to each part with its interval, and flips of the null control, by their logged names.
+    """The numbers to log: attentiveness to each part with its 95 % interval, and flips of the null control.
 
-    Undefined numbers and numbers of fewer than ten examples are NaN: Trainers fail if a monitored number is missing,
+    Undefined numbers and numbers of fewer than ten examples are NaN: a Trainer fails if a monitored number is missing,
     and NaN is never the best.
+
+    Args:
+        numbers: Measurements by metric name.
     """
     logged = {}
     for name, number in numbers.items():
@@ -132,18 +131,3 @@ def _function(predict: Predict, model: nn.Module) -> Callable[[list[dict[str, An
 
     function.__name__ = getattr(predict, "__name__", type(predict).__name__)
     return function
-
-
-@contextmanager
-def _undisturbed(model: nn.Module, is_quiet: bool) -> Iterator[None]:
-    """Put a model into evaluation mode; restore modes and global generators. ``is_quiet`` logs warnings only."""
-    loggers = (LOGGER, rank_zero_module.log)
-    levels = [logger.level for logger in loggers]
-    try:
-        for logger in loggers if is_quiet else ():
-            logger.setLevel(logging.WARNING)
-        with restored_generators(), evaluating(model):
-            yield
-    finally:
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)

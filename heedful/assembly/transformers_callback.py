@@ -16,15 +16,12 @@ class TransformersCallback(TrainingHook, TrainerCallback):
     """Measure, in each evaluation of transformers' Trainer, whether the model uses every part of its input.
 
     Adds ``eval_attentiveness_PART`` with ``_low`` and ``_high`` (the 95 % interval), ``eval_attentiveness_PART_kept``
-    for parts that must not matter, and ``eval_null_flips`` to the metrics of the evaluation, for
-    ``trainer.evaluate()``, ``state.log_history``, ``metric_for_best_model`` and ``EarlyStoppingCallback``. Reporters
-    log them if they follow this callback in ``callbacks``, as ``transformers.integrations.TensorBoardCallback()``; the
-    reporters of ``report_to`` precede it. ``name=`` is a prefix: ``eval_NAME_attentiveness_PART``. Undefined numbers,
-    as for a model that always predicts the default label, are NaN, which is never the best.
+    for parts that must not matter, and ``eval_null_flips`` to the metrics, for ``trainer.evaluate()``,
+    ``metric_for_best_model`` and ``EarlyStoppingCallback``. Reporters log these metrics if they follow this callback in
+    ``callbacks``; the reporters of ``report_to`` precede it. Undefined numbers, as for a model that always predicts the
+    default label, are NaN, which is never the best.
 
-    The model is measured on its device and in its dtype, without a copy. Without ``predict``, this is
-    ``heedful.measure((model, tokenizer), rows)``. Rank 0 measures, and all ranks get its numbers. Random numbers and
-    weights of the training do not change.
+    Rank 0 measures the model on its device and in its dtype. Weights and random numbers of the training do not change.
 
     Args:
         rows: As for ``heedful.measure``, as are ``parts`` and ``default_label``.
@@ -32,14 +29,12 @@ class TransformersCallback(TrainingHook, TrainerCallback):
             ``heedful.measure``. It is called on rank 0, in evaluation mode and without gradients. By default the
             ``processing_class`` of the Trainer tokenizes the parts.
         output: Folder of the results; each evaluation writes into ``step-N``.
-        **settings: Further arguments of ``heedful.measure``, such as ``labels``, ``draws`` and ``keeps``.
+        **settings: Further arguments of ``heedful.measure``, such as ``labels``, ``draws`` and ``keeps``; ``name`` is a
+            prefix, as in ``eval_NAME_attentiveness_PART``.
 
     Attributes:
         results: The results of the last evaluation; rank 0 has their rows.
         history: The numbers of each evaluation, with step and epoch.
-
-    Raises:
-        HeedfulError: A setting is unknown or of another type.
 
     Examples:
         >>> import heedful
@@ -90,7 +85,7 @@ class TransformersCallback(TrainingHook, TrainerCallback):
         if conflicts := sorted(self._logged.keys() & logs.keys()):
             raise RunError(f"compute_metrics or another callback logs {conflicts[0]} too. Set name, a prefix.")
         logs.update(self._logged)
-        state.log_history[-1].update(self._logged)  # a copy of logs
+        state.log_history[-1].update(self._logged)  # holds a copy of logs
 
     def on_evaluate(self, args: Any, state: Any, control: Any, metrics: Any = None, **kwargs: Any) -> None:
         metrics.update(self._logged)  # Trainer.log may copy the dictionary

@@ -24,25 +24,23 @@ class Watch(TrainingHook, Base):
 
     A callback for the Trainers of ``pytorch_lightning`` and ``lightning``. It logs ``attentiveness_PART`` with
     ``_low`` and ``_high`` (the 95 % interval), ``attentiveness_PART_kept`` for parts that must not matter, and
-    ``null_flips``, for ModelCheckpoint, EarlyStopping and loggers. ``name=`` is a prefix: ``NAME_attentiveness_PART``.
-    Undefined numbers, as for a model that always predicts the default label, are NaN: never the best, but EarlyStopping
-    stops the training there unless ``check_finite=False``.
+    ``null_flips``, for ModelCheckpoint, EarlyStopping and loggers. Undefined numbers, as for a model that always
+    predicts the default label, are NaN: never the best, but EarlyStopping stops the training at NaN unless
+    ``check_finite=False``.
 
-    Rank 0 measures, and all ranks get its numbers. Random numbers and weights of the training do not change.
+    Rank 0 measures. Weights and random numbers of the training do not change.
 
     Args:
         predict: A function of the module and a list of dictionaries, part name to text, that returns answers as for
             ``heedful.measure``. It is called on rank 0, in evaluation mode and without gradients.
         rows: As for ``heedful.measure``, as are ``parts`` and ``default_label``.
         output: Folder of the results; each validation writes into ``step-N``.
-        **settings: Further arguments of ``heedful.measure``, such as ``labels``, ``draws`` and ``keeps``.
+        **settings: Further arguments of ``heedful.measure``, such as ``labels``, ``draws`` and ``keeps``; ``name`` is a
+            prefix, as in ``NAME_attentiveness_PART``.
 
     Attributes:
         results: The results of the last validation; rank 0 has their rows.
         history: The numbers of each validation, with step and epoch.
-
-    Raises:
-        HeedfulError: A setting is unknown or of another type.
 
     Examples:
         >>> import heedful

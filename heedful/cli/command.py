@@ -13,8 +13,6 @@ COMMANDS = {
     "train": ("heedful.cli.training", "train a classifier, and measure whether it uses every part"),
     "evaluate": ("heedful.cli.evaluation", "measure a trained model with all evaluations"),
     "measure": ("heedful.cli.measure", "measure a Python function, or any model, on rows"),
-    "inputs": ("heedful.cli.inputs", "write all inputs to a file, for a model that runs elsewhere"),
-    "score": ("heedful.cli.score", "measure a model by a file of its answers to these inputs"),
     "list": ("heedful.cli.list_names", "names that --data, --model and --evaluations take"),
     "compare": ("heedful.cli.compare", "print the numbers of one run, or compare runs"),
     "matrix": ("heedful.reports.matrix", "tabulate models by data sets, as papers do"),

@@ -1,7 +1,7 @@
 """``heedful measure``: :func:`heedful.measure` of a Python function or of any model."""
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -12,7 +12,12 @@ from heedful.records.command_lines import CommandParser
 from heedful.records.storage.folder_names import folder_name
 
 LISTS = ("parts", "labels", "swap", "keeps", "by", "evaluations")
-NUMBERS = {"draws": (int, 5), "precision": (float, None), "batch_size": (int, 64), "seed": (int, 0)}  # and defaults
+NUMBERS = {
+    "draws": (int, 5),
+    "precision": (float, None),
+    "batch_size": (int, 64),
+    "seed": (int, 0),
+}  # types and defaults
 SETTINGS = {  # name: metavar and help
     "parts": ("NAME,NAME", "columns that the model reads; or PART=COLUMN,PART=COLUMN"),
     "default_label": ("LABEL", "the label of unrelated parts, such as neutral"),
@@ -25,7 +30,6 @@ SETTINGS = {  # name: metavar and help
     "by": ("COLUMN", "break the numbers down by a column"),
     "uid": ("COLUMN", "column of a unique id"),
     "name": ("NAME", "name of the data in results (rows)"),
-    "quoting": ("false", "quotes in csv and tsv files are characters"),
     "draws": ("K", "counterfactuals per example and part"),
     "precision": ("W", "sufficient half width of an interval, such as 0.02"),
     "batch_size": ("N", "maximum number of inputs per call of the model"),
@@ -42,8 +46,8 @@ def main(argv: list[str]) -> Callable[[], None]:
         HeedfulError: An argument is unknown.
     """
     options = vars(_parser().parse_args(argv))
-    predict, rows, settings = options["predict"], options["rows"], settings_of(options, SETTINGS)
-    return partial(_measure, predict, rows, settings)
+    settings = {name: _value(name, options[name]) for name in SETTINGS if options[name] is not None}
+    return partial(_measure, options["predict"], options["rows"], settings)
 
 
 def _measure(predict: str, rows: str, settings: dict[str, Any]) -> None:
@@ -58,27 +62,10 @@ def _measure(predict: str, rows: str, settings: dict[str, Any]) -> None:
     results.show()
 
 
-def settings_of(options: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    """The named settings on the command line, for :func:`heedful.measure`."""
-    return {name: _value(name, options[name]) for name in names if options[name] is not None}
-
-
-def add_settings(parser: CommandParser, names: Iterable[str]) -> None:
-    """Add the named settings of :func:`heedful.measure` to a parser."""
-    for name in names:
-        metavar, about = SETTINGS[name]
-        kind, default = NUMBERS.get(name, (str, None))
-        about += "" if default is None else f" ({default})"
-        parser.add_argument(f"--{name}", metavar=metavar, type=kind, help=about)
-
-
 def _value(name: str, text: Any) -> Any:
-    if name == "label" and text == "null":
-        return None
-    if name == "quoting":
-        return text.lower() != "false"
+    """Parse lists such as "a,b" and mappings such as "a=x,b=y"; return other values unchanged."""
     if name not in LISTS:
-        return text
+        return None if name == "label" and text == "null" else text
     words = [word.strip() for word in text.split(",") if word.strip()]
     pairs = [word.partition("=") for word in words]
     if name not in ("parts", "labels") or not any(equals for _, equals, _ in pairs):
@@ -112,5 +99,8 @@ def _parser() -> CommandParser:
     about = "MODULE:FUNCTION, the folder of a model, a hub id, or a run"
     parser.add_argument("predict", metavar="MODEL", help=about)
     parser.add_argument("rows", metavar="ROWS", help="a file (csv, tsv, jsonl, parquet), or data by name")
-    add_settings(parser, SETTINGS)
+    for name, (metavar, about) in SETTINGS.items():
+        kind, default = NUMBERS.get(name, (str, None))
+        suffix = "" if default is None else f" ({default})"
+        parser.add_argument(f"--{name}", metavar=metavar, type=kind, help=about + suffix)
     return parser

@@ -162,7 +162,7 @@ def share(steps: Sequence[Step], number: int, count: int) -> list[Step]:
     A model stays with its evaluations and with the models that start from it. The shard with the fewest runs gets the
     largest remaining group.
     """
-    first: dict[str, str] = {}  # run to the first run of its group
+    first: dict[str, str] = {}  # name of a run to the name of the first run in its group
     groups: dict[str, list[Step]] = {}
     for step in steps:
         if step.command[0] in RUNS:
@@ -218,7 +218,7 @@ def _model(step: Step) -> None:
     words = step.command
     if resumes := words[0] == "train" and (step.folder / "config.yaml").is_file():
         place = words.index("--init_from") if "--init_from" in words else len(words)
-        words = [*words[:place], *words[place + 2 :]]  # the checkpoint has later weights
+        words = [*words[:place], *words[place + 2 :]]  # the resumed run has later weights
     elif step.folder.exists():
         shutil.rmtree(step.folder)
     _execute([*words, "--resume" if resumes else "--output", str(step.folder)], step.beside(".log"))

@@ -1,4 +1,4 @@
-"""A model that runs elsewhere: answers that come from files have the results of the function that gave them."""
+"""Answers from files have the same results as the function that gave them."""
 
 import json
 import math
@@ -14,7 +14,6 @@ from heedful.assembly.answers_from_files import META, score, write_inputs
 from heedful.records import DataError, HeedfulError, ModelError, SettingError
 
 from fake_server import FakeServer, answer_or_refusal, question_of, share_of
-from infotabs_files import write_infotabs
 from refusals import refused
 
 QUIET = {"enable_progress_bar": False}
@@ -26,13 +25,13 @@ Line = dict[str, Any]
 
 
 def without_name(results: heedful.Results) -> dict[str, Any]:
-    """The content of results.json, without the identity of the model."""
+    """The content of results.json without the identity of the model."""
     return {name: value for name, value in results.content.items() if name != "identity"}
 
 
 @pytest.fixture(autouse=True)
 def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """An empty working directory, and an environment that knows no server."""
+    """An empty working directory, and an environment without the variables of a server."""
     monkeypatch.chdir(tmp_path)
     for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY"):
         monkeypatch.delenv(name, raising=False)
@@ -61,37 +60,31 @@ def free_text(parts: Line) -> str:
 
 
 def answer_by(rule: Callable[[Line], Any], key: str = "answer") -> list[Line]:
-    """Answer each input by a rule, the last one first."""
+    """Write the answers to all inputs by a rule, in reverse order."""
     lines = [{"id": line["id"], key: rule(line["parts"])} for line in lines_of("inputs.jsonl")]
     write_lines("answers.jsonl", lines[::-1])
     return lines
 
 
-def infotabs() -> tuple[Any, Line]:
-    write_infotabs(Path.cwd())
-    return heedful.load_data("infotabs", path="infotabs"), {"evidence": {"path": "relevant.csv"}}
-
-
-CASES: dict[str, tuple[Callable[[], tuple[Any, Line]], Callable[[Line], Any], str]] = {
-    "labels": (lambda: (ROWS, {"parts": PARTS, "default_label": "neutral", "by": "label"}), by_words, "answer"),
-    "probabilities": (lambda: (ROWS, {"parts": PARTS, "draws": 2, "seed": 3}), probabilities, "probs"),
+CASES: dict[str, tuple[list[Line], Line, Callable[[Line], Any], str]] = {
+    "labels": (ROWS, {"parts": PARTS, "default_label": "neutral", "by": "label"}, by_words, "answer"),
+    "probabilities": (ROWS, {"parts": PARTS, "draws": 2, "seed": 3}, probabilities, "probs"),
     "free texts": (
-        lambda: (FREE_ROWS, {"parts": [*FREE_ROWS[0]], "keeps": "instruction", "swap": ["document+question"]}),
+        FREE_ROWS,
+        {"parts": [*FREE_ROWS[0]], "keeps": "instruction", "swap": ["document+question"]},
         free_text,
         "answer",
     ),
-    "tables": (infotabs, by_words, "answer"),
 }
 
 
-@pytest.mark.parametrize("case", [*[*CASES][:3], pytest.param("tables", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("case", CASES)
 def test_files_have_the_results_of_the_function(case: str) -> None:
-    """Each number and each row, though the file holds the answers in another order."""
-    make, rule, key = CASES[case]
-    rows, settings = make()
+    """Numbers and rows are equal, although the answers are in another order."""
+    rows, settings, rule, key = CASES[case]
     n = write_inputs(rows, "inputs.jsonl", **settings)
     assert n == len({json.dumps(line["parts"]) for line in lines_of("inputs.jsonl")}) == len(answer_by(rule, key))
-    scored = score("inputs.jsonl", "answers.jsonl", rows=rows if isinstance(rows, list) else None, trainer=QUIET)
+    scored = score("inputs.jsonl", "answers.jsonl", rows=rows, trainer=QUIET)
     measured = heedful.measure(lambda inputs: [*map(rule, inputs)], rows, trainer=QUIET, **settings)
     assert without_name(scored) == without_name(measured)
     assert scored.rows == measured.rows
@@ -106,7 +99,7 @@ def test_a_batch_has_the_results_of_the_server(monkeypatch: pytest.MonkeyPatch) 
     data = heedful.load_data("planted", n_validation=20)
     with FakeServer(lambda body, n: answer_or_refusal(body)) as fake:
         measured = heedful.measure(heedful.Endpoint(fake.url, "tiny", PROMPT), data, draws=2, trainer=QUIET)
-        asked = {question_of(body) for body in fake.requests[1:]}  # the first tries the server out
+        asked = {question_of(body) for body in fake.requests[1:]}  # the first request is a probe
         n = write_inputs(data, "batch.jsonl", endpoint=heedful.Endpoint(None, "tiny", PROMPT), draws=2)
         lines = lines_of("batch.jsonl")
         write_lines("output.jsonl", [served(line, fake) for line in lines])
@@ -116,11 +109,11 @@ def test_a_batch_has_the_results_of_the_server(monkeypatch: pytest.MonkeyPatch) 
     scored = score("batch.jsonl", "output.jsonl", trainer=QUIET)
     assert without_name(scored) == without_name(measured)
     assert scored.rows == measured.rows
-    assert scored.content["counts"]["no_answers"]  # they are read as those of a server are
+    assert scored.content["counts"]["no_answers"]
 
 
 def served(line: Line, fake: FakeServer) -> Line:
-    """A line of the output of a batch, by a server."""
+    """A line of the output file of a batch, with the response of a server."""
     asked = urllib.request.Request(fake.url.removesuffix("/v1") + line["url"], json.dumps(line["body"]).encode())
     with urllib.request.urlopen(asked) as answer:
         response = {"status_code": answer.status, "request_id": "r", "body": json.load(answer)}
@@ -157,7 +150,7 @@ def test_requests_of_a_batch_that_failed_are_not_answers() -> None:
 
 @pytest.fixture
 def answered() -> list[Line]:
-    """Answers to the inputs of rows that are in a file."""
+    """The answers to the inputs of a file of rows."""
     write_lines("rows.jsonl", ROWS)
     write_inputs("rows.jsonl", "inputs.jsonl", PARTS, "neutral", draws=1)
     return answer_by(by_words)

@@ -1,4 +1,4 @@
-"""Texts of failures of a model without labels never become a high attentiveness without a flag."""
+"""Failures of a model that answers with texts never raise attentiveness without a flag."""
 
 import json
 from collections.abc import Callable
@@ -25,7 +25,7 @@ TOO_MANY = "more than half of the answers are none"
 
 
 def failing(failure: str | None, share: float) -> Callable[[list[dict[str, Any]]], list[Any]]:
-    """A model that answers with the context, and of a share of the changed inputs with a failure."""
+    """A function that answers with the context, or with a failure for a share of the changed inputs."""
 
     def predict(rows: list[dict[str, Any]]) -> list[Any]:
         return [
@@ -39,7 +39,7 @@ def failing(failure: str | None, share: float) -> Callable[[list[dict[str, Any]]
 
 
 def from_file(predict: Callable[[list[dict[str, Any]]], list[Any]], folder: Path) -> heedful.Results:
-    """The same by files of inputs and answers."""
+    """Results of a function by files of inputs and answers."""
     inputs, answers = folder / "inputs.jsonl", folder / "answers.jsonl"
     write_inputs(ROWS, inputs, parts=PARTS, draws=2)
     lines = [json.loads(line) for line in inputs.read_text().splitlines()]
@@ -96,7 +96,7 @@ def test_failures_that_a_function_says_are_left_out() -> None:
 
 @pytest.mark.parametrize("form", [list, np.array])
 def test_scores_of_a_model_without_labels_are_no_texts(form: Callable[[list[float]], Any]) -> None:
-    """A model that ignores the question, and rounds otherwise in each batch."""
+    """The function ignores the question, and returns scores instead of labels."""
 
     def scores(rows: list[dict[str, Any]]) -> Any:
         return form([share_of(row["context"]) for row in rows])
@@ -112,7 +112,7 @@ def test_scores_of_a_model_without_labels_are_no_texts(form: Callable[[list[floa
 
 
 def test_a_tolerance_is_a_form_and_joins_no_chain() -> None:
-    """As a comparison of two it would join 0.0, 0.4, 0.8 and so on, or part them by the order of their coming."""
+    """A pairwise comparison would equate 0.0, 0.4 and 0.8 in a chain, or not, depending on the order of answers."""
     predict = lambda rows: [f"{share_of(row['context']):.3f}" for row in rows]  # noqa: E731
 
     def tenth(text: str) -> int:

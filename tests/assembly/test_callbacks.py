@@ -1,4 +1,4 @@
-"""Evaluations are callbacks: they run wherever the callbacks of a Trainer are given, from a shell and from Python."""
+"""An evaluation runs wherever callbacks of a Trainer are accepted, on a command line and in Python."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -23,7 +23,7 @@ NUMBER = "shouting/planted/hypothesis/stays"
 
 @pytest.fixture
 def shouting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The evaluation of the docs as a module of the working folder."""
+    """Write the evaluation of the docs to a module in the working folder."""
     block = PAGE.read_text(encoding="utf-8").split("```python\n")[1].partition("```")[0]
     (tmp_path / "shouting.py").write_text(block)
     monkeypatch.chdir(tmp_path)
@@ -43,16 +43,8 @@ def by_words(tiny_bert: Path) -> Any:
     return results_of(Path("run"))
 
 
-def in_trainer(tiny_bert: Path) -> Any:
-    from shouting import ShoutedWords
-
-    data = Planted(n_train=32, n_validation=12)
-    settings = ONCE | {"callbacks": [ShoutedWords("hypothesis")]}
-    return heedful.train(small(tiny_bert), data, trainer=settings, output="run").content
-
-
 def as_evaluations(tiny_bert: Path) -> Any:
-    """No accuracy is measured, and none is monitored."""
+    """Only this evaluation runs; accuracy is neither measured nor monitored."""
     from shouting import ShoutedWords
 
     data = Planted(n_train=32, n_validation=12)
@@ -62,7 +54,7 @@ def as_evaluations(tiny_bert: Path) -> Any:
     return found.content
 
 
-@pytest.mark.parametrize("train", first_tier(1, [by_words, in_trainer, as_evaluations]))
+@pytest.mark.parametrize("train", first_tier(1, [by_words, as_evaluations]))
 def test_an_evaluation_runs_wherever_callbacks_are_given(
     train: Callable[[Path], Any], tiny_bert: Path, shouting: None
 ) -> None:

@@ -1,4 +1,4 @@
-"""Lightning's own callbacks: what is measured is what is saved, or one sentence says what to do."""
+"""Lightning's callbacks: the measured weights are the saved weights, or the callback is refused."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +15,7 @@ import heedful
 from heedful.callbacks import Accuracy, Engine
 from heedful.datamodules import Planted
 from heedful.lightning_modules import Classifier
+from heedful.lightning_modules.optimizer import Schedule
 from heedful.lightning_modules.pretrained.weights import weights_hash
 from heedful.records import SettingError
 
@@ -26,7 +27,7 @@ EPOCHS = 2
 
 
 class Freeze(lightning.BaseFinetuning):
-    """Freezes all but the head, and trains all from an epoch on."""
+    """Freezes all weights except the head, and unfreezes them at an epoch."""
 
     def __init__(self, until: int = EPOCHS) -> None:
         super().__init__()
@@ -61,7 +62,7 @@ REFUSED: dict[str, tuple[Callable[[], Callback], str]] = {
 
 
 def train(tiny_bert: Path, folder: Path, *callbacks: Callback, batch_size: int = 16, **more: Any) -> heedful.Run:
-    """A run of two epochs of 64 examples, of which all checkpoints stay."""
+    """Train for two epochs on 64 examples, and keep all checkpoints."""
     settings = QUIET | {"max_epochs": EPOCHS, "callbacks": list(callbacks), **more}
     every = {"filename": "best-{epoch}", "save_top_k": -1, "auto_insert_metric_name": False}
     model = small(tiny_bert, learning_rate=1e-3)
@@ -98,7 +99,7 @@ def test_a_callback_that_does_not_fit_is_refused(
     callback: Callable[[], Callback], facts: list[str], tiny_bert: Path, tmp_path: Path
 ) -> None:
     with refused(SettingError, *facts):
-        train(tiny_bert, tmp_path / "run", callback(), batch_size=4)  # steps enough for a finder
+        train(tiny_bert, tmp_path / "run", callback(), batch_size=4)  # enough steps for a finder
 
 
 @pytest.mark.slow
@@ -139,43 +140,20 @@ def test_a_trainer_of_ones_own_has_weights_for_callbacks_once_the_model_is_bound
             trainer.fit(model, data)
 
 
-SCRIPT = """
-import os, sys
-from pathlib import Path
-import torch
-from pytorch_lightning.callbacks import BaseFinetuning, EMAWeightAveraging
-from pytorch_lightning.utilities import rank_zero_only
-import heedful
-from ranks import fork
-from test_callbacks_of_lightning import WORK, Freeze, checkpoints, train
-
-bert, folder = map(Path, sys.argv[1:3])
-
-
-def rank_of(rank, world):
-    os.environ["RANK"] = str(rank)
-    rank_zero_only.rank = rank
-    torch.set_num_threads(1)
-    processes = {"devices": world, "strategy": "ddp"}
-    for name in ("BaseFinetuning", "EMAWeightAveraging"):
-        train(bert, folder / name, WORK[name](), **processes)
-    try:
-        train(bert, folder / "thawed", Freeze(1), **processes)
-    except heedful.HeedfulError as error:
-        print(error, flush=True)
-
-
-fork(2, rank_of)
-"""
-
-
-@pytest.mark.slow
-def test_callbacks_on_two_processes(forks: Any, tiny_bert: Path, tmp_path: Path) -> None:
-    """Weights that are unfrozen later are refused: the processes would train each its own."""
-    path = f"{Path(__file__).parents[2]}:{Path(__file__).parents[1] / 'helpers'}:{Path(__file__).parent}"
-    printed = forks.script(f"import sys\nsys.path[:0] = {path.split(':')}\n{SCRIPT}", tiny_bert, tmp_path)
-    assert printed.count("would not average their gradients. Train with trainer.devices 1.") == 2
-    for name in ("BaseFinetuning", "EMAWeightAveraging"):
-        hashes = {weights_hash(checkpoint["state_dict"]) for checkpoint in checkpoints(tmp_path / name)}
-        assert results_of(tmp_path / name)["identity"]["weights"] in hashes
-        assert len(hashes) == EPOCHS
+def test_weights_that_are_unfrozen_later_have_the_schedule_and_need_a_single_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Several processes would not average the gradients of these weights."""
+    optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=1.0)
+    schedule = Schedule(optimizer, lambda step: 0.5**step)
+    for lr in (2.0, 4.0):
+        optimizer.add_param_group({"params": [torch.ones(1, requires_grad=True)], "lr": lr})
+        optimizer.step()
+        if lr == 4.0:
+            monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
+            monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 2)
+            with refused(SettingError, "trainer.devices 1"):
+                schedule.step()
+        else:
+            schedule.step()
+            assert [group["lr"] for group in optimizer.param_groups] == [0.5, 1.0]

@@ -1,4 +1,4 @@
-"""Settings of a run: one parser for words and for Python, and a config.yaml that reads back to the same values."""
+"""Settings of a run: one parser for words and for Python, and a config.yaml that is read back to the same values."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -28,7 +28,7 @@ OWN = {"name": "m", "parts": {"a": "x", "b": "y"}, "labels": {"u": [0], "v": [1]
 
 
 def again(config: Config) -> Config:
-    """The settings that config.yaml says."""
+    """Parse the content of config.yaml."""
     return resolve(config.evaluating, Call(layers=[Layer(parse_yaml(dump(config.as_dict()), "config.yaml"))]))
 
 
@@ -62,7 +62,7 @@ def test_words_and_python_are_the_same_settings(words: list[str], settings: Mapp
 
 
 def read_back(owner: type, name: str, settings: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Settings of a class as parsed, and as parsed again from their dump."""
+    """Settings of a class after parsing, and after parsing their dump."""
     parser = class_parser(owner, name)
     values = unwrapped(parsed(parser, {name: settings}, Namespace(), ""))
     return values, unwrapped(parsed(parser, parse_yaml(dump(values), "config.yaml"), Namespace(), ""))
@@ -83,7 +83,7 @@ def test_numbers_read_back(x: float, n: int) -> None:
     assert values == again == {"model": {"learning_rate": x, "max_length": n}}
 
 
-def test_one_batch_is_not_all_of_them_whatever_was_imported_before() -> None:
+def test_one_batch_is_not_a_share_of_all_batches() -> None:
     assert Union[float, int, None] == Union[int, float, None]  # noqa: UP007  # typing may return either for the other
     config = resolve(False, Call(words=["--trainer.limit_train_batches", "1"]))
     assert type(config.values.trainer.limit_train_batches) is int
@@ -113,19 +113,10 @@ def test_a_class_that_only_a_saved_run_names_is_not_imported(tmp_path: Path, mon
     assert (tmp_path / "was_imported").exists()
 
 
-def test_a_class_of_the_working_folder_is_found_where_the_call_names_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_class_of_the_working_folder_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "my_bag.py").write_text("from heedful.datamodules import Planted\n\nclass Bag(Planted):\n    pass\n")
-    section = {"data": {"class_path": "my_bag.Bag", "init_args": {"n_train": 3}}}
-    for call in (
-        Call(data="my_bag.Bag"),
-        Call(layers=[Layer(section, "run", False)], words=["--data.class=my_bag.Bag"]),
-    ):
-        call.words = [] if call.data else call.words
-        if call.data:
-            assert resolve(False, call).classes["data"].__name__ == "Bag"
+    assert resolve(False, Call(data="my_bag.Bag")).classes["data"].__name__ == "Bag"
     (tmp_path / "broken_bag.py").write_text("import nowhere_to_be_found\n")
     with pytest.raises(ImportError, match="nowhere_to_be_found"):
         resolve(False, Call(data="broken_bag.Bag"))

@@ -1,4 +1,4 @@
-"""An endpoint that is made in Python: its server and its key stand in no setting, and its prompt in run.json."""
+"""``heedful.Endpoint``: server and key are in no file, and the prompt is in run.json."""
 
 import json
 import logging
@@ -31,7 +31,7 @@ def answer(body: dict[str, Any], n: int = 0) -> str:
 
 @pytest.fixture(autouse=True)
 def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """An empty working directory, and an environment that knows no server."""
+    """An empty working directory, and an environment without the variables of a server."""
     monkeypatch.chdir(tmp_path)
     for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY"):
         monkeypatch.delenv(name, raising=False)
@@ -39,7 +39,7 @@ def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 def pairs(**settings: Any) -> PairedData:
-    """Rows in memory, whose data bring no prompts."""
+    """Data from rows in memory, without prompts."""
     rows = [
         {"premise": f"{n} men walk", "hypothesis": f"{n % 5} people move", "label": LABELS[n % 3]} for n in range(12)
     ]
@@ -56,7 +56,7 @@ def measured(endpoint: Any, data: PairedData | None = None, **more: Any) -> Resu
 
 
 def asked(results: Results) -> dict[str, Any]:
-    """What run.json says of the prompt, and the text of the first question."""
+    """The prompt in run.json, with the text of the first question."""
     prompt = json.loads((results.folder / "run.json").read_text())["prompt"]
     return prompt | {"text": prompt["sent"]["body"]["messages"][0]["content"]}
 
@@ -114,7 +114,7 @@ def test_a_dry_run_needs_no_key_and_sends_nothing(here: Path) -> None:
 
 @pytest.mark.slow
 def test_two_servers_share_nothing() -> None:
-    """Neither answers, though the models have one name and one cache, nor keys."""
+    """Two servers share neither answers nor keys, although the models have the same name and the same cache."""
     with FakeServer(answer) as one, FakeServer(lambda body, n: "Contradiction") as two:
         first, second = heedful.Endpoint(one.url, "m", key=KEY), heedful.Endpoint(two.url, "m", key=OTHER)
         results = [measured(endpoint) for endpoint in (first, second)]
@@ -123,7 +123,7 @@ def test_two_servers_share_nothing() -> None:
         assert len(one.requests) > 24
         sent = len(two.requests)
         assert sent > 24
-        again = measured(second.with_arguments(concurrency=2))  # the same once more has the same server
+        again = measured(second.with_arguments(concurrency=2))  # a copy has the same server
         assert len(two.requests) > sent
     rows = [[row["y"] for row in one.rows_of("accuracy").to_pylist()] for one in (*results, again)]
     assert set(rows[1]) == {"contradiction"}
@@ -133,7 +133,7 @@ def test_two_servers_share_nothing() -> None:
 
 
 def random_key(kind: str, seed: int) -> str:
-    """A key that nothing else holds."""
+    """A key that occurs nowhere else."""
     draw = random.Random(f"{kind}{seed}")
     if kind == "words":
         return " ".join("".join(draw.choices("bcdfghjklmnpqrstvwz", k=7)) for _ in range(3))
@@ -149,7 +149,7 @@ def test_secrets_reach_no_file(
     capsys: pytest.CaptureFixture,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Nor what is shown, though the server repeats them; not even where a script took them as arguments."""
+    """A secret is neither written nor shown, although the server repeats it and it is an argument of the script."""
     secret = random_key(kind, 1)
     with caplog.at_level(logging.DEBUG), FakeServer(lambda body, n: f"neutral {secret}") as fake:
         host = fake.url.removeprefix("http://").removesuffix("/v1")

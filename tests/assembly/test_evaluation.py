@@ -1,4 +1,4 @@
-"""Evaluation from Python: of a run, of a model in memory, and as the shell measures."""
+"""Evaluation from Python: of a run, of a checkpoint and of a model in memory."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow  # whole runs of train.py and evaluate.py
 
 @pytest.fixture(scope="module")
 def trained(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Classifier, Planted, Run]:
-    """A model in memory, its data, and its run."""
+    """A trained model in memory, its data, and its run."""
     model = small(tiny_bert)
     data = pairs()
     folder = tmp_path_factory.mktemp("trained") / "run"
@@ -53,7 +53,7 @@ def test_a_model_in_memory_is_measured_as_its_run(
 
     other = train(small(tiny_bert), data, seed=4, output=tmp_path / "other")
     exported = load_model(run.folder / "checkpoints" / "backbone", max_length=64)
-    for name in ("exported", "again"):  # its weights stay while those of a checkpoint are measured
+    for name in ("exported", "again"):  # measuring a checkpoint does not change its weights
         assert rows(measured(tmp_path / name, exported, data)) == rows(run)
         assert rows(measured(tmp_path / f"{name}-other", exported, data, checkpoint=other.folder, seed=4)) == rows(
             other
@@ -73,23 +73,3 @@ def test_a_model_in_memory_on_what_it_did_not_learn(
     with refused(ModelError):
         measured(tmp_path / "a", small(tiny_bert), data)
     assert not [*tmp_path.iterdir()]
-
-
-class Fixed(Planted):
-    """Data of a user, which take a seed and no number of examples."""
-
-    def __init__(self, n: int = 32, seed: int = 0) -> None:
-        super().__init__(n_train=n, n_validation=12, seed=seed)
-
-
-@pytest.mark.parametrize("data", [Fixed()], ids=type)
-def test_data_of_a_class_of_ones_own(
-    data: Planted, trained: tuple[Classifier, Planted, Run], tiny_bert: Path, tmp_path: Path
-) -> None:
-    *_, run = trained
-    found = train(small(tiny_bert), data, output=tmp_path / "a")
-    assert numbers(found.folder) == numbers(run.folder)
-    again = measured(tmp_path / "b", checkpoint=found.folder)
-    assert numbers(again.folder) == numbers(run.folder)
-    settings = config(found.folder)["data"]["init_args"]
-    assert settings.get("n") == 32 or (settings["mine"], settings["shortcut"]) == ("x", 0.95)

@@ -1,7 +1,8 @@
-"""What is held out stays held out: in a shuffled file, in another fold, and for a model that goes on learning."""
+"""Models are not measured on examples that they were trained on: files in another order, folds, further training."""
 
 import json
 import random
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import torch
 from heedful.cli import evaluation as evaluate
 from heedful.cli import training as train
 from heedful.lightning_modules.pretrained.trained_on import FILE
-from heedful.records import DataError, read_json, write_json
+from heedful.records import DataError
 from heedful.records.rows import read_rows
 
 from commands import results_of, run
@@ -19,17 +20,8 @@ from refusals import refused
 
 pytestmark = pytest.mark.slow  # whole runs of train.py and evaluate.py
 
-SHORT = [
-    "--model.max_length",
-    64,
-    "--model.learning_rate",
-    0.003,
-    "--trainer.max_epochs",
-    1,
-    "--attentiveness.draws",
-    1,
-]
-SHORT += ["--model.max_unknown", 1, "--data.batch_size", 16]
+SHORT = ["--model.max_length", 64, "--model.learning_rate", 0.003, "--model.max_unknown", 1]
+SHORT += ["--trainer.max_epochs", 1, "--attentiveness.draws", 1, "--data.batch_size", 16]
 FOLDS = ["--data", "planted", "--data.n_train", 80, "--data.folds", 4]
 OWN = """class_path: PairedText
 init_args:
@@ -48,7 +40,7 @@ def write(folder: Path, rows: list[dict[str, str]]) -> Path:
 
 @pytest.fixture(scope="module")
 def own(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> Path:
-    """A run that holds out 20 of 100 pairs without ids, and beside it these pairs in another order, with blanks."""
+    """A run that holds out 20 of 100 pairs; next to it, the pairs in another order, and the pairs with blanks."""
     folder = tmp_path_factory.mktemp("own")
     labels = ("entailment", "neutral", "contradiction")
     rows = [{"premise": f"the man {i}", "hypothesis": f"a man {i}", "label": labels[i % 3]} for i in range(100)]
@@ -97,21 +89,18 @@ def test_training_does_not_depend_on_the_order_either(own: Path, tiny_bert: Path
     assert results_of(own / "run") == results_of(own / "again")
 
 
-def test_more_than_was_held_out_is_refused_by_name_or_counted(own: Path, capsys: pytest.CaptureFixture) -> None:
+def test_training_examples_among_the_evaluated_are_refused_or_counted(own: Path, capsys: pytest.CaptureFixture) -> None:
     with refused(DataError, "data.hold_out 50", "30 of these 50"):
         evaluated(own, "more", "--data.hold_out", 50)
     assert not (own / "more").exists()
     capsys.readouterr()
-    asked = evaluated(own, "asked", "--data.hold_out", 50, "--data.validate_on_train", "true")
-    assert results_of(asked)["counts"]["trained_on"] == 30
-    assert "30 of 50 examples were trained on." in capsys.readouterr().out
-
-
-def test_a_split_that_was_trained_on_is_measured_and_said(own: Path, capsys: pytest.CaptureFixture) -> None:
     whole = ["--data.hold_out", "null", "--data.splits", "{validation: train}", "--data.path", own / "blanks"]
-    found = evaluated(own, "whole", *whole)
-    assert results_of(found)["counts"]["trained_on"] == 80
-    assert "80 of 100 examples were trained on." in capsys.readouterr().out
+    for name, seen, of, settings in (
+        ("allowed", 30, 50, ["--data.hold_out", 50, "--data.validate_on_train", "true"]),
+        ("whole", 80, 100, whole),
+    ):
+        assert results_of(evaluated(own, name, *settings))["counts"]["trained_on"] == seen
+        assert f"{seen} of {of} examples were trained on." in capsys.readouterr().out
 
 
 def test_another_fold_is_refused_by_name(fold: Path, tmp_path: Path) -> None:
@@ -138,26 +127,15 @@ def test_a_model_that_goes_on_learning_remembers(fold: Path, tmp_path: Path) -> 
         run(evaluate.main, "--checkpoint", tmp_path / "on", *FOLDS, "--data.fold", 1)
 
 
-def test_a_checkpoint_that_does_not_say_it_holds_out_nothing_but_what_it_validated_on(
+def test_a_model_with_unknown_training_examples_is_not_measured_on_held_out_ones(
     fold: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """As those of earlier versions, which split otherwise."""
-    copy = tmp_path / "run"
-    copy.mkdir()
-    for name in ("config.yaml", "run.json", "results.json"):
-        (copy / name).write_bytes((fold / name).read_bytes())
-    (copy / "checkpoints" / "backbone").mkdir(parents=True)
-    for path in (fold / "checkpoints" / "backbone").iterdir():
-        if path.name != FILE:
-            (copy / "checkpoints" / "backbone" / path.name).write_bytes(path.read_bytes())
-    saved = torch.load(fold / "checkpoints" / "best.ckpt", weights_only=True)
-    del saved["trained_on"]
-    torch.save(saved, copy / "checkpoints" / "best.ckpt")
-    about = read_json(copy / "run.json")
-    write_json(copy / "run.json", {key: about[key] for key in about if key != "files"} | {"schema": 6})
+    exported = shutil.copytree(fold / "checkpoints" / "backbone", tmp_path / "exported")
+    (exported / FILE).unlink()
+    model = ["--model", exported, "--model.max_length", 64, "--attentiveness.draws", 1, *FOLDS[:4]]
     with refused(DataError, "data.fold 1", "unknown training examples"):
-        run(evaluate.main, "--checkpoint", copy, "--data.fold", 1)
+        run(evaluate.main, *model, *FOLDS[4:], "--data.fold", 1)
     with caplog.at_level("INFO"):
-        run(evaluate.main, "--checkpoint", copy, "--attentiveness.draws", 1, "--output", tmp_path / "same")
+        run(evaluate.main, *model, "--output", tmp_path / "same")
     assert "has unknown training examples" in caplog.text
     assert "trained_on" not in results_of(tmp_path / "same")["counts"]

@@ -1,4 +1,4 @@
-"""The identity of a run has the commit of a model from the hub, and none of a local folder."""
+"""The identity of a run has the commit of a hub model; a local folder has none."""
 
 import shutil
 from pathlib import Path
@@ -14,7 +14,7 @@ COMMIT = "0123456789" * 4
 
 @pytest.fixture
 def hub_id(tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A model that the cache of the hub holds."""
+    """A model in the cache of the hub."""
     folder = tmp_path / "hub" / "models--org--tiny"
     shutil.copytree(tiny_bert, folder / "snapshots" / COMMIT)
     (folder / "refs").mkdir()

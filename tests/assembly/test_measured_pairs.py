@@ -1,4 +1,4 @@
-"""``heedful.measure((model, tokenizer), rows)`` measures the objects themselves: whatever was done to them counts."""
+"""``heedful.measure((model, tokenizer), rows)`` measures the objects themselves, with all changes to them."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -7,11 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from transformers import (
-    AutoTokenizer,
-    BertConfig,
-    BertForSequenceClassification,
-)
+from tiny_models import vary_answers
+from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
 
 import heedful
 from heedful.datamodules.planted import Planted
@@ -43,12 +40,7 @@ def model(tiny_bert: Path, pairs: list[Row], tokenizer: Any) -> BertForSequenceC
     config = BertConfig.from_pretrained(tiny_bert, num_labels=3, id2label=dict(enumerate(NAMES)))
     torch.manual_seed(3)
     model = BertForSequenceClassification(config)
-    with torch.no_grad():
-        model.bert.embeddings.word_embeddings.weight.mul_(8)
-        model.classifier.weight.normal_(std=3)
-        texts = [[row[part] for row in pairs] for part in PARTS]
-        scores = model.eval()(**tokenizer(*texts, padding=True, return_tensors="pt")).logits
-        model.classifier.bias.sub_(scores.mean(dim=0))  # so that each answer is given
+    vary_answers(model, tokenizer, [[row[part] for row in pairs] for part in PARTS])
     return model
 
 
@@ -173,7 +165,7 @@ def test_a_full_device_is_not_taken_for_a_mistake_of_the_model(
 def test_padded_examples_are_predicted_alone_in_single_precision(model: Any, tokenizer: Any, pairs: list[Row]) -> None:
     sizes: list[int] = []
     model.classifier.register_forward_hook(lambda module, inputs, output: sizes.append(len(output)))
-    for precision, n in ((torch.float32, 24), (torch.bfloat16, 0)):  # in the latter any padding moves the last bits
+    for precision, n in ((torch.float32, 24), (torch.bfloat16, 0)):  # padding changes bfloat16 anyway
         sizes.clear()
         measure((model.to(precision), tokenizer), pairs, evaluations="accuracy")
         assert sizes.count(1) == n

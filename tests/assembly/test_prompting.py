@@ -1,7 +1,5 @@
-"""Prompts on the command line: how they are given, and where the results of each lie."""
+"""The prompts of an evaluation, and the folders of their results."""
 
-from collections.abc import Callable
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,14 +13,11 @@ from heedful.datamodules.prompting import Prompting
 from heedful.records import Context, Example, ExamplesBuilder
 from heedful.records.prompts.prompt import Prompt
 
-from commands import config_of
 from oracles import Oracle
-
-RIGHT = "{p: {question: '{premise} {hypothesis}:'}}"
 
 
 class InContext(Oracle):
-    """An oracle that is asked in context, and keeps the prompts that it was asked with."""
+    """An oracle that needs a prompt, and records its prompts."""
 
     reads_prompts = needs_prompt = True
 
@@ -38,7 +33,7 @@ class InContext(Oracle):
 
 
 class Trained(InContext):
-    """An oracle that may be asked in context, and need not be."""
+    """An oracle that reads prompts, and does not need one."""
 
     needs_prompt = False
 
@@ -51,7 +46,7 @@ def data() -> Planted:
 
 
 def plans(data: Planted) -> Plans:
-    """An evaluation of no example, and one of all."""
+    """Plans of an evaluation of no example and of an evaluation of all examples."""
     pools = (ExamplesBuilder(data.task.parts).finish(), data.pool)
     planned = [Planned(None, Plan(pool, ()), Context(data.name)) for pool in pools]
     return Plans(dict(zip("ab", planned, strict=True)))
@@ -64,12 +59,12 @@ def test_a_model_that_needs_a_prompt_has_one_without_any_setting(data: Planted) 
     model = InContext()
     (prompt,) = prompts_of(Prompting(), model, data)
     assert (prompt.name, prompt.tuples) == ("plain", 0)
-    assert model.asked == [prompt]  # what it cannot read is refused here, before anything is measured
+    assert model.asked == [prompt]  # so that it can refuse a prompt before a measurement
 
 
 def test_a_model_that_may_be_asked_either_way_is_prompted_where_settings_ask_for_it(data: Planted) -> None:
     assert prompts_of(Prompting(), Trained(), data) == []
-    assert prompts_of(Prompting(wordings=[]), Trained(), data) == []  # as the parser gives it
+    assert prompts_of(Prompting(wordings=[]), Trained(), data) == []  # as parsed
     assert len(prompts_of(Prompting(wordings=["plain"]), Trained(), data)) == 1
     assert len(prompts_of(Prompting(tuples=1, seeds=2), Trained(), data)) == 2
 
@@ -78,7 +73,7 @@ def test_a_model_that_may_be_asked_either_way_is_prompted_where_settings_ask_for
 
 
 def prepared(prompts: list[Prompt], data: Planted) -> SimpleNamespace:
-    """The part of a plan that prompts need."""
+    """The attributes of a plan that concern prompts."""
     return SimpleNamespace(model=InContext(), prompts=prompts, plans=plans(data))
 
 
@@ -97,47 +92,4 @@ def test_several_prompts_have_a_folder_each(data: Planted) -> None:
 def test_one_prompt_and_none_have_the_folder_of_the_command(data: Planted) -> None:
     ((name, about),) = each_prompt(prepared(Prompting(1).prompts(data), data))
     assert (name, about["prompt"]["seed"]) == ("", 0)
-    assert list(each_prompt(prepared([], data))) == [("", {})]  # measured once, as ever
-
-
-# from the command line
-
-
-@pytest.fixture
-def command(monkeypatch: pytest.MonkeyPatch, data: Planted) -> Callable[..., list[Prompt]]:
-    """Parses the settings of evaluate.py, and returns the prompts that a model in context would have."""
-
-    def parsed(*argv: str) -> list[Prompt]:
-        objects = config_of(argv, evaluating=True).objects()
-        return prompts_of(objects.group, InContext(), objects.data)
-
-    return parsed
-
-
-def wordings(prompts: list[Prompt]) -> list[str]:
-    return [prompt.name for prompt in prompts]
-
-
-@pytest.mark.slow
-def test_words_are_given_on_the_command_line_or_in_a_file(command: Callable[..., list[Prompt]], tmp_path: Path) -> None:
-    (given,) = command("--data", "mnli", "--data.prompts", RIGHT)
-    assert (given.name, given.text(given.question(["A", "B"]))) == ("p", "A B:")
-    text = (
-        "class_path: heedful.datamodules.PairedText\n"
-        "init_args:\n"
-        "  name: mine\n"
-        "  path: mine.tsv\n"
-        "  parts: {a: one, b: two}\n"
-        "  labels: {x: [0], z: [1]}\n"
-        "  prompts:\n"
-        "    mine:\n"
-        "      instruction: >-\n"
-        "        Say\n"
-        "        it.\n"
-        '      question: "{a}\\n{b}\\nAnswer:"\n'
-        "      answers: {x: 'yes', z: 'no'}\n"
-    )
-    (tmp_path / "mine.yaml").write_text(text)
-    (mine,) = command("--data", str(tmp_path / "mine.yaml"))
-    assert mine.text(mine.question(["A", "B"])) == "Say it.\n\nA\nB\nAnswer:"
-    assert mine.answers == ("yes", "no")
+    assert list(each_prompt(prepared([], data))) == [("", {})]  # measured once

@@ -1,4 +1,4 @@
-"""What names stand for: short names, YAML files, classes, folders of models and hub ids."""
+"""Names of data and models: short names, YAML files, classes, folders and hub ids."""
 
 import json
 from collections.abc import Callable
@@ -22,7 +22,7 @@ FAMILIES = [
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Callable[[str, str], Path]:
-    """The folder of a model that holds its config alone."""
+    """Writes the folder of a model with a config alone."""
 
     def write(model_type: str, architecture: str) -> Path:
         config = {"model_type": model_type, "architectures": [architecture]}

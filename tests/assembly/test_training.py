@@ -1,11 +1,10 @@
-"""Training from Python: the same run as the shell's, again and again in one process, and going on."""
+"""Training from Python: repeated, resumed, finished and further training in one process."""
 
 import logging
 import os
 import shutil
 import threading
 import warnings
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,40 +25,33 @@ pytestmark = pytest.mark.slow  # whole runs of train.py and evaluate.py
 
 @pytest.fixture(scope="module")
 def whole(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A run of two epochs that nothing stopped."""
+    """A run of two epochs."""
     folder = tmp_path_factory.mktemp("whole") / "run"
     return heedful.train(small(tiny_bert), pairs(), evaluations=MEASURED, trainer=QUIET, seed=3, output=folder)
 
 
 @pytest.fixture(scope="module")
 def fallen(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same run, of which a callback of Lightning raised in the second epoch."""
+    """The same run, stopped by an exception in the second epoch."""
     folder = tmp_path_factory.mktemp("fallen") / "run"
+    falls = QUIET | {"callbacks": [Fall(at=2)]}
     with pytest.raises(ZeroDivisionError):
-        heedful.train(
-            small(tiny_bert),
-            pairs(),
-            evaluations=MEASURED,
-            trainer=QUIET | {"callbacks": [Fall(at=2)]},
-            seed=3,
-            output=folder,
-        )
+        heedful.train(small(tiny_bert), pairs(), evaluations=MEASURED, trainer=falls, seed=3, output=folder)
     assert not (folder / LOCK).exists()
     return folder
 
 
-def state_of_process() -> Mapping[str, Any]:
-    """What a run may not change for those that follow."""
+def state_of_process() -> list[Any]:
+    """The state of the process that a run must restore."""
     loggers = [logger for logger in logging.root.manager.loggerDict.values() if isinstance(logger, logging.Logger)]
-    return {
-        "warnings": list(warnings.filters),
-        "logging": [(logger.name, list(logger.filters), list(logger.handlers)) for logger in loggers],
-        "deterministic": torch.are_deterministic_algorithms_enabled(),
-        "benchmark": torch.backends.cudnn.benchmark,
-        "threads": {thread.name for thread in threading.enumerate()},
-        "packages": set(allowed_packages),
-        "environment": {name: value for name, value in os.environ.items() if name.startswith("PL_")},
-    }
+    return [
+        list(warnings.filters),
+        [(logger.name, list(logger.filters), list(logger.handlers)) for logger in loggers],
+        (torch.are_deterministic_algorithms_enabled(), torch.backends.cudnn.benchmark),
+        {thread.name for thread in threading.enumerate()},
+        set(allowed_packages),
+        {name: value for name, value in os.environ.items() if name.startswith("PL_")},
+    ]
 
 
 @pytest.mark.filterwarnings("ignore:You passed `deterministic=True` and `benchmark=True`")
@@ -71,9 +63,8 @@ def test_two_runs_in_one_process_are_the_same(
     strange = QUIET | {"deterministic": True, "benchmark": True, "max_epochs": 1}
     heedful.train(small(tiny_bert), pairs(), trainer=strange, seed=9, output=tmp_path / "other", allow_package="mine")
     torch.manual_seed(123)
-    again = heedful.train(
-        small(tiny_bert), pairs(), evaluations=MEASURED, trainer=QUIET, seed=3, output=tmp_path / "again"
-    )
+    same = {"evaluations": MEASURED, "trainer": QUIET, "seed": 3}
+    again = heedful.train(small(tiny_bert), pairs(), output=tmp_path / "again", **same)
     assert state_of_process() == before
     assert written(again.folder) == written(whole.folder)
     assert config(again.folder) == config(whole.folder)

@@ -11,6 +11,7 @@ import torch
 import transformers
 from datasets import Dataset
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tiny_models import vary_answers
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, TrainerCallback, TrainingArguments
 from transformers.integrations import TensorBoardCallback
 
@@ -42,18 +43,14 @@ def encoded(rows: list[Row], tokenizer: Any) -> Dataset:
 
 @pytest.fixture
 def train(tiny_bert: Path, tokenizer: Any, encoded: Dataset, tmp_path: Path) -> Callable[..., transformers.Trainer]:
-    """Trains a model for two epochs of two steps, with dropout; returns the Trainer."""
+    """Trains a model with dropout for two epochs of two steps; returns the Trainer."""
 
     def train(*callbacks: TrainerCallback, **settings: Any) -> transformers.Trainer:
         torch.manual_seed(0)
         model = AutoModelForSequenceClassification.from_pretrained(
             tiny_bert, num_labels=3, id2label=dict(enumerate(NAMES)), label2id={name: i for i, name in enumerate(NAMES)}
         )
-        with torch.no_grad():  # answers of every kind
-            model.classifier.weight.normal_(std=30)
-            texts = [[*encoded[part]] for part in PARTS]
-            scores = model.eval()(**tokenizer(*texts, padding=True, return_tensors="pt")).logits
-            model.classifier.bias.sub_(scores.mean(dim=0))
+        vary_answers(model, tokenizer, [[*encoded[part]] for part in PARTS], std=30)
         given = {"eval_dataset": encoded, "processing_class": tokenizer, "compute_metrics": None}
         given = {name: settings.pop(name, value) for name, value in given.items()}
         usual = {"eval_strategy": "epoch", "save_strategy": "no", "disable_tqdm": True, "use_cpu": True}

@@ -16,10 +16,7 @@ from heedful.records import DataError, RunError, SettingError
 
 from refusals import refused
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.filterwarnings("ignore:Found 1 module"),
-]  # the tests freeze one, as people do
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:Found 1 module")]  # a frozen layer
 PARTS = ["premise", "hypothesis"]
 ROWS = [{"premise": f"dog {i % 7}", "hypothesis": f"cat {i % 5} {i}"} for i in range(40)]
 QUIET = {"logger": False, "enable_progress_bar": False, "enable_model_summary": False, "accelerator": "cpu"}
@@ -27,14 +24,14 @@ QUIET = {"logger": False, "enable_progress_bar": False, "enable_model_summary": 
 
 @pytest.fixture(params=["pytorch_lightning", "lightning"])
 def L(request: pytest.FixtureRequest) -> Any:
-    """One of the packages, as users import it."""
+    """One of the two packages of Lightning."""
     if find_spec(request.param) is None:
         pytest.skip(f"{request.param} is not installed: pip install {request.param}")
     return import_module(request.param)
 
 
 def parity(module: nn.Module, inputs: list[dict[str, str]]) -> list[str]:
-    """Answers that heed the hypothesis alone, from the second epoch on; before, there is one for all."""
+    """Answers that depend on the hypothesis alone from the second epoch on, and are constant before."""
     assert not module.training
     assert not torch.is_grad_enabled()
     module(torch.ones(1, 2))
@@ -54,7 +51,7 @@ def fitted(L: Any, *callbacks: Any, **settings: Any) -> Any:
         def __init__(self) -> None:
             super().__init__()
             self.layer = nn.Sequential(nn.Linear(2, 4), nn.BatchNorm1d(4), nn.Dropout(0.5), nn.Linear(4, 1))
-            self.layer[1].eval()  # frozen, as people do
+            self.layer[1].eval()  # frozen
 
         def forward(self, x: torch.Tensor) -> Any:
             return self.layer(x)
@@ -87,7 +84,11 @@ def test_each_validation_is_measured_and_training_is_left_as_it_is(L: Any, tmp_p
             (weights.tolist(), torch.rand(2).tolist(), [m.training for m in trainer.lightning_module.modules()])
         )
     assert left[0] == left[1]
-    assert [(one["step"], one["epoch"]) for one in watch.history] == [(2, 0), (4, 1), (6, 2)]  # not the sanity check
+    assert [(one["step"], one["epoch"]) for one in watch.history] == [
+        (2, 0),
+        (4, 1),
+        (6, 2),
+    ]  # without the sanity check
     first, *others = watch.history
     assert math.isnan(first["attentiveness_hypothesis"])
     for one in others:
@@ -105,12 +106,13 @@ def test_two_of_them_have_names(L: Any) -> None:
 
 
 def test_mistakes_show_before_training(L: Any) -> None:
-    with refused(SettingError, "predict"):
-        heedful.Watch(nn.Linear(2, 1), ROWS, PARTS)
-    with refused(SettingError, "draw"):
-        watching(draw=1)
-    with refused(SettingError, "dry_run"):
-        watching(dry_run=True)
+    for make, fact in (
+        (lambda: heedful.Watch(nn.Linear(2, 1), ROWS, PARTS), "predict"),
+        (lambda: watching(draw=1), "draw"),
+        (lambda: watching(dry_run=True), "dry_run"),
+    ):
+        with refused(SettingError, fact):
+            make()
     wrong = heedful.Watch(parity, ROWS, ["premise", "hypotesis"])
     with refused(DataError, "hypotesis"):
         fitted(L, wrong)

@@ -67,8 +67,8 @@ def config_path(kind: str, name: str) -> str:
     """
     if file := named_configs(FOLDER_OF[kind]).get(name):
         return str(file)
-    if name.endswith((".yaml", ".yml", ".json")) or name.startswith("{"):
-        if not name.startswith("{") and not Path(name).is_file():
+    if name.endswith((".yaml", ".yml", ".json")):
+        if not Path(name).is_file():
             raise DataError(f"{kind} {name} does not exist.")
         return name
     if name.lower().removesuffix(".gz").removesuffix(".zst").endswith(("csv", "tsv", "jsonl", "parquet")):

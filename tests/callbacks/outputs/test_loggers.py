@@ -125,7 +125,8 @@ def test_wandb_has_each_curve_with_its_interval_and_the_figures_but_no_text(
     monkeypatch.setenv("WANDB_MODE", "offline")
     monkeypatch.setenv("WANDB_SILENT", "true")
     try:
-        folder = trained(tiny_bert, tmp_path / "run", "--trainer.logger", "WandbLogger")
+        logger = ["--trainer.logger", "WandbLogger", "--trainer.logger.save_dir", tmp_path / "run"]
+        folder = trained(tiny_bert, tmp_path / "run", *logger)
     finally:
         wandb.teardown()  # its process writes the file to the end
     (file,) = folder.glob("wandb/offline-run-*/*.wandb")
