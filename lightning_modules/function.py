@@ -25,7 +25,7 @@ from heedful.records import (
 from heedful.records.same import Same
 
 QUOTED = 20  # characters of each part that a message quotes, and of an answer
-LONGEST = 32  # of an exception
+LONGEST = 80  # of an exception
 MOST_QUOTED = 2  # parts of an input
 STEADY = 1e-3  # by how much probabilities may differ that a model computes in other batches
 Predict = Callable[[list[dict[str, Any]]], Any]
@@ -155,7 +155,7 @@ class Function(BasePredictor):
         if not len(inputs):
             return []
         rows = inputs.rows
-        first = f"{len(inputs)} inputs from {quoted(rows[0])} on"  # before the function changes them
+        first = f"{len(inputs)} inputs, first {quoted(rows[0])}"  # before the function changes them
         try:
             returned = self.predict_rows(rows)
         except HeedfulError:
@@ -163,8 +163,8 @@ class Function(BasePredictor):
         except Exception as error:
             reason = cut(str(error).strip().partition("\n")[0], LONGEST)
             raise ModelError(
-                f"{self.description} raised {type(error).__name__} ({reason}) for {first}. Correct it, or have it "
-                "return None for no answer."
+                f"{self.description} raised {type(error).__name__} ({reason}) for {first}. It receives a list of "
+                "dictionaries, and may return None for no answer."
             ) from error
         values = values_of(returned)
         if values is None:
@@ -220,8 +220,8 @@ class Function(BasePredictor):
             return
         commonest = ", ".join(f"{cut(text)!r}" for text in sorted(counts, key=lambda text: (-counts[text], text))[:3])
         raise DataError(
-            f"default_label {default_label!r} is never an answer, and the commonest are {commonest}. Write it as the "
-            "model does, or leave it out: then all examples count."
+            f"The model never answers the default label {default_label!r}; its most frequent answers are {commonest}. "
+            "Spell it as the model does, or leave it out: then all examples count."
         )
 
     def _label(self, answer: Answer) -> str:

@@ -20,7 +20,7 @@ from heedful.records.parser import class_parser
 from heedful.records.same import Same
 
 MOST_LABELS = 50  # more distinct gold answers are free texts
-HIDDEN = "If the function truncates inputs, a change behind the cut counts as an unused part."
+HIDDEN = "If the function truncates inputs, a swap of truncated text looks like an unused part."
 ALONE = "A single part is not swapped, since nothing would stay: attentiveness needs two parts."
 Labels = Mapping[str, Any] | Sequence[str]
 
@@ -260,8 +260,7 @@ def spelled(labels: Labels) -> dict[str, list[Any]]:
     """
     if not isinstance(labels, Mapping | list | tuple) or len(set(map(str, labels))) < len(labels):
         raise SettingError(
-            f"labels {labels!r} has no order or repeats a name. Give a list of distinct names, or a dictionary from "
-            "names to spellings."
+            f"labels {labels!r} is not a list of distinct names. Give one, or a dictionary from names to spellings."
         )
     if isinstance(labels, Mapping):
         return {str(name): several(spellings) for name, spellings in labels.items()}

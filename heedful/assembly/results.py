@@ -289,7 +289,7 @@ class Results(Numbers):
                 flags = dict.fromkeys([*m["flags"], *subtracted[name]["flags"]])
                 differences[name] = changes[str(name)].as_dict() | {"flags": [*flags]}
         titles = [str(results.folder or name) for results, name in ((self, "the first"), (other, "the second"))]
-        return Differences(differences, " less ".join(titles))
+        return Differences(differences, " minus ".join(titles))
 
 
 @dataclass(frozen=True, repr=False)

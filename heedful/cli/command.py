@@ -11,7 +11,7 @@ from heedful.records.errors import nearest
 # The main function of each module parses the words; it may return a function that imports torch and Lightning.
 COMMANDS = {
     "train": ("heedful.cli.training", "train a classifier, and measure whether it uses every part"),
-    "evaluate": ("heedful.cli.evaluation", "measure a trained model with all evaluations"),
+    "evaluate": ("heedful.cli.evaluation", "measure a trained model on all examples"),
     "measure": ("heedful.cli.measure", "measure a Python function, or any model, on rows"),
     "inputs": ("heedful.cli.inputs", "write all inputs to a file, for a model that runs elsewhere"),
     "score": ("heedful.cli.score", "measure a model by a file of its answers to these inputs"),
