@@ -28,13 +28,17 @@ class Capabilities:
         probabilities: Whether the model returns probabilities of the labels.
         writes: Whether the model generates its answers, which may differ from the most probable label or name no label.
         repeats: Number of base inputs that the null control repeats; None for all.
-        ranks: Number of predicting ranks, from rank 0 on; None for all. Ranks above it idle.
+        ranks: Number of predicting ranks, from rank 0 on; None for all. The other ranks idle.
     """
 
     probabilities: bool = True
     writes: bool = False
     repeats: int | None = None
     ranks: int | None = None
+
+    def predicting_ranks(self, world_size: int) -> int:
+        """Number of ranks that predict, from rank 0 on; ``world_size`` is the number of all ranks."""
+        return self.ranks or world_size
 
 
 @dataclass(frozen=True)

@@ -250,6 +250,7 @@ BY_HAND = {  # file that makes a Trainer, an Engine or a RunFolder itself, and w
     "tests/callbacks/engine/test_measure.py": "the callbacks of a Trainer in every order",
     "tests/callbacks/engine/test_evaluation.py": "a Trainer without an engine, or without data of ours, is refused",
     "tests/callbacks/outputs/test_run_folder.py": "a folder that is told to begin with another one",
+    "tests/callbacks/test_progress.py": "the metrics of the progress bar without a run",
     "tests/lightning_modules/test_lightning_internals.py": "Lightning itself",
 }
 

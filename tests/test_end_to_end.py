@@ -87,7 +87,7 @@ def test_every_epoch_is_in_tensorboard_under_the_names_of_results(trained):
     names = {name for name, m in results_of(trained[0])["metrics"].items() if m["value"]}
     assert names <= set(scalars)
     assert {"final/accuracy/planted", "final/attentiveness/planted/premise"} <= set(scalars)
-    assert {"hparams", "custom_scalars", "images"} <= plugins
+    assert {"hparams", "text", "images"} <= plugins
 
 
 def test_checkpoints_hold_nothing_but_tensors_and_plain_values(trained):

@@ -46,7 +46,7 @@ def rte(tmp_path):
 def test_only_what_was_asked_for_is_predicted(capsys, checkpoint, nlixy):
     only = ["--evaluations", "natural_logic", "--natural_logic.path", nlixy, "--natural_logic.seeds", "10"]
     run(evaluate.main, "--checkpoint", checkpoint, *only)
-    (folder,) = (checkpoint.parents[1] / "evaluations").glob("natural_logic-test-10/version_*")
+    (folder,) = (checkpoint.parents[1] / "evaluations").glob("natural_logic/version_*")
     assert [path.name for path in (folder / "rows").iterdir()] == ["natural_logic.parquet"]
     found = results_of(folder)
     assert {name.split("/")[0] for name in found["metrics"]} == {"natural_logic"}
@@ -64,9 +64,7 @@ def test_an_export_says_which_parts_it_was_trained_on(checkpoint, tmp_path):
 def test_everything_at_once_beside_benchmarks(capsys, checkpoint, nlixy, rte):
     benchmarks = ["--two_class.benchmarks", json.dumps({"rte": str(rte), "nlixy": str(nlixy)})]
     run(evaluate.main, "--checkpoint", checkpoint, "--natural_logic.path", nlixy, *benchmarks)
-    (folder,) = (checkpoint.parents[1] / "evaluations").glob(
-        "planted-validation-natural_logic-test-two_class/version_*"
-    )
+    (folder,) = (checkpoint.parents[1] / "evaluations").glob("planted-validation-natural_logic-two_class/version_*")
     found = results_of(folder)
     kinds = {"accuracy", "attentiveness", "loss", "natural_logic", "null", "two_class"}
     assert {name.split("/")[0] for name in found["metrics"]} == kinds

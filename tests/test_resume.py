@@ -106,8 +106,10 @@ def test_a_run_that_ends_at_random_moments(lab, nth):
         if statuses[0] == 143 and not is_finished:
             assert (folder / "results.json").exists() == had_results, ends
         assert processes > 1 or statuses[0] in (0, 143, -9, -15), f"{ends}\n{out}"
+    has_last = (folder / "checkpoints" / "last.ckpt").is_file()
     statuses, out = go_on()
     assert statuses == [0] * processes, f"{ends}\n{out}"
+    assert (" from last.ckpt" in out) == has_last, f"{ends}\n{out}"
     assert_same(lab.whole(kind), folder)
     shutil.rmtree(folder)
 

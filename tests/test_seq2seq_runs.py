@@ -69,7 +69,7 @@ def test_evaluation_of_a_checkpoint_with_data_of_its_own(capsys, trained, nlixy,
     rte.write_text("sentence1\tsentence2\tlabel\nA dog ran.\tAn animal ran.\t0\nA boy ran.\tA dog ran.\t1\n")
     argv = ["--natural_logic.path", nlixy, "--natural_logic.seeds", "10", "--two_class.benchmarks"]
     run(evaluate.main, "--checkpoint", checkpoint, *argv, json.dumps({"rte": str(rte)}))
-    (folder,) = (trained / "evaluations").glob("planted-validation-natural_logic-test-10-two_class/version_*")
+    (folder,) = (trained / "evaluations").glob("planted-validation-natural_logic-two_class/version_*")
     found, before = results_of(folder), results_of(trained)
     kinds = {"accuracy", "attentiveness", "loss", "natural_logic", "null", "two_class"}
     assert {name.split("/")[0] for name in found["metrics"]} == kinds

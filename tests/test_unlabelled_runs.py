@@ -18,6 +18,7 @@ from heedful.cli import evaluation as evaluate
 from heedful.records import DataError, MetricName, RunError, SettingError
 from heedful.records.rows import BASE, select
 from heedful.reports.ranking import read_suite
+from heedful.reports.runs import read_runs
 
 from commands import results_of, run
 from refusals import refused
@@ -166,7 +167,7 @@ def test_the_best_epoch_is_not_one_of_accuracy_without_gold(
 
     for monitor in (None, "accuracy/own", "loss/own", "accuracy/own/macro_f1"):
         more = {} if monitor is None else {"checkpoint": {"monitor": monitor}}
-        with refused(SettingError, monitor or "accuracy/own", "needs gold labels", "attentiveness/own/premise"):
+        with refused(SettingError, f"monitor {monitor or 'accuracy/own'}"):
             run_of(**more)
     done = run_of(checkpoint={"monitor": "attentiveness/own/premise"})
     assert "unlabelled" in done.content["counts"]
@@ -204,4 +205,4 @@ def test_reports_read_such_runs_or_say_why_not(
     with refused(RunError, "no gold labels"):
         command.main(["compare", "--inoculation", bare, again])
     with refused(RunError, "no gold labels"):
-        read_suite("own", [bare, again], {}, [])
+        read_suite("own", read_runs([bare, again]), {})

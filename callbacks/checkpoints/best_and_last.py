@@ -1,7 +1,7 @@
 """The best checkpoint, and ``last.ckpt``, from which a stopped run resumes with bit-identical results.
 
-``last.ckpt`` is written after every validation, every ``last_every_n_steps`` optimizer steps and on SIGTERM, and always
-between two optimizer steps: checkpoints do not contain accumulated gradients.
+``last.ckpt`` is written after every validation, every ``last_every_n_steps`` optimizer steps and on SIGTERM. It is
+always written between two optimizer steps, since checkpoints do not contain accumulated gradients.
 """
 
 from pathlib import Path
@@ -28,20 +28,20 @@ from heedful.records.arguments import RecordsArguments
 from heedful.records.numbers.metric_name import direction_of
 from heedful.records.stopping import Stopped, postpone
 
-ACCURACY = "accuracy"  # accuracy on the data set, whose name is not known yet
+ACCURACY = "accuracy"  # stands for the accuracy on the data set until the name of the data set is known
 
 
 class BestCheckpoint(RecordsArguments, ModelCheckpoint):
-    """Lightning's ModelCheckpoint with ``best.ckpt`` and ``last.ckpt``, and metrics that may be undefined.
+    """Lightning's ModelCheckpoint, which writes ``best.ckpt`` and ``last.ckpt`` and allows undefined metrics.
 
     Args:
         monitor: Name of the metric in results.json; None for the accuracy on the data set, or the F1 of answers.
         mode: "max" or "min"; None for the direction of the metric.
-        filename: Name of the best checkpoint, without ``.ckpt``; give it fields such as {epoch} to keep several.
-        save_last: Whether to keep ``last.ckpt``.
-        enable_version_counter: Whether to append a version to the name of a file that exists.
-        last_every_n_steps: Number of optimizer steps between two ``last.ckpt``; None for ends of epochs only.
-        **kwargs: As for ModelCheckpoint.
+        filename: Name of the best checkpoint without ``.ckpt``. To keep several, include fields such as {epoch}.
+        save_last: Whether to write ``last.ckpt``.
+        enable_version_counter: Whether to append a version to the name of an existing file.
+        last_every_n_steps: Number of optimizer steps between two writes of ``last.ckpt`` in an epoch; None for never.
+        **kwargs: Arguments of ModelCheckpoint.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class BestCheckpoint(RecordsArguments, ModelCheckpoint):
         if mode is not None and direction not in (None, mode):
             raise SettingError(f"checkpoint.mode {mode}: the best {monitor or ACCURACY} is the {direction}imum.")
         self.last_every_n_steps = last_every_n_steps
-        self._last_step = 0  # of last.ckpt
+        self._last_step = 0  # the number of optimizer steps in last.ckpt
         self._stopping = self._at_last_step = False
         super().__init__(
             monitor=monitor or ACCURACY,
@@ -75,14 +75,14 @@ class BestCheckpoint(RecordsArguments, ModelCheckpoint):
         plans = next((c.plans for c in trainer.callbacks if isinstance(c, Engine)), Plans({}))
         self.require_known(plans, trainer.datamodule)
         if any(isinstance(callback, ModelPruning) for callback in trainer.callbacks):
-            save_after_validation(self)  # the weights that were measured, before they are pruned
+            save_after_validation(self)  # before the measured weights are pruned
         resume_by_epochs(trainer)
         super().setup(trainer, pl_module, stage)
 
     def require_known(self, plans: Plans, data: PairedData) -> None:
-        """Raise SettingError for a monitor that no evaluation yields.
+        """Raise SettingError if no evaluation yields the monitored metric.
 
-        If the call selects evaluations without accuracy and names no monitor, the last epoch counts as the best.
+        If the call selects evaluations without accuracy and names no monitor, the last epoch is the best.
         """
         if self.monitor == ACCURACY:
             self.monitor = f"{data.task.kind.quality}/{data.name}"
@@ -94,43 +94,40 @@ class BestCheckpoint(RecordsArguments, ModelCheckpoint):
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         super().on_train_start(trainer, pl_module)
-        postpone()  # SIGTERM until the end of a step
+        postpone()  # SIGTERM waits for the end of an optimizer step
 
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         super().on_train_batch_end(trainer, pl_module, outputs, batch, batch_idx)
         if trainer.global_step == trainer.max_steps and not accumulates(trainer):
-            self._at_last_step = trainer.should_stop = True  # Lightning then validates, wherever the epoch is
+            self._at_last_step = trainer.should_stop = True  # Lightning then validates, even within an epoch
         if accumulates(trainer) or not trains_next(trainer):
             return
         self._stopping = is_stop_requested(trainer)
         if self._stopping or (self.last_every_n_steps and trainer.global_step % self.last_every_n_steps == 0):
             before = self._last_global_step_saved
             self._save_last_checkpoint(trainer, {})
-            self._last_global_step_saved = before  # a validation at this step may still be the best
+            self._last_global_step_saved = before  # else Lightning would not save a best epoch that ends at this step
 
     def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int) -> None:
-        if self._stopping:  # only now, when the loggers have the numbers of the last step
+        if self._stopping:  # not earlier: the loggers get the numbers of a step after on_train_batch_end
             raise Stopped
 
     def _save_topk_checkpoint(self, trainer: Trainer, monitor_candidates: dict[str, Tensor]) -> None:
-        engines = [c for c in trainer.callbacks if isinstance(c, Engine) and c.measurements is not None]
-        number = str(self.monitor).removesuffix("/low").removesuffix("/high")
-        if self.monitor not in monitor_candidates and any(number in engine.measurements for engine in engines):
-            inform(f"{self.monitor} is undefined in this epoch, which therefore cannot be the best.")
-        else:
+        if self.monitor is None or self.monitor in monitor_candidates:
             super()._save_topk_checkpoint(trainer, monitor_candidates)
-        self._last_global_step_saved = trainer.global_step  # last.ckpt is the last epoch, not the last best one
+        else:
+            inform(f"{self.monitor} is undefined in this epoch, which therefore cannot be the best.")
+        self._last_global_step_saved = trainer.global_step  # so that Lightning saves last.ckpt after every epoch
 
     def _save_last_checkpoint(self, trainer: Trainer, monitor_candidates: dict[str, Tensor]) -> None:
-        if not trainer.fast_dev_run and not accumulates(trainer):  # which is False at the end of an epoch
+        if not trainer.fast_dev_run and not accumulates(trainer):
             super()._save_last_checkpoint(trainer, monitor_candidates)
             self._last_step = trainer.global_step
 
     def _save_checkpoint(self, trainer: Trainer, filepath: str) -> None:
-        """Save optimizer states in ``last.ckpt`` only; raise RunError if the measured weights are not the saved
-        weights."""
+        """Save optimizer states in ``last.ckpt`` only; raise RunError if other weights were measured than are saved."""
         name = Path(filepath).name
         self.save_weights_only = name != LAST
         for engine in (c for c in trainer.callbacks if isinstance(c, Engine) and name != LAST):
@@ -138,14 +135,15 @@ class BestCheckpoint(RecordsArguments, ModelCheckpoint):
         super()._save_checkpoint(trainer, filepath)
 
     def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
-        checkpoint["should_stop"] = trainer.should_stop and not self._at_last_step  # a resumed run may have more steps
+        # False after the last step, since a resumed run may have a higher max_steps
+        checkpoint["should_stop"] = trainer.should_stop and not self._at_last_step
 
     def on_load_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
         trainer.should_stop = checkpoint.get("should_stop", False)
         self._last_step = checkpoint["global_step"]
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Load the state with paths in the present folder of the run, which may have been moved."""
+        """Load the state; its paths get the present folder of the run, which may have been moved."""
 
         def moved(path: str) -> str:
             return str(Path(self.dirpath) / Path(path).name) if path else path
@@ -157,7 +155,7 @@ class BestCheckpoint(RecordsArguments, ModelCheckpoint):
         super().load_state_dict(state_dict)
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Save ``last.ckpt``: a run that is stopped in its final evaluation resumes from the end of training."""
+        """Save ``last.ckpt``, from which a run that is stopped in its final evaluation resumes."""
         if self._last_step != trainer.global_step:
             self._save_last_checkpoint(trainer, {})
         postpone(trainer.world_size > 1)

@@ -1,4 +1,4 @@
-"""Checkpoint files: replaced atomically, and checked when they are read."""
+"""Checkpoint files: written atomically, and checked when they are read."""
 
 import zipfile
 from pathlib import Path
@@ -15,7 +15,7 @@ KEYS = ("state_dict", "task", "pytorch-lightning_version", "epoch", "global_step
 
 
 class AtomicCheckpointIO(TorchCheckpointIO):
-    """Replaces a checkpoint atomically: a killed process leaves the old file or the new one."""
+    """Lightning's checkpoint files, replaced atomically: a killed process leaves either the old or the new file."""
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any = None) -> None:
         with atomic_path(path) as temporary, open(temporary, "wb") as file:
@@ -32,7 +32,11 @@ class AtomicCheckpointIO(TorchCheckpointIO):
 
 
 def outline(path: Path, display_name: str = "") -> dict[str, Any]:
-    """Open a checkpoint of a run with its tensors left on disk; raise RunError if it is missing or damaged."""
+    """Open a checkpoint of a run without reading its tensors.
+
+    Raises:
+        RunError: The file is missing or damaged; the message begins with ``display_name``, by default the path.
+    """
     display_name = display_name or str(path)
     if not path.is_file():
         raise RunError(f"{display_name} does not exist.")
@@ -47,7 +51,11 @@ def outline(path: Path, display_name: str = "") -> dict[str, Any]:
 
 
 def progress(path: Path) -> tuple[int, int]:
-    """The epoch, counted from 1, and the optimizer steps of a checkpoint; raise RunError if it cannot be resumed."""
+    """The epoch, counted from 1, and the number of optimizer steps of a checkpoint.
+
+    Raises:
+        RunError: No training can resume from the checkpoint, which lacks the states of the optimizers.
+    """
     saved = outline(path)
     if "optimizer_states" not in saved:
         run = path.absolute().parent.parent
@@ -56,7 +64,11 @@ def progress(path: Path) -> tuple[int, int]:
 
 
 def best_of(run: Path, display_name: str, finished: bool) -> Path:
-    """The best checkpoint of a run, or ``last.ckpt`` of a finished run without one; otherwise raises RunError."""
+    """The best checkpoint of a run, or ``last.ckpt`` if the run is finished and has no best checkpoint.
+
+    Raises:
+        RunError: There is no such checkpoint; the message begins with ``display_name``.
+    """
     best, last = (run / "checkpoints" / name for name in ("best.ckpt", LAST))
     if best.is_file() or (finished and last.is_file()):
         return best if best.is_file() else last

@@ -1,4 +1,7 @@
-"""Test whether predictions depend on the padding of a batch, which the null control cannot show."""
+"""Whether predictions depend on padding: padded examples are predicted again in batches of one.
+
+The null control cannot show this, since it changes the batch mates of an example but rarely its padding.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,23 +14,34 @@ from torch import nn
 from heedful.callbacks.engine.batch_predictor import BatchPredictor, gather_predictions
 from heedful.callbacks.engine.evaluation import Planned
 from heedful.callbacks.engine.predictions import Predictions
-from heedful.datamodules.base.sampler import evaluation_batches
+from heedful.datamodules.base.sampler import base_batches
 from heedful.interventions import Null
 from heedful.lightning_modules.predictor import Encoded
 from heedful.metrics.accuracy import ALONE
 from heedful.records import Examples
 
-MOST = 24  # examples that are predicted alone: the ones with most padding
-CHANGE = 1e-3  # of a probability, more than rounding in single precision
+MOST = 24  # examples that are predicted alone: those with most padding
+CHANGE = 1e-3  # difference of a probability that rounding in single precision does not explain
 HALF = {torch.float16, torch.bfloat16}
 
 
 def with_alone(
     planned: Sequence[Planned], batches: BatchPredictor, pool: Examples, encoded: Encoded, base: Predictions
 ) -> list[Planned]:
-    """Add the number of predictions that depend on padding to the context of a null control; a collective.
+    """Predict padded examples alone, and store the number of predictions that differ; must run on all ranks.
 
-    Nothing is added for generating models, for models with unknown inputs and in half precision.
+    The test is omitted for models that generate text, for models whose inputs are unknown, and in half precision.
+
+    Args:
+        planned: The evaluations of the pool. The context of evaluations with a null control over all examples gets the
+            number.
+        batches: Predicts the examples.
+        pool: The examples.
+        encoded: The pool as the model reads it.
+        base: Predictions of the examples.
+
+    Returns:
+        The evaluations; without changes if no prediction differs.
     """
     repeated = [p for p in planned if any(isinstance(i, Null) and i.limit is None for i in p.plan.interventions)]
     model = batches.predictor
@@ -40,19 +54,17 @@ def with_alone(
 
 
 def _differing(batches: BatchPredictor, pool: Examples, encoded: Encoded, base: Predictions) -> int:
-    """Number of padded examples whose answer or probabilities differ when they are predicted alone."""
-    lengths = encoded.lengths[base.positions]
-    uid_ranks = np.argsort(pool.uid_order)[base.positions]
-    padding = np.zeros(len(base), dtype=np.int64)
-    for batch in evaluation_batches(encoded.order[base.positions], uid_ranks, batches.batch_size):
-        padding[batch] = lengths[batch].max() - lengths[batch]
-    order = np.lexsort((uid_ranks, -padding))
-    padded = order[padding[order] > 0][:MOST]
+    """Number of padded examples whose answer or probabilities differ in a batch of one."""
+    padding = np.zeros(len(pool), dtype=np.int64)
+    for batch in base_batches(pool, encoded.order, base.positions, batches.batch_size):
+        padding[batch] = encoded.lengths[batch].max() - encoded.lengths[batch]
+    by_padding = pool.uid_order[np.argsort(-padding[pool.uid_order], kind="stable")]
+    padded = by_padding[padding[by_padding] > 0][:MOST]
     if not len(padded):
         return 0
-    mine = batches.predict(encoded.batches, [base.positions[[k]] for k in padded], "Examples alone")
-    alone = gather_predictions(mine, batches.processes, "examples alone").select(base.positions[padded])
-    before = base.take(padded)
+    mine = batches.predict(encoded.batches, [padded[[k]] for k in range(len(padded))], "Examples alone")
+    alone = gather_predictions(mine, batches.processes, "examples alone").select(padded)
+    before = base.select(padded)
     differs = pc.not_equal(alone.texts, before.texts).to_numpy(zero_copy_only=False)
     if alone.probs is not None and before.probs is not None:
         differs = differs | (np.abs(alone.probs - before.probs).max(axis=1) > CHANGE)

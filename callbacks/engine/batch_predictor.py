@@ -1,4 +1,4 @@
-"""Predict batches: each rank predicts its share, and the ranks then exchange predictions."""
+"""Prediction of batches on all ranks, which then exchange their predictions."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -11,7 +11,7 @@ from rich.progress import track
 from heedful.callbacks.engine.predictions import Collector, Predictions, join
 from heedful.callbacks.engine.processes import Processes
 from heedful.datamodules.base.ahead import ahead
-from heedful.datamodules.base.sampler import evaluation_batches, share, snug_batches
+from heedful.datamodules.base.sampler import base_batches, share, snug_batches
 from heedful.lightning_modules.outputs import Outputs
 from heedful.lightning_modules.predictor import Encoded, Predictor
 from heedful.records import Examples, HeedfulError, ModelError, RunError, Task, inform, stopping
@@ -23,14 +23,14 @@ InputsOf = Callable[[Sequence[np.ndarray]], Iterator[dict[str, Any]]]  # batches
 
 
 class Pace:
-    """Reports the progress through ``total`` examples once a minute, for log files, which show no progress bar."""
+    """Logs the progress through ``total`` examples once a minute if there is no terminal to show a progress bar."""
 
-    def __init__(self, what: str, total: int) -> None:
-        self.what, self.total, self.done = what, total, 0
+    def __init__(self, display_name: str, total: int) -> None:
+        self.display_name, self.total, self.done = display_name, total, 0
         self._begin = self._last = time.monotonic()
 
     def advance(self, count: int) -> None:
-        """Add finished examples."""
+        """Add ``count`` finished examples."""
         self.done += count
         time_ = time.monotonic()
         if time_ - self._last >= EVERY and 0 < self.done < self.total and not get_console().is_terminal:
@@ -38,13 +38,13 @@ class Pace:
             minutes = (time_ - self._begin) / 60
             remaining = minutes / self.done * (self.total - self.done)
             state = f"{self.done:,} of {self.total:,} examples after {minutes:.0f} min"
-            inform(f"{self.what}: {state}, about {remaining:.0f} min left.")
+            inform(f"{self.display_name}: {state}, about {remaining:.0f} min left.")
 
 
 def gather_predictions(
-    predicted: Predictions, processes: Processes, what: str = "the examples themselves"
+    predicted: Predictions, processes: Processes, display_name: str = "the examples themselves"
 ) -> Predictions:
-    """The predictions of all ranks, by ascending position, on every rank; a collective.
+    """Gather the predictions of all ranks, sorted by position, on every rank; must run on all ranks.
 
     Raises:
         Stopped: A rank received SIGTERM and may lack predictions; raised on every rank.
@@ -52,22 +52,22 @@ def gather_predictions(
     """
     base = join(processes.meet(predicted))
     if repeated := int((np.diff(base.positions) == 0).sum()):
-        raise RunError(f"{repeated} examples were predicted twice ({what}).")
-    require_finite(int(base.broken.sum()), len(base), what)
+        raise RunError(f"{repeated} examples were predicted twice ({display_name}).")
+    require_finite(int(base.broken.sum()), len(base), display_name)
     return base
 
 
-def require_finite(broken: int, n: int, what: str) -> None:
-    """Raise ModelError for outputs that are not finite, which argmax would turn into a label."""
+def require_finite(broken: int, n: int, display_name: str) -> None:
+    """Raise ModelError if the outputs for ``broken`` of ``n`` inputs are NaN or infinite: argmax would find a label."""
     if broken:
         raise ModelError(
-            f"The outputs of the model are not finite for {broken:,} of {n:,} predictions ({what}). Try "
+            f"The outputs of the model are not finite for {broken:,} of {n:,} predictions ({display_name}). Try "
             "trainer.precision 32-true, or train with a lower model.learning_rate."
         )
 
 
 class BatchPredictor:
-    """Predicts batches: batch j goes to rank j mod the number of ranks.
+    """Predicts batches on all ranks: batch j on rank j mod the number of ranks.
 
     Args:
         predictor: The model.
@@ -84,8 +84,8 @@ class BatchPredictor:
 
     @property
     def ranks(self) -> int:
-        """Number of predicting ranks; ranks above it idle."""
-        return self.predictor.capabilities.ranks or self.processes.world_size
+        """Number of ranks that predict, from rank 0 on."""
+        return self.predictor.capabilities.predicting_ranks(self.processes.world_size)
 
     @property
     def is_on_cpu(self) -> bool:
@@ -93,18 +93,16 @@ class BatchPredictor:
         return self.processes.device.type == "cpu"
 
     def pool(self, pool: Examples, encoded: Encoded, positions: np.ndarray) -> Predictions:
-        """Predict examples of a pool, by ascending position: the predictions of all ranks, on every rank."""
-        uid_ranks = np.argsort(pool.uid_order)[positions]
-        batches = evaluation_batches(encoded.order[positions], uid_ranks, self.batch_size)
+        """Predict unchanged examples, and gather the predictions on every rank, sorted by position."""
+        batches = base_batches(pool, encoded.order, positions, self.batch_size)
         pace = Pace("Base examples", -(-len(positions) // self.ranks))
-        mine = self.predict(encoded.batches, [positions[batch] for batch in batches], "Base examples", pace)
-        return gather_predictions(mine, self.processes)
+        return gather_predictions(self.predict(encoded.batches, batches, "Base examples", pace), self.processes)
 
     def predict(
         self,
         make: InputsOf,
         batches: Sequence[np.ndarray],
-        what: str,
+        display_name: str,
         pace: Pace | None = None,
         predict: Predict | None = None,
     ) -> Predictions:
@@ -113,15 +111,15 @@ class BatchPredictor:
         Args:
             make: Returns an iterator over the inputs of batches.
             batches: int64 [inputs] per batch, positions of the predictions.
-            what: Label of the progress bar.
-            pace: Reports progress in a log file.
-            predict: Method of the model; ``predict`` by default.
+            display_name: Label of the progress bar.
+            pace: Logs the progress.
+            predict: The method of the model to call; ``predict`` by default.
         """
         collector = Collector(self.task)
         predict = predict or self.predictor.predict
         try:
             with self.processes.precision():  # around all batches: autocast caches the weights that it casts
-                for positions, inputs in self.shared(make, batches, what):
+                for positions, inputs in self.shared(make, batches, display_name):
                     collector.add(positions, predict({"inputs": inputs, "size": len(positions)}))
                     if pace is not None:
                         pace.advance(len(positions))
@@ -131,27 +129,39 @@ class BatchPredictor:
         return collector.predictions()
 
     def snug_batches(self, lengths: np.ndarray, batch_size: int, passes: int = 1) -> list[np.ndarray]:
-        """Cut inputs into batches: on a CPU with little padding, which ``passes`` multiply; elsewhere full batches."""
+        """Cut inputs into batches, with little padding on a CPU, and full batches on other devices.
+
+        Args:
+            lengths: int [inputs], tokens per input.
+            batch_size: Maximum number of inputs in a batch.
+            passes: Number of forward passes over each batch, which multiply the cost of padding.
+        """
         padding = PADDING // passes if self.is_on_cpu else len(lengths) * int(lengths.max(initial=0))
         return snug_batches(lengths, batch_size, padding)
 
-    def probabilities(self, make: InputsOf, lengths: np.ndarray, what: str) -> np.ndarray:
-        """The probabilities of the labels on every rank: float32 [inputs, labels]; see :meth:`predict`."""
+    def probabilities(self, make: InputsOf, lengths: np.ndarray, display_name: str) -> np.ndarray:
+        """The probabilities of the labels on every rank: float32 [inputs, labels].
+
+        Args:
+            make: Returns an iterator over the inputs of batches.
+            lengths: int [inputs], tokens per input.
+            display_name: Label of the progress bar.
+        """
         batches = self.snug_batches(lengths, self.batch_size)
-        mine = self.predict(make, batches, what, predict=self.predictor.probabilities)
-        return gather_predictions(mine, self.processes, what).probs
+        mine = self.predict(make, batches, display_name, predict=self.predictor.probabilities)
+        return gather_predictions(mine, self.processes, display_name).probs
 
     def shared(
-        self, make: InputsOf, batches: Sequence[np.ndarray], what: str
+        self, make: InputsOf, batches: Sequence[np.ndarray], display_name: str
     ) -> Iterator[tuple[np.ndarray, dict[str, Any]]]:
-        """Iterate over this rank's share of the batches, with inputs on the device; ends early after SIGTERM."""
+        """Iterate over this rank's share of the batches, as (positions, inputs on the device); ends after SIGTERM."""
         mine = share(batches, self.processes.rank, self.ranks)
         inputs = make(mine)
         if not self.is_on_cpu:
             inputs = map(self.processes.to_device, ahead(inputs, pin=self.processes.device.type == "cuda"))
         pairs = zip(mine, inputs, strict=True)
         for positions, batch in track(
-            pairs, what, len(mine), transient=True, disable=not self.processes.shows_progress
+            pairs, display_name, len(mine), transient=True, disable=not self.processes.shows_progress
         ):
             if stopping.requested():
                 break  # the ranks raise Stopped together, in gather_predictions

@@ -1,6 +1,6 @@
-"""Blocks of changes: a few thousand changed examples, stored as columns, and their rows.
+"""Blocks of some 16,000 changed examples as columns, and their rows.
 
-Blocks are the same on every process. No change and no row is a Python object.
+Blocks are the same on every process. Changes and rows are never single Python objects.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,27 +14,29 @@ from heedful.interventions import Changes, EachExample, Intervention
 from heedful.records import Composed, Example, Examples, RunError
 from heedful.records import rows as r
 
-CHUNK = 16_384  # changes, or base examples, of a block
+CHUNK = 16_384  # a block ends at this number of changes or of base examples
 STEP = 4096  # base examples per call of an intervention
-FEW = 64  # the same for an intervention that writes new content, perhaps a hundred tables per example
+FEW = 64  # base examples per call if an intervention writes new content, perhaps a hundred tables per example
 
 
 class Block:
-    """Base examples, their changes, and the predictions and rows of both.
+    """Base examples and all changes of these examples.
+
+    "changed" is the number of changed examples to predict, sorted by base example and then by intervention. Changes
+    into an example of the pool, which is predicted already, are not among them.
 
     Args:
         pool: The examples.
-        positions: int64 [block], positions in the pool by ascending uid.
+        positions: int64 [block], positions of the base examples in the pool, by ascending uid.
         changes: The changes of these examples, one :class:`Changes` per intervention.
 
     Attributes:
-        interventions: int64 [examples], intervention index per changed example to predict. They are sorted
-            by base example, then by intervention.
-        bases: int64 [examples], position in the pool of the base example.
-        source: int64 [examples], index of the changed example whose prediction is used: the first one with the same
-            model input, or -1 for the base example. The null control is always predicted. See :meth:`compare`.
-        unread: Per intervention, whether the model's input is the same as for the base example: bool [changes]; null if
-            nothing is changed or the model's input is unknown.
+        interventions: int64 [changed], index of the intervention.
+        bases: int64 [changed], position of the base example in the pool.
+        source: int64 [changed], index of the changed example whose prediction is used: the first one with the same
+            input for the model, or -1 for the base example. Repeats (the null control) use their own prediction.
+        unread: For each intervention, whether the model receives the same input as for the base example: bool
+            [changes]; null for repeats, and if the inputs are unknown.
     """
 
     def __init__(self, pool: Examples, positions: np.ndarray, changes: Sequence[Changes]) -> None:
@@ -52,7 +54,7 @@ class Block:
         self.unread = [pa.nulls(len(each), pa.bool_()) for each in changes]
 
     def rank(self, positions: np.ndarray) -> np.ndarray:
-        """Indices within the block of positions in the pool: int64."""
+        """Map positions in the pool to indices in the block: int64."""
         return self._by_position[np.searchsorted(self.positions, positions, sorter=self._by_position)]
 
     @property
@@ -77,16 +79,16 @@ class Block:
 
     @property
     def is_copied(self) -> np.ndarray:
-        """Whether a changed example takes the prediction of another example: bool [examples]."""
+        """Whether a changed example uses the prediction of another example: bool [changed]."""
         return self.source != np.arange(len(self.source))
 
     def compare(self, pool: np.ndarray, changed: np.ndarray, is_repeated: np.ndarray) -> None:
-        """Find changed examples with the same model input as another example.
+        """Set :attr:`source` and :attr:`unread` by the fingerprints, which are hashes of the model's inputs.
 
         Args:
-            pool: uint64 [pool], fingerprints of the pool.
-            changed: uint64 [examples], fingerprints of :attr:`examples`.
-            is_repeated: bool [examples], whether nothing is changed, as in the null control.
+            pool: uint64 [pool], fingerprints of the unchanged examples.
+            changed: uint64 [changed], fingerprints of :attr:`examples`.
+            is_repeated: bool [changed], whether nothing is changed, as in the null control.
         """
         is_unread = changed == pool[self.bases]
         self.source[is_unread & ~is_repeated] = -1
@@ -101,7 +103,12 @@ class Block:
                 self.unread[k] = pa.array(is_unread[mask], mask=is_repeated[mask])
 
     def predictions(self, predicted: Predictions, base: Predictions) -> list[Predictions]:
-        """The predictions per intervention, given the predictions of uncopied changed examples and of the pool."""
+        """The predictions of the changes, one :class:`Predictions` per intervention.
+
+        Args:
+            predicted: Predictions of the changed examples that do not use another prediction (see :attr:`source`).
+            base: Predictions of the pool.
+        """
         if len(predicted) < len(self.source):
             is_unread = self.source < 0
             indices = np.searchsorted(predicted.positions, self.source)
@@ -121,13 +128,13 @@ class Block:
         parts: Sequence[str],
         schema: pa.Schema,
     ) -> pa.Table:
-        """The base rows and the rows of the changes by some interventions, in canonical order.
+        """The rows of the base examples and of their changes by some interventions, in canonical order.
 
         Args:
             interventions: All interventions of the block.
             selected: The interventions whose rows are returned.
             base: Predictions of the pool.
-            predicted: Predictions per intervention.
+            predicted: Predictions of the changes, one per intervention.
             parts: All parts of the data; the pool may have fewer.
             schema: The columns.
 
@@ -137,7 +144,7 @@ class Block:
         pool, changes, plan = self.pool, self.changes[selected], interventions[selected]
         n = len(self.positions)
         names = [(r.BASE, ""), *((i.name, "+".join(i.parts)) for i in plan)]
-        group = np.repeat(np.arange(len(names)), [n, *map(len, changes)])  # 0: base rows
+        group = np.repeat(np.arange(len(names)), [n, *map(len, changes)])  # 0 for base rows
         positions = np.concatenate([self.positions, *(c.positions for c in changes)])
         draws = np.concatenate([np.full(n, r.NO_DRAW, dtype=np.int16), *(c.draws for c in changes)])
         variants = _texts(["", *(c.variant for c in changes)], group, np.arange(len(group)))
@@ -176,7 +183,10 @@ class Block:
         return pa.table([pa.array(columns[name]) for name in schema.names], schema=schema)
 
     def _labels(self, changes: Sequence[Changes]) -> pa.Array:
-        """Labels of base and changed examples; a changed example keeps its label unless it is rewritten or replaced."""
+        """Gold labels of the base examples, then of the changes, an Arrow array of strings.
+
+        A change keeps the label of its base example, unless it has new content or is another example of the pool.
+        """
         labels = [self.pool.texts("label", self.positions)]
         for c in changes:
             if c.examples is not None:
@@ -189,20 +199,17 @@ class Block:
 def blocks(
     pool: Examples, predicted: np.ndarray, plan: Sequence[Intervention], masks: Sequence[np.ndarray], seed: int
 ) -> Iterator[Block]:
-    """Iterate over the examples by ascending uid; a block ends at :data:`CHUNK` changes or base examples.
+    """Yield blocks of the examples by ascending uid, at least one; a block ends at :data:`CHUNK` changes or examples.
 
-    Block boundaries affect the batches, and so the last bits of probabilities; they depend only on the numbers of
-    changes. A change into an example without a prediction is dropped.
+    The ends of the blocks depend only on the numbers of changes. They determine the batches, and thus the last bits of
+    probabilities.
 
     Args:
         pool: The examples.
-        predicted: int64, positions of the examples that take part.
+        predicted: int64, positions of the examples with a prediction. Changes into other examples are dropped.
         plan: The interventions.
-        masks: The examples that each intervention changes: bool [pool] each.
+        masks: For each intervention, the examples that it changes: bool [pool].
         seed: The run's seed.
-
-    Yields:
-        At least one block.
     """
     order = pool.uid_order[np.isin(pool.uid_order, predicted)]
     rank = np.zeros(len(pool), dtype=np.int64)
@@ -210,7 +217,7 @@ def blocks(
     is_predicted = np.zeros(len(pool), dtype=bool)
     is_predicted[predicted] = True
     step = FEW if any(isinstance(intervention, EachExample) for intervention in plan) else STEP
-    begin = 0  # of the block, in ``order``
+    begin = 0  # index in ``order`` of the first example of the block
     held: list[Changes] = []
     for start in range(0, max(1, len(order)), step):
         stop = min(start + step, len(order))
@@ -228,14 +235,19 @@ def blocks(
 
 
 def _full(n: int, ranks: Sequence[np.ndarray]) -> int:
-    """Size of the first full block among ``n`` examples, or 0; ``ranks`` are the base examples of all changes."""
+    """Number of base examples in the first full block, or 0 if the block is not full.
+
+    Args:
+        n: Number of base examples.
+        ranks: For each intervention, the index of the base example of each change: int64 [changes].
+    """
     counts = sum((np.bincount(each, minlength=n) for each in ranks), np.zeros(n, np.int64))
     full = np.flatnonzero(np.maximum(np.cumsum(counts), np.arange(1, n + 1)) >= CHUNK)
     return int(full[0]) + 1 if len(full) else 0
 
 
 def slices_of(pool: Examples, positions: np.ndarray) -> pa.ListArray:
-    """ "name=value" texts [positions] for each meta column."""
+    """The slices of examples: for each position a list of "name=value", one for each meta column."""
     texts = [pc.binary_join_element_wise(name, pool.texts(f"meta.{name}", positions), "=") for name in pool.meta]
     if not texts:
         return pa.ListArray.from_arrays(np.zeros(len(positions) + 1, dtype=np.int32), pa.array([], pa.string()))
@@ -245,19 +257,34 @@ def slices_of(pool: Examples, positions: np.ndarray) -> pa.ListArray:
 def _canonical(
     ranks: np.ndarray, names: Sequence[int], group: np.ndarray, variants: pa.Array, draws: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The order of rows by uid, intervention and part, variant, draw; and the rows with the same key as the preceding
-    row."""
+    """Sort rows by uid, intervention and part, variant, and draw.
+
+    Args:
+        ranks: int64 [rows], index of the base example by ascending uid.
+        names: Rank of each group's pair of intervention and part among all pairs.
+        group: int64 [rows], group of the row: 0 for base rows, k + 1 for the changes by intervention k.
+        variants: Strings [rows].
+        draws: int16 [rows].
+
+    Returns:
+        The order, int64 [rows], and the rows whose key another row repeats, int64.
+    """
     variants = variants.dictionary_encode()
     codes = pc.rank(variants.dictionary).to_numpy()[variants.indices.to_numpy()].astype(np.int64)
     key = (ranks * len(names) + np.array(names)[group]) * (len(variants.dictionary) + 1) + codes
-    key = key * 2**15 + draws + 1  # a draw has 15 bits
+    key = key * 2**15 + draws + 1  # draws are below 2**15
     order = np.argsort(key, kind="stable")
     return order, order[np.flatnonzero(np.diff(key[order]) == 0)]
 
 
 def _texts(columns: Sequence[pa.Array | str], group: np.ndarray, order: np.ndarray) -> pa.Array:
-    """Concatenate groups of rows, given as an array of texts or as one text for all rows of a group, and reorder them:
-    texts [rows]."""
+    """Concatenate a column of strings from groups of rows, and reorder it.
+
+    Args:
+        columns: For each group, a string per row, or one string for all rows.
+        group: int64 [rows], group of each row, ascending.
+        order: int64 [rows].
+    """
     if all(isinstance(text, str) for text in columns):
         return pa.array(columns, pa.string()).take(group[order])
     sizes = np.bincount(group, minlength=len(columns)).tolist()

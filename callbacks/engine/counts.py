@@ -1,4 +1,4 @@
-"""Counts of the examples of an evaluation, for results.json."""
+"""Counts of examples in results.json."""
 
 import json
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ def counts_of(data: Pairs, base: Predictions, predictor: Predictor) -> dict[str,
 
 
 def truncation(statistics: Statistics) -> dict[str, Any]:
-    """Counts of truncated examples and of tokens."""
+    """Counts of truncated examples and, if known, of the tokens that remain."""
     tokens = {"tokens_kept": dict(statistics.tokens_kept)} if statistics.tokens_kept else {}
     return {"truncated": statistics.truncated, **tokens}
 
@@ -39,7 +39,7 @@ def truncation(statistics: Statistics) -> dict[str, Any]:
 def repeated_and_trained(
     pool: Examples | None, positions: np.ndarray, data: Pairs, predictor: Predictor
 ) -> dict[str, int]:
-    """Counts of repeated examples, and of training examples, if the training data are known."""
+    """Count examples that repeat another one, and, if the training data are known, examples of the training data."""
     if pool is None:
         return {}
     parts = data.full_task.parts
@@ -56,7 +56,15 @@ def with_metadata(
     run: Mapping[str, Any],
     pool_counts: Mapping[str, Any],
 ) -> Evaluated:
-    """The rows of an evaluation with their metadata; ``pool_counts`` are counts of a pool other than the data's."""
+    """The rows of an evaluation and their metadata.
+
+    Args:
+        planned: The evaluation.
+        rows_of: Maps evaluations to rows and counts.
+        manifests: Maps evaluations to the hash of the planned changes.
+        run: Facts about the run.
+        pool_counts: Counts of the pool; empty for the pool of the data module, whose counts are in ``run``.
+    """
     evaluation, plan, context = planned
     rows, counted = rows_of[evaluation.name]
     counts = {**plan.counts, **counted, **evaluation.counts(plan, rows, context)}
@@ -67,4 +75,4 @@ def with_metadata(
     counts["no_label"] = int(no_label.sum())
     metadata = {"data": run["data"], "seed": run["seed"], "manifest": manifests[evaluation.name], "run": run}
     metadata |= {"context": context.as_dict(), "counts": counts}
-    return rows, json.loads(json.dumps(metadata, sort_keys=True))  # as read from a file
+    return rows, json.loads(json.dumps(metadata, sort_keys=True))  # the same values as from a file

@@ -1,4 +1,4 @@
-"""The engine as a callback: measures after each validation epoch and passes the measurements to writers."""
+"""The engine as a callback: measures the model after each validation epoch and passes the numbers to writers."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -31,29 +31,30 @@ SIDES = ("low", "high")  # suffixes of the bounds of an interval
 
 
 class Writer(Protocol):
-    """Writes measurements; the engine calls it on rank 0."""
+    """An object that writes measurements, such as files or curves; the engine calls it on rank 0."""
 
     def write(self, measurements: Measurements) -> None:
-        """Write the measurements of an epoch of training, or of an evaluation."""
+        """Write the measurements of one validation epoch, in training or in an evaluation."""
 
 
 class Engine(Callback):
     """Runs every :class:`~heedful.callbacks.engine.evaluation.Evaluation` among the trainer's callbacks.
 
-    The evaluations run after each validation epoch, on its predictions, in any order of callbacks.
+    The evaluations run at the end of each validation epoch and use its predictions. The order of the callbacks has no
+    effect.
 
     Args:
-        exhaustive: Whether every evaluation runs on all examples; otherwise it may bound its cost.
-        only: Names of the evaluations to run; None for the default evaluations.
-        plans: Plans of the evaluations; made in ``setup`` by default.
-        writers: Receive the measurements after every epoch, in this order.
-        unfinished: Progress of the run whose checkpoint is measured; None if the run has finished.
-        identity: Returns a description of the model and its training for results.json; the prompt is added.
+        exhaustive: Whether every evaluation runs on all examples. If False, evaluations may change fewer examples.
+        only: Names of the evaluations to run; None for the evaluations that run by default.
+        plans: Plans of the evaluations; by default ``setup`` plans the evaluations among the callbacks.
+        writers: Objects that receive the measurements after every epoch, in this order.
+        unfinished: Progress of the training that wrote the measured checkpoint; None if that training has finished.
+        identity: Returns a description of the model and its training for results.json. The engine adds the prompt.
 
     Attributes:
         plans: The plans of the evaluations.
-        measurements: The measurements of the last epoch; None before the first.
-        weights: Hash of the weights that the last epoch measured; None for a model without weights.
+        measurements: The measurements of the last epoch; None before the first epoch.
+        weights: Hash of the weights that were measured in the last epoch; None for a model without weights.
     """
 
     def __init__(
@@ -85,7 +86,7 @@ class Engine(Callback):
             self._is_planned = True
         for callback in trainer.callbacks:
             if isinstance(callback, EarlyStopping) and self.plans.is_known(callback.monitor):
-                callback.strict = False  # an undefined score is not a missing one
+                callback.strict = False  # else Lightning raises an error if the metric is undefined
 
     def on_validation_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         stop_if_requested(trainer)
@@ -93,7 +94,7 @@ class Engine(Callback):
         self._predicted = Collector(data.task)
         predictor = predictor_of(pl_module)
         predictor.start(Composed(data.pool, data.predicted), TrainerProcesses(trainer))
-        ranks = predictor.capabilities.ranks or trainer.world_size
+        ranks = predictor.capabilities.predicting_ranks(trainer.world_size)
         self._pace = Pace(f"{data.name}: predictions of this process", -(-len(data.predicted) // ranks))
 
     def on_validation_batch_end(
@@ -115,8 +116,8 @@ class Engine(Callback):
     def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
         if self._predicted is None or not isinstance(exception, HeedfulError):
             return
-        ranks = predictor_of(pl_module).capabilities.ranks or trainer.world_size
-        if ranks < trainer.world_size:  # the other ranks wait in ``meet``
+        capabilities = predictor_of(pl_module).capabilities
+        if capabilities.predicting_ranks(trainer.world_size) < trainer.world_size:  # idle ranks wait in ``meet``
             TrainerProcesses(trainer).tell(exception)
 
     def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -132,26 +133,21 @@ class Engine(Callback):
         self.measurements = replace(measurements, epoch=epoch, step=trainer.global_step)
         if not is_training:
             self._require_same_weights(trainer, pl_module)
-        if is_training or self.exhaustive:  # the final evaluation of train.py would repeat the last point
+        if is_training or self.exhaustive:  # else train.py's final evaluation adds a second point
             self._log(self.measurements.numbers, trainer, pl_module)
         if not is_training and self.writers:
             stop_if_requested(trainer)
-            stopping.postpone()  # the rest is short
+            stopping.postpone()  # SIGTERM waits for the writers, which are fast
         for writer in self.writers if trainer.is_global_zero else ():
             writer.write(self.measurements)
 
     def require_measured(self, module: LightningModule, what: str) -> None:
-        """Raise RunError, on every rank, if the weights have changed since the last measurement.
-
-        Args:
-            module: The model.
-            what: The weights that are used, for the message.
-        """
+        """Raise RunError on every rank if the weights of ``module``, called ``what``, have changed since validation."""
         if not all(gather(weights_hash(module.state_dict()) == self.weights)):
             raise _changed(f"the measured weights are not {what}")
 
     def _require_same_weights(self, trainer: Trainer, module: LightningModule) -> None:
-        """Raise HeedfulError if weights differ between ranks, between predictions, or from the checkpoint."""
+        """Require equal weights on all ranks, before and after validation, and in the checkpoint."""
         require_alike({"the model": self.weights}, "weights")
         self.require_measured(module, "the weights of one model")
         if trainer.ckpt_path:
@@ -164,25 +160,26 @@ class Engine(Callback):
         planned = [p for p in self.plans.planned.values() if p.plan.pool is trainer.datamodule.pool]
         headlines = {name for p in planned for chart in p.charts if chart.figure for name in chart.curves.values()}
         for name, measurement in numbers.items():
-            if is_undefined(measurement):  # remove the value of the previous epoch
-                kept_metrics(trainer).pop(str(name), None)
-            elif name.by == ("", ""):  # not a slice
+            if not is_known(measurement):
+                kept_metrics(trainer).pop(str(name), None)  # the value of the previous epoch
+            elif name.by == ("", ""):  # numbers of slices are not logged
                 is_headline = name in headlines
                 pl_module.log(str(name), measurement.value, prog_bar=is_headline, sync_dist=True, batch_size=1)
         self._log_intervals(numbers, trainer, pl_module)
 
     def _log_intervals(self, numbers: Numbers, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Log the interval bounds of all curves, for callbacks that monitor them and for loggers with tables."""
+        """Log the interval bounds of all curves, for callbacks that monitor them and for loggers except TensorBoard."""
         shows_bounds = any(not isinstance(logger, TensorBoardLogger) for logger in trainer.loggers)
         for name in {name: None for chart in self.plans.charts for name in chart.curves.values()}:
             for side in SIDES:
                 kept_metrics(trainer).pop(f"{name}/{side}", None)  # the value of the previous epoch
-            if name in numbers and not is_undefined(numbers[name]):
+            if name in numbers and is_known(numbers[name]):
                 bounds = dict(bounds_of(str(name), numbers[name].ci95))
                 pl_module.log_dict(bounds, logger=shows_bounds, sync_dist=True, batch_size=1)
 
     def _base(self, data: PairedData, processes: TrainerProcesses) -> Predictions:
-        predictions, self._predicted = self._predicted.predictions(), None  # on_exception: every rank gets here
+        # None: all ranks have arrived here, so on_exception needs to send them no error
+        predictions, self._predicted = self._predicted.predictions(), None
         base = gather_predictions(predictions, processes)
         if missing := len(np.setxor1d(base.positions, data.predicted)):
             raise RunError(f"{missing} validation examples were not predicted, or should not have been.")
@@ -190,18 +187,18 @@ class Engine(Callback):
 
 
 def bounds_of(name: str, ci95: tuple[float, float] | None) -> Iterator[tuple[str, float]]:
-    """The names and values of both bounds of an interval; nothing without an interval."""
+    """Yield the names and values of the lower and upper bound of an interval; nothing if there is no interval."""
     for side, value in zip(SIDES, ci95 or (), strict=False):
         yield f"{name}/{side}", value
 
 
-def is_undefined(measurement: Measurement) -> bool:
-    """Whether a number is not logged: it is undefined, or rests on under ten examples and may be the best by chance."""
-    return measurement.value is None or FEW_EXAMPLES in measurement.flags
+def is_known(measurement: Measurement) -> bool:
+    """Whether a number is defined and rests on at least ten examples; otherwise it may be the best by chance."""
+    return measurement.value is not None and FEW_EXAMPLES not in measurement.flags
 
 
 def _require_data(trainer: Trainer) -> PairedData:
-    """The data of a Trainer; raises SettingError if its data module is not a PairedData."""
+    """The data module of a Trainer; raises SettingError unless it is a PairedData."""
     if isinstance(data := getattr(trainer, "datamodule", None), PairedData):
         return data
     name = "none" if data is None else f"a {type(data).__name__}"

@@ -1,7 +1,7 @@
-"""Evaluations: each has a plan of changes and a metric of the rows; and the plans of all evaluations of a run."""
+"""Base class of evaluations, which plan changes of examples, and the plans of all evaluations of a run."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,7 +13,7 @@ from heedful.interventions import Intervention
 from heedful.lightning_modules.predictor import Capabilities, Predictor
 from heedful.metrics import METRICS, Metric
 from heedful.metrics.number import Settings
-from heedful.records import Chart, Context, DataError, Examples, SettingError, listing
+from heedful.records import Chart, Context, DataError, Examples, SettingError
 from heedful.records.arguments import RecordsArguments
 from heedful.records.errors import guess
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 else:
     Callback = object
 
-LOSS = "loss/train"  # logged in training
+LOSS = "loss/train"  # the training loss, which the model logs
 NEEDS_GOLD = "needs gold labels, which these examples do not have"
 PROBABILITIES = "needs probabilities of the labels, which written answers do not have"
 
@@ -37,9 +37,8 @@ class Setting:
 
     Attributes:
         data: The data module, after its setup.
-        monitoring: Whether the evaluation runs in training, where it may limit its cost.
-        read: Function that returns a data module, set up, given the name of another data set and its path (None for the
-            hub).
+        monitoring: Whether the evaluation runs in training, where it may change fewer examples.
+        read: Loads another data set, given its name and its path (None for the hub), and sets it up.
         capabilities: Capabilities of the model.
     """
 
@@ -49,22 +48,22 @@ class Setting:
     capabilities: Capabilities = Capabilities()
 
     def require_probabilities(self, display_name: str) -> None:
-        """Refuse a model without probabilities; the message begins with ``display_name``."""
+        """Raise DataError, with a message that begins with ``display_name``, for a model without probabilities."""
         if not self.capabilities.probabilities:
             raise DataError(f"{display_name} {PROBABILITIES}. Take model.read first_token.")
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The work of an evaluation, planned once in a run.
+    """The examples and changes of an evaluation, planned once in a run.
 
     Attributes:
-        pool: The examples to change. If they are not from the data module, they are predicted first.
+        pool: The examples to change. Examples from elsewhere than the data module are predicted first.
         interventions: The changes.
-        settings: Settings of the metric, kept as JSON in the rows file.
-        counts: Counts of included and excluded examples, known before any prediction.
-        inquiry: Queries the model in rounds, instead of changes that are known in advance.
-        most: If a second stage may follow, its interventions on all examples that it may change.
+        settings: Settings of the metric, which the rows file stores as JSON.
+        counts: Counts of included and excluded examples that are known before any prediction.
+        inquiry: Queries the model in rounds, for inputs that depend on earlier answers; excludes ``interventions``.
+        most: The interventions of a second stage without a limit of examples; empty if no second stage may follow.
     """
 
     pool: Examples
@@ -77,23 +76,24 @@ class Plan:
 
 @dataclass(frozen=True)
 class Nothing:
-    """Reason why an evaluation has nothing to do; follows its name in a message."""
+    """The reason why an evaluation has nothing to do, which follows the name of the evaluation in a message."""
 
     reason: str = "has nothing to do with these data"
 
 
 class Evaluation(RecordsArguments, Callback):
-    """Base class of evaluations; the engine predicts and writes for them.
+    """Base class of evaluations. An evaluation plans changes; the engine predicts the changed examples.
 
-    Evaluations may be callbacks of a Trainer, where :class:`~heedful.callbacks.engine.engine.Engine` finds them.
-    Lightning's hooks do nothing. The base class is not Lightning's, so that functions are measured without Lightning.
+    Evaluations may be callbacks of a Trainer, where :class:`~heedful.callbacks.engine.engine.Engine` finds them. All
+    hooks of Lightning do nothing. The class does not inherit from Lightning's Callback, so that a function is measured
+    without an import of Lightning.
 
     Attributes:
-        metric: Computes the numbers; the evaluation has the same name.
-        in_training: Whether it also runs in every epoch of training.
-        by_default: Whether it runs by default.
-        brings_examples: Whether it provides examples, and does not need the examples of the data module.
-        has_settings: Whether the command line shows its settings.
+        metric: Computes the numbers from the rows. The evaluation has the name of the metric.
+        in_training: Whether the evaluation also runs in every epoch of training.
+        by_default: Whether the evaluation runs if a call names no evaluations.
+        brings_examples: Whether the evaluation loads its own examples and ignores the examples of the data module.
+        has_settings: Whether the command line shows the settings of the evaluation.
     """
 
     metric: Metric
@@ -111,33 +111,28 @@ class Evaluation(RecordsArguments, Callback):
 
     @property
     def state_key(self) -> str:
-        """Key of its (empty) state in a checkpoint."""
+        """Key of the state, which is empty, in a checkpoint."""
         return type(self).__qualname__
 
     _legacy_state_key = state_key
 
     def state_dict(self) -> dict[str, Any]:
-        """An empty state."""
+        """Return an empty state."""
         return {}
 
     def setup(self, trainer: "Trainer", pl_module: "LightningModule", stage: str) -> None:
-        """Refuse a Trainer whose callbacks have no engine."""
+        """Raise SettingError if the callbacks of the Trainer include no engine."""
         if not any(isinstance(getattr(callback, "plans", None), Plans) for callback in trainer.callbacks):
             name = type(self).__name__
             raise SettingError(f"{name} needs an Engine that runs it. Write Trainer(callbacks=[{name}(), Engine()]).")
 
     @property
     def name(self) -> str:
-        """Name on the command line, and of the rows file."""
+        """Name of the evaluation on the command line, and of its rows file."""
         return self.metric.name
 
-    @property
-    def title(self) -> str:
-        """Name with the settings that differ from their defaults, for the folder of an evaluation."""
-        return self.name
-
     def plan(self, setting: Setting) -> Plan | Nothing:
-        """Plan the changes, or give the reason why there is nothing to do.
+        """Plan the changes, or return the reason why there is nothing to do.
 
         Raises:
             HeedfulError: The settings do not match the data.
@@ -145,20 +140,20 @@ class Evaluation(RecordsArguments, Callback):
         raise NotImplementedError
 
     def second_stage(self, plan: Plan, rows: pa.Table, context: Context) -> Sequence[Intervention] | None:
-        """Plan further changes from the rows of the first stage, on rank 0 only.
+        """Plan the changes of more examples, given the rows of the first stage; called on rank 0 only.
 
         Returns:
-            The interventions of ``plan`` in the same order, each for more examples (such as a higher ``limit``);
-            examples from the first stage are not changed again. None if one stage is enough.
+            The interventions of ``plan`` in the same order, each with a higher ``limit`` of examples. The engine does
+            not change the examples of the first stage again. None if one stage is enough.
         """
         return None
 
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
-        """Counts that a reader needs to judge the numbers, in addition to the counts of the plan."""
+        """Counts for results.json in addition to the counts of the plan, such as the number of changed examples."""
         return {}
 
     def context(self, data: Pairs, plan: Plan) -> Context:
-        """The context of its rows."""
+        """The facts about data and labels that the metric needs in addition to the rows."""
         task = data.task
         return Context(
             data=data.name,
@@ -172,10 +167,6 @@ class Evaluation(RecordsArguments, Callback):
             own=plan.settings.as_dict(),
             unlabelled=plan.pool.is_unlabelled,
         )
-
-    def among(self, only: Sequence[str] | None) -> bool:
-        """Whether it runs: its name is in ``only``, or ``only`` is None and it runs by default."""
-        return self.by_default if only is None else self.name in only
 
 
 class Planned(NamedTuple):
@@ -192,7 +183,7 @@ class Planned(NamedTuple):
 
     @property
     def metrics(self) -> list[Metric]:
-        """The metric of the evaluation, and others that are registered for its rows."""
+        """The metric of the evaluation, and further metrics that are registered for the same rows."""
         first = self.evaluation.metric
         return [first, *(m for m in METRICS.values() if m.evaluation == self.evaluation.name and m.name != first.name)]
 
@@ -203,8 +194,8 @@ class Plans:
 
     Attributes:
         planned: Evaluation name to its plan.
-        idle: Evaluation name to the reason why it has nothing to do.
-        only: Names of the evaluations in the call; None for those that run by default.
+        idle: Evaluation name to the reason why that evaluation has nothing to do.
+        only: Names of the evaluations in the call; None if the call names none.
     """
 
     planned: Mapping[str, Planned]
@@ -216,18 +207,18 @@ class Plans:
         """Plan each evaluation.
 
         Args:
-            evaluations: Evaluations; other callbacks among them are skipped.
-            setting: The data, set up, and the capabilities of the model.
-            only: Names of the evaluations that run; None for those that run by default.
+            evaluations: Evaluations. Callbacks of other classes are skipped.
+            setting: The data, after their setup, and the capabilities of the model.
+            only: Names of the evaluations that run; None for the evaluations that run by default.
 
         Raises:
-            HeedfulError: The settings of an evaluation do not fit the data, or an evaluation that the call names has
-                nothing to do.
+            HeedfulError: The settings of an evaluation do not match the data, or an evaluation in ``only`` has nothing
+                to do.
         """
         planned: dict[str, Planned] = {}
         idle: dict[str, Nothing] = {}
-        for evaluation in evaluations:
-            if isinstance(evaluation, Evaluation) and evaluation.among(only):
+        for evaluation in (each for each in evaluations if isinstance(each, Evaluation)):
+            if evaluation.by_default if only is None else evaluation.name in only:
                 plan = evaluation.plan(setting)
                 if isinstance(plan, Nothing):
                     idle[evaluation.name] = plan
@@ -238,7 +229,7 @@ class Plans:
         return cls(planned, idle, only)
 
     def require(self, predictor: Predictor) -> None:
-        """Refuse a model that an inquiry cannot ask, before anything is predicted."""
+        """Raise HeedfulError, before anything is predicted, for a model that an inquiry cannot query."""
         for planned in self.planned.values():
             if planned.plan.inquiry is not None:
                 planned.plan.inquiry.require(predictor.processor, planned.plan.pool)
@@ -254,31 +245,24 @@ class Plans:
         return [str(name) for chart in self.charts if chart.figure for name in chart.curves.values()]
 
     def is_known(self, metric: str) -> bool:
-        """Whether an evaluation may yield this metric or its interval bound."""
+        """Whether an evaluation may yield a metric or, with "/low" or "/high", the bound of its interval."""
         metric = metric.removesuffix("/low").removesuffix("/high")
         return any(m.may_have(metric, p.context) for p in self.planned.values() for m in p.metrics)
 
     def require_monitored(self, metric: str, setting: str) -> None:
-        """Refuse to monitor a metric that no evaluation yields, or that needs missing gold labels."""
-        if metric == LOSS or self.is_known(metric):
-            return
-        labelled = ((m, replace(p.context, unlabelled=False)) for p in self.planned.values() for m in p.metrics)
-        if any(m.may_have(metric, context) for m, context in labelled):
+        """Raise SettingError, with the name of the setting, if no evaluation yields the metric to monitor."""
+        if metric != LOSS and not self.is_known(metric):
             raise SettingError(
-                f"{setting} {metric} needs gold labels, and the examples that are evaluated have none. Name another "
-                f"one, such as {listing(self.headlines) or LOSS}."
+                f"{setting} {metric} is not measured by any evaluation. {guess(metric, [*self.headlines, LOSS])}"
             )
-        raise SettingError(
-            f"{setting} {metric} is not measured by any evaluation. {guess(metric, [*self.headlines, LOSS])}"
-        )
 
 
 def _do_nothing(*args: Any, **kwargs: Any) -> None:
-    """Hooks of Lightning that evaluations do not need."""
+    """Replace a hook of Lightning, which evaluations do not use."""
 
 
 def require_number(setting: str, number: int | None, least: int = 1, most: int | None = None) -> None:
-    """Refuse a number out of bounds; None is allowed. The message begins with ``setting``."""
+    """Raise SettingError if a number is below ``least`` or above ``most``; None is allowed."""
     if number is None or (number >= least and (most is None or number <= most)):
         return
     allowed = f"at least {least}" if most is None else f"from {least} to {most:,}"

@@ -1,4 +1,4 @@
-"""One experiment on one pool: changes of its examples, their predictions, and the rows."""
+"""The experiment on one pool of examples: change the examples, predict the changed examples, and make rows."""
 
 import math
 from collections import Counter
@@ -22,16 +22,22 @@ from heedful.lightning_modules.predictor import Encoded
 from heedful.records import Examples, Spool
 from heedful.records import rows as r
 
-Masks = Sequence[np.ndarray]  # the examples that each intervention changes: bool [pool]
-Rows = tuple[pa.Table, Mapping[str, int]]  # the rows of an evaluation, and counts
+Masks = Sequence[np.ndarray]  # for each intervention, the examples that it changes: bool [pool]
+Rows = tuple[pa.Table, Mapping[str, int]]  # the rows of an evaluation and their counts
 
 
 class Experiment:
-    """Interventions on a pool of examples, whose base predictions are given.
+    """Interventions on a pool of examples, given the predictions of the unchanged examples.
 
-    Changes are made in blocks, by ascending uid, the same on all ranks. Changed examples are sorted by length and cut
-    into batches, and batch j goes to rank j mod the number of ranks: logits are bit-identical on any number of
+    All ranks make the same blocks of changes. The changed examples of a block are sorted by length and cut into
+    batches, and batch j goes to rank j mod the number of ranks; so probabilities are bit-identical on any number of
     processes. Rank 0 makes the rows and writes them to disk block by block.
+
+    Args:
+        batches: Predicts batches with the model.
+        data: The data module.
+        pool: The examples.
+        base: Predictions of examples of the pool.
     """
 
     def __init__(self, batches: BatchPredictor, data: Pairs, pool: Examples, base: Predictions) -> None:
@@ -47,21 +53,22 @@ class Experiment:
     def rows(
         self, plans: Mapping[str, Sequence[Intervention]], done: Mapping[str, Masks] | None = None
     ) -> tuple[dict[str, Rows], dict[str, Masks]]:
-        """The rows per evaluation, in canonical order, on rank 0; no rows on other ranks.
+        """Change and predict examples, and return rows in canonical order on rank 0, empty tables on other ranks.
 
         Args:
             plans: Maps evaluations to interventions.
-            done: Maps evaluations to the examples that their first stage changed, which are omitted.
+            done: Maps evaluations to the examples that were changed in the first stage and are not changed again.
 
         Returns:
-            Two mappings from evaluations: to the rows and the count "identical", if known (changed examples that were
-            not predicted, since another example has the same model input); and to the examples that were changed.
+            Two mappings from evaluations. The first has the rows with the count "identical": changed examples that were
+            not predicted, since the model receives the same input for another example (omitted if inputs are unknown).
+            The second has the examples that were changed.
         """
         plan = [intervention for interventions in plans.values() for intervention in interventions]
         slices = list(starmap(slice, pairwise(np.cumsum([0, *map(len, plans.values())]).tolist())))
         masks = self._chosen(plan, [mask for name in plans for mask in (done or {}).get(name, ())])
         schema = r.schema(len(self.task.distribution))
-        spools: dict[str, Spool] = {}  # on rank 0
+        spools: dict[str, Spool] = {}  # only on rank 0
         tables = dict.fromkeys(plans, schema.empty_table())
         identical = np.zeros(len(plan), dtype=np.int64)
         pace = Pace(f"Changed inputs of {', '.join(plans)}", len(self.base))
@@ -83,7 +90,7 @@ class Experiment:
                     block.compare(self._fingerprints, encoded.fingerprints, examples.repeated)
                 identical += np.bincount(block.interventions[block.is_copied], minlength=len(plan))
                 predicted = self._changed(plan, block, encoded)
-                by_first(pending.result)  # an error of the writer ends all processes
+                by_first(pending.result)  # raises an error of the writer on all ranks
                 pending = writer.submit(write, block, predicted)
                 pace.advance(len(block.positions))
             by_first(pending.result)
@@ -98,10 +105,10 @@ class Experiment:
         return several if self.batches.is_on_cpu else ahead(several, depth=1)
 
     def _chosen(self, plan: Sequence[Intervention], done: Masks = ()) -> list[np.ndarray]:
-        """The examples that each intervention changes: bool [pool] each.
+        """For each intervention, whether it changes an example: bool [pool].
 
-        For a model that generates its answers, examples are eligible by the written answer or by the most probable
-        label, so that the rows of one run yield numbers for both.
+        A model that generates text has two answers, the text and the most probable label. An example is eligible by
+        either of them, so that the rows of one run yield the numbers of both.
         """
         positions = self.base.positions
         answers = [self.base.texts]
@@ -109,7 +116,7 @@ class Experiment:
         if self.predictor.capabilities.writes and self.base.probs is not None:
             answers.append(self.base.most_probable(self.task.distribution))
         for intervention in plan:
-            # with a limit, eligibility by the most probable label would displace examples that count
+            # with a limit, examples that are eligible by the most probable label only would displace others
             eligible = [
                 intervention.eligible(self.pool, positions, each)
                 for each in (answers if intervention.limit is None else answers[:1])
@@ -122,18 +129,21 @@ class Experiment:
 
     @cached_property
     def _fingerprints(self) -> np.ndarray | None:
-        """Hash of the model's input for each example of the pool: uint64 [pool]; None if unknown."""
+        """Hash of the model's input for each unchanged example: uint64 [pool]; None if inputs are unknown."""
         return self.predictor.encode(self.pool).fingerprints
 
     def _changed(self, plan: Sequence[Intervention], block: Block, encoded: Encoded) -> list[Predictions]:
-        """The predictions for the changes of a block, per intervention, on rank 0; nothing on other ranks.
+        """Predict the changed examples of a block.
+
+        Returns:
+            The predictions of the changes, one per intervention, on rank 0; an empty list on other ranks.
 
         Raises:
             Stopped: A rank received SIGTERM; raised on every rank.
             HeedfulError: The outputs of the model are not finite; raised on every rank.
         """
         predicted = np.flatnonzero(~block.is_copied)
-        # the first batch is cut to half, which shifts all others: an unchanged example gets other batch mates
+        # half a first batch shifts all other batches, so that repeated examples (null control) get other batch mates
         first = max(1, min(math.ceil(self.batches.batch_size / 2), len(predicted) // 2))
         order = encoded.order[predicted]
         batches = evaluation_batches(order, np.arange(len(predicted)), self.batches.batch_size, first)
@@ -148,7 +158,7 @@ class Experiment:
 
 
 def joined(first: Rows, second: Rows) -> Rows:
-    """The rows of two stages in canonical order, with the base rows of the first."""
+    """Merge the rows of two stages in canonical order; the base rows are taken from the first stage."""
     changes = second[0].filter(pc.not_equal(second[0]["intervention"], r.BASE))
     table = pa.concat_tables([first[0], changes]).sort_by([(name, "ascending") for name in r.KEY])
     return table, dict(Counter(first[1]) + Counter(second[1]))

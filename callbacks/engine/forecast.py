@@ -1,4 +1,4 @@
-"""Upper bound of the inputs that an evaluation sends to a model, before anything is predicted."""
+"""Upper bounds of the number of inputs that the evaluations send to a model, without any prediction."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -14,19 +14,19 @@ from heedful.interventions import Intervention, within_limit
 from heedful.lightning_modules.predictor import Predictor
 from heedful.records import NO_LABEL, Composed, Examples
 
-# unchanged examples, changed ones, ones changed in a second stage, and repeats of the null control
+# kinds of inputs: unchanged examples, changed examples, changed examples of a second stage, repeats (null control)
 BASE, CHANGED, SECOND, NULL = "base", "changed", "second", "null"
 
 
 class Amount(NamedTuple):
-    """Number of inputs, and their total length in the processor's unit."""
+    """Number of inputs, and their total length in the unit of the processor, such as tokens."""
 
     inputs: int = 0
     length: int = 0
 
 
 def _inputs(data: Pairs, plans: Plans, limit: int | float | None = None) -> Iterator[tuple[Composed, np.ndarray]]:
-    """Inputs and their kinds, texts [inputs]: all that may be needed for any answers of the model."""
+    """Yield blocks of all inputs that may be needed, whatever the model answers: (examples, kinds as str [inputs])."""
     each = [planned.plan for planned in plans.planned.values()]
     for pool in {id(pool): pool for pool in (data.pool, *(plan.pool for plan in each))}.values():
         positions = np.arange(len(pool))
@@ -46,25 +46,25 @@ def _inputs(data: Pairs, plans: Plans, limit: int | float | None = None) -> Iter
 
 
 def inputs_of(data: Pairs, plans: Plans, limit: int | float | None = None) -> Iterator[Composed]:
-    """All inputs that an evaluation may need, except repeats of the null control and inputs of inquiries.
+    """Yield blocks of all inputs that may be needed, except repeats and the inputs of inquiries.
 
     Args:
-        data: The data, set up.
+        data: The data, after their setup.
         plans: The evaluations.
-        limit: The trainer's limit_val_batches.
+        limit: The Trainer's limit_val_batches.
     """
     for examples, kinds in _inputs(data, plans, limit):
         yield examples.take(np.flatnonzero(kinds != NULL))
 
 
 def forecast(data: Pairs, plans: Plans, predictor: Predictor, limit: int | float | None = None) -> dict[str, Amount]:
-    """Upper bounds of the inputs: "base", "changed", "null" and, if a second stage may follow, "second".
+    """Map each kind of inputs to an upper bound: "base", "changed", "null" and, with a second stage, "second".
 
     Args:
-        data: The data, set up.
-        plans: The evaluations; inquiries are left out, since their inputs depend on the answers.
+        data: The data, after their setup.
+        plans: The evaluations. Inquiries do not count, since their inputs depend on the answers.
         predictor: The model.
-        limit: The trainer's limit_val_batches.
+        limit: The Trainer's limit_val_batches.
     """
     has_second = any(planned.plan.most for planned in plans.planned.values())
     amounts = dict.fromkeys((BASE, CHANGED, *([SECOND] if has_second else []), NULL), Amount())
@@ -79,10 +79,10 @@ def forecast(data: Pairs, plans: Plans, predictor: Predictor, limit: int | float
 def _mask(
     intervention: Intervention, pool: Examples, positions: np.ndarray, data: Pairs, is_pilot: bool = False
 ) -> np.ndarray:
-    """The examples that an intervention may change, for any answers: bool [pool].
+    """Whether an intervention may change an example, whatever the model answers: bool [pool].
 
-    Whether an example is eligible depends on its own answer only. A pilot changes examples up to its limit, which
-    depend on the answers.
+    An example is eligible if it is eligible for some answer. With a limit, the changed examples depend on the answers;
+    the limit is then applied to all eligible examples of a pilot, and not applied otherwise.
     """
     answers = dict.fromkeys((*data.task.labels, *filter(None, [data.default_label]), NO_LABEL, ""))
     masks = [intervention.eligible(pool, positions, pa.repeat(pa.scalar(a), len(positions))) for a in answers]

@@ -1,4 +1,4 @@
-"""Inquiries: evaluations that query the model in rounds, where later inputs depend on earlier answers."""
+"""Inquiries, which query the model in rounds: later inputs depend on earlier answers."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -18,17 +18,17 @@ from heedful.lightning_modules.processors.hiding import HiddenWords
 from heedful.lightning_modules.processors.processor import Processor
 from heedful.records import Composed, Examples, Spool
 
-AT_ONCE = 32  # inputs of a forward and backward pass on a CPU, bounded by its caches
+AT_ONCE = 32  # inputs of a forward and backward pass on a CPU, whose caches hold no more
 Subwords = Literal["sum", "mean", "first"]
 
 
 class Ask:
-    """The model, for inquiries: every rank makes the same calls, predicts its share and gets all answers.
+    """The model as inquiries query it. All ranks make the same calls; each predicts its share and gets all answers.
 
     Attributes:
         labels: The labels, in the order of the probabilities.
         parts: Names of all parts of the data; the model may read fewer.
-        counts: Number of predicted inputs, and further counts of an inquiry.
+        counts: Number of predicted inputs, and further counts of the inquiry.
     """
 
     def __init__(self, experiment: Experiment) -> None:
@@ -38,8 +38,7 @@ class Ask:
         self.counts: Counter[str] = Counter()
 
     def words(self, examples: Composed, delete: bool) -> HiddenWords:
-        """The words of examples as features that can be hidden, with parts in the order of the data; see
-        ``Processor.hiding``."""
+        """The words of examples as features that can be hidden from the model, with parts in the order of the data."""
         return HiddenWords(self._experiment.predictor.processor, examples, examples.pool.parts, delete)
 
     def hidden(self, words: HiddenWords, examples: np.ndarray, hidden: np.ndarray) -> np.ndarray:
@@ -47,8 +46,8 @@ class Ask:
 
         Args:
             words: The words of the examples.
-            examples: int64 [inputs], index of the example per input.
-            hidden: bool [inputs, features].
+            examples: int64 [inputs], index of the example in ``words``.
+            hidden: bool [inputs, features], whether a word is hidden.
         """
         self.counts["inputs"] += len(examples)
         make = partial(words.inputs, examples, hidden)
@@ -58,15 +57,15 @@ class Ask:
     def gradients(
         self, words: HiddenWords, examples: np.ndarray, labels: np.ndarray, steps: int, scale: Scale, subwords: Subwords
     ) -> np.ndarray:
-        """Integrated gradients of a label per input, from all words hidden: float64 [inputs, features].
+        """Integrated gradients of one label per input, from all words hidden: float64 [inputs, features].
 
         Args:
             words: The words of the examples.
-            examples: int64 [inputs].
-            labels: int64 [inputs].
+            examples: int64 [inputs], index of the example in ``words``.
+            labels: int64 [inputs], the label to explain.
             steps: Number of integration points.
             scale: Whether to explain the probability or its log-odds.
-            subwords: How the tokens of a word are aggregated.
+            subwords: How the values of the tokens of a word are aggregated.
         """
         batches, processes = self._experiment.batches, self._experiment.processes
         width = int(words.features.max(initial=0))
@@ -83,25 +82,25 @@ class Ask:
         sums = np.zeros((len(examples), width))
         of_tokens = words.features_of_tokens(examples, share(together, processes.rank, batches.ranks))
         shares = zip(batches.shared(make, together, "integrated gradients"), of_tokens, strict=False)
-        with processes.precision():  # as for predictions
+        with processes.precision():  # around all batches, as in BatchPredictor.predict
             for (batch, inputs), features in shares:
                 ends = inputs["inputs"], inputs["from"]
                 tokens = integrated_gradients(batches.predictor, *ends, inputs["labels"], steps, most, scale)
                 sums[batch] = of_words(tokens.cpu().numpy(), features, width, subwords)
         self.counts["gradients"] += len(examples) * steps
-        phi = sum(processes.meet(sums))  # each example is computed on one rank, and 0 on the others
+        phi = sum(processes.meet(sums))  # each input is computed on one rank and 0 on the others
         require_finite(int((~np.isfinite(phi)).any(axis=1).sum()), len(phi), "integrated gradients")
         return phi
 
 
 def of_words(tokens: np.ndarray, features: np.ndarray, width: int, subwords: Subwords) -> np.ndarray:
-    """Aggregate values of tokens to values of words: float64 [inputs, width].
+    """Aggregate the values of tokens to values of words: float64 [inputs, width].
 
     Args:
-        tokens: float64 [inputs, tokens].
-        features: int64 [inputs, tokens], the feature of each token; -1 for none.
-        width: Maximum number of features of an input.
-        subwords: How to aggregate the tokens of a word: the sum, the mean, or the first token.
+        tokens: float64 [inputs, tokens], values of the tokens.
+        features: int64 [inputs, tokens], index of the word of each token; -1 for none.
+        width: Maximum number of words of an input.
+        subwords: The value of a word: the sum or the mean over its tokens, or the value of its first token.
 
     Example:
         >>> of_words(np.array([[1.0, 3.0, 5.0, 9.0]]), np.array([[0, 0, 1, -1]]), 2, "mean").tolist()
@@ -120,11 +119,11 @@ def of_words(tokens: np.ndarray, features: np.ndarray, width: int, subwords: Sub
 
 
 class Inquiry(Protocol):
-    """An evaluation that queries the model in rounds and defines the columns of its rows.
+    """Queries the model in rounds, and defines the columns of its rows.
 
     Attributes:
-        name: Its name in the manifest; the other attributes are as in :class:`~heedful.interventions.Intervention`.
-        schema: The columns of its rows, including the key of rows.
+        name: Name in the manifest. Other attributes have the meaning of :class:`~heedful.interventions.Intervention`.
+        schema: The columns of the rows, which include the columns of the key.
     """
 
     name: str
@@ -136,16 +135,23 @@ class Inquiry(Protocol):
     schema: pa.Schema
 
     def require(self, processor: Processor, pool: Examples) -> None:
-        """Raise HeedfulError, before anything is predicted, for a model that cannot be queried."""
+        """Raise HeedfulError, before anything is predicted, for a model that the inquiry cannot query."""
         ...
 
     def rows(self, pool: Examples, base: Predictions, ask: Ask, seed: int) -> Iterator[pa.Table]:
-        """Yield blocks of rows in canonical order, given the predictions of the pool."""
+        """Yield blocks of rows in canonical order.
+
+        Args:
+            pool: The examples.
+            base: Predictions of the examples.
+            ask: The model.
+            seed: The run's seed.
+        """
         ...
 
 
 def inquire(experiment: Experiment, inquiry: Inquiry) -> tuple[pa.Table, dict[str, int]]:
-    """The rows of an inquiry, on rank 0, and its counts; no rows on other ranks."""
+    """Run an inquiry, and return its rows on rank 0, an empty table on other ranks, and its counts."""
     ask = Ask(experiment)
     spool = Spool(inquiry.schema) if experiment.processes.is_first else None
     for table in inquiry.rows(experiment.pool, experiment.base, ask, experiment.seed):

@@ -1,4 +1,4 @@
-"""``measure``: from a predictor, data and plans to rows and numbers, on any number of processes, without a Trainer."""
+"""``measure``: predict base and changed examples, and compute the numbers, on any number of processes."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,20 +26,20 @@ from heedful.metrics.number import Numbers
 from heedful.records import Composed, Measurement
 from heedful.reports.results import Evaluated, score
 
-ALL = 1.0  # limit_val_batches that keeps all examples
+ALL = 1.0  # the value of limit_val_batches that keeps all examples
 
 
 @dataclass(frozen=True, eq=False)
 class Measurements(Mapping[str, Measurement]):
-    """The measurements of a model, by metric name such as "attentiveness/mnli/premise".
+    """The measurements of a model as a mapping from metric names such as "attentiveness/mnli/premise".
 
     Attributes:
-        numbers: The same, by :class:`~heedful.records.numbers.metric_name.MetricName`.
+        numbers: Maps each :class:`~heedful.records.numbers.metric_name.MetricName` to its measurement.
         content: Content of results.json, except the hashes of the rows.
-        rows: Maps evaluations to rows and metadata, on rank 0; empty on other ranks.
+        rows: Maps evaluations to rows and metadata on rank 0; empty on other ranks.
         plans: The plans of the evaluations.
-        epoch: The epoch of a training, from 0; None outside of training.
-        step: Number of training steps.
+        epoch: The epoch of the training, from 0; None outside of training.
+        step: Number of optimizer steps of the training.
     """
 
     numbers: Numbers
@@ -72,16 +72,16 @@ def measure(
     about: Mapping[str, Any] = MappingProxyType({}),
     limit: int | float = ALL,
 ) -> Measurements:
-    """Predict each base and each distinct changed example once, and compute the numbers; a collective.
+    """Predict each base and each distinct changed example once, and compute the numbers; must run on all ranks.
 
     Args:
         predictor: The model, bound to the task of the data.
-        data: The data, set up.
+        data: The data, after their setup.
         plans: The plans of the evaluations.
         processes: The processes that predict.
-        base: Predictions of all ranks for the pool of the data, after ``predictor.start``; computed by default.
+        base: Predictions of all ranks for the unchanged examples, after ``predictor.start``; computed by default.
         about: Further facts for results.json, such as the weights hash and the identity of the model.
-        limit: The Trainer's limit_val_batches, if base predictions are computed.
+        limit: The Trainer's limit_val_batches, used if ``base`` is computed.
 
     Raises:
         HeedfulError: The model fails, its outputs are not finite, or two numbers have the same name.
@@ -104,7 +104,7 @@ def measure(
         if pool is data.pool:
             planned = with_alone(planned, batches, pool, predictor.encode(Composed.whole(pool)), base)
         rows |= _pool_rows(batches, data, planned, run, base if pool is data.pool else None)
-    # after all predictions, since answers to changed examples are counted, too; metadata of rows are copies by now
+    # not earlier, since answers to changed examples count as well; the metadata of the rows are copies of ``run``
     counted = predictor.counts_of(sum(processes.gather(predictor.counted), Counter()))
     for counts in (run["counts"], *(metadata["run"]["counts"] for _, metadata in rows.values())):
         counts |= counted
@@ -117,7 +117,15 @@ def measure(
 def _pool_rows(
     batches: BatchPredictor, data: Pairs, planned: Sequence[Planned], run: Mapping[str, Any], base: Predictions | None
 ) -> dict[str, Evaluated]:
-    """The rows of the evaluations of one pool with their metadata, on rank 0; ``base`` is None for another pool."""
+    """The rows and metadata of the evaluations of one pool, on rank 0.
+
+    Args:
+        batches: Predicts batches with the model.
+        data: The data module.
+        planned: The evaluations of the pool.
+        run: Facts about the run, for the metadata.
+        base: Predictions of the pool of the data module; None for another pool, whose examples are then predicted.
+    """
     pool = planned[0].plan.pool
     interventions = {p.evaluation.name: list(p.plan.interventions) for p in planned if p.plan.inquiry is None}
     inquiries = {p.evaluation.name: p.plan.inquiry for p in planned if p.plan.inquiry is not None}
@@ -148,7 +156,7 @@ def _pool_rows(
 def _staged_rows(
     experiment: Experiment, plans: Mapping[str, Any], planned: Sequence[Planned], manifests: dict[str, str]
 ) -> dict[str, Rows]:
-    """The rows of interventions, of one stage or of two; updates ``manifests`` for second stages."""
+    """The rows of one or two stages of interventions; a second stage replaces its entry in ``manifests``."""
     rows, changed = experiment.rows(plans)
     second: dict[str, Sequence[Intervention]] = {}
     for evaluation, plan, context in (p for p in planned if p.evaluation.name in plans):

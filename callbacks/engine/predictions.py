@@ -1,4 +1,4 @@
-"""Predictions as columns: indices of answers, and probabilities."""
+"""Predictions as columns: answers and probabilities as arrays."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from torch import Tensor
 from heedful.lightning_modules.outputs import NOT_FINITE, Outputs
 from heedful.records import NO_LABEL, ModelError, Task
 
-MOST = 16_384  # predictions that stay on the device
+MOST = 16_384  # predictions that stay on the device before they are copied to the host
 
 
 @dataclass(frozen=True)
@@ -20,9 +20,9 @@ class Predictions:
     """The predictions for some examples.
 
     Attributes:
-        positions: int64 [predictions], the positions of the examples.
-        answers: int32 [predictions], indices into ``names``; -1 if the outputs are not finite.
-        names: The distinct answers, an Arrow array of texts.
+        positions: int64 [predictions], positions of the examples in the pool or in the block.
+        answers: int32 [predictions], indices into ``names``; -1 if the outputs are NaN or infinite.
+        names: The distinct answers, an Arrow array of strings.
         probs: float32 [predictions, labels]; None if the model gives no probabilities.
     """
 
@@ -40,7 +40,7 @@ class Predictions:
         return Predictions(self.positions[indices], self.answers[indices], self.names, probs)
 
     def select(self, positions: np.ndarray) -> "Predictions":
-        """The predictions for these examples, from predictions by ascending position.
+        """The predictions for the examples at these positions; requires ascending :attr:`positions`.
 
         Raises:
             KeyError: An example has no prediction.
@@ -52,26 +52,26 @@ class Predictions:
 
     @property
     def texts(self) -> pa.Array:
-        """The answers as texts [predictions]."""
+        """The answers as an Arrow array of strings [predictions]."""
         return self.names.take(pa.array(self.answers))
 
     def most_probable(self, labels: Sequence[str]) -> pa.Array:
-        """The most probable label; ties go to the first label: texts [predictions]."""
+        """The most probable label of each prediction, an Arrow array of strings; the first label wins ties."""
         return pa.array(labels, pa.string()).take(pa.array(self.probs.argmax(axis=1)))
 
     def count(self, answer: str) -> int:
-        """Number of predictions with this answer."""
+        """Number of predictions with the given answer."""
         return int(np.isin(self.answers, np.flatnonzero(pc.equal(self.names, answer))).sum())
 
     @property
     def broken(self) -> np.ndarray:
-        """Whether the outputs are not finite: bool [predictions]."""
+        """Whether the outputs are NaN or infinite: bool [predictions]."""
         broken = self.answers < 0
         return broken if self.probs is None else broken | ~np.isfinite(self.probs).all(axis=1)
 
 
 def concatenate(predictions: Sequence[Predictions]) -> Predictions:
-    """Concatenate predictions."""
+    """Concatenate predictions, whose ``names`` may differ."""
     names = pa.concat_arrays([each.names for each in predictions]).dictionary_encode()
     codes = np.split(names.indices.to_numpy(), np.cumsum([len(each.names) for each in predictions])[:-1])
     answers = [np.append(code, np.int32(-1))[p.answers] for code, p in zip(codes, predictions, strict=True)]
@@ -85,16 +85,16 @@ def concatenate(predictions: Sequence[Predictions]) -> Predictions:
 
 
 def join(predictions: Sequence[Predictions]) -> Predictions:
-    """The predictions of all ranks, by ascending position."""
+    """Concatenate the predictions of all ranks and sort them by position."""
     joined = concatenate(predictions)
     return joined.take(np.argsort(joined.positions, kind="stable"))
 
 
 class Collector:
-    """Collects the outputs of batches on their device, and copies them to the host many batches at a time.
+    """Collects the outputs of batches. They stay on the device until one copy moves many batches to the host.
 
     Args:
-        task: The task, which defines the labels.
+        task: The task, with the labels.
     """
 
     def __init__(self, task: Task) -> None:
@@ -135,13 +135,13 @@ class Collector:
             self._copy()
 
     def _copy(self) -> None:
-        """Copy outputs from the device: one copy for many batches."""
+        """Copy the collected outputs from the device to the host."""
         probs = torch.cat(self._probs).float().cpu().numpy() if self._probs else None
         if not self._answers:
             answers = np.zeros(0, dtype=np.int32) if probs is None else probs.argmax(axis=1).astype(np.int32)
         elif isinstance(self._answers[0], Tensor):
             codes = torch.cat(self._answers).cpu().numpy().astype(np.int32)
-            # a negative number means NO_LABEL, unless the outputs were not finite
+            # other negative numbers mean that the answer is no label
             answers = np.where(codes == NOT_FINITE, -1, np.where(codes < 0, len(self._labels) - 1, codes))
         else:
             answers = np.concatenate(self._answers)
@@ -149,7 +149,7 @@ class Collector:
         self._probs, self._answers, self._size = [], [], 0
 
     def predictions(self) -> Predictions:
-        """All predictions, in the order in which they were added."""
+        """All predictions, in the order of the calls of :meth:`add`."""
         self._copy()
         answers = np.concatenate([answers for answers, _ in self._copied]).astype(np.int32)
         probs = [probs for _, probs in self._copied if probs is not None]

@@ -1,4 +1,4 @@
-"""The processes of a measurement: rank, exchange of values and errors, device, precision and progress."""
+"""The processes of a measurement: their ranks, their communication, and the device and precision of the model."""
 
 from contextlib import AbstractContextManager
 from typing import Any
@@ -9,7 +9,7 @@ from heedful.datamodules.base import processes
 
 
 class Processes:
-    """This process alone, or the processes of torch.distributed, without a Trainer.
+    """The processes of torch.distributed without a Trainer; a single process if torch.distributed is not in use.
 
     Args:
         shows_progress: Whether to show progress bars.
@@ -43,13 +43,13 @@ class Processes:
 
     @property
     def is_first(self) -> bool:
-        """Whether this is rank 0, which makes the rows."""
+        """Whether this process has rank 0, which makes and writes the rows."""
         return processes.is_first()
 
     def precision(self) -> AbstractContextManager[None]:
-        """Context in which the model computes in the precision of the run, without gradients."""
+        """Context manager in which the model computes without gradients and in the precision of the run."""
         return torch.inference_mode()
 
     def to_device(self, batch: dict[str, Any]) -> dict[str, Any]:
-        """Move a batch to the device of the model."""
+        """Move the tensors of a batch to the device of the model."""
         return batch

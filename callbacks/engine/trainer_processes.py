@@ -1,4 +1,4 @@
-"""The processes of a Trainer, which all stop at the same step after SIGTERM, so that no process waits for another."""
+"""The processes of a Trainer. After SIGTERM they all stop at the same step, so that no process waits for another."""
 
 from contextlib import AbstractContextManager
 from typing import Any
@@ -16,7 +16,7 @@ class TrainerProcesses(Processes):
     """The processes of a Trainer, on its device and in its precision.
 
     Args:
-        trainer: The Trainer, whose strategy is set up.
+        trainer: The Trainer, after the setup of its strategy.
     """
 
     def __init__(self, trainer: Trainer) -> None:
@@ -40,18 +40,18 @@ class TrainerProcesses(Processes):
 
 
 def is_stop_requested(trainer: Trainer) -> bool:
-    """Whether any process received SIGTERM; a collective."""
+    """Whether any process has received SIGTERM; must run on all ranks."""
     return trainer.strategy.reduce_boolean_decision(requested(), all=False)
 
 
 def stop_if_requested(trainer: Trainer) -> None:
-    """Raise Stopped in all processes if any process received SIGTERM; a collective."""
+    """Raise Stopped in all processes if any process has received SIGTERM; must run on all ranks."""
     if is_stop_requested(trainer):
         raise Stopped
 
 
 def replace_sigterm_handler(trainer: Trainer) -> None:
-    """Disable Lightning's handler of SIGTERM, which may stop processes at different steps and exits with status 0."""
+    """Disable Lightning's handler of SIGTERM, which exits with status 0 and may stop processes at different steps."""
     leave_sigterm(trainer)
     if trainer.world_size > 1:
         postpone()

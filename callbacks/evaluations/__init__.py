@@ -1,4 +1,4 @@
-"""The evaluations and their registry; an evaluation defines its interventions, their examples, and its metric."""
+"""The evaluations and their registry."""
 
 from collections.abc import Collection, Sequence
 
@@ -18,7 +18,7 @@ from heedful.metrics import register as register_metric
 from heedful.records import SettingError
 from heedful.records.errors import guess
 
-EVALUATIONS: dict[str, type[Evaluation]] = {  # by name, in the order in which they run
+EVALUATIONS: dict[str, type[Evaluation]] = {  # name to class, in the order in which they run
     kind.metric.name: kind
     for kind in (
         Accuracy,
@@ -48,20 +48,24 @@ def register(kind: type[Evaluation]) -> None:
 
 
 def shown_evaluations(evaluating: bool) -> list[type[Evaluation]]:
-    """The evaluations that have settings; evaluations of training come first."""
+    """The evaluations with settings that a command shows, first those of training.
+
+    Args:
+        evaluating: Whether the command evaluates. A training shows the evaluations of training only.
+    """
     with_settings = [kind for kind in EVALUATIONS.values() if kind.has_settings and (kind.in_training or evaluating)]
     return sorted(with_settings, key=lambda kind: not kind.in_training)
 
 
 def chosen(names: Sequence[str] | None, available: Collection[str]) -> list[str] | None:
-    """The names of the evaluations in a call, or None for all.
+    """Check the names of evaluations in a call, and return them; None if the call names none.
 
     Args:
         names: The names in the call.
         available: Names of the evaluations that the command can run.
 
     Raises:
-        SettingError: A name is unknown, its evaluation does not run in training, or the list is empty.
+        SettingError: A name is unknown, the evaluation does not run in training, or the list is empty.
     """
     if names is None:
         return None

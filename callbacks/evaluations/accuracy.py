@@ -1,4 +1,4 @@
-"""Accuracy, its counterpart for answers in a text, and the null control, which measures numeric noise."""
+"""Accuracy, exact match and F1 of answers, and the null control, which measures numeric noise."""
 
 from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting
 from heedful.interventions import Null
@@ -8,17 +8,19 @@ from heedful.records import CLASSIFICATION, SOFT, SPAN, TEXT, TaskKind
 
 
 class Accuracy(Evaluation):
-    """Accuracy of the base predictions, or their mean score for soft labels, with the null control.
+    """Accuracy of the predictions for unchanged examples, or their mean score if labels are soft.
+
+    The null control predicts examples again, unchanged, in other batches. A prediction that differs is numeric noise.
 
     Args:
-        max_null: Number of examples that the null control repeats in training; evaluate.py repeats all,
-            or a sample of those that a server answers.
+        max_null: Number of examples that the null control repeats in training. evaluate.py repeats all examples, or a
+            sample if a server answers.
     """
 
     metric = METRICS["accuracy"]
     in_training = True
     has_settings = False
-    kinds: tuple[TaskKind, ...] = (CLASSIFICATION, SOFT, TEXT)  # of the tasks that it is about
+    kinds: tuple[TaskKind, ...] = (CLASSIFICATION, SOFT, TEXT)  # the supported kinds of tasks
 
     def __init__(self, max_null: int = 512) -> None:
         self.max_null = max_null
@@ -33,11 +35,11 @@ class Accuracy(Evaluation):
 
 
 class Answers(Accuracy):
-    """Exact match and F1 of the base predictions, as SQuAD 2.0 defines them; the counterpart of accuracy for spans.
+    """Exact match and F1 of SQuAD 2.0 for tasks whose answers are spans of a text, with the null control.
 
     Args:
-        max_null: Number of examples that the null control repeats in training; evaluate.py repeats all,
-            or a sample of those that a server answers.
+        max_null: Number of examples that the null control repeats in training. evaluate.py repeats all examples, or a
+            sample if a server answers.
     """
 
     metric = METRICS["answers"]

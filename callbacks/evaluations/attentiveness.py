@@ -1,4 +1,4 @@
-"""The Counterfactual Attentiveness Test as an evaluation."""
+"""The Counterfactual Attentiveness Test (CAT) as an evaluation."""
 
 import math
 from dataclasses import replace
@@ -16,22 +16,23 @@ from heedful.metrics.hits import SwapSettings, eligible, hits
 from heedful.metrics.number import measured
 from heedful.metrics.one_text import OneText
 from heedful.records import Context, SettingError
-from heedful.records.messages import inform
 from heedful.records.rows import BASE, MOST_DRAWS, SPLIT, where
 
-PILOT, MORE = 300, 1.1  # examples in the pilot, and safety factor for the number of examples after it
-ENOUGH = 1.1  # half widths up to this factor are accepted as the wanted precision
+PILOT, MORE = 300, 1.1  # examples of the first stage, and safety factor for the number of examples in both stages
 
 
 class Attentiveness(Evaluation):
-    """Attentiveness to the parts that the data set swaps (``--data.swap``), and the effect of other distractors.
+    """How often a prediction changes when a part of the input comes from another example.
+
+    The swapped parts are ``--data.swap``. The parts of ``--data.distractors`` are swapped as well; these swaps should
+    not change the prediction.
 
     Args:
         draws: Counterfactuals for each example (the paper's k); by default 5, and 1 in each epoch of training.
         max_examples: Largest number of changed examples in each epoch of training; None for all. evaluate.py changes
             all examples, or as many as ``precision`` requires.
-        precision: The half width of an interval that is precise enough, such as 0.02. 300 random examples are changed
-            first, and their interval gives the number needed. By default all are changed.
+        precision: Half width of the interval to reach, such as 0.02. 300 random examples are changed first, and their
+            interval determines how many more are changed. By default all examples are changed.
     """
 
     metric = METRICS["attentiveness"]
@@ -50,7 +51,7 @@ class Attentiveness(Evaluation):
 
     def plan(self, setting: Setting) -> Plan | Nothing:
         if not setting.data.swap and not setting.data.distractors:
-            return Nothing("needs a part to swap, and a model that reads another one beside it")
+            return Nothing("needs a part to swap, and a model that also reads another part")
         data = setting.data
         is_pilot = self.precision is not None and not setting.monitoring
         draws = self.draws or (1 if setting.monitoring else Swap.draws)
@@ -63,7 +64,7 @@ class Attentiveness(Evaluation):
         return Plan(data.pool, swaps, SwapSettings(tuple(data.swap), tuple(data.distractors)), most=most)
 
     def second_stage(self, plan: Plan, rows: pa.Table, context: Context) -> list[Swap] | None:
-        """Plan the additional examples that ``precision`` requires, according to the intervals of the pilot."""
+        """Plan the swaps of as many examples as ``precision`` requires, given the intervals of the first stage."""
         if self.precision is None:
             return None
         half_widths = self._half_widths(rows, context)
@@ -71,7 +72,7 @@ class Attentiveness(Evaluation):
         return [replace(swap, limit=examples_needed(half_widths.get(swap.part), self.precision)) for swap in swaps]
 
     def _half_widths(self, rows: pa.Table, context: Context) -> dict[str, float]:
-        """Half the width of the interval by part, for parts with an interval."""
+        """Map each part to half the width of its interval; parts without an interval are omitted."""
         by_name = measured(numbers(rows, context))
         intervals = {part: by_name[headline_of(part, context)].ci95 for part in parts_of(context)}
         return {part: (ends[1] - ends[0]) / 2 for part, ends in intervals.items() if ends}
@@ -95,28 +96,21 @@ class Attentiveness(Evaluation):
             }
             if part in half_widths:
                 counts[part]["half_width"] = half_widths[part]
-                if counts[part]["swapped"] == counts[part]["eligible"]:
-                    self._say_reached(part, len(swapped), half_widths[part])
         texts = {part: OneText.of_rows(rows, part, context) for part in parts_of(context)}
         if one_text := {part: text for part, text in texts.items() if text}:
             counts["one_text"] = one_text
         return counts
 
-    def _say_reached(self, part: str, swapped: int, half_width: float) -> None:
-        """Log that the data have too few examples for the requested precision."""
-        if self.precision is not None and half_width > ENOUGH * self.precision:
-            reached, wanted = (f"{100 * width:.3g} points" for width in (half_width, self.precision))
-            inform(
-                f"attentiveness to {part}: the interval is {reached} to each side, where precision is {wanted}. All "
-                f"{swapped} eligible examples were changed."
-            )
-
 
 def examples_needed(half_width: float | None, precision: float) -> int:
-    """The number of examples for a half width of ``precision``, from the half width over :data:`PILOT` examples.
+    """Number of examples that an interval of half width ``precision`` requires.
 
-    The width falls with the square root of the number of examples. The result is increased by 10 %, because the share
-    in the pilot may be closer to 0 or 1 by chance, where intervals are narrower.
+    The width falls with the square root of the number of examples. The number is increased by 10 %, since the share in
+    the first stage may be closer to 0 or 1 by chance, where intervals are narrower.
+
+    Args:
+        half_width: Half width of the interval over :data:`PILOT` examples; None if there is no interval.
+        precision: Half width to reach.
     """
     if half_width is None or half_width <= precision:
         return PILOT

@@ -1,4 +1,4 @@
-"""Attentiveness of the examples that are predicted as the default label, as an evaluation."""
+"""Stability of predictions of the default label as an evaluation."""
 
 from typing import Any
 
@@ -14,13 +14,14 @@ from heedful.records.rows import MOST_DRAWS, SPLIT, runs, where
 
 
 class DefaultLabel(Evaluation):
-    """Predictions of the default label, which the attentiveness test excludes.
+    """How predictions of the default label, which the attentiveness test excludes, change under swaps.
 
-    It runs only if ``--evaluations`` names it. The swaps are the same as in the attentiveness test; siblings are
-    examples with the same content in the swapped part and another label.
+    The swaps are the swaps of the attentiveness test, which should not change the prediction. In addition, an example
+    is compared with its siblings: examples of another label that share the content of a part. The evaluation runs only
+    if ``--evaluations`` names it.
 
     Args:
-        draws: Counterfactuals per example, and the largest number of siblings.
+        draws: Number of swaps per example, and the largest number of siblings per example.
     """
 
     metric = METRICS["default_label"]
@@ -38,7 +39,7 @@ class DefaultLabel(Evaluation):
         within = SPLIT if data.splits_evaluated else None
         swaps = [Swap(part, None, self.draws, within=within) for part in data.swap]
         plans = [PredictedAs(label, change, "stay") for change in (Null(), *swaps)]
-        parts = () if data.pool.is_unlabelled else data.swap  # a sibling is one of another gold label
+        parts = () if data.pool.is_unlabelled else data.swap  # siblings differ in their gold label
         related = {part: Families(data.pool, part, label, within, data.task.kind) for part in parts}
         counts = {f"{part}/with_sibling": families.count() for part, families in related.items()}
         related = {part: families for part, families in related.items() if counts[f"{part}/with_sibling"]}

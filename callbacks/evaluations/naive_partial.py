@@ -1,4 +1,4 @@
-"""Naive partial inputs as an evaluation: a full-input model receives one part alone."""
+"""Naive partial inputs as an evaluation: a model of all parts receives one part alone."""
 
 from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting
 from heedful.interventions import KeepPart
@@ -7,9 +7,10 @@ from heedful.metrics.naive_partial import NaivePartialSettings
 
 
 class NaivePartial(Evaluation):
-    """Agreement of the predictions on single parts with predictions on the whole input (CAT, §3.2).
+    """Share of predictions that stay when the model receives one part alone (CAT, §3.2).
 
-    It runs only if ``--evaluations`` names it, since the paper shows that it does not measure attentiveness.
+    The paper shows that this share does not measure attentiveness. The evaluation runs only if ``--evaluations`` names
+    it.
     """
 
     metric = METRICS["naive_partial"]

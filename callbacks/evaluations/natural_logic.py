@@ -1,4 +1,4 @@
-"""Causal effects of natural-logic features on NLI-XY as an evaluation."""
+"""Causal effects of natural-logic features, measured on NLI-XY, as an evaluation."""
 
 import hashlib
 from typing import Any
@@ -15,39 +15,30 @@ from heedful.metrics.natural_logic.entailment import disagreements
 from heedful.records import BATCH, Context, inform
 from heedful.records.rows import runs, where
 
-NAME, SEEDS = "nlixy", 400
+NAME = "nlixy"  # of the data in metric names
 
 
 class NaturalLogic(Evaluation):
-    """Total and direct causal effects of contexts and of inserted words, for models that know entailment.
+    """Total and direct causal effects (TCE, DCE) of contexts and of inserted words on the prediction of entailment.
 
     Args:
-        path: Folder of NLI-XY; by default the folder of --data nlixy, if it has the split. Otherwise nothing is
-            measured.
+        path: Folder of NLI-XY; by default the folder of --data nlixy, if it has the split. Without a folder, nothing
+            is measured.
         split: The split of NLI-XY that provides the examples.
-        seeds: Seed examples per intervention set, each with all of its matches (the paper's 400).
-        paired: Give the sets of TCE and DCE the same seeds.
+        seeds: Number of seed examples per intervention set (the paper's 400). Each is paired with all of its matches.
+        paired: Whether the sets of TCE and DCE have the same seed examples.
     """
 
     metric = METRICS["natural_logic"]
     in_training = True
     brings_examples = True
 
-    def __init__(self, path: str | None = None, split: str = "test", seeds: int = SEEDS, paired: bool = False) -> None:
+    def __init__(self, path: str | None = None, split: str = "test", seeds: int = 400, paired: bool = False) -> None:
         require_number("natural_logic.seeds", seeds)
         self.path = path
         self.split = split
         self.seeds = seeds
         self.paired = paired
-
-    @property
-    def title(self) -> str:
-        title = f"{self.name}-{self.split}"
-        if self.seeds != SEEDS:
-            title += f"-{self.seeds}"
-        if self.paired:
-            title += "-paired"
-        return title
 
     def plan(self, setting: Setting) -> Plan | Nothing:
         data = setting.data
@@ -72,7 +63,7 @@ class NaturalLogic(Evaluation):
         return Plan(fitted(examples, data), sets, NaturalLogicSettings(NAME), {"split": self.split, **design.left_out})
 
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
-        """Count the pairs and seeds per set, and omitted examples; ``sha256`` identifies the pairs of a set."""
+        """Count pairs and seed examples per intervention set; ``sha256`` is a hash of the pairs."""
         counts: dict[str, Any] = {"rules_disagree": disagreements(rows, context.labels)}
         for one_set in plan.interventions:
             pairs = where(rows, intervention=one_set.name)

@@ -1,4 +1,4 @@
-"""Select examples for evaluations: from other data sets, by split, and with tables."""
+"""Pools of examples for evaluations: examples of other data sets, and the examples of each split."""
 
 from collections.abc import Sequence
 
@@ -9,16 +9,18 @@ from heedful.records import DataError, Examples, ModelError, is_entailment, same
 
 
 def fitted(pool: Examples, data: Pairs) -> Examples:
-    """Examples of another data set with the parts that the model reads, by :func:`fitted_parts`."""
+    """Rename the parts of another data set's examples to those that the model reads, by :func:`fitted_parts`."""
     return pool.rename_parts(fitted_parts(pool, data)).keep_parts(data.task.parts)
 
 
 def fitted_parts(pool: Examples, data: Pairs) -> tuple[str, ...]:
-    """Match the parts of another data set with the parts of the data, by :func:`~heedful.records.same_parts`; if both
-    have exactly one table, these are matched.
+    """For each part of another data set, the corresponding part of the data.
+
+    If both data sets have exactly one table, the tables correspond. Other parts correspond by
+    :func:`~heedful.records.same_parts`.
 
     Raises:
-        HeedfulError: The numbers of parts differ.
+        ModelError: The numbers of parts differ.
     """
     parts = data.full_task.parts
     tables = () if data.whole is None else data.whole.tables
@@ -35,20 +37,15 @@ def fitted_parts(pool: Examples, data: Pairs) -> tuple[str, ...]:
 
 
 def by_split(pool: Examples, data: Pairs) -> list[Examples]:
-    """The examples per evaluated split; all examples if a single split is evaluated."""
+    """The examples of each evaluated split."""
     if not data.splits_evaluated:
         return [pool]
     splits = np.array(list(pool.column("meta.split")))
     return [pool.take(np.flatnonzero(splits == split)) for split in data.splits_evaluated]
 
 
-def table_of(pool: Examples) -> str:
-    """The first part that is a table."""
-    return pool.tables[0]
-
-
 def require_entailment(labels: Sequence[str], display_name: str) -> None:
-    """Refuse labels without entailment; the message begins with ``display_name``."""
+    """Raise DataError, with a message that begins with ``display_name``, if no label is entailment."""
     if not any(map(is_entailment, labels)):
         raise DataError(
             f"{display_name}: entailment is not among the labels {', '.join(labels)}. Leave that evaluation out, or "

@@ -1,4 +1,4 @@
-"""Accuracy in two classes, entailment or not, on several data sets at once."""
+"""Accuracy in the classes entailment and not entailment, on several data sets at once."""
 
 from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting
 from heedful.callbacks.evaluations.pools import fitted, require_entailment
@@ -8,12 +8,12 @@ from heedful.records import DataError, Examples, HeedfulError, SettingError
 
 
 class TwoClass(Evaluation):
-    """Accuracy on benchmarks of natural language inference, in addition to the evaluated data.
+    """Accuracy on further data sets of natural language inference in the classes entailment and not entailment.
 
-    The labels of a model and of a data set need not be the same: all but entailment are one class.
+    All labels except entailment are one class, so the labels of the model and of a data set may differ.
 
     Args:
-        benchmarks: Names of data sets with their paths, or null for the hub: {snli: null, med: FILE}.
+        benchmarks: Maps names of data sets to their paths, or to null for the hub: {snli: null, med: FILE}.
     """
 
     metric = METRICS["two_class"]

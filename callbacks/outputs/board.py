@@ -1,7 +1,6 @@
-"""Further output to loggers: figures per epoch, hyperparameters, and TensorBoard's layout and description of tags."""
+"""Figures of each epoch, hyperparameters, and a description of the tags, for the loggers of a training."""
 
 import io
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from tensorboard.compat.proto.event_pb2 import Event, SessionLog
 
 from heedful.callbacks.engine.engine import bounds_of
 from heedful.callbacks.engine.measure import Measurements
-from heedful.records import Chart, atomic_path
+from heedful.records import atomic_path
 from heedful.records.storage.epochs import History, as_plain, from_plain, write_epochs
 from heedful.reports.figures.history import history_figure
 from heedful.reports.page.about import abouts
@@ -21,7 +20,7 @@ from heedful.reports.terminal.table import lines_of, meaning
 
 
 def tensorboard_of(trainer: Trainer) -> Any:
-    """The TensorBoard writer on rank 0, else None."""
+    """The TensorBoard writer on rank 0; None on other ranks and without TensorBoard."""
     for logger in trainer.loggers:
         if trainer.is_global_zero and isinstance(logger, TensorBoardLogger):
             return logger.experiment
@@ -29,18 +28,21 @@ def tensorboard_of(trainer: Trainer) -> Any:
 
 
 class Board(Callback):
-    """Logs figures, the layout of curves, and hyperparameters; a writer of the engine.
+    """Logs figures and hyperparameters, and describes TensorBoard's tags. It is also a writer of the engine.
 
     Args:
-        hyperparameters: Settings to compare between runs, as in TensorBoard's HParams tab.
+        hyperparameters: Settings to compare between runs, for TensorBoard's HParams tab.
         folder: Returns the folder of the run.
+
+    Attributes:
+        history: Maps each figure to its points: pairs of an epoch and the measurements of its curves.
     """
 
     def __init__(self, hyperparameters: dict[str, Any], folder: Callable[[], Path]) -> None:
         self.hyperparameters = hyperparameters
         self.folder = folder
         self._title = ""
-        self._has_layout = False
+        self._has_tags = False
         self._loggers: list[Logger] = []
         self.history: History = {}
         self._start = 0
@@ -66,17 +68,17 @@ class Board(Callback):
             writer.file_writer.add_event(Event(step=self._start, session_log=start))
 
     def write(self, measurements: Measurements) -> None:
-        """Draw figures of all epochs of training so far."""
+        """Draw the figures of all epochs of the training so far."""
         if measurements.epoch is None:
             return
-        self._lay_out(measurements)
-        for name, (_, curves) in _figures(measurements).items():
+        self._describe_tags(measurements)
+        for name, curves in _figures(measurements).items():
             points = self.history.setdefault(name, [])
             points.append((measurements.epoch + 1, {curve: measurements[tag] for curve, tag in curves.items()}))
             figure = history_figure(points, self._title)
             with atomic_path(self.folder() / "figures" / f"{name}.png") as temporary:
                 figure.savefig(temporary, dpi=150, format="png")
-            self._log_figure(f"figures/{name}", figure, measurements.step - 1)  # the step of Lightning's curves
+            self._log_figure(f"figures/{name}", figure, measurements.step - 1)  # Lightning logs the epoch at this step
         write_epochs(self.folder(), self.history)
 
     def _log_figure(self, tag: str, figure: Any, step: int) -> None:
@@ -88,33 +90,27 @@ class Board(Callback):
                 figure.savefig(file, dpi=150, format="png")
                 logger.log_image(tag, [Image.open(file)], step=step)
 
-    def _lay_out(self, measurements: Measurements) -> None:
-        """Group curves and describe tags in TensorBoard, once."""
-        if self._has_layout:
-            return
-        self._has_layout = True
-        page = {title: list(curves.values()) for title, curves in _figures(measurements).values()}
-        page |= {c.title: [str(name) for name in c.curves.values()] for c in measurements.plans.charts if not c.figure}
-        exact = {title: ["Multiline", [f"^{re.escape(tag)}$" for tag in tags]] for title, tags in page.items()}
-        for logger in self._loggers:
-            if isinstance(logger, TensorBoardLogger):  # which takes patterns, not names
-                logger.experiment.add_custom_scalars({measurements.content["data"]: exact})
+    def _describe_tags(self, measurements: Measurements) -> None:
+        """Write the description of the tags to TensorBoard, once."""
+        for logger in () if self._has_tags else self._loggers:
+            if isinstance(logger, TensorBoardLogger):
                 logger.experiment.add_text("tags", _tags(measurements))
+        self._has_tags = True
 
     def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
-        """Flush the logged values, since a killed run resumes from this checkpoint."""
+        """Write buffered values to disk, since a killed run resumes from this checkpoint."""
         if writer := tensorboard_of(trainer):
             writer.flush()
 
     def final(self, measurements: Measurements) -> None:
-        """Log the hyperparameters with the metrics of the best checkpoint."""
-        tags = [tag for _, curves in _figures(measurements).values() for tag in curves.values()]
-        final = {f"final/{tag}": measurements[tag].value for tag in tags}  # the HParams tab shows a column for each
+        """Log the hyperparameters together with the metrics of the best checkpoint."""
+        tags = [tag for curves in _figures(measurements).values() for tag in curves.values()]
+        final = {f"final/{tag}": measurements[tag].value for tag in tags}  # columns of the HParams tab
         final = {name: value for name, value in final.items() if value is not None}
         for logger in self._loggers:
             if isinstance(logger, TensorBoardLogger):
                 logger.log_hyperparams(self.hyperparameters, final, step=measurements.step)
-                logger.finalize("success")  # ends its thread
+                logger.finalize("success")  # stops the thread that writes events
             else:
                 bounds = {f"final/{k}": v for tag in tags for k, v in bounds_of(tag, measurements[tag].ci95)}
                 logger.log_hyperparams(self.hyperparameters)
@@ -122,23 +118,17 @@ class Board(Callback):
                 logger.save()
 
 
-def _figures(measurements: Measurements) -> dict[str, tuple[str, dict[str, str]]]:
-    """Map each figure to its title and its curves from all evaluations (curve to metric)."""
-    charts: dict[str, list[Chart]] = {}
+def _figures(measurements: Measurements) -> dict[str, dict[str, str]]:
+    """Map each figure to its curves from all evaluations, and each curve to the name of its metric."""
+    figures: dict[str, dict[str, str]] = {}
     for chart in measurements.plans.charts:
         if chart.figure:
-            charts.setdefault(chart.figure, []).append(chart)
-    return {
-        figure: (
-            " and ".join(dict.fromkeys(chart.title for chart in several)),
-            {curve: str(name) for chart in several for curve, name in chart.curves.items()},
-        )
-        for figure, several in charts.items()
-    }
+            figures.setdefault(chart.figure, {}).update({curve: str(name) for curve, name in chart.curves.items()})
+    return figures
 
 
 def _tags(measurements: Measurements) -> str:
-    """Describe the tags in a table of Markdown."""
+    """A Markdown table of the tags, with the label and the meaning of each number."""
     labels = {line.metric: line.label for line in lines_of(measurements.content)}
     families = {family: about for about in abouts().values() for family in about.families}
     rows = []

@@ -1,4 +1,4 @@
-"""Content of run.json: details that may differ between runs with equal results."""
+"""The content of run.json: facts that may differ between runs with equal results."""
 
 import platform
 import sys
@@ -17,26 +17,23 @@ PACKAGES = ("torch", "pytorch-lightning", "transformers", "torchmetrics", "datas
 
 
 def command() -> list[str]:
-    """The command line of this process, for run.json."""
+    """The command line of this process."""
     return [called().partition(" ")[0], *sys.argv[1:]]
 
 
 @cache
 def packages() -> dict[str, str]:
-    """Versions of packages that numbers may depend on."""
+    """Versions of the packages on which numbers may depend."""
     return {"heedful": VERSION} | {name: version(name) for name in PACKAGES}
 
 
-def describe(
-    about: Mapping[str, Any], accelerator: str = "CPUAccelerator", processes: int = 1, precision: str = "32-true"
-) -> dict[str, Any]:
+def describe(about: Mapping[str, Any], trainer: Any = None, processes: int = 1) -> dict[str, Any]:
     """The content of run.json.
 
     Args:
         about: Further facts.
-        accelerator: Class of Lightning's accelerator.
-        processes: Number of processes.
-        precision: Precision of the Trainer.
+        trainer: The Trainer; None for a measurement on a CPU without a Trainer.
+        processes: Number of processes without a Trainer.
     """
     return {
         "command": command(),
@@ -44,15 +41,10 @@ def describe(
         "host": platform.node(),
         "python": platform.python_version(),
         "packages": packages(),
-        "accelerator": accelerator,
+        "accelerator": "CPUAccelerator" if trainer is None else type(trainer.accelerator).__name__,
         "device": platform.processor() or platform.machine(),
-        "processes": processes,
+        "processes": processes if trainer is None else trainer.world_size,
         "threads": torch.get_num_threads(),
-        "precision": precision,
+        "precision": "32-true" if trainer is None else str(trainer.precision),
         **about,
     }
-
-
-def describe_trainer(trainer: Any, about: Mapping[str, Any]) -> dict[str, Any]:
-    """The content of run.json for a Trainer."""
-    return describe(about, type(trainer.accelerator).__name__, trainer.world_size, str(trainer.precision))

@@ -1,4 +1,4 @@
-"""The page of a run, ``report.html``, and ``examples.json``, examples before and after changes."""
+"""The page ``report.html`` of a run, and ``examples.json`` with examples before and after a change."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -16,15 +16,15 @@ from heedful.reports.page.contents import UNKNOWN, Contents, Provider, contents_
 from heedful.reports.page.examples import write_examples
 from heedful.reports.page.writing import REPORT, write_page
 
-Key = tuple[str, str, int]  # uid, variant and draw of a change
+Key = tuple[str, str, int]  # of a change: uid, variant, draw
 
 
 class Page:
-    """Writes ``report.html`` into the folder of results, after an evaluation or at the end of a training.
+    """Writes ``report.html`` and ``examples.json`` after an evaluation, and at the end of a training.
 
     Args:
-        folder: Returns the folder of the results.
-        contents: Returns the texts of the examples of rows.
+        folder: Returns the results folder.
+        contents: Returns the contents of the examples of some rows.
     """
 
     def __init__(self, folder: Callable[[], Path], contents: Provider) -> None:
@@ -32,15 +32,15 @@ class Page:
         self.contents = contents
 
     def write(self, measurements: Measurements) -> None:
-        """Write the page, after the results."""
+        """Write the page; in the epochs of a training, do nothing."""
         if measurements.epoch is None:
             folder = self.folder()
             write_examples(folder, self.contents)
             write_page([folder], folder / REPORT)
 
 
-class MadeAgain:
-    """Texts of examples before and after a change, recomputed for the few examples of the page.
+class RecomputedContents:
+    """Contents of examples before and after a change: the changes are made again for the few examples of the page.
 
     Args:
         plans: Maps evaluations to plans.
@@ -54,7 +54,7 @@ class MadeAgain:
         self.parts = parts
 
     def __call__(self, entries: Sequence[Mapping[str, Any]]) -> list[Contents]:
-        """The contents of the example of each row."""
+        """The contents of the examples of some rows, one entry per row."""
         groups: dict[tuple[str, str, str], list[int]] = {}
         for k, entry in enumerate(entries):
             groups.setdefault((entry["evaluation"], entry["intervention"], entry["part"]), []).append(k)
@@ -74,11 +74,11 @@ class MadeAgain:
     def _changed(
         self, plan: Plan, intervention: str, part: str, answer_of: Mapping[int, str | None]
     ) -> dict[Key, Example]:
-        """All changes by an intervention of examples with known answers, by position."""
+        """The changed examples of one intervention and part; ``answer_of`` maps positions to predictions."""
         positions = np.array(sorted(answer_of), dtype=np.int64)
         answers = pa.array([answer_of[position] for position in positions.tolist()], pa.string())
         changed: dict[Key, Example] = {}
-        for each in plan.interventions:  # interventions with the same name are for different splits
+        for each in plan.interventions:  # each split may have an intervention of this name
             if each.name == intervention and "+".join(each.parts) == part:
                 eligible = each.eligible(plan.pool, positions, answers)
                 changed |= examples_of(plan.pool, each.changes(plan.pool, positions[eligible], self.seed))
@@ -86,7 +86,7 @@ class MadeAgain:
 
 
 def examples_of(pool: Examples, changes: Changes) -> dict[Key, Example]:
-    """The changed examples, by uid, variant and draw."""
+    """Map the uid, variant and draw of each change to the changed example."""
     composed = Composed(pool, changes.positions, changes.lenders)
     by_key: dict[Key, Example] = {}
     for k, position in enumerate(changes.positions.tolist()):

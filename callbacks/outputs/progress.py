@@ -1,4 +1,4 @@
-"""The progress bar: Lightning's, with the loss and each headline in percent."""
+"""Lightning's progress bar with the training loss, and with headline metrics in percent."""
 
 import time
 from typing import Any
@@ -13,7 +13,7 @@ INTERVAL = 0.5  # seconds between two reads of the loss, each of which synchroni
 
 
 class Progress(RichProgressBar):
-    """Shows each headline on a line, under its name in figures."""
+    """RichProgressBar with one line per headline metric, named as in figures."""
 
     def __init__(self) -> None:
         super().__init__(theme=RichProgressBarTheme(metrics_text_delimiter="\n"))
@@ -21,7 +21,7 @@ class Progress(RichProgressBar):
         self._looked = 0.0
 
     def get_metrics(self, trainer: Trainer, pl_module: LightningModule) -> dict[str, Any]:
-        """The loss, and each headline in percent."""
+        """The metrics of the bar: the training loss, and headline metrics in percent."""
         engines = (engine for engine in trainer.callbacks if isinstance(engine, Engine))
         charts = [chart for engine in engines for chart in engine.plans.charts if chart.figure]
         headlines = {str(name): curve for chart in charts for curve, name in chart.curves.items()}

@@ -1,4 +1,4 @@
-"""The folder of a run and its files."""
+"""The files of a run: config.yaml, run.json, results.json, rows/ and the exported weights."""
 
 import signal
 from collections.abc import Callable, Mapping
@@ -14,18 +14,18 @@ from pytorch_lightning.callbacks import ModelCheckpoint
 from heedful.callbacks.checkpoints.files import remove_last
 from heedful.callbacks.engine.measure import Measurements
 from heedful.callbacks.engine.trainer_processes import replace_sigterm_handler
-from heedful.callbacks.outputs.description import describe_trainer
+from heedful.callbacks.outputs.description import describe
 from heedful.records import atomic_path, write_json, writing
 from heedful.records.stopping import Stopped, is_postponed
 from heedful.records.storage.files import flush_file, share_file
 from heedful.records.storage.results import BACKBONE, CHECKPOINTS, CONFIG, RUN, read_run, write_results
 from heedful.reports.page.writing import REPORT
 
-FINISHED = "finished"  # in run.json
+FINISHED = "finished"  # key in run.json
 
 
 def new_version(parent: Path) -> Path:
-    """Create the first free ``version_N`` in a folder; runs that start at the same time get different folders."""
+    """Create the folder ``version_N`` with the lowest free N; runs that start together get different folders."""
     parent.mkdir(parents=True, exist_ok=True)
     n = 0
     while True:
@@ -38,14 +38,19 @@ def new_version(parent: Path) -> Path:
 
 
 def is_finished(run: Path) -> bool:
-    """Whether a run has trained and written its results and weights."""
+    """Whether a training has ended and has written its results and weights."""
     return FINISHED in read_run(run)
 
 
 def export(module: LightningModule, run: Path, weights: bool) -> None:
     """Write the network of a run, with its tokenizer, to ``checkpoints/backbone``.
 
-    All files are written to a temporary folder before they are moved: a full disk leaves the old files.
+    The files are written to a temporary folder and then moved, so a full disk leaves the old files intact.
+
+    Args:
+        module: The model.
+        run: Folder of the run.
+        weights: Whether to write the weights, too.
 
     Raises:
         HeedfulError: The files cannot be written.
@@ -62,19 +67,18 @@ def export(module: LightningModule, run: Path, weights: bool) -> None:
                 if path.is_dir():
                     to.mkdir(exist_ok=True)
                 else:
-                    share_file(path)  # safetensors creates files that only the owner can read
+                    share_file(path)  # safetensors creates files that only their owner can read
                     flush_file(path)  # before the run is marked as finished
                     path.replace(to)
 
 
 class RunFolder(Callback):
-    """Writes config.yaml, run.json, results.json, rows/ and the exported backbone.
+    """Writes the files of a run: a callback at its start, and a writer of the engine at its end.
 
-    It is a callback, for the start of a run, and a writer of the engine. Measurements during training are not written:
-    results.json describes the trained model.
+    The measurements of the epochs of a training are not written: results.json describes the trained model.
 
     Args:
-        folder: The folder, on rank 0; None on other ranks, which receive it in ``setup``.
+        folder: The folder on rank 0; None on other ranks, which receive the folder in ``setup``.
         save_config: Writes the configuration to a path.
         about: Further facts for run.json.
     """
@@ -88,17 +92,17 @@ class RunFolder(Callback):
         self.folder = folder
         self.save_config = save_config
         self.about = about
-        self._is_resumed: bool | None = None  # whether the folder has a configuration
-        self._is_described = False  # whether run.json has this start
+        self._is_resumed: bool | None = None  # whether the folder has a config.yaml; None before ``setup``
+        self._is_described = False  # whether run.json has an entry for this process
 
     @property
     def written(self) -> Path:
-        """The folder, on every rank, after ``setup``."""
+        """The folder on every rank, known after ``setup``."""
         assert self.folder is not None
         return self.folder
 
     def begin(self, folder: Path | None, about: Mapping[str, Any]) -> None:
-        """Write the next measurement into another folder, with further facts in its run.json."""
+        """Write the next measurements into another folder, with further facts in its run.json."""
         self.folder = folder
         self.about = {**self.about, **about}
         self._is_resumed = None
@@ -116,17 +120,17 @@ class RunFolder(Callback):
                 self._describe(trainer)
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Describe a resumed run, after all checks have passed."""
+        """Describe a resumed run in run.json; not earlier, so that a refused command leaves the files as they are."""
         self._describe(trainer)
 
     def _describe(self, trainer: Trainer) -> None:
-        """Write config.yaml, and add an entry for this start of the run to run.json."""
+        """Write config.yaml and run.json; for a resumed run, append this start to "resumed" in run.json."""
         if not trainer.is_global_zero or self._is_described:
             return
         self.folder.mkdir(parents=True, exist_ok=True)
         with atomic_path(self.folder / CONFIG) as temporary:
             self.save_config(temporary)
-        start = describe_trainer(trainer, self.about)
+        start = describe(self.about, trainer)
         if trainer.datamodule.changed:
             start["changed_data"] = trainer.datamodule.changed
         first = read_run(self.folder) if self._is_resumed else {}
@@ -138,16 +142,16 @@ class RunFolder(Callback):
             export(pl_module, self.folder, weights=False)
 
     def on_validation_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        if trainer.state.fn == "validate":  # a resumed run that has finished training
+        if trainer.state.fn == "validate":  # a resumed run that needs no more training
             self._describe(trainer)
 
     def write(self, measurements: Measurements) -> None:
-        """Write results.json and the rows, unless the measurements are made during training."""
+        """Write results.json and the rows; in the epochs of a training, do nothing."""
         if measurements.epoch is None:
             write_results(self.folder, measurements.content, measurements.rows, [self.folder / REPORT])
 
     def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
-        """End processes that Lightning has started but not yet connected."""
+        """After SIGTERM, end processes that Lightning has started but not yet connected."""
         launcher = trainer.strategy.launcher
         if isinstance(exception, Stopped) and not is_postponed() and launcher is not None:
             launcher.kill(signal.SIGTERM)

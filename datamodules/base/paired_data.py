@@ -10,7 +10,7 @@ from heedful.datamodules.base.collate import EvaluationLoader, loading
 from heedful.datamodules.base.fingerprints import compare
 from heedful.datamodules.base.pairs import Pairs, how_read
 from heedful.datamodules.base.processes import require_alike
-from heedful.datamodules.base.sampler import TrainingLoader, TrainingSampler, evaluation_batches, share
+from heedful.datamodules.base.sampler import TrainingLoader, TrainingSampler, base_batches, share
 from heedful.datamodules.base.splits import limited
 from heedful.records import Composed, DataError, HeedfulError, inform
 
@@ -76,11 +76,10 @@ class PairedData(Pairs, pl.LightningDataModule):
         self.predicted, trainer.limit_val_batches = limited(
             self.pool, trainer.limit_val_batches, self.eval_batch_size, self.seed
         )
-        ranks = np.argsort(self.pool.uid_order)[self.predicted]
-        batches = evaluation_batches(encoded.order[self.predicted], ranks, self.eval_batch_size)
-        batches = [self.predicted[batch] for batch in batches]
+        batches = base_batches(self.pool, encoded.order, self.predicted, self.eval_batch_size)
         self.announce_evaluation(self.predicted, encoded.statistics)
-        batches = share(batches, trainer.global_rank, module.predictor.capabilities.ranks or trainer.world_size)
+        ranks = module.predictor.capabilities.predicting_ranks(trainer.world_size)
+        batches = share(batches, trainer.global_rank, ranks)
         batches = batches or [np.zeros(0, dtype=np.int64)]  # Lightning wants one
         return EvaluationLoader(self.pool, batches, encoded, self.task, trainer.strategy.root_device)
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from torch.utils.data import DataLoader, Sampler
 
-from heedful.records import generator
+from heedful.records import Examples, generator
 
 
 def evaluation_batches(
@@ -28,6 +28,22 @@ def evaluation_batches(
     order = np.lexsort((np.asarray(keys), -np.asarray(lengths)))
     cuts = range(batch_size if first is None else first, len(order), batch_size)
     return [batch for batch in np.split(order, list(cuts)) if len(batch)]
+
+
+def base_batches(pool: Examples, order: np.ndarray, positions: np.ndarray, batch_size: int) -> list[np.ndarray]:
+    """Cut unchanged examples into batches; equal numbers in ``order`` are sorted by uid.
+
+    Args:
+        pool: The examples.
+        order: int [pool], numbers that are similar for examples of similar length.
+        positions: int64, positions in the pool of the examples to predict.
+        batch_size: Maximum number of examples in a batch.
+
+    Returns:
+        Positions in the pool, batch by batch.
+    """
+    uid_ranks = np.argsort(pool.uid_order)
+    return [positions[batch] for batch in evaluation_batches(order[positions], uid_ranks[positions], batch_size)]
 
 
 def snug_batches(lengths: np.ndarray, batch_size: int, padding: int) -> list[np.ndarray]:

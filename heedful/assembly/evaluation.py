@@ -21,8 +21,8 @@ from heedful.assembly.trainers import allowing, calm_lightning, make_trainer, re
 from heedful.callbacks import Engine, Evaluation, RunFolder
 from heedful.callbacks.engine.forecast import forecast, inputs_of
 from heedful.callbacks.engine.measure import Measurements
-from heedful.callbacks.outputs.description import command, describe_trainer
-from heedful.callbacks.outputs.page import MadeAgain, Page
+from heedful.callbacks.outputs.description import command, describe
+from heedful.callbacks.outputs.page import Page, RecomputedContents
 from heedful.datamodules.base.processes import by_first
 from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import BasePredictor, Endpoint
@@ -166,7 +166,7 @@ def measured_in_memory(plan: Plan) -> Results:
     results: list[Results] = []
     for name, prompt in each_prompt(plan):
         measurements = _validated(trainer, plan, engine)
-        about = describe_trainer(trainer, {**_server(plan.model), **prompt})
+        about = describe({**_server(plan.model), **prompt}, trainer)
         rows: dict[str, Any] = by_first(functools.partial(dict, measurements.rows))
         unsaved = Unsaved(name, lambda path: write_settings(plan.record, path), about, rows, contents_of(plan))
         results.append(Results(None, measurements.content, unsaved=unsaved))
@@ -189,10 +189,10 @@ def each_prompt(plan: Plan) -> Iterator[tuple[str, dict[str, Any]]]:
         yield name_of(prompt) if len(plan.prompts) > 1 else "", {"prompt": {**prompt.as_dict(), **sent}}
 
 
-def contents_of(plan: Plan) -> MadeAgain:
+def contents_of(plan: Plan) -> RecomputedContents:
     """Provide the texts of examples for the page."""
     plans = {name: planned.plan for name, planned in plan.plans.planned.items()}
-    return MadeAgain(plans, plan.data.seed, plan.data.task.parts)
+    return RecomputedContents(plans, plan.data.seed, plan.data.task.parts)
 
 
 def _validated(trainer: Trainer, plan: Plan, engine: Engine) -> Measurements:

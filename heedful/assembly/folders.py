@@ -100,10 +100,7 @@ def evaluation_folder(plan: Plan, held: ExitStack) -> Path:
     checkpoint = Path(str(checkpoint_of(plan.config.run_settings()))).absolute()
     evaluations = [planned.evaluation for planned in plan.plans.planned.values()]
     parts = [plan.data.name, plan.data.evaluated] if plan.data.pool else []
-    parts += [
-        checkpoint.stem,
-        *(e.title for e in evaluations if e.brings_examples or plan.plans.only or e.title != e.name),
-    ]
+    parts += [checkpoint.stem, *(e.name for e in evaluations if e.brings_examples or plan.plans.only)]
     name = folder_name(*(part for part in parts if part != "best"))
     return _new(checkpoint.parent.parent / "evaluations" / name, held)
 

@@ -14,7 +14,7 @@ from heedful.callbacks.engine.measure import ALL, measure
 from heedful.callbacks.engine.processes import Processes
 from heedful.callbacks.evaluations import EVALUATIONS, chosen, shown_evaluations
 from heedful.callbacks.outputs.description import describe
-from heedful.callbacks.outputs.page import MadeAgain
+from heedful.callbacks.outputs.page import RecomputedContents
 from heedful.datamodules.base.pairs import Pairs
 from heedful.datamodules.base.processes import by_first
 from heedful.lightning_modules.base_predictor import BasePredictor
@@ -127,7 +127,7 @@ def _measured(
     processes = Processes(shows_progress)
     about = {"weights": weights, "unfinished": None, "identity": identity_of(record, predictor)}
     measurements = measure(predictor, data, plans, processes, about=about, limit=limit)
-    contents = MadeAgain({p.evaluation.name: p.plan for p in planned}, data.seed, data.task.parts)
+    contents = RecomputedContents({p.evaluation.name: p.plan for p in planned}, data.seed, data.task.parts)
     rows = by_first(lambda: measurements.rows)
     facts = describe({}, processes=processes.world_size)
     unsaved = Unsaved("", lambda path: write_settings(record, path), facts, rows, contents)

@@ -42,7 +42,7 @@ def main(argv: list[str]) -> None:
     if options.name and options.name not in figures:
         raise SettingError(f"--name {options.name}: {guess(options.name, figures)}")
     figure = figures[options.name or next(iter(figures))]
-    for note in side_by_side([run.folder for run in runs]):
+    for note in side_by_side(runs):
         print(printable(f"Note: {note}"), file=sys.stderr)
     for note in figure.notes:
         print(printable(note))

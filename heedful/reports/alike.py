@@ -1,4 +1,8 @@
-"""Check that the numbers of runs can be compared; all reports use :func:`differences`."""
+"""Whether the numbers of several runs can be compared.
+
+:func:`differences` lists the reasons why they cannot. Reports that join or average runs refuse such runs
+(:func:`require_alike`); reports that show runs side by side print the reasons (:func:`notes`).
+"""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import combinations
@@ -8,17 +12,18 @@ import pyarrow as pa
 
 from heedful.records import RunError
 from heedful.records.rows import BASE, contents, difference, select
-from heedful.reports.runs import Run, read_runs
+from heedful.reports.runs import Run
 
-CHANGED_BY_SEED = {"seeds", "fold", "split", "steps", "weights"}  # entries of an identity
-CHANGED_BY_PROMPT_SEED = {("prompt", "seed"), ("prompt", "demonstrations")}
-UNCHANGED = ("accuracy", "answers", "two_class")  # evaluations whose numbers rest on base examples alone
-ALL_EXAMPLES = ("accuracy", "answers", "attentiveness")  # evaluations whose base examples no seed draws
+# Entries of the identity of a run (results.json) that differ between seeds or folds of the same training
+CHANGED_BY_SEED = {"seeds", "fold", "split", "steps", "weights"}
+CHANGED_BY_PROMPT_SEED = {("prompt", "seed"), ("prompt", "demonstrations")}  # (entry, key) in the identity
+UNCHANGED = ("accuracy", "answers", "two_class")  # evaluations that predict unchanged examples only
+ALL_EXAMPLES = ("accuracy", "answers", "attentiveness")  # evaluations of all examples; others draw a sample by seed
 MODEL, KIND, REGIME, TRAINING, DATA, DEFAULT, SEED = "model", "kind", "regime", "training", "data", "default", "seed"
 STEPS = "steps"
-IDENTITY = "identity"  # all entries of an identity that neither a seed nor a fold changes
+IDENTITY = "identity"  # all entries of the identity except the entries that a seed or a fold changes
 EXAMPLES, GROUPS, CHANGES, SECTIONS = "examples", "groups", "changes", "sections"
-PAIRED = (MODEL, DEFAULT, SEED, EXAMPLES, GROUPS, CHANGES)  # aspects that matter where rows of models are joined
+PAIRED = (MODEL, DEFAULT, SEED, EXAMPLES, GROUPS, CHANGES)  # for reports that join the rows of models by example
 ASPECTS_OF_ROWS = {DEFAULT, SEED, EXAMPLES, GROUPS, CHANGES}
 REMEDIES = {
     MODEL: "Name one of them.",
@@ -33,21 +38,23 @@ REMEDIES = {
     GROUPS: "Evaluate both with the same data.groups, data.cluster and version of the data set's YAML.",
     CHANGES: "Evaluate both with the same settings and version of Heedful.",
 }
-Found = Iterator[tuple[str, str]]  # aspect and sentence
+Found = Iterator[tuple[str, str]]  # (aspect, sentence about two runs)
 
 
 def differences(runs: Sequence[Run], aspects: Collection[str], evaluations: Collection[str] | None = None) -> Found:
-    """Find differences between runs that should be equal, and equalities between runs that should differ.
+    """Find the reasons why the numbers of runs cannot be compared.
 
-    Any two runs may be the same model; in all other aspects each run is compared with the first.
+    Runs must be equal in some aspects, such as their examples, and must differ in others, such as the weights of the
+    model. Models and trainings (the aspects MODEL, STEPS, KIND, REGIME and TRAINING) are compared for every pair of
+    runs; in all other aspects each run is compared with the first run.
 
     Args:
         runs: The runs.
-        aspects: Keys of :data:`REMEDIES`, :data:`SECTIONS` and :data:`STEPS`.
+        aspects: The aspects to compare: keys of :data:`REMEDIES`, :data:`SECTIONS` or :data:`STEPS`.
         evaluations: The evaluations whose rows are compared; by default all.
 
     Yields:
-        The aspect, and a sentence about two runs, without its full stop.
+        The aspect, and a sentence about two runs without a full stop.
     """
     pairs = list(combinations(runs, 2))
     for pair in pairs:
@@ -77,18 +84,24 @@ def require_alike(
     evaluations: Collection[str] | None = None,
     remedies: Mapping[str, str] = REMEDIES,
 ) -> None:
-    """Refuse runs between which :func:`differences` finds something.
+    """Raise an error for the first of the :func:`differences` of runs.
+
+    Args:
+        runs: The runs.
+        aspects: The aspects to compare.
+        evaluations: The evaluations whose rows are compared; by default all.
+        remedies: Advice by aspect, the second sentence of the message.
 
     Raises:
-        RunError: Two runs differ; the message ends with the entry of ``remedies``.
+        RunError: The runs cannot be compared.
     """
     for aspect, sentence in differences(runs, aspects, evaluations):
         raise RunError(f"{sentence}. {remedies[aspect]}")
 
 
 def notes(runs: Sequence[Run], aspects: Collection[str]) -> list[str]:
-    """The first sentence of :func:`differences` for each aspect, and the number of further pairs of runs with a
-    difference."""
+    """The :func:`differences` of runs as notes of a report: for each aspect the first sentence, and how many more pairs
+    of runs differ in this aspect."""
     sentences: dict[str, list[str]] = {}
     for aspect, sentence in differences(runs, aspects):
         sentences.setdefault(aspect, []).append(sentence)
@@ -99,19 +112,14 @@ def notes(runs: Sequence[Run], aspects: Collection[str]) -> list[str]:
     return texts
 
 
-def side_by_side(folders: Sequence[str]) -> list[str]:
-    """Notes for a table that shows these runs side by side.
-
-    Raises:
-        HeedfulError: A folder has no results, or damaged ones.
-    """
-    runs = read_runs(folders)
+def side_by_side(runs: Sequence[Run]) -> list[str]:
+    """Notes below a table that shows runs side by side; examples are compared among runs on the same data."""
     by_set = [note for group in by_data(runs) for note in notes(group, (MODEL, STEPS, DEFAULT, EXAMPLES))]
     return [*by_set, *notes(runs, (SECTIONS,))]
 
 
 def by_data(runs: Sequence[Run]) -> list[list[Run]]:
-    """The runs, grouped by data set and split."""
+    """Group runs by their data set and split, in the order of the runs."""
     keys = dict.fromkeys((run.data, run.split) for run in runs)
     return [[run for run in runs if (run.data, run.split) == key] for key in keys]
 
@@ -137,7 +145,7 @@ def _models(first: Run, second: Run) -> Found:
 
 
 def _identities(first: Run, second: Run, names: str) -> Found:
-    """Compare two identities in all entries that do not depend on a seed or fold."""
+    """Compare the identities of two runs, without the entries that depend on a seed or a fold."""
     identities = [_flat(run.identity) for run in (first, second)]
     for name in sorted(identities[0].keys() | identities[1].keys()):
         values = [identity.get(name) for identity in identities]
@@ -152,8 +160,8 @@ def _identities(first: Run, second: Run, names: str) -> Found:
 
 
 def _flat(identity: Mapping[str, Any]) -> dict[str, Any]:
-    """Flatten an identity, without entries that depend on a seed or fold; settings of the model become
-    "settings.NAME"."""
+    """Flatten an identity, without the entries that depend on a seed or a fold: {"settings": {"max_length": 64}}
+    becomes {"settings.max_length": 64}."""
     simple = {k: v for k, v in identity.items() if k not in CHANGED_BY_SEED and not isinstance(v, Mapping)}
     for name, value in identity.items():
         inner = value.items() if isinstance(value, Mapping) else ()
@@ -163,7 +171,7 @@ def _flat(identity: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _rows(first: Run, second: Run, names: str, evaluations: Sequence[str]) -> Found:
-    """Compare the examples and the changes of two runs."""
+    """Compare the default labels, seeds, examples, groups and changed inputs of the evaluations of two runs."""
     seeds = first.results["seed"], second.results["seed"]
     metadata = {name: (first.rows[name][1], second.rows[name][1]) for name in evaluations}
     defaults = [[about["context"].get("default_label") for about in pair] for pair in metadata.values()]
@@ -185,12 +193,13 @@ def _rows(first: Run, second: Run, names: str, evaluations: Sequence[str]) -> Fo
 
 
 def _contents(rows: pa.Table) -> dict[str, str]:
-    """Content of the examples by uid; rows of attributions have no base rows."""
+    """Hashes of the contents of examples by uid, from base rows; rows of attributions, which have no base rows, hold
+    the hash in every row."""
     return contents(rows) or dict(zip(rows["uid"].to_pylist(), rows["content"].to_pylist(), strict=True))
 
 
 def _unequal_examples(first: Run, second: Run, evaluations: Sequence[str]) -> str | None:
-    """The difference between the examples of two runs; None if they are equal or belong to two folds."""
+    """Describe how the examples of two runs differ; None if they are equal, or are two folds of a cross-validation."""
     for name in evaluations:
         uids = [_contents(run.rows[name][0]) for run in (first, second)]
         are_folds = first.fold != second.fold and uids[0].keys().isdisjoint(uids[1])

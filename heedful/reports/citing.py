@@ -1,4 +1,4 @@
-"""BibTeX of Heedful and of the papers whose methods were measured; their entries are in ``papers.bib``."""
+"""BibTeX of Heedful and of the papers that define its evaluations; ``papers.bib`` holds their entries."""
 
 import re
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from typing import Any
 
 from heedful.records.version import AUTHORS, TITLE, VERSION
 
-PAPERS = {  # evaluation to the key of its paper
+PAPERS = {  # key in papers.bib by evaluation
     "attentiveness": "elazar-attentiveness",
     "answers": "elazar-attentiveness",
     "default_label": "elazar-attentiveness",
@@ -28,19 +28,19 @@ HEEDFUL = (
 
 @cache
 def _entries() -> dict[str, str]:
-    """BibTeX entries by key."""
+    """The entries of papers.bib by key."""
     text = Path(__file__).with_name("papers.bib").read_text(encoding="utf-8")
     return {re.search(r"{(.*),", entry)[1]: f"{entry.strip()}\n" for entry in text.split("\n\n")}  # type: ignore[index]
 
 
 def bibtex(content: Mapping[str, Any]) -> str:
-    """BibTeX of Heedful and of the papers of the evaluations in the content of a results.json."""
+    """BibTeX of Heedful and of the papers of the evaluations in results.json."""
     keys = dict.fromkeys(PAPERS[name] for name in PAPERS if name in content["rows"])
     return "\n".join([HEEDFUL, *(_entries()[key] for key in keys)])
 
 
 def paper_of(evaluation: str) -> str:
-    """First author and title of the paper of an evaluation, as "Elazar et al., “Measuring ...”"; or ""."""
+    """First author and title of the paper of an evaluation, as "Elazar et al., “Measuring ...”"; "" for none."""
     if evaluation not in PAPERS:
         return ""
     ((author, title),) = re.findall(r"author = {(.*?) and .*\n  title = {{(.*)}}", _entries()[PAPERS[evaluation]])

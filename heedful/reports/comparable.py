@@ -1,8 +1,8 @@
-"""Attentiveness of models on common examples: ``heedful compare --agreed RUN RUN [RUN ...]`` (CAT, appendix D).
+"""The report ``heedful compare --agreed RUN RUN [RUN ...]``: attentiveness of models on the same examples.
 
-Attentiveness rests on the examples that a model does not predict as the default label, which differ by model. Here all
-models are scored on U, the examples for which their base predictions agree. Only rows are needed. Runs on several
-data sets are compared within each data set.
+The attentiveness of a model is measured on the examples that the model does not predict as the default label; these
+differ between models. This report scores all models on the set U of examples whose predictions agree. Runs on several
+data sets are compared within each data set. Source: CAT, appendix D.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,17 +33,17 @@ HEADER = ("run", "on U", "n", "own score", "n", "on U - own")
 
 @dataclass(frozen=True)
 class Swaps:
-    """The swaps of one part in one run, by base example."""
+    """The results of swapping one part, for each example of a run."""
 
-    answers: np.ndarray  # base predictions, normalised if they are spans; object [examples]
-    eligible: np.ndarray  # whether the example was swapped and its answer counts; bool [examples]
-    changed: np.ndarray  # number of swaps that change the prediction; float64 [examples]
-    swaps: np.ndarray  # number of swaps that count; float64 [examples]
-    has_too_few: bool  # whether no swap counts, since the run has too few answers
+    answers: np.ndarray  # predictions for the original examples, normalised if they are spans: object [examples]
+    eligible: np.ndarray  # whether any swap of the example counts: bool [examples]
+    changed: np.ndarray  # number of swaps that change the prediction: float64 [examples]
+    swaps: np.ndarray  # number of swaps that count: float64 [examples]
+    has_too_few: bool  # whether no swap counts because too many inputs got no answer
 
     @classmethod
     def of(cls, rows: pa.Table, part: str, context: Context) -> "Swaps":
-        """Count the swaps of a part in rows in their canonical order."""
+        """Count the swaps of a part in rows, which are in their canonical order."""
         base = where(rows, intervention=BASE)
         answers = strings(rows.filter(pa.array(base)), "y")
         example = runs(rows, "uid")
@@ -62,24 +62,33 @@ class Swaps:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Attentiveness to one part on U, by run."""
+    """The attentiveness of runs to one part, on U (examples on which all models agree) and on their own examples.
 
-    labels: Mapping[str, int]  # number of examples of U by agreed prediction
-    examples: int  # number of predicted examples
-    on_u: Sequence[Measurement]  # score on U, by run
-    eligible: Sequence[Measurement]  # score on all eligible examples of a run, by run
-    less: Sequence[Measurement]  # ``on_u`` minus ``eligible``
-    pairs: Mapping[tuple[int, int], Measurement]  # score of run j minus the score of run i on U, by (i, j)
+    Attributes:
+        labels: Number of examples in U by prediction.
+        examples: Number of predicted examples.
+        on_u: Attentiveness on U, by run.
+        eligible: Attentiveness on the eligible examples of the run, by run.
+        less: ``on_u`` minus ``eligible``, by run.
+        pairs: Run j minus run i on U, by (i, j).
+    """
+
+    labels: Mapping[str, int]
+    examples: int
+    on_u: Sequence[Measurement]
+    eligible: Sequence[Measurement]
+    less: Sequence[Measurement]
+    pairs: Mapping[tuple[int, int], Measurement]
 
 
 def comparison(tables: Sequence[pa.Table], context: Context, part: str) -> Comparison:
-    """Score runs on the examples that were swapped in all runs and have the same base prediction.
+    """Compute the attentiveness of runs on U, the examples that are eligible and have the same prediction in all runs.
 
-    Clusters of intervals are the groups of examples, or else examples.
+    Intervals are clustered by the groups of examples, if the data have groups.
 
     Args:
-        tables: The rows by run, with the same swaps of the same examples.
-        context: The context of the rows.
+        tables: The rows of each run, with the same swaps of the same examples.
+        context: Context of the rows.
         part: The swapped part.
     """
     swaps = [Swaps.of(rows, part, context) for rows in tables]
@@ -102,10 +111,7 @@ def comparison(tables: Sequence[pa.Table], context: Context, part: str) -> Compa
         return difference((s.changed * in_u)[e], s.changed[e], clusters[e], few, none, n=n, **totals)
 
     def between(first: Swaps, second: Swaps) -> Measurement:
-        totals = {
-            "counts": first.swaps[in_u],
-            "other_counts": second.swaps[in_u],
-        }  # they differ where a model gave no answer
+        totals = {"counts": first.swaps[in_u], "other_counts": second.swaps[in_u]}  # unequal if an answer is missing
         return difference(first.changed[in_u], second.changed[in_u], clusters[in_u], few, none, **totals)
 
     reasons = [TOO_FEW_ANSWERS if s.has_too_few else "no prediction of this model counts" for s in swaps]
@@ -120,7 +126,7 @@ def comparison(tables: Sequence[pa.Table], context: Context, part: str) -> Compa
 
 
 def table(compared: Comparison, heading: str, names: Sequence[str]) -> Cells:
-    """The table of a comparison; its notes describe U and compare each pair of runs."""
+    """Format a comparison as a table; the caption describes U and lists the differences of all pairs of runs."""
     columns = zip(names, compared.on_u, compared.eligible, compared.less, strict=True)
     rows = [
         [
@@ -148,7 +154,7 @@ def table(compared: Comparison, heading: str, names: Sequence[str]) -> Cells:
 
 
 def print_agreed(folders: Sequence[str], with_all: bool, text_format: str | None) -> None:
-    """Print the comparison of runs on each data set, for each swapped part.
+    """Print a :class:`Comparison` for each data set and swapped part.
 
     Args:
         folders: Folders of runs or of evaluations.

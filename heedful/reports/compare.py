@@ -1,6 +1,6 @@
-"""Runs side by side: the mean over runs of one model, and the paired differences between two runs."""
+"""Tables of runs side by side, means over the runs of one model, and paired differences between two runs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,6 @@ from heedful.metrics.number import measured
 from heedful.metrics.statistics.draws import FEW_EXAMPLES
 from heedful.metrics.statistics.paired import change, recording
 from heedful.records import Measurement, RunError
-from heedful.records.storage.results import distinct, read_results
 from heedful.reports.alike import (
     CHANGES,
     DATA,
@@ -31,22 +30,22 @@ from heedful.reports.alike import (
 )
 from heedful.reports.flags import FLAGS, marks
 from heedful.reports.runs import Run, read_runs, unlabelled_notes
-from heedful.reports.tables import basis, emit, too_few
+from heedful.reports.tables import basis, emit, is_known
 from heedful.reports.terminal.table import TITLE, build, merged, print_table
 
-NOTHING = {"value": None}
-MEAN = (MODEL, KIND, REGIME, TRAINING, DATA, DEFAULT, EXAMPLES, IDENTITY)  # aspects that matter for a mean
+MEAN = (MODEL, KIND, REGIME, TRAINING, DATA, DEFAULT, EXAMPLES, IDENTITY)  # aspects checked before runs are averaged
 
 
 def averaged(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Average each metric that all runs have, with the sample standard deviation.
+    """Average each metric that all runs have over the runs.
 
     Args:
         results: Contents of two or more results.json.
 
     Returns:
-        Content of a results.json: ``n`` is the number of runs, ``per_draw`` the values of the runs, and flags are
-        united. A metric that is undefined, or rests on too few examples, in some runs is undefined.
+        Content of a results.json: the value of a metric is the mean, ``std`` the sample standard deviation, ``n`` the
+        number of runs, and ``per_draw`` the values of the runs. A metric has the flags of all runs. It is undefined if
+        any run has no value, or too few examples.
 
     Raises:
         RunError: The runs have no metric in common.
@@ -83,28 +82,30 @@ def averaged(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def paired_differences(first: str | Path, second: str | Path) -> dict[str, Measurement]:
-    """Compute the second run minus the first for the numbers of both, over the same examples.
-
-    An interval has the clusters of the number.
+    """Compute the numbers of the second run minus the numbers of the first run, over the same examples.
 
     Args:
         first: Folder of a run.
         second: Folder of another run on the same examples.
 
     Returns:
-        The difference by the name of the metric, for the shares that both runs have. Metrics of changes are included
-        only if the changes and the default label are the same.
+        The differences by the name of the metric, with paired 95 % intervals, for the shares that both runs have.
+        Metrics of changed examples are omitted if the changes or the default label differ.
 
     Raises:
         HeedfulError: The runs were not evaluated on the same examples.
     """
-    runs = [run for folder in (first, second) for run in read_runs([str(folder)])]
+    return run_differences(*(run for folder in (first, second) for run in read_runs([str(folder)])))
+
+
+def run_differences(first: Run, second: Run) -> dict[str, Measurement]:
+    """Compute :func:`paired_differences` of runs.
+
+    Raises:
+        RunError: The runs were not evaluated on the same examples.
+    """
+    runs = (first, second)
     require_alike(runs, (DATA, EXAMPLES, GROUPS))
-    return _changes(runs)
-
-
-def _changes(runs: Sequence[Run]) -> dict[str, Measurement]:
-    """The paired differences of two runs on the same examples."""
     same_default = not any(differences(runs, (DEFAULT,)))
     changes_by_name: dict[str, Measurement] = {}
     for metric in METRICS.values():
@@ -125,52 +126,62 @@ def _changes(runs: Sequence[Run]) -> dict[str, Measurement]:
     return changes_by_name
 
 
-def paired_notes(results: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """The paired differences of the headlines of two runs on the same examples, or the reason why there are none."""
-    if len(results) != 2:
-        return []
-    runs = read_runs(list(results))
-    if any(differences(runs, (EXAMPLES,))):  # a note says so
+def headline_differences(first: Run, second: Run) -> Iterator[tuple[str, Measurement, list[str]]]:
+    """The :func:`run_differences` of the headlines whose values both runs show.
+
+    Yields:
+        The label of the headline, the difference, and the flags of both numbers.
+
+    Raises:
+        RunError: The runs were not evaluated on the same examples.
+    """
+    changes = run_differences(first, second)
+    for line in merged([first.results, second.results]):
+        entries = [run.results["metrics"].get(line.metric) for run in (first, second)]
+        if line.beside and line.metric in changes and all(map(is_known, entries)):
+            yield line.label, changes[line.metric], [flag for entry in entries for flag in entry["flags"]]
+
+
+def paired_notes(runs: Sequence[Run]) -> list[str]:
+    """The differences of the headlines of two runs on the same examples, a sentence each; or the reason why there are
+    none."""
+    if len(runs) != 2 or any(differences(runs, (EXAMPLES,))):  # other notes name the examples that differ
         return []
     lines = [f"Not paired: {note}" for note in notes(runs, (DATA, GROUPS, CHANGES))]
     if any(differences(runs, (DATA, GROUPS))):
         return lines
-    changes = _changes(runs)
-    for line in merged(list(results.values())):
-        entries = [run["metrics"].get(line.metric, NOTHING) for run in results.values()]
-        are_shown = all(m["value"] is not None and not too_few(m["n"], m["flags"]) for m in entries)
-        if line.beside and line.metric in changes and are_shown:
-            m = changes[line.metric]
-            flags = marks(dict.fromkeys(flag for entry in entries for flag in entry["flags"] if flag in FLAGS))
-            low, high = (100 * bound for bound in m.ci95)
-            interval = f"paired 95 % interval [{low:+.2f}, {high:+.2f}]"
-            lines.append(f"{line.label} (2) - (1): {100 * m.value:+.2f} points, {interval}, {basis(m)}{flags}")
+    for label, m, raised in headline_differences(*runs):
+        flags = marks(dict.fromkeys(flag for flag in raised if flag in FLAGS))
+        low, high = (100 * bound for bound in m.ci95)
+        interval = f"paired 95 % interval [{low:+.2f}, {high:+.2f}]"
+        lines.append(f"{label} (2) - (1): {100 * m.value:+.2f} points, {interval}, {basis(m)}{flags}")
     return lines
 
 
-def print_side_by_side(runs: Sequence[str], is_mean: bool, text_format: str | None) -> None:
-    """Print the results of runs side by side, and the paired differences of two runs on the same examples.
+def print_side_by_side(folders: Sequence[str], is_mean: bool, text_format: str | None) -> None:
+    """Print the numbers of runs side by side, and the paired differences of two runs on the same examples.
 
     Args:
-        runs: Folders of runs or of evaluations.
+        folders: Folders of runs or of evaluations.
         is_mean: Whether to print the mean over seeds or folds instead.
         text_format: One of :data:`FORMATS`, or None for a terminal.
     """
-    results = {folder: read_results(folder) for folder in distinct(runs)}
+    runs = read_runs(folders)
+    results: dict[str, Mapping[str, Any]] = {run.folder: run.results for run in runs}
     title, texts, more = TITLE, [], []
     if is_mean:
-        if len(results) < 2:
+        if len(runs) < 2:
             raise RunError("--mean needs at least two runs. Name the folders of two runs or more.")
-        require_alike(read_runs(list(results)), MEAN)
+        require_alike(runs, MEAN)
         mean = averaged(list(results.values()))
         if missing := len(set().union(*(run["metrics"] for run in results.values())) - set(mean["metrics"])):
             more = [f"Metrics that not all of these runs have: {missing}."]
-        results, title = {" ".join(results): mean}, f"mean of {len(results)} runs, in %, ± std"
+        results, title = {" ".join(results): mean}, f"mean of {len(runs)} runs, in %, ± std"
     else:
-        texts = side_by_side(list(results))
-        more = [] if text_format else paired_notes(results)
+        texts = side_by_side(runs)
+        more = [] if text_format else paired_notes(runs)
     if text_format:
-        unlabelled = [] if is_mean else unlabelled_notes(read_runs(list(results)))
+        unlabelled = [] if is_mean else unlabelled_notes(runs)
         emit([build(results, title)], text_format, [f"Note: {note}" for note in [*unlabelled, *texts]])
         return
     print_table(results, title=title, notes=texts, footer=more)

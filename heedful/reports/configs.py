@@ -1,4 +1,4 @@
-"""config.yaml of runs: settings of model and data, also of the earlier runs whose weights a training began with."""
+"""Settings in config.yaml of a run, and of the earlier trainings from whose weights the run started."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,14 +9,14 @@ from heedful.records.storage.results import BACKBONE, CONFIG
 from heedful.records.storage.schema import full_path
 from heedful.records.storage.yaml_files import read_yaml
 
-DEEPEST = 9  # length of a chain of runs
+DEEPEST = 9  # trainings in a chain of initial weights
 
 
 def run_settings(folder: Path) -> dict[str, Any]:
-    """Read config.yaml in the folder of a run, as :func:`sections_of`; empty if the file does not exist.
+    """Read the :func:`sections_of` config.yaml in the folder of a run; empty without the file.
 
     Raises:
-        RunError: The file is damaged, or model or data have no ``class_path`` or no ``init_args``.
+        RunError: The file is no configuration of train.py or evaluate.py.
     """
     path = folder / CONFIG
     if not path.is_file():
@@ -28,11 +28,11 @@ def run_settings(folder: Path) -> dict[str, Any]:
 
 
 def sections_of(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings of the model and of the data.
+    """Convert a configuration to the sections that reports use.
 
     Returns:
-        "model" and "data", each its ``init_args`` and "class_path"; "checkpoint" of an evaluation; "seed"; "trained",
-        whether the run is a training.
+        "model" and "data": their ``init_args`` and the full "class_path". "checkpoint": path of the evaluated
+        checkpoint, or None. "seed": ``seed_everything``, or None. "trained": whether the run is a training.
     """
     sections = {
         kind: config[kind]["init_args"] | {"class_path": full_path(kind, config[kind]["class_path"])}
@@ -49,7 +49,7 @@ def sections_of(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def trainings(config: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The settings of a training, then of the training of its initial weights, and so on."""
+    """The settings of a run, followed by the settings of the training of its initial weights, and so on."""
     configs = [config]
     while len(configs) < DEEPEST:
         backbone = Path(backbone_of(configs[-1]))
@@ -61,6 +61,6 @@ def trainings(config: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def backbone_of(config: Mapping[str, Any]) -> str:
-    """Name or folder of the initial weights."""
+    """Name or folder of the initial weights of a model."""
     model = config["model"]
     return str(model.get("backbone") or model.get("name") or model["class_path"].rpartition(".")[2])

@@ -1,4 +1,7 @@
-"""Texts of flags, from ``flags.yaml``: for each flag, a footnote for tables and a warning for pages."""
+"""Texts about the flags of measurements, from flags.yaml.
+
+A flag is the name of a reason to read a number with care, such as "few_examples".
+"""
 
 import re
 from collections.abc import Iterable
@@ -9,9 +12,9 @@ from heedful.records.word_lists import word_lists
 
 
 class Flag(NamedTuple):
-    """The texts of a flag."""
+    """The texts about a flag."""
 
-    short: str  # footnote of a table, without its full stop
+    short: str  # footnote of a table, without a full stop
     warning: str  # warning of a page
 
 
@@ -20,7 +23,7 @@ MARK = re.compile(rf" \(({'|'.join(FLAGS)})\)")
 
 
 def marks(flags: Iterable[str]) -> str:
-    """The names of flags in brackets, to follow a number; a terminal replaces each by the letter of a footnote.
+    """Format the names of flags as a suffix of a number; a terminal replaces each name by the letter of a footnote.
 
     Example:
         >>> marks(["one_sided", "new"])
@@ -30,7 +33,7 @@ def marks(flags: Iterable[str]) -> str:
 
 
 def letters(texts: Iterable[str]) -> dict[str, str]:
-    """Letters of footnotes for the flags in these texts, in the order of the table of flags.
+    """Assign letters of footnotes to the flags that occur in texts, in the order of flags.yaml.
 
     Example:
         >>> letters(["50.0 (few_examples)", "undefined (one_sided) (new)"])
@@ -41,7 +44,7 @@ def letters(texts: Iterable[str]) -> dict[str, str]:
 
 
 def lettered(text: str, footnotes: dict[str, str]) -> str:
-    """Replace names of flags in a text by letters of footnotes.
+    """Replace the names of flags in a text by the letters of their footnotes.
 
     Example:
         >>> lettered("50.0 (few_examples)", {"few_examples": "a"})
@@ -51,5 +54,5 @@ def lettered(text: str, footnotes: dict[str, str]) -> str:
 
 
 def warnings(flags: Iterable[str]) -> tuple[str, ...]:
-    """The warnings of flags; for a flag that is not in the table, its name."""
+    """The warnings of flags; a flag without texts in flags.yaml is its own warning."""
     return tuple(FLAGS[flag].warning if flag in FLAGS else flag for flag in flags)

@@ -1,13 +1,14 @@
-"""The effect of inoculation: ``heedful compare --inoculation BEFORE AFTER [AFTER ...]``.
+"""The report ``heedful compare --inoculation BEFORE AFTER [AFTER ...]``: the effect of inoculation.
 
-Each argument is a folder of evaluate.py: the model before inoculation, then models after it, on the same data with the
-same settings. These data are the original test. A challenge test holds their examples after one kind of change
-(:mod:`heedful.metrics.tables.challenge`), or is a separate set. If there are several splits, each is a test; a set is
-compared with the split that its name ends with, or with all splits.
+Inoculation is training on a few examples of a challenge test. The report compares the accuracy of the model before
+and after inoculation on the original test, on the challenge test, and on the originals of the challenge examples.
+
+The arguments are folders of evaluate.py on the same data with the same settings. The evaluated data are the original
+test; with several splits, each split is a test. A challenge test holds their examples after one kind of change, or is
+a separate data set, which is compared with the split that its name ends with, or with all splits.
 """
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from textwrap import fill
 from typing import NamedTuple
 
@@ -27,29 +28,29 @@ from heedful.metrics.tables.challenge import (
 )
 from heedful.metrics.tables.counterfactual_tables import CounterfactualTablesSettings, set_changes, set_data
 from heedful.metrics.tables.inoculation import INOCULATION, inoculation, inoculation_outcome
-from heedful.records import Context, DataError, MetricName, RunError
+from heedful.records import Context, MetricName, RunError
 from heedful.records.rows import of_split
-from heedful.records.storage.results import RESULTS, read_results
 from heedful.reports.alike import DATA, KIND, PAIRED, require_alike
 from heedful.reports.runs import Run, read_runs, require_gold
-from heedful.reports.tables import Cells, emit, number, percents
+from heedful.reports.tables import Cells, emit, number
 
-ORIGINAL, CHALLENGE, SETS = "accuracy", "challenge", "counterfactual_tables"  # evaluations
+ORIGINAL, CHALLENGE, SETS = "accuracy", "challenge", "counterfactual_tables"  # names of evaluations
 TIMES = ("before", "after", "change")
 PARTS = {"original": "original test", "paired": "paired originals", "challenge": "challenge", "gap": "gap"}
-WAYS = {f"/{way}": way.replace("_", " ") for way in FROM} | {f"/{BOTH_WAYS}": "mean of both"}  # of flipped labels
-Families = dict[str, tuple[str, ...]]  # kind of change to its interventions
+# Directions in which a change flips the label: label in the table by ending of the statistic
+WAYS = {f"/{way}": way.replace("_", " ") for way in FROM} | {f"/{BOTH_WAYS}": "mean of both"}
+Families = dict[str, tuple[str, ...]]  # interventions by kind of change
 
 
 class Test(NamedTuple):
     """A challenge test."""
 
-    evaluation: str  # the evaluation that has its rows
-    source: str  # prefix of its uids; "" for all
+    evaluation: str  # the evaluation that measured the test
+    source: str  # name of a separate data set, the prefix of its uids; "" for changed examples of the evaluated data
     family: str  # kind of change: "perturb", "title" or "annotated"
-    interventions: tuple[str, ...]  # the interventions of this kind
-    kind: str  # "preserved" or "flipped"
-    split: str = ""  # its split, if there are several; "" for all
+    interventions: tuple[str, ...]  # interventions of this kind
+    kind: str  # "preserved" or "flipped", the effect of the change on the label
+    split: str = ""  # split of the original examples; "" for all splits
 
     def __str__(self) -> str:
         split = f", {self.split}" if self.split and not self.source else ""
@@ -67,7 +68,7 @@ def _in_split(rows: pa.Table, split: str) -> pa.Table:
 
 
 def _sets(evaluation: str, context: Context, splits: Sequence[str]) -> Iterator[tuple[str, str, Families]]:
-    """The prefix of uids, the split and the families of interventions by challenge set."""
+    """The source, the split and the interventions by kind of change, for the data of each challenge test."""
     if evaluation == SETS:
         for name in CounterfactualTablesSettings.from_context(context).sets:
             source = set_data(name)
@@ -83,13 +84,13 @@ def _sets(evaluation: str, context: Context, splits: Sequence[str]) -> Iterator[
 
 
 def challenge_tests(rows: pa.Table, evaluation: str, context: Context, splits: Sequence[str] = ()) -> Iterator[Test]:
-    """The challenge tests in the rows of an evaluation.
+    """Find the challenge tests that have rows in an evaluation.
 
     Args:
         rows: The rows.
         evaluation: Name of the evaluation.
         context: Context of the rows.
-        splits: The splits of the evaluated data, if there are several.
+        splits: Splits of the evaluated data; empty for one split.
     """
     for source, split, families in _sets(evaluation, context, splits):
         for family, names in families.items():
@@ -98,15 +99,17 @@ def challenge_tests(rows: pa.Table, evaluation: str, context: Context, splits: S
             yield from (test._replace(kind=kind) for kind in KINDS if pairs.get(kind))
 
 
-def compare(before: Path, after: Path) -> dict[Test, Numbers]:
-    """:func:`heedful.metrics.tables.inoculation.inoculation` by challenge test of two evaluations.
+def compare(first: Run, second: Run) -> dict[Test, Numbers]:
+    """Compute the numbers of :func:`heedful.metrics.tables.inoculation.inoculation` for each challenge test.
+
+    Args:
+        first: The evaluation before inoculation.
+        second: The evaluation after inoculation.
 
     Raises:
-        HeedfulError: The evaluations have no original test, no common challenge test, or other examples or seeds.
+        HeedfulError: The evaluations have no original test or no common challenge test, or cannot be compared.
     """
-    if before.resolve() == after.resolve():
-        raise RunError(f"{after} is the evaluation before inoculation. Name an evaluation after inoculation.")
-    runs = first, second = read_runs([str(before), str(after)])
+    runs = (first, second)
     for run in runs:
         if ORIGINAL not in run.rows:
             raise RunError(f"{run.folder} has no rows/{ORIGINAL}.parquet. Evaluate again, with it among evaluations.")
@@ -123,14 +126,15 @@ def compare(before: Path, after: Path) -> dict[Test, Numbers]:
             compared[test] = inoculation(original, challenge, str(test), test.interventions, test.kind, seed)
     if not compared:
         raise RunError(
-            f"{before} and {after} have no common rows of {CHALLENGE} or {SETS}. Evaluate again, with one among "
-            "evaluations."
+            f"{first.folder} and {second.folder} have no common rows of {CHALLENGE} or {SETS}. Evaluate again, with "
+            "one among evaluations."
         )
     return compared
 
 
 def _cells(test: Test, numbers: Numbers) -> Cells:
-    """The table of a challenge test: each part before, after, and its change; for flipped labels also by direction."""
+    """Format a challenge test as a table: accuracies before and after inoculation, and their change; for flipped labels
+    also by direction of the flip."""
     rows = []
     for part, label in PARTS.items():
         ways = WAYS if (part, test.kind) == ("challenge", FLIPPED) else {}
@@ -142,28 +146,16 @@ def _cells(test: Test, numbers: Numbers) -> Cells:
     return Cells(f"challenge: {test}", ["%", "n", *TIMES], rows, outcome)
 
 
-def _chosen_by(run: Run) -> Iterator[str]:
-    """The validation accuracy that selected the best epoch, if the evaluation lies in the folder of its run."""
-    parent = next((at for at in Path(run.folder).absolute().parents[1:3] if (at / RESULTS).is_file()), None)
-    results = read_results(parent) if parent is not None else {"metrics": {}, "data": ""}
-    value = results["metrics"].get(str(MetricName(ORIGINAL, results["data"])), {"value": None})["value"]
-    if value is not None:
-        yield f"accuracy on {results['split']} during training: {percents(value)}"
-
-
-def print_inoculation(evaluations: Sequence[str], text_format: str | None = None) -> None:
-    """Compare the first folder, the model before inoculation, with each of the others.
+def print_inoculation(folders: Sequence[str], text_format: str | None = None) -> None:
+    """Print the tables of all challenge tests.
 
     Args:
-        evaluations: The folders.
+        folders: Folder of the evaluation before inoculation, and folders of evaluations after inoculation.
         text_format: One of :data:`FORMATS`, or None for a terminal.
     """
-    if len(evaluations) < 2:
+    before, *after = read_runs(folders)
+    if not after:
         raise RunError("There is nothing to compare. Name the evaluation before inoculation, and one or more after it.")
-    before, *after = map(Path, evaluations)
-    if missing := next((folder for folder in (before, *after) if not folder.is_dir()), None):
-        raise DataError(f"{missing} is not a folder.")
-    for folder in after:
-        tables = [_cells(test, numbers) for test, numbers in compare(before, folder).items()]
-        footer = [f"before: {before}", f"after: {folder}", *_chosen_by(read_runs([str(folder)])[0])]
-        emit(tables, text_format, footer=footer)
+    for run in after:
+        tables = [_cells(test, numbers) for test, numbers in compare(before, run).items()]
+        emit(tables, text_format, footer=[f"before: {before.folder}", f"after: {run.folder}"])

@@ -1,7 +1,7 @@
-"""Models by data sets: ``heedful matrix RUN [RUN ...]`` (CAT, tables 4, 5, 12, 13 and 15), in percent.
+"""The command ``heedful matrix RUN [RUN ...]``: tables of models by data sets (CAT, tables 4, 5, 12, 13 and 15).
 
-The tables show attentiveness to each part, scores of full-input models and of models that were trained on one part, and
-scores of full-input models on one part.
+The tables show, in percent, the attentiveness to each input part, the scores of full-input models, the scores of
+partial-input models (trained on one part), and the scores of full-input models on one part.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,24 +13,24 @@ from heedful.records.command_lines import CommandParser
 from heedful.reports.alike import side_by_side
 from heedful.reports.in_context.tables import print_prompts
 from heedful.reports.runs import Run, columns, is_above_majority, read_runs, unlabelled_notes
-from heedful.reports.tables import FORMATS, Cells, emit, number
+from heedful.reports.tables import FORMATS, Cells, cross_table, emit, number
 
 MODEL, MAJORITY = "model", "majority"
-UNKNOWN = "-"  # attentiveness of a model that may be no better than a single answer
+UNKNOWN = "-"  # replaces attentiveness of models whose accuracy is not above the majority share
 
 
 class Cell(NamedTuple):
-    """A text in a table, and its measurement."""
+    """A cell of a table."""
 
-    text: str
-    m: Mapping[str, Any] | None
+    text: str  # text of the cell
+    m: Mapping[str, Any] | None  # its entry of results.json; None if it was not measured
 
 
-Matrix = dict[tuple[str, str], Cell]  # by row and column
+Matrix = dict[tuple[str, str], Cell]  # by (row, column)
 
 
 def attentiveness(runs: Sequence[Run]) -> Matrix:
-    """Attentiveness to each swapped part."""
+    """The attentiveness of models to each swapped part."""
     names = columns(runs)
     return {
         (run.label, f"{names[run.data, run.split]} {part}"): _cell(m) if is_above_majority(m) else Cell(UNKNOWN, m)
@@ -40,12 +40,12 @@ def attentiveness(runs: Sequence[Run]) -> Matrix:
 
 
 def whole_input(runs: Sequence[Run]) -> Matrix:
-    """Scores of full-input models, and of the majority baseline."""
+    """The scores of full-input models and of the majority baseline."""
     return _scores([run for run in runs if run.partial is None], columns(runs))
 
 
 def partial_input(runs: Sequence[Run]) -> Matrix:
-    """Scores of the models that were trained on one part, and of the majority baseline."""
+    """The scores of partial-input models and of the majority baseline."""
     return _scores([run for run in runs if run.partial is not None], columns(runs))
 
 
@@ -61,7 +61,7 @@ def _scores(runs: Sequence[Run], names: Mapping[tuple[str, str], str]) -> Matrix
 
 
 def one_part(runs: Sequence[Run]) -> Matrix:
-    """Scores of full-input models on one part, and the agreement with their predictions on the full input."""
+    """The scores of full-input models on one part alone, and how often the prediction equals that on the full input."""
     names = columns(runs)
     cells = {}
     for run in runs:
@@ -86,20 +86,16 @@ TABLES = {
 
 
 def build(runs: Sequence[Run]) -> list[Cells]:
-    """The tables for which the runs have numbers."""
-    return [table(heading, cells) for heading, cells_of in TABLES.items() if (cells := cells_of(runs))]
-
-
-def table(heading: str, cells: Matrix) -> Cells:
-    """A table; a cell without a measurement is empty."""
-    rows = list(dict.fromkeys(row for row, _ in cells))
-    across = list(dict.fromkeys(column for _, column in cells))
-    texts = [[row, *(cells[row, column].text if (row, column) in cells else "" for column in across)] for row in rows]
-    return Cells(f"{heading}, %", [MODEL, *across], texts, caption(heading, cells))
+    """Build the tables for which the runs have numbers."""
+    return [
+        cross_table(f"{heading}, %", MODEL, {key: cell.text for key, cell in cells.items()}, caption(heading, cells))
+        for heading, cells_of in TABLES.items()
+        if (cells := cells_of(runs))
+    ]
 
 
 def caption(heading: str, cells: Matrix) -> str:
-    """The caption of a table: unit, n, draws, and the meaning of signs."""
+    """The caption of a table: unit, numbers of examples and of draws, and the meaning of the signs in its cells."""
     measurements = [cell.m for cell in cells.values() if cell.m is not None]
     texts = {cell.text for cell in cells.values()}
     n = sorted({m["n"] for m in measurements})
@@ -137,23 +133,21 @@ def _parser() -> CommandParser:
     prompts = "tables of models asked in context; runs that differ only in demonstrations are averaged"
     parser.add_argument("--prompts", action="store_true", help=prompts)
     parser.add_argument("--all", action="store_true", help="with --prompts: models at chance, too, with a mark")
-    parser.add_argument("--short", action="store_true", help="with --prompts: only the tables of single models")
     return parser
 
 
 def main(arguments: list[str]) -> None:
-    """Print a table for each kind of number that these runs have."""
+    """Print the tables for which the runs have numbers."""
     options = _parser().parse_intermixed_args(arguments)
     if not options.runs:
         raise RunError("No run is named. Name the folders of one run or more.")
     if options.prompts:
-        print_prompts(options.runs, options.all, options.short, options.format)
+        print_prompts(options.runs, options.all, options.format)
         return
-    for flag in ("all", "short"):
-        if getattr(options, flag):
-            raise SettingError(f"{flag} requires prompts. Add prompts.")
+    if options.all:
+        raise SettingError("--all requires --prompts. Add --prompts.")
     runs = read_runs(options.runs)
     if not (tables := build(runs)):
         raise RunError("These folders have no accuracy, no attentiveness and no scores on one part.")
-    notes = [*unlabelled_notes(runs), *side_by_side(options.runs)]
+    notes = [*unlabelled_notes(runs), *side_by_side(runs)]
     emit(tables, options.format, [f"Note: {note}" for note in notes])

@@ -1,9 +1,11 @@
-"""Which model will perform best on other data? ``heedful rank [RUN ...] [--set NAME=RUN,RUN,...]``.
+"""The command ``heedful rank RUN RUN [RUN ...]``: which model performs best on out-of-distribution data?
 
-Ranks the models of a suite by their attributions on a few out-of-distribution examples, and compares the ranking with
-their accuracy on all examples ("Assessing Out-of-Domain Language Model Performance from Few Examples", tables 1 to 9,
-figures 4 to 6). RUN is the folder of an evaluation with accuracy and attributions, or a folder of evaluations on one
-set, which names the set. Single evaluations are grouped by their data and split.
+Models are ranked by a number computed on a few out-of-distribution examples, such as a factor: a statistic of the
+attributions of words. The report compares this ranking with the ranking by accuracy on all examples. Source: "Assessing
+Out-of-Domain Language Model Performance from Few Examples", tables 1 to 9 and figures 4 to 6.
+
+RUN is the folder of an evaluation with accuracy and attributions. Evaluations are grouped by data set and split, or by
+``--set NAME=RUN,RUN,...``.
 """
 
 import re
@@ -33,24 +35,22 @@ from heedful.metrics.ranking import (
     ordered_pairs,
     ranked,
 )
-from heedful.records import RunError, SettingError, atomic_path, listing
+from heedful.records import RunError, SettingError, atomic_path
 from heedful.records.command_lines import CommandParser
 from heedful.records.rows import BASE, cluster_of, probabilities, select, strings
-from heedful.records.storage.folder_names import newest_versions
-from heedful.records.storage.results import RESULTS, distinct, read_results, rows_file
 from heedful.reports.alike import EXAMPLES, PAIRED, REMEDIES, require_alike
 from heedful.reports.figures.rankings import against, histograms
 from heedful.reports.flags import FLAGS
-from heedful.reports.runs import Run, read_runs, require_gold, short_names
+from heedful.reports.runs import Run, columns, read_runs, require_gold, short_names
 from heedful.reports.tables import FORMATS, Cells, emit, number, percents
 
-USUAL = 10  # size of the samples of all tables, if it is among the sizes
+USUAL = 10  # examples per sample in the tables that show a single size
 SAMPLES = 500
-ACCURACY, ATTRIBUTIONS = "accuracy", "attributions"  # evaluations
+ACCURACY, ATTRIBUTIONS = "accuracy", "attributions"  # names of evaluations
 BASELINES = (ACC, CONF, CONF_GT, REVERSED, RANDOM)
-BY_SAMPLES, BY_MODELS, NEAR = "†", "‡", "*"
-SPECIFIC = ("const", "irreg", "adj", "verb")  # factors that are defined on one set
-SWAPS = ("swap_avg", "swap_max_diff")  # factors of words that both parts have
+BY_SAMPLES, BY_MODELS, NEAR = "†", "‡", "*"  # marks in tables, see NOTES
+SPECIFIC = ("const", "irreg", "adj", "verb")  # factors for the examples of a single data set
+SWAPS = ("swap_avg", "swap_max_diff")  # factors of words that occur in both parts
 TO_DO = REMEDIES | {EXAMPLES: "Evaluate both with one seed and number of examples, or name two sets with --set."}
 NOTES = (
     f"{BY_SAMPLES} better than ACC by the paper's bootstrap (p < 0.05), which treats samples as data and so finds too "
@@ -63,13 +63,13 @@ NOTES = (
 
 @dataclass(frozen=True)
 class Population:
-    """The examples that one method explains.
+    """The examples with attributions by one method; samples are drawn from them.
 
     Attributes:
-        values: Values by ranker, higher for a better model: float64 [models, population]. Factors have their sign
-            reversed; nan where a factor is undefined.
+        values: Values by ranker, higher for a better model: float64 [models, population]. Factors, which are lower for
+            better models, are negated; nan if a factor is undefined.
         undefined: For each factor among the rankers, the number of examples on which it is undefined for any model.
-        left_out: Reasons by omitted factor; omitted factors do not count in Holm's correction.
+        left_out: Reasons by omitted factor; Holm's correction does not count omitted factors.
         without_swap: Number of examples without swapped words, whose SWAP factors are 0.
         places: Indices among all examples: int64 [population].
     """
@@ -81,7 +81,7 @@ class Population:
     places: np.ndarray
 
     def notes(self) -> Iterator[str]:
-        """Sentences on factors that are undefined, left out or 0."""
+        """Sentences about factors that are omitted, or undefined or 0 on some examples."""
         total = len(self.places)
         for why in dict.fromkeys(self.left_out.values()):
             yield f"{why}, and left out: {', '.join(name for name in self.left_out if self.left_out[name] == why)}."
@@ -94,14 +94,14 @@ class Population:
 
 @dataclass(frozen=True)
 class Suite:
-    """Models on one out-of-distribution set."""
+    """Models on one out-of-distribution data set."""
 
-    name: str  # name of the set
+    name: str  # name of the data set
     models: tuple[str, ...]  # names of the models
     folders: tuple[str, ...]  # folders of their results
-    correct: np.ndarray  # scores of answers: float64 [models, examples]
-    clusters: np.ndarray  # clusters of examples: int [examples]
-    populations: Mapping[str, Population]  # explained examples by method
+    correct: np.ndarray  # scores of the predictions: float64 [models, examples]
+    clusters: np.ndarray  # number of the cluster of each example: int [examples]
+    populations: Mapping[str, Population]  # examples with attributions, by method of attribution
 
     @property
     def truth(self) -> np.ndarray:
@@ -109,93 +109,70 @@ class Suite:
         return self.correct.mean(axis=1)
 
     def near(self) -> set[tuple[int, int]]:
-        """The pairs, the better model first, whose gap is less than two standard errors."""
+        """Pairs of models, the better one first, whose accuracies differ by less than two standard errors."""
         gaps = {(b, w): gap(self.correct[b], self.correct[w], self.clusters) for b, w in ordered_pairs(self.truth)}
         return {(int(b), int(w)) for (b, w), (value, error) in gaps.items() if value < 2 * error}
 
 
 class Ranking(NamedTuple):
-    """The ranking of the models of one suite by one method, from samples of one size."""
+    """The rankings of the models of a suite, with attributions by one method, from samples of one size."""
 
     suite: Suite
     method: str
     result: Ranked
 
     def heading(self, title: str, end: str = "") -> str:
-        """Heading of a table about this ranking."""
+        """The heading of a table about this ranking."""
         return f"{title}, {self.suite.name}, {self.method}, n = {self.result.n}{end}"
 
 
-def sets_of(folders: Sequence[str], assignments: Sequence[str] = ()) -> dict[str, list[str]]:
-    """Map each out-of-distribution set to its folders of results, one per model.
+def sets_of(folders: Sequence[str], assignments: Sequence[str] = ()) -> dict[str, list[Run]]:
+    """Read runs, and group them by out-of-distribution data set.
 
     Args:
-        folders: Folders of results, or folders that hold them.
+        folders: Folders of results, grouped by data set and split.
         assignments: Further sets, "NAME=FOLDER,FOLDER,...".
 
+    Returns:
+        The runs, one for each model, by name of the set.
+
     Raises:
-        HeedfulError: A folder holds no results, a set is named twice, or a set has fewer than two models.
+        HeedfulError: A folder has no results, two sets have the same name, or a set has fewer than two models.
     """
-    groups: list[tuple[str, list[str]]] = []
+    groups: list[tuple[str, list[Run]]] = []
     for text in assignments:
         if (match := re.fullmatch("([^=]+)=(.+)", text)) is None:
             raise SettingError(f"--set {text} is not a set. Write NAME=FOLDER,FOLDER,... with a folder for each model.")
-        groups.append((match[1], [path for folder in match[2].split(",") for path in _results_below(folder)]))
-    single = [folder for folder in distinct(folders) if (Path(folder) / RESULTS).exists()]
-    groups += [
-        (Path(folder).resolve().name, _results_below(folder)) for folder in distinct(folders) if folder not in single
-    ]
-    about = {folder: (results["data"], results["split"]) for folder in single for results in [read_results(folder)]}
-    pairs = list(dict.fromkeys(about.values()))
-    for data, split in pairs:
-        name = f"{data} {split}" if [pair[0] for pair in pairs].count(data) > 1 else data
-        groups.append((name, [folder for folder in single if about[folder] == (data, split)]))
-    sets = {name: distinct(paths) for name, paths in groups}
-    for name, paths in sets.items():
-        if len(paths) < 2:
+        groups.append((match[1], read_runs(match[2].split(","))))
+    runs = read_runs(folders)
+    for pair, name in columns(runs).items():
+        groups.append((name, [run for run in runs if (run.data, run.split) == pair]))
+    sets = dict(groups)
+    for name, (first, *more) in sets.items():
+        if not more:
             raise RunError(
-                f"The set {name} has results of one model, {paths[0]}. Name two models on the same examples."
+                f"The set {name} has results of one model, {first.folder}. Name two models on the same examples."
             )
     if len(sets) < len(groups):
         raise SettingError(f"Two of these sets have one name: {', '.join(name for name, _ in groups)}. Use --set.")
     return sets
 
 
-def _results_below(folder: str) -> list[str]:
-    """The folder itself, or the folders below it that hold attributions; step-25 comes before step-100."""
-    files = [] if (Path(folder) / RESULTS).exists() else Path(folder).rglob(str(rows_file("", ATTRIBUTIONS)))
-    paths = list(map(str, newest_versions([path.parents[1] for path in files])))
-    if not paths:
-        read_results(folder)  # raises the error
-    return sorted(paths, key=lambda p: [(s, int(k or 0)) for s, k in re.findall(r"(\D*)(\d*)", p)]) or [folder]
-
-
-def _unexplained(folders: Sequence[str], sets: Mapping[str, Sequence[str]]) -> list[Path]:
-    """Folders of results below the named folders that hold no attributions."""
-    parents = [Path(folder) for folder in folders if not (Path(folder) / RESULTS).exists()]
-    paths = newest_versions([path.parent for folder in parents for path in folder.rglob(RESULTS)])
-    return sorted({*paths} - {Path(folder) for group in sets.values() for folder in group})
-
-
-def read_suite(name: str, folders: Sequence[str], factors: Mapping[str, Factor], methods: Sequence[str]) -> Suite:
-    """Read the results of all models on one out-of-distribution set.
+def read_suite(name: str, runs: Sequence[Run], factors: Mapping[str, Factor]) -> Suite:
+    """Read the results of models on one out-of-distribution data set.
 
     Args:
-        name: Name of the set.
-        folders: A folder of results for each model.
-        factors: The factors to try.
-        methods: Methods of attribution; by default all methods of the models.
+        name: Name of the data set.
+        runs: A run for each model.
+        factors: Factors by name.
 
     Raises:
-        HeedfulError: A folder has no accuracy or no attributions, the models were measured on other examples or
-            explained by other methods, or all models have the same accuracy.
+        HeedfulError: A folder has no accuracy or no attributions, the examples or the methods of attribution of the
+            models differ, or all models have the same accuracy.
     """
-    runs = read_runs(folders)
+    folders = tuple(run.folder for run in runs)
     explained = [_explained(run) for run in runs]
     require_alike(runs, PAIRED, (ACCURACY, ATTRIBUTIONS), TO_DO)
-    there = list(explained[0])  # the same for all models, since their manifests are equal
-    if missing := [method for method in methods if method not in there]:
-        raise RunError(f"{name}: no model was explained by {missing[0]}, but by {listing(there)}. Name one of these.")
     bases = [select(run.rows[ACCURACY][0], intervention=BASE) for run in runs]
     scores = [run.contexts[ACCURACY].kind.scores(strings(base, "y"), strings(base, "gold"))
               for run, base in zip(runs, bases, strict=True)]  # fmt: skip
@@ -205,13 +182,13 @@ def read_suite(name: str, folders: Sequence[str], factors: Mapping[str, Factor],
     labels = [run.contexts[ACCURACY].labels for run in runs]
     populations = {
         method: _population(bases, labels, [by_method[method] for by_method in explained], factors)
-        for method in methods or there
+        for method in explained[0]  # equal for all models, as require_alike has compared their manifests
     }
-    return Suite(name, tuple(short_names(folders)), tuple(folders), correct, cluster_of(bases[0]), populations)
+    return Suite(name, tuple(short_names(folders)), folders, correct, cluster_of(bases[0]), populations)
 
 
 def _explained(run: Run) -> dict[str, list[Attribution]]:
-    """The attributions of the unchanged examples by method."""
+    """The attributions of the original examples of a run, by method."""
     if missing := {ACCURACY, ATTRIBUTIONS} - run.rows.keys():
         raise RunError(
             f"{run.folder} has no rows of {min(missing)}. Evaluate again, with {ACCURACY} and {ATTRIBUTIONS} among "
@@ -234,7 +211,14 @@ def _population(
     explained: Sequence[Sequence[Attribution]],
     factors: Mapping[str, Factor],
 ) -> Population:
-    """The rankers on the examples that one method explains, from base rows, labels and attributions by model."""
+    """Compute the rankers on the examples with attributions by one method.
+
+    Args:
+        bases: Base rows (predictions for the original examples) of each model.
+        labels: Labels of each model.
+        explained: Attributions of each model, of the same examples.
+        factors: Factors by name.
+    """
     at = {uid: k for k, uid in enumerate(bases[0]["uid"].to_pylist())}
     places = np.array([at[attribution.uid] for attribution in explained[0]])
     by_model = [_baselines(base.take(pa.array(places)), names) for base, names in zip(bases, labels, strict=True)]
@@ -270,12 +254,12 @@ def _baselines(base: pa.Table, labels: Sequence[str]) -> dict[str, np.ndarray]:
 
 
 def build(suites: Sequence[Suite], sizes: Sequence[int], rankings: Sequence[Ranking], samples: int) -> Iterator[Cells]:
-    """Build the tables: sample sizes, accuracies, few-shot accuracy, significance tests, and pairs of models.
+    """Build the tables of all suites.
 
     Args:
         suites: The suites.
         sizes: Numbers of examples per sample.
-        rankings: A ranking for each suite, method and size.
+        rankings: The rankings for each suite, method of attribution and size.
         samples: Number of samples.
     """
     yield _sizes(suites, sizes, samples)
@@ -292,7 +276,7 @@ def build(suites: Sequence[Suite], sizes: Sequence[int], rankings: Sequence[Rank
     for suite in (suite for suite in suites if len(suite.populations) > 1):
         results = {r.method: r.result for r in usual if r.suite is suite}
         table = _few_shot(f"Few-shot accuracy by method, {suite.name}, n = {_usual(sizes)} (table 1), %", results)
-        for row in (row for row in table.rows if row[0] in BASELINES):  # baselines need no method
+        for row in (row for row in table.rows if row[0] in BASELINES):  # baselines do not depend on the method
             row[2:] = [""] * len(row[2:])
         yield table
     for table_of in (_tests, _rankings, _pairs):
@@ -306,7 +290,7 @@ def _usual(sizes: Sequence[int]) -> int:
 
 
 def _sizes(suites: Sequence[Suite], sizes: Sequence[int], samples: int) -> Cells:
-    """Table 9: numbers of examples and models."""
+    """Table 9: the numbers of examples, models and pairs of models by data set."""
     rows = []
     for suite in suites:
         explained = len(next(iter(suite.populations.values())).places)
@@ -318,13 +302,14 @@ def _sizes(suites: Sequence[Suite], sizes: Sequence[int], samples: int) -> Cells
 
 
 def rankers(results: Sequence[Ranked]) -> list[str]:
-    """All rankers, baselines first, then factors in the order of the paper, then others."""
+    """The names of all rankers: baselines, then the factors of the paper in its order, then other factors."""
     names = dict.fromkeys(name for each in results for name in each.rankings)
     return list(dict.fromkeys([*(name for name in (*BASELINES, *FACTORS) if name in names), *names]))
 
 
 def _few_shot(heading: str, results: Mapping[str, Ranked]) -> Cells:
-    """Few-shot accuracy by ranker, with intervals and marks of both tests; a column for each set or method."""
+    """Few-shot accuracy, the mean pairwise accuracy over pairs of models, by ranker and column of ``results``, with
+    intervals and the marks of both significance tests."""
 
     def cell(name: str, ranking: Ranked) -> str:
         if name not in ranking.rankings:
@@ -340,7 +325,7 @@ def _few_shot(heading: str, results: Mapping[str, Ranked]) -> Cells:
 
 
 def _tests(ranking: Ranking) -> Cells:
-    """Each factor against ACC: the paper's test, which treats samples as data, and Heedful's test."""
+    """The few-shot accuracy of each factor minus that of ACC, with p values of the paper's and of Heedful's test."""
 
     def p(value: float | None) -> str:
         return "-" if value is None else f"{value:.3f}" if value >= 0.001 else "<0.001"
@@ -354,7 +339,7 @@ def _tests(ranking: Ranking) -> Cells:
 
 
 def _rankings(ranking: Ranking) -> Cells:
-    """Further measures of the order of the models."""
+    """Other measures of the agreement of a ranking with the ranking by accuracy."""
     results = {name: ranking.result.rankings[name] for name in rankers([ranking.result])}
     rows = [
         [name, percents(r.few_shot), percents(r.ties), f"{r.tau:+z.2f}", percents(r.regret)]
@@ -365,7 +350,7 @@ def _rankings(ranking: Ranking) -> Cells:
 
 
 def _pairs(ranking: Ranking) -> Cells:
-    """Table 4: pairwise accuracy by ranker and pairs of models, the better model first."""
+    """Table 4: pairwise accuracy by ranker and pair of models, of which the first is better."""
     near, models = ranking.suite.near(), ranking.suite.models
     header = [
         f"{models[better]} > {models[worse]}{NEAR if (better, worse) in near else ''}"
@@ -376,7 +361,8 @@ def _pairs(ranking: Ranking) -> Cells:
 
 
 def _pooled(rankings: Sequence[Ranking]) -> Cells:
-    """Table 3: the mean over sets for each ranker of all sets, with GUESS, and for the factor that fits each set."""
+    """Table 3: mean few-shot accuracy over data sets, of the rankers that all sets have, of the baseline GUESS, and of
+    the factor that fits each set."""
 
     def row(label: str, names: Sequence[str]) -> list[str]:
         shares = [each.result.rankings[name].few_shot for each, name in zip(rankings, names, strict=True)]
@@ -403,10 +389,10 @@ def _pooled(rankings: Sequence[Ranking]) -> Cells:
 
 
 def set_dependent(ranking: Ranking) -> str:
-    """The factor that fits a set; "" for none.
+    """Select the factor that fits a data set; "" for none.
 
-    The paper names no rule. Heedful takes CONST, IRREG, ADJ or VERB if it is defined for most examples; otherwise
-    SWAP-AVG if most examples have swapped words; otherwise INDEX-DIFF.
+    The paper gives no rule. Heedful selects CONST, IRREG, ADJ or VERB if it is defined for most examples, otherwise
+    SWAP-AVG if most examples have swapped words, otherwise INDEX-DIFF.
     """
     population = ranking.suite.populations[ranking.method]
     half = len(population.places) / 2
@@ -416,7 +402,7 @@ def set_dependent(ranking: Ranking) -> str:
 
 
 def notes(suites: Sequence[Suite], rankings: Sequence[Ranking]) -> Iterator[str]:
-    """Sentences that a reader of the tables needs."""
+    """The notes below the tables."""
     yield from NOTES
     for suite in suites:
         by_text: dict[str, list[str]] = {}
@@ -434,7 +420,7 @@ def notes(suites: Sequence[Suite], rankings: Sequence[Ranking]) -> Iterator[str]
 
 
 def draw(rankings: Sequence[Ranking], folder: Path) -> Iterator[Path]:
-    """For each method, write figure 4 and, if a factor is among the rankers, figures 5 and 6; yields the files."""
+    """Write figures 4 to 6 for each method of attribution as PNG, and yield their paths."""
     for method in dict.fromkeys(ranking.method for ranking in rankings):
         results = {ranking.suite.name: ranking.result for ranking in rankings if ranking.method == method}
         shares = {
@@ -454,7 +440,7 @@ def draw(rankings: Sequence[Ranking], folder: Path) -> Iterator[Path]:
 
 
 def of_normalised(factor: Factor, attribution: Attribution) -> float | None:
-    """A factor of an example after normalising its phi by the sum of their absolute values."""
+    """Compute a factor of an attribution whose phi are divided by the sum of their absolute values."""
     return factor(normalised(attribution))
 
 
@@ -464,13 +450,12 @@ def _parser() -> CommandParser:
         "other data, and compares the ranking with their accuracy on all examples."
     )
     examples = [
-        ("runs/suites/msgs", "all sets below a folder"),
+        ("runs/hans/*", "models on the same data"),
         ("--set morph=RUN,RUN,RUN --n 5,10,20", "evaluations of one set, samples of three sizes"),
     ]
     parser = CommandParser("rank", about, examples)
-    parser.add_argument("runs", nargs="*", metavar="RUN", help="folder of an evaluation, or a folder of these")
+    parser.add_argument("runs", nargs="*", metavar="RUN", help="folder of an evaluation")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=RUN,RUN", help="evaluations on one set")
-    parser.add_argument("--method", default="", help="methods of attribution, such as shap,lime; by default all")
     parser.add_argument("--n", default=str(USUAL), help="examples of a sample: one number or several, such as 5,10,20")
     parser.add_argument("--samples", type=int, default=SAMPLES, help=f"number of samples; {SAMPLES} by default")
     parser.add_argument("--factors", default="", help="names of factors, or module:function; by default all")
@@ -483,7 +468,7 @@ def _parser() -> CommandParser:
 
 
 def main(arguments: list[str]) -> None:
-    """Print the tables, and draw the figures if there is a folder for them."""
+    """Print the tables, and write the figures with --figures."""
     options = _parser().parse_intermixed_args(arguments)
     texts = options.n.split(",")
     if not all(text.strip().isdecimal() and int(text) > 0 for text in texts):
@@ -491,13 +476,11 @@ def main(arguments: list[str]) -> None:
     if options.samples < 1:
         raise SettingError(f"--samples is {options.samples}. Take one sample or more.")
     if not options.runs and not options.set:
-        raise RunError("There is nothing to rank. Name the folders of two evaluations or more, or a folder of these.")
+        raise RunError("There is nothing to rank. Name the folders of two evaluations or more.")
     factors = factors_named([name for name in options.factors.split(",") if name] or list(FACTORS))
     factors = {name: partial(of_normalised, factor) for name, factor in factors.items()} if options.l1 else factors
-    methods = [name for name in options.method.split(",") if name]
     sizes = list(dict.fromkeys(map(int, texts)))
-    sets = sets_of(options.runs, options.set)
-    suites = [read_suite(name, folders, factors, methods) for name, folders in sets.items()]
+    suites = [read_suite(name, runs, factors) for name, runs in sets_of(options.runs, options.set).items()]
     if options.l1:
         suites = [replace(s, populations={f"{method}-l1": p for method, p in s.populations.items()}) for s in suites]
     rankings = [
@@ -507,8 +490,7 @@ def main(arguments: list[str]) -> None:
         for method, p in suite.populations.items()
         for n in sizes
     ]  # fmt: skip
-    footer = [f"{folder} holds no attributions: left out" for folder in _unexplained(options.runs, sets)]
-    footer += [f"{s.name} {model}: {folder}" for s in suites for model, folder in zip(s.models, s.folders, strict=True)]
+    footer = [f"{s.name} {model}: {folder}" for s in suites for model, folder in zip(s.models, s.folders, strict=True)]
     if options.figures:
         usual = [ranking for ranking in rankings if ranking.result.n == _usual(sizes)]
         footer += [f"in {file}" for file in draw(usual, Path(options.figures))]

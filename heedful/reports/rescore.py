@@ -1,7 +1,6 @@
-"""Compute results.json again from the rows files next to it: ``heedful rescore RUN [RUN ...]``.
+"""The command ``heedful rescore RUN [RUN ...]``: compute results.json again from the rows, without model and data.
 
-Neither the model nor the data are needed. The same version of Heedful writes the same bytes; for another version the
-command says which metrics differ. The hashes of the rows must be those in results.json, if the file exists.
+The same version of Heedful writes the same bytes; for another version the command names metrics that differ.
 """
 
 import json
@@ -18,14 +17,14 @@ from heedful.reports.results import score
 
 
 def rescored(folder: str | Path, metrics: Mapping[str, Metric] = METRICS) -> str:
-    """The text of results.json, from the rows files of a run.
+    """Compute the text of results.json from the rows files of a run.
 
     Args:
         folder: Folder of a run or of an evaluation.
         metrics: Metrics by evaluation.
 
     Raises:
-        HeedfulError: There are no rows, results.json names other rows, or the rows cannot be scored.
+        HeedfulError: The run has no rows, results.json lists other rows or other hashes, or a metric refuses the rows.
     """
     files = {path.stem: path for path in sorted((Path(folder) / "rows").glob("*.parquet"))}
     if not files:
@@ -46,7 +45,7 @@ def rescored(folder: str | Path, metrics: Mapping[str, Metric] = METRICS) -> str
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Write results.json in each folder, and print whether it has changed."""
+    """Write results.json of each run, and print whether the file has changed."""
     about = "Compute results.json again from the rows files next to it; neither the model nor the data are needed."
     examples = [("RUN", "the same bytes again, or which metrics differ")]
     parser = CommandParser("rescore", about, examples)
@@ -70,11 +69,9 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def _changes(before: str | None, text: str) -> str:
-    """The differences between two texts of results.json, in words."""
+    """Describe the differences between the metrics in two texts of results.json; the first may be None."""
     if before is None:
         return "there was none"
     old, new = (json.loads(content)["metrics"] for content in (before, text))
     differ = sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
-    gone = sorted(old.keys() - new.keys())
-    changes = f"{len(differ):,} metrics differ, the first is {differ[0]}" if differ else "the same metrics"
-    return changes + (f"; {len(gone):,} of them are gone, the first is {gone[0]}" if gone else "")
+    return f"{len(differ):,} metrics differ, the first is {differ[0]}" if differ else "the same metrics"

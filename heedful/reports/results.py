@@ -1,4 +1,4 @@
-"""The content of results.json, computed from rows: by the engine after predicting, and by ``rescore`` from files."""
+"""Compute the content of results.json from rows: for the engine after prediction, and for ``heedful rescore``."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -12,26 +12,26 @@ from heedful.metrics.number import Numbers, measured, shown
 from heedful.records import Context, MetricName, RunError, Section, SettingError, Shown
 from heedful.records.rows import BASE
 
-Evaluated = tuple[pa.Table, Mapping[str, Any]]  # the rows of an evaluation, and their metadata
+Evaluated = tuple[pa.Table, Mapping[str, Any]]  # rows of an evaluation, one per prediction, and their metadata
 
 
 @dataclass(frozen=True)
 class Scored:
-    """The numbers of evaluations, and results.json without the hashes of the rows files."""
+    """The numbers of a run."""
 
-    numbers: Numbers
-    results: dict[str, Any]
+    numbers: Numbers  # measurements by metric name
+    results: dict[str, Any]  # content of results.json without the hashes of the rows files
 
 
 def score(
     run: Mapping[str, Any], evaluated: Mapping[str, Evaluated], metrics: Mapping[str, Metric] = METRICS
 ) -> Scored:
-    """Compute results.json, without hashes, from rows and their metadata.
+    """Compute the numbers of a run from the rows of its evaluations.
 
     Args:
-        run: Description of the run: "data", "split", "seed", "note", "counts" of the examples, hash of the "weights",
-            "unfinished" (the progress of a run that had not ended), and the "identity" of the model.
-        evaluated: Maps evaluations to rows and metadata, with "context" and "counts".
+        run: Description of the run: "data", "split", "seed", "note", "counts" (of examples), and optionally "weights"
+            (hash), "identity" (of the model) and "unfinished" (progress of a run that had not ended).
+        evaluated: Rows and metadata by evaluation; the metadata have "context" and "counts".
         metrics: Metrics by name, in the order of tables.
 
     Raises:
@@ -69,7 +69,8 @@ def score(
 
 
 def _identity(run: Mapping[str, Any], evaluated: Mapping[str, Evaluated]) -> dict[str, Any]:
-    """The identity of the model, with the hash of its weights and the versions of interventions."""
+    """The identity of a run: data set, split, hash of the weights, description of the model, versions of the
+    interventions in the rows."""
     versions: dict[str, int] = {}
     for rows, _ in evaluated.values():
         pairs = rows.select(["intervention", "version"]).group_by(["intervention", "version"]).aggregate([])
@@ -80,7 +81,7 @@ def _identity(run: Mapping[str, Any], evaluated: Mapping[str, Evaluated]) -> dic
 
 
 def _flag_noise(numbers: Numbers) -> Numbers:
-    """Flag attentiveness if a server gives different answers to the same input."""
+    """Flag attentiveness on data for which the null control found that a server answers equal inputs differently."""
     differ = {name.data for name, m in numbers.items() if name.family == "null" and ON_TIME in m.flags}
     return {
         name: replace(m, flags=(*m.flags, ON_TIME))
@@ -91,7 +92,7 @@ def _flag_noise(numbers: Numbers) -> Numbers:
 
 
 def _together(displays: list[Shown]) -> Shown:
-    """Join the tables of evaluations."""
+    """Join the displays of evaluations: their lines, sections and asides."""
     sections: dict[str, Section] = {}
     for each in displays:
         sections |= each.sections

@@ -1,4 +1,4 @@
-"""The results in folders: which model was measured, how it was trained, on which data, and its numbers by name."""
+"""Runs as reports read them: the measured model, its training, the data, the numbers and the rows of a folder."""
 
 import json
 import os
@@ -13,44 +13,46 @@ import pyarrow as pa
 from heedful.metrics.hits import SwapSettings
 from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
 from heedful.records import Context, MetricName, RunError
-from heedful.records.storage.results import distinct, named, read_evaluation, read_results, read_run, rows_file
+from heedful.records.rows import read_rows
+from heedful.records.storage.results import distinct, named, read_results, read_run, rows_file
+from heedful.reports.results import Evaluated
 
 PLAIN = "plain"
 ATTENTIVENESS = "attentiveness"
-HASHES = {"weights": 8, "server": 12}  # hashes of a model, and the number of their characters in a label
+HASHES = {"weights": 8, "server": 12}  # hashes that identify a model: characters of each in a label
+# Settings in which runs of the same model may differ
 FITTED = {"collapse", "compiled", "labels", "learning_rate", "max_length", "max_unknown", "warmup", "weight_decay"}
 UNKNOWN_WORTH = "whether the model is better than a single answer is not known"
-Evaluated = tuple[pa.Table, Mapping[str, Any]]  # the rows of an evaluation, and their metadata
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
     """The results of one model on one data set."""
 
-    folder: str  # the folder, as the user named it
-    results: Mapping[str, Any]  # content of results.json, whose "identity" describes the model
-    label: str = ""  # name in tables
+    folder: str  # the folder, as the user wrote it
+    results: Mapping[str, Any]  # content of results.json
+    label: str = ""  # name of the run in tables
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """Name, settings and training of the model; empty if they were not recorded."""
+        """The description of the model in results.json: name, settings, training; empty if it was not recorded."""
         return self.results.get("identity", {})
 
     @property
     def model(self) -> str:
-        """Short name of the model, with the data set of its training if that is not the evaluated one."""
+        """Short name of the model, followed by its training set if it was evaluated on another data set."""
         name = self.identity.get("model") or Path(self.folder).resolve().name
         trained_on = self.identity.get("trained_on")
         return name if trained_on in (None, self.data) else f"{name} trained on {trained_on}"
 
     @property
     def regime(self) -> str:
-        """Regime of the training: "plain", "counterfactual", "partial-hypothesis", ..."""
+        """Name of the training regime, such as "plain", "counterfactual" or "partial-hypothesis"."""
         return self.identity.get("regime", PLAIN)
 
     @property
     def partial(self) -> str | None:
-        """The part that the model reads, if it reads only one."""
+        """The input parts that a partial-input model was trained on, joined by "+"; None for a full-input model."""
         return self.identity.get("partial")
 
     @property
@@ -65,17 +67,17 @@ class Run:
 
     @property
     def fold(self) -> int | None:
-        """Validation fold of a cross-validation."""
+        """Number of the validation fold; None without cross-validation."""
         return self.identity.get("fold")
 
     @property
     def seed(self) -> int:
-        """Seed of the training; for a model that was not trained, of the evaluation."""
+        """Seed of the training, or of the evaluation if the model was not trained."""
         return (self.identity.get("seeds") or [self.results["seed"]])[0]
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """Seeds of the training, of earlier trainings of the same weights, and of the demonstrations."""
+        """Seeds of the training and of earlier trainings of the same weights, then the seed of the demonstrations."""
         prompt = self.identity.get("prompt")
         return (*self.identity.get("seeds", ()), *([prompt["seed"]] if prompt else []))
 
@@ -86,7 +88,7 @@ class Run:
 
     @property
     def kind(self) -> Mapping[str, Any]:
-        """Settings that distinguish models of the same name; for a trained model, the initial weights."""
+        """Settings that distinguish models with the same name; for a trained model, its initial weights."""
         settings = self.identity.get("settings", {})
         if "model" not in self.identity:
             return {}
@@ -97,7 +99,8 @@ class Run:
 
     @property
     def fingerprint(self) -> str | None:
-        """Identifies the model and its input: weights or server, settings, template, prompt; None if unknown."""
+        """A text that is equal for runs of the same model with the same input format: hash of the weights or of the
+        server, settings, template and prompt. None if the run has no such hash."""
         identity = self.identity
         origin = identity.get("weights") or identity.get("server")
         settings = {name: value for name, value in identity.get("settings", {}).items() if name != "backbone"}
@@ -111,28 +114,28 @@ class Run:
 
     @cached_property
     def numbers(self) -> Mapping[MetricName, Mapping[str, Any]]:
-        """Measurements by name, as entries of results.json."""
+        """The entries of results.json (value, n, ci95, ...) by metric name."""
         return named(self.results)
 
     @cached_property
     def rows(self) -> Mapping[str, Evaluated]:
-        """Rows and their metadata by evaluation, for the files that exist."""
-        there = [name for name in self.results["rows"] if rows_file(self.folder, name).exists()]
-        return {name: rows for name in there if (rows := read_evaluation(self.folder, name)) is not None}
+        """Rows and their metadata by evaluation, for the files that exist; results.json was checked against them."""
+        files = {name: rows_file(self.folder, name) for name in self.results["rows"]}
+        return {name: read_rows(file) for name, file in files.items() if file.exists()}
 
     @cached_property
     def contexts(self) -> dict[str, Context]:
-        """Context of the rows by evaluation."""
+        """The context (data set, labels, parts, settings) of the rows by evaluation."""
         return {name: Context.of(metadata["context"]) for name, (_, metadata) in self.rows.items()}
 
     @property
     def score(self) -> Mapping[str, Any] | None:
-        """Accuracy, or exact match of texts."""
+        """The accuracy; for answers that are texts, the exact match."""
         return self._quality("")
 
     @property
     def majority(self) -> Mapping[str, Any] | None:
-        """Score of the majority baseline."""
+        """The score of the majority baseline, the best constant answer."""
         return self._quality("majority")
 
     def _quality(self, statistic: str) -> Mapping[str, Any] | None:
@@ -140,21 +143,21 @@ class Run:
         return next((self.numbers[name] for name in names if name in self.numbers), None)
 
     def attentiveness(self) -> dict[str, Mapping[str, Any]]:
-        """Attentiveness by part."""
+        """The attentiveness to each input part."""
         numbers = {name: m for name, m in self.numbers.items() if name.part}
         return {name.part: m for name, m in numbers.items() if name == MetricName(ATTENTIVENESS, self.data, name.part)}
 
     def other_parts(self, part: str) -> str | None:
-        """The parts of the data that stay when a part is swapped, joined by "+"; None without rows."""
+        """The parts that are kept when ``part`` is swapped, joined by "+"; None without rows of attentiveness."""
         if ATTENTIVENESS not in self.rows:
             return None
         return "+".join(name for name in self.contexts[ATTENTIVENESS].parts if name not in part.split("+"))
 
     def swaps(self) -> tuple[pa.Table, Context]:
-        """The rows of the attentiveness test, and their context.
+        """The rows of the attentiveness evaluation, and their context.
 
         Raises:
-            RunError: There are no rows, or no part was swapped.
+            RunError: The run has no such rows, or no part was swapped.
         """
         if ATTENTIVENESS not in self.rows:
             raise RunError(f"{self.folder} has no rows of {ATTENTIVENESS}. Evaluate again, with it among evaluations.")
@@ -165,7 +168,7 @@ class Run:
 
 
 def is_above_majority(m: Mapping[str, Any]) -> bool:
-    """Whether the accuracy of the model of a measurement is above the majority share; true if unknown."""
+    """Whether a measurement lacks the flag of models whose accuracy is not above the majority share."""
     return NOT_ABOVE_MAJORITY not in m["flags"]
 
 
@@ -175,20 +178,16 @@ def unlabelled_notes(runs: Sequence[Run]) -> list[str]:
 
 
 def require_gold(folder: str | Path, context: Context) -> None:
-    """Refuse rows without gold labels.
-
-    Raises:
-        RunError: The rows have no gold labels.
-    """
+    """Raise a RunError if rows have no gold labels."""
     if context.unlabelled:
         raise RunError(f"{folder} has no gold labels, which this report needs. Evaluate examples with gold labels.")
 
 
 def read_runs(folders: Sequence[str]) -> list[Run]:
-    """Read the results in these folders, each once, with labels that are unique among runs on the same data.
+    """Read the results in folders, each folder once, and give runs on the same data different labels.
 
     Raises:
-        HeedfulError: A folder has no results, or damaged ones.
+        HeedfulError: A folder has no results, or its files were changed.
     """
     runs = [Run(folder, read_results(folder)) for folder in distinct(folders)]
     names = []
@@ -203,7 +202,7 @@ def read_runs(folders: Sequence[str]) -> list[Run]:
 
 
 def distinguished(names: Sequence[str], settings: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Make names of models unique: equal names get the settings in which the models differ as a suffix.
+    """Append to equal names of models the settings in which these models differ.
 
     Example:
         >>> distinguished(["bert", "gpt", "gpt"], [{}, {"seed": 0, "chat": True}, {"seed": 1, "chat": True}])
@@ -219,7 +218,7 @@ def distinguished(names: Sequence[str], settings: Sequence[Mapping[str, Any]]) -
 
 
 def short_names(folders: Sequence[str]) -> list[str]:
-    """Paths of folders without the first and the last components that all folders share.
+    """Shorten paths: remove the leading and the trailing components that all paths have in common.
 
     Example:
         >>> short_names(["runs/nlixy/bert/plain", "runs/nlixy/roberta/plain"])
@@ -233,7 +232,7 @@ def short_names(folders: Sequence[str]) -> list[str]:
 
 
 def columns(runs: Sequence[Run]) -> dict[tuple[str, str], str]:
-    """Column headings by (data, split): the name of the data set, followed by the split if there are several."""
+    """Column headings by (data set, split): the name of the data set, and its split if runs use several splits."""
     pairs = list(dict.fromkeys((run.data, run.split) for run in runs))
     data = [name for name, _ in pairs]
     return {(name, split): name if data.count(name) == 1 else f"{name} {split}" for name, split in pairs}

@@ -1,8 +1,9 @@
-"""Does a swap make the predicted label wrong? Sheets for human annotation: ``heedful sheet RUN [--n 50]``.
+"""The command ``heedful sheet RUN [--n 50]``: a sheet on which people judge whether swaps make labels wrong.
 
-The attentiveness test assumes that a label other than the default label is wrong once a part comes from another example
-(CAT, section 4.2 and table 2). A sheet is a CSV file of swapped inputs with the first prediction, and asks whether it
-is now wrong; the second prediction is not in it. ``heedful sheet RUN --score FILE`` reads the answers.
+Attentiveness assumes that a predicted label, unless it is the default label, becomes wrong when an input part is
+replaced by the part of another example (CAT, section 4.2 and table 2). A sheet is a CSV file of swapped inputs with the
+predictions for the original inputs; people answer whether this label is now wrong. The predictions for the swapped
+inputs are not in the sheet. ``heedful sheet RUN --score FILE`` reads the answers.
 """
 
 import csv
@@ -36,33 +37,33 @@ from heedful.records import (
 from heedful.records.command_lines import CommandParser
 from heedful.records.rows import contents, difference, strings, where
 from heedful.records.storage.folder_names import folder_name
-from heedful.records.storage.results import CONFIG, read_results
+from heedful.records.storage.results import CONFIG
 from heedful.records.storage.schema import ROOMS
 from heedful.reports.configs import run_settings
-from heedful.reports.runs import read_runs
+from heedful.reports.runs import Run, read_runs
 from heedful.reports.tables import number
 
 if TYPE_CHECKING:
     from heedful.datamodules import PairedData
 
-DRAW = 0  # the draw that people judge
-TABLES = TableForm("structure")  # all rows of a table
+DRAW = 0  # the random replacement of each part that people judge
+TABLES = TableForm("structure")  # texts with all rows of a table
 UID, PART, LABEL, ANSWER, PARTNER = "uid", "swapped", "label", "now_wrong", "lent_by"
-ENOUGH = 0.8  # a data set whose share of wrong labels may be lower needs a note
-Case = dict[str, str]  # a line of a sheet: column to text
+ENOUGH = 0.8  # share of labels that become wrong; if it may be lower, reports on the data set need a note
+Case = dict[str, str]  # a line of a sheet: text by column
 
 
 def sample(rows: pa.Table, part: str, context: Context, n: int) -> np.ndarray:
-    """Draw eligible examples by a hash of seed and uid, independent of their second predictions.
+    """Draw examples by a hash of seed and uid, independently of the predictions for their swapped inputs.
 
     Args:
-        rows: Rows of the attentiveness test, in their canonical order.
+        rows: Rows of the attentiveness evaluation, in their canonical order.
         part: The swapped part.
         context: Context of the rows.
-        n: Number of examples, at most.
+        n: Largest number of examples.
 
     Returns:
-        Indices of the rows of the first draw, ascending: int64.
+        Indices of the rows with the first swap of each drawn example, ascending: int64 [examples].
     """
     places = np.flatnonzero(hits(rows, part, context).base_answered & where(rows, draw=DRAW))
     uid_keys = keys(strings(rows.take(places), "uid"))
@@ -70,19 +71,23 @@ def sample(rows: pa.Table, part: str, context: Context, n: int) -> np.ndarray:
     return np.sort(places[np.lexsort([uid_keys, low, high])[:n]])
 
 
-def build(folder: str, n: int) -> list[Case]:
-    """The lines of the sheet of a run, in equal shares for the swapped parts.
+def build(run: Run, n: int) -> list[Case]:
+    """Build the sheet of a run, with equal numbers of lines for all swapped parts.
+
+    Args:
+        run: The run.
+        n: Number of lines.
 
     Raises:
-        HeedfulError: There are no rows, no prediction counts, or the data have changed.
+        HeedfulError: The run has no rows, no prediction counts, or the data have changed.
     """
-    rows, context = read_runs([folder])[0].swaps()
+    rows, context = run.swaps()
     parts = SwapSettings.from_context(context).swap
     counts = [n // len(parts) + (k < n % len(parts)) for k in range(len(parts))]
     places = np.concatenate([sample(rows, part, context, count) for part, count in zip(parts, counts, strict=True)])
     if not len(places):
-        raise RunError(f"{folder} has no example whose prediction counts, so there is nothing to annotate.")
-    data = _data(Path(folder), rows, context.seed)
+        raise RunError(f"{run.folder} has no example whose prediction counts, so there is nothing to annotate.")
+    data = _data(Path(run.folder), rows, context.seed)
     cases = []
     for row in rows.select(["uid", "partner", "part", "y"]).take(places).to_pylist():
         position, lender = (np.array([data.pool.position(row[name])]) for name in ("uid", "partner"))
@@ -94,10 +99,10 @@ def build(folder: str, n: int) -> list[Case]:
 
 
 def _data(folder: Path, rows: pa.Table, seed: int) -> "PairedData":
-    """The data module of a run, set up from config.yaml; its examples must be the examples of the rows.
+    """Load the data of a run with the settings in config.yaml.
 
     Raises:
-        HeedfulError: There is no configuration, it names a class that is no data module, or the data have changed.
+        HeedfulError: The file is missing, names another class than a data module, or the examples differ from the rows.
     """
     from heedful.datamodules import PairedData  # imports torch
     from heedful.records.parser import construct
@@ -125,15 +130,15 @@ def _data(folder: Path, rows: pa.Table, seed: int) -> "PairedData":
 
 
 def _text(part: Part) -> str:
-    """A part for people: the file of a picture, the sentences of a table."""
+    """An input part as text: the path of a picture, the rows of a table."""
     return part.path if isinstance(part, Picture) else TABLES.text(part) if isinstance(part, Table) else part
 
 
 def read_sheet(path: str | Path) -> list[Case]:
-    """The lines of a sheet with the answers "yes", "no" or "".
+    """Read a sheet, whose answers are "yes", "no" or "".
 
     Raises:
-        DataError: The file is not a sheet, or has an invalid answer.
+        DataError: The file is not a sheet, or has another answer.
     """
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
@@ -150,11 +155,11 @@ def read_sheet(path: str | Path) -> list[Case]:
 
 
 def wilson(hits: int, n: int, reason: str) -> Measurement:
-    """A share with Wilson's 95 % interval.
+    """The share of hits among n cases with Wilson's 95 % interval; undefined, for a reason, without cases.
 
     Example:
-        >>> wilson(49, 50, "").ci95
-        (0.8950..., 0.9964...)
+        >>> [round(bound, 3) for bound in wilson(49, 50, "").ci95]
+        [0.895, 0.996]
     """
     if not n:
         return Measurement(None, 0, reason=reason)
@@ -163,10 +168,10 @@ def wilson(hits: int, n: int, reason: str) -> Measurement:
 
 
 def print_scores(file: str) -> None:
-    """Print the share of labels that are now wrong; if it may be low, also a note for the data set.
+    """Print the share of labels that people judge as wrong; if it may be low, also a note for the data set.
 
     Raises:
-        DataError: The sheet is damaged.
+        DataError: The file is not a sheet, or has an invalid answer.
     """
     lines = read_sheet(file)
     answers = [line[ANSWER] for line in lines if line[ANSWER]]
@@ -182,7 +187,7 @@ def print_scores(file: str) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """Write the sheet of a run, or score it."""
+    """Write the sheet of a run, or print the share of its answers."""
     about = (
         "Does a swap make the predicted label wrong? A sheet is a CSV file of swapped inputs with the label that the "
         "model had predicted, for people to judge (CAT, section 4.2)."
@@ -197,11 +202,9 @@ def main(arguments: list[str]) -> None:
     if options.score:
         print_scores(options.score)
         return
-    if options.n < 1:
-        raise SettingError(f"--n is {options.n}. Take one case or more.")
-    cases = build(options.run, options.n)
-    results = read_results(options.run)
-    path = Path(options.output or folder_name("sheet", results["data"], results["split"]) + ".csv")
+    (run,) = read_runs([options.run])
+    cases = build(run, options.n)
+    path = Path(options.output or folder_name("sheet", run.data, run.split) + ".csv")
     if path.exists():
         raise RunError(f"{path} exists, and may hold answers. Move it away, or name another with --output.")
     with atomic_path(path) as temporary, open(temporary, "w", encoding="utf-8", errors="replace", newline="") as file:

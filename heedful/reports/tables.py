@@ -1,4 +1,4 @@
-"""Numbers as texts, and tables in every format: :func:`emit` prints them in a terminal or for a file."""
+"""Numbers as texts, and tables for a terminal or in a file format; :func:`emit` prints them."""
 
 import csv
 import io
@@ -16,18 +16,18 @@ from heedful.records import Measurement, printable
 from heedful.reports.flags import FLAGS, lettered, letters
 
 MARKS = {ord(mark): f"\\{mark}" for mark in "\\`*_[]|#"} | {ord("&"): "&amp;", ord("<"): "&lt;", ord("~"): "&#126;"}
-WIDEST = 24  # characters of a column that is folded rather than moved to a further piece of the table
-Entry = Measurement | Mapping[str, Any]  # a number, or its entry in results.json
+WIDEST = 24  # characters; wider columns of a table in a terminal are folded
+Entry = Measurement | Mapping[str, Any]  # a measurement, or its entry in results.json
 
 
 class Cells(NamedTuple):
     """One table.
 
     Attributes:
-        heading: Above the table.
-        header: Above each column.
-        rows: Rows, each as long as the header. In a terminal, a row that begins with ``Text`` keeps its style.
-        notes: Sentences of the caption, which explain the table.
+        heading: Title of the table.
+        header: Title of each column.
+        rows: Cells of each row, as many as columns. A terminal prints ``Text`` with its style.
+        notes: Caption.
     """
 
     heading: str
@@ -37,7 +37,7 @@ class Cells(NamedTuple):
 
 
 def percents(value: float, sign: str = "", digits: int = 1) -> str:
-    """A share as a percentage without its sign.
+    """Format a share as a percentage, without the sign "%".
 
     Example:
         >>> percents(0.1234), percents(0.1234, "+"), percents(-0.0001)
@@ -47,17 +47,17 @@ def percents(value: float, sign: str = "", digits: int = 1) -> str:
 
 
 def spread(std: float | None) -> str:
-    """A standard deviation in percent; "" for None."""
+    """Format a standard deviation as a percentage; "" for None."""
     return "" if std is None else percents(std)
 
 
 def bounds(ci95: Sequence[float] | None, sign: str = "", digits: int = 1) -> str:
-    """An interval in percent; "" for None."""
+    """Format an interval of shares in percent, as "[40.0, 60.0]"; "" for None."""
     return "" if ci95 is None else f"[{', '.join(percents(bound, sign, digits) for bound in ci95)}]"
 
 
 def number(m: Entry | None, sign: str = "", std: bool = False, ci95: bool = False) -> str:
-    """A measurement in percent; "" for None.
+    """Format a measurement in percent; "" for None.
 
     Args:
         m: The measurement.
@@ -84,12 +84,15 @@ def number(m: Entry | None, sign: str = "", std: bool = False, ci95: bool = Fals
 
 
 def precise(m: Mapping[str, Any], unit: str) -> tuple[str, str]:
-    """A defined number with two digits and its standard deviation over draws; and its interval.
+    """Format a measurement with two decimals.
 
     Args:
-        m: The measurement, an entry of results.json.
-        unit: "percent", or "ratio" for a number that is not a share. Tiny numbers, as the noise floor, are powers of
-            ten.
+        m: Entry of results.json with a value.
+        unit: "percent", or "ratio" for a number that is not a share.
+
+    Returns:
+        The value with its standard deviation over draws, and the interval. A value below 0.01, such as the numeric
+        noise, is in scientific notation.
 
     Example:
         >>> precise({"value": 0.5, "std": 0.01, "ci95": [0.4, 0.6]}, "percent")
@@ -105,10 +108,10 @@ def precise(m: Mapping[str, Any], unit: str) -> tuple[str, str]:
 
 
 def too_few(n: float, flags: Sequence[str]) -> str:
-    """The number of examples, which tables show in place of a share that rests on too few examples; otherwise "".
+    """The text that replaces a share of too few examples: "n=" and the number of examples; "" for enough examples.
 
     Args:
-        n: Number of examples; for a mean over seeds, the mean number.
+        n: Number of examples; for a mean over seeds, the mean number of examples.
         flags: Flags of the measurement.
 
     Example:
@@ -118,8 +121,13 @@ def too_few(n: float, flags: Sequence[str]) -> str:
     return "n=" + f"{n:.1f}".removesuffix(".0") if FEW_EXAMPLES in flags else ""
 
 
+def is_known(m: Mapping[str, Any] | None) -> bool:
+    """Whether a table shows the value of an entry of results.json: it is defined, and of enough examples."""
+    return m is not None and m["value"] is not None and not too_few(m["n"], m["flags"])
+
+
 def basis(m: Entry) -> str:
-    """The number of examples of an interval, and the number of clusters if it is smaller.
+    """The sample size of an interval: the number of examples, and the number of their clusters if that is smaller.
 
     Example:
         >>> basis(Measurement(0.5, 202)), basis(Measurement(0.5, 202, clusters=11))
@@ -137,17 +145,17 @@ def emit(
     footer: Iterable[str] = (),
     console: Console | None = None,
 ) -> None:
-    """Print tables, and the sentences that a reader needs to understand them.
+    """Print tables with their notes.
 
-    In a terminal, a flag becomes the letter of a footnote. A table that is too wide is printed in pieces, each with the
-    first column.
+    In a terminal, flags in cells become letters of footnotes, and a table that is too wide is split into tables that
+    repeat its first column.
 
     Args:
         tables: The tables.
-        form: One of :data:`FORMATS`: standard output has the tables in this format and nothing else, notes and footer
-            go to standard error. By default a terminal.
-        notes: Sentences.
-        footer: Lines that are not wrapped, such as folders.
+        form: One of :data:`FORMATS`: the tables are printed to standard output in this format, notes and footer to
+            standard error. By default the format of a terminal.
+        notes: Sentences below the tables.
+        footer: Lines that are not wrapped, such as paths.
         console: The terminal.
     """
     console = console or Console(stderr=bool(form))
@@ -194,31 +202,32 @@ def _print_table(table: Cells, footnotes: dict[str, str], console: Console) -> N
 
 
 def _lines(cell: str) -> str:
-    """A text whose lines can be printed."""
+    """Make each line of a text printable."""
     return "\n".join(map(printable, cell.split("\n")))
 
 
 def _grid(table: Cells) -> list[list[str]]:
-    """Header and rows; a heading replaces the header of the first column.
-
-    Raises:
-        ValueError: A row is longer or shorter than the header.
-    """
-    if uneven := [row for row in table.rows if len(row) != len(table.header)]:
-        raise ValueError(f"{len(table.header)} columns, and the row {uneven[0]}")
+    """The header and the rows; the heading of the table is the title of the first column."""
     header = [table.heading or table.header[0], *table.header[1:]]
     return [header, *([str(cell) for cell in row] for row in table.rows)]
 
 
+def cross_table(heading: str, corner: str, cells: Mapping[tuple[str, str], str], notes: str = "") -> Cells:
+    """Arrange texts by (row, column) as a table; missing cells are empty, and ``corner`` is the title of the rows."""
+    rows, columns = (list(dict.fromkeys(key[k] for key in cells)) for k in (0, 1))
+    texts = [[row, *(cells.get((row, column), "") for column in columns)] for row in rows]
+    return Cells(heading, [corner, *columns], texts, notes)
+
+
 def as_csv(table: Cells) -> str:
-    """A table as CSV."""
+    """Format a table as CSV."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(_grid(table))
     return text.getvalue()
 
 
 def escaped(text: str) -> str:
-    """A text on one line that Markdown shows unchanged.
+    """Escape a text for Markdown, and join its lines.
 
     Example:
         >>> print(escaped("# a|b *c* <d>"))
@@ -228,14 +237,14 @@ def escaped(text: str) -> str:
 
 
 def as_markdown(table: Cells) -> str:
-    """A table as Markdown."""
+    """Format a table as Markdown."""
     header, *rows = (map(escaped, row) for row in _grid(table))
     lines = [header, ["---", *["---:"] * (len(table.header) - 1)], *rows]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
 def as_latex(table: Cells) -> str:
-    r"""A table as LaTeX in UTF-8, which needs the package booktabs; with notes, a floating table with a caption.
+    r"""Format a table as LaTeX for the package booktabs; a table with notes is a float with a caption.
 
     Example:
         >>> print(as_latex(Cells("", ["model", "n"], [["a_b", "3"]])), end="")
@@ -257,17 +266,12 @@ def as_latex(table: Cells) -> str:
 
 
 def _guarded(text: str) -> str:
-    """A text with a placeholder for a leading "[", which LaTeX would read as an argument of the row before."""
+    """Replace a leading "[" by a placeholder: after the end of a row, LaTeX would read it as an optional argument."""
     return f"+lb+{text[1:]}" if text.startswith("[") else text
 
 
 def as_html(table: Cells) -> str:
-    """A table as HTML with its notes below; all texts are escaped.
-
-    Example:
-        >>> as_html(Cells("", ["part", "n"], [["<b>", "3"]]))[-67:]
-        '<td style="text-align:left">&lt;b&gt;</td><td>3</td></tr>\\n</table>\\n'
-    """
+    """Format a table as HTML with its notes as a caption; texts are escaped."""
     align = ' style="text-align:left"'
     lines = []
     for tag, cells in zip(["th", *["td"] * len(table.rows)], _grid(table), strict=True):

@@ -1,4 +1,4 @@
-"""The evaluation of natural logic on models whose effects can be computed by hand."""
+"""Natural logic on models with known causal effects."""
 
 import numpy as np
 import pytest
@@ -6,16 +6,16 @@ import torch
 
 from heedful.callbacks import NaturalLogic, Setting
 from heedful.datamodules import PairedText, Planted
-from heedful.lightning_modules import Outputs
+from heedful.lightning_modules import NO_LABEL_NUMBER, Outputs
 from heedful.lightning_modules.predictor import Capabilities
-from heedful.records import DataError
+from heedful.records import NO_LABEL, DataError
 from heedful.records.rows import select
 
 import oracles
 from refusals import refused
 
 LABELS = ("entailment", "neutral", "contradiction")
-UP, DOWN, P, Q = 3, 4, 5, 2  # upward and downward contexts; pairs of relation leq, and unrelated ones
+UP, DOWN, P, Q = 3, 4, 5, 2  # numbers of upward and downward contexts, of pairs of relation leq and of unrelated pairs
 
 
 @pytest.fixture
@@ -27,14 +27,14 @@ def nlixy(tmp_path, write_nlixy):
 
 
 def variables(premise, hypothesis):
-    """(monotonicity, relation) of a composed example, read off its words."""
+    """(monotonicity, relation) of a composed example."""
     monotonicity = "up" if premise.startswith("up") else "down" if premise.startswith("down") else "neither"
     first = next(w for w in premise.split() if w.rstrip("0123456789") in ("small", "big", "this", "that"))
     return monotonicity, {"small": "leq", "big": "geq"}.get(first.rstrip("0123456789"), "none")
 
 
 class Oracle(oracles.Oracle):
-    """Says entailment as ``rule(monotonicity, relation)`` decides, surely or with 0.4, 0.3, 0.3; else contradiction."""
+    """Entailment if ``rule(monotonicity, relation)``, with probability 1 or (0.4, 0.3, 0.3); else contradiction."""
 
     def __init__(self, rule, sure=True):
         super().__init__(rule)
@@ -65,7 +65,7 @@ def perfect(monotonicity, relation):
     return (monotonicity, relation) in (("up", "leq"), ("down", "geq"))
 
 
-def test_a_perfect_model_changes_always_where_it_should_and_never_where_it_should_not(nlixy):
+def test_a_perfect_model_has_total_effects_of_1_and_direct_effects_of_0(nlixy):
     engine, _ = measure(perfect, nlixy)
     assert effects(engine) == (1, 0, 1, 0)
     found = engine
@@ -75,20 +75,20 @@ def test_a_perfect_model_changes_always_where_it_should_and_never_where_it_shoul
         assert found[f"{name}/ratio"].value is None
         assert found[f"{name}/tce/towards_gold"].value == found[f"{name}/tce/signed"].value == 1
         assert found[f"{name}/dce/absolute"].value == found[f"{name}/dce/total_variation"].value == 0
-    # of the contexts that are neither upward nor downward monotone, no example is entailment
+    # no example with a context that is neither upward nor downward monotone is entailment
     assert found["natural_logic/nlixy/accuracy"].value == 1
 
 
 def test_a_model_that_reads_only_monotonicity(nlixy):
     engine, _ = measure(lambda monotonicity, relation: monotonicity == "up", nlixy)
     assert effects(engine) == (1, 0, 0, 0)
-    # right on both sides of a pair of relation leq, and on none of geq
+    # both predictions of a pair are right for the relation leq, and none for geq
     assert engine["natural_logic/nlixy/context/tce/towards_gold"].value == 0.5
 
 
 def test_a_model_that_reads_only_the_relation(nlixy):
     engine, _ = measure(lambda monotonicity, relation: relation == "leq", nlixy, seeds=1000)
-    # I1 goes between leq and the others in an upward context, between geq and the others in a downward one
+    # a pair of I1 has leq and another relation in upward contexts, geq and another relation in downward contexts
     every = 2 * P * (P + 2 * Q)
     expected = (UP * every + DOWN * 2 * P * P) / ((UP + DOWN) * every)
     assert effects(engine) == (0, 0, pytest.approx(expected, abs=1e-15), 0)
@@ -96,7 +96,7 @@ def test_a_model_that_reads_only_the_relation(nlixy):
     assert engine["natural_logic/nlixy/insertion/tce/towards_gold"].value == pytest.approx(towards)
 
 
-def test_the_sets_have_the_sizes_that_can_be_counted_by_hand(nlixy):
+def test_the_sizes_of_the_sets(nlixy):
     engine, _ = measure(perfect, nlixy, seeds=1000)
     counts, n = engine.content["counts"], (UP + DOWN) * 2 * (P + Q)
     sizes = {name: counts[f"natural_logic/{name}"]["pairs"] for name in ("I0", "I1", "I2", "I3")}
@@ -114,7 +114,7 @@ def test_the_sets_have_the_sizes_that_can_be_counted_by_hand(nlixy):
     assert counts["natural_logic/rules_disagree"] == 0
 
 
-def test_every_example_is_predicted_once_however_many_pairs_it_is_in(nlixy):
+def test_an_example_of_many_pairs_is_predicted_once(nlixy):
     engine, module = measure(perfect, nlixy, seeds=1000)
     composed = [pair for pair in module.seen if "saw" in pair[0]]
     assert len(composed) == len(set(composed)) == engine.content["counts"]["natural_logic/examples"]
@@ -129,19 +129,41 @@ def test_every_example_is_predicted_once_however_many_pairs_it_is_in(nlixy):
         assert (row["y2"], row["p2"]) == answer[row["partner"]]
 
 
-def test_the_two_rules_part_where_entailment_is_first_with_less_than_half(nlixy):
+class Silent(Oracle):
+    """Answers no label for some contexts."""
+
+    def answer(self, inputs):
+        outputs = super().answer(inputs)
+        is_silent = torch.tensor([parts["premise"].startswith("up0") for parts in inputs["parts"]])
+        return Outputs(outputs.probs, torch.where(is_silent, NO_LABEL_NUMBER, outputs.probs.argmax(dim=1)))
+
+
+def test_answers_without_a_label_are_counted(nlixy):
+    data = Planted(n_validation=8, eval_batch_size=16)
+    rows, metadata = oracles.measure(Silent(perfect), data, NaturalLogic(str(nlixy))).rows["natural_logic"]
+    answers = [row["y" if row["intervention"] == "base" else "y2"] for row in rows.to_pylist()]
+    assert (
+        metadata["counts"]["no_label"] == answers.count(NO_LABEL) > len(select(rows, intervention="base", y=NO_LABEL))
+    )
+
+
+def test_sum_and_argmax_differ_if_entailment_has_less_than_half(nlixy):
     engine, _ = measure(perfect, nlixy, sure=False)
     assert effects(engine) == (0, 0, 0, 0)
     assert engine["natural_logic/nlixy/context/tce/argmax"].value == 1
     assert engine.content["counts"]["natural_logic/rules_disagree"] == UP * P + DOWN * P
 
 
-def test_a_model_without_entailment_is_refused(nlixy):
-    data = PairedText("d", {"premise": "p", "hypothesis": "h"}, {"yes": [], "no": []})
-    with refused(DataError, f"path {nlixy}", "entailment", "yes, no"):
-        NaturalLogic(str(nlixy)).plan(Setting(data))
-
-
-def test_written_answers_have_no_effects_that_were_asked_for(nlixy):
-    with refused(DataError, f"path {nlixy}", "read first_token"):
-        NaturalLogic(str(nlixy)).plan(Setting(Planted(), capabilities=Capabilities(probabilities=False)))
+@pytest.mark.parametrize(
+    ("setting", "facts"),
+    [
+        (
+            Setting(PairedText("d", {"premise": "p", "hypothesis": "h"}, {"yes": [], "no": []})),
+            ["entailment", "yes, no"],
+        ),
+        (Setting(Planted(), capabilities=Capabilities(probabilities=False)), ["read first_token"]),
+    ],
+)
+def test_labels_without_entailment_and_models_without_probabilities_are_refused(nlixy, setting, facts):
+    with refused(DataError, f"path {nlixy}", *facts):
+        NaturalLogic(str(nlixy)).plan(setting)

@@ -1,30 +1,21 @@
-"""Default predictions of models that follow a rule, through the real engine."""
+"""Predictions of the default label, on models with known answers through the real engine."""
 
 import pytest
 
 from heedful.callbacks import DefaultLabel, Nothing, Setting
-from heedful.datamodules import PairedData
-from heedful.records import Example, Examples
+from heedful.records import Example
 
-from oracles import ByParts, measure
+from oracles import NLI, ByParts, Given, measure
 
-LABELS = ("entailment", "neutral", "contradiction")
-SIGNS = dict(zip("+0-", LABELS, strict=True))
+SIGNS = dict(zip("+0-", NLI, strict=True))
 ONLY = ["accuracy", "default_label"]
 
 
-class Pairs(PairedData):
-    """Six premises, each with a hypothesis of every label; gold is the sign behind it, where it is of the premise."""
-
-    def __init__(self, **settings):
-        super().__init__("d", ("premise", "hypothesis"), LABELS, **{"default_label": "neutral", **settings})
-
-    def load(self, split):
-        return Examples.of(
-            Example(f"d/v/{p}{sign}", {"premise": p, "hypothesis": p + sign}, label)
-            for p in "abcdef"
-            for sign, label in SIGNS.items()
-        )
+def data_of(**settings):
+    """Six premises, each with a hypothesis of every label, which is the sign of the hypothesis."""
+    signs = [(premise, *item) for premise in "abcdef" for item in SIGNS.items()]
+    examples = [Example(f"d/v/{p}{sign}", {"premise": p, "hypothesis": p + sign}, label) for p, sign, label in signs]
+    return Given(examples, **{"default_label": "neutral"} | settings)
 
 
 def perfect(premise, hypothesis):
@@ -40,13 +31,13 @@ def premise_only(premise, hypothesis):
 
 
 def run(rule, **settings):
-    engine = measure(ByParts(rule), Pairs(**settings), DefaultLabel(draws=3), only=ONLY)
+    engine = measure(ByParts(rule), data_of(**settings), DefaultLabel(draws=3), only=ONLY)
     prefix = "default_label/d/"
     return engine, {name.removeprefix(prefix): m for name, m in engine.items() if name.startswith(prefix)}
 
 
 @pytest.mark.parametrize("rule", [perfect, hypothesis_only])
-def test_a_model_that_reads_hypotheses_reaches_gold_in_every_sibling_swap(rule):
+def test_a_model_of_hypotheses_follows_every_sibling(rule):
     engine, found = run(rule)
     for name in ("premise", "premise/siblings", "premise/siblings_gold"):
         assert found[name].value == 1
@@ -63,7 +54,7 @@ def test_a_model_that_reads_hypotheses_reaches_gold_in_every_sibling_swap(rule):
     }
 
 
-def test_a_model_of_premises_moves_with_them_and_follows_no_sibling():
+def test_a_model_of_premises_follows_no_sibling():
     _, found = run(premise_only)
     assert found["premise/siblings"].value == found["premise/siblings_gold"].value == 0
     stays = found["premise"].value
@@ -74,7 +65,7 @@ def test_a_model_of_premises_moves_with_them_and_follows_no_sibling():
 
 
 def test_siblings_that_were_not_predicted_are_left_out():
-    data = Pairs(eval_batch_size=1)
+    data = data_of(eval_batch_size=1)
     engine = measure(ByParts(perfect), data, DefaultLabel(draws=3), only=ONLY, limit_val_batches=9)
     rows = engine.rows["default_label"][0].to_pylist()
     predicted = {r["uid"] for r in rows if r["intervention"] == "base"}
@@ -84,10 +75,8 @@ def test_siblings_that_were_not_predicted_are_left_out():
     assert pairs == expected
 
 
-def test_it_runs_where_it_is_named_and_says_why_it_does_not():
-    assert DefaultLabel().among(["default_label"])
-    assert not DefaultLabel().among(None)
+def test_there_is_nothing_to_do_without_a_default_label_or_another_part():
     for settings in ({"default_label": None}, {"partial": "premise"}):
-        data = Pairs(**settings)
+        data = data_of(**settings)
         data.setup("validate")
         assert isinstance(DefaultLabel().plan(Setting(data)), Nothing)

@@ -1,4 +1,4 @@
-"""Training with the callbacks in place: checkpoints, undefined metrics, resuming, figures, folders."""
+"""Training with the engine: checkpoints, monitored metrics, and weights that other callbacks change."""
 
 import pytest
 import torch
@@ -15,21 +15,23 @@ from refusals import refused
 from tiers import first_tier
 
 
-def fit(tiny_bert, folder, epochs=2, monitor=None, ckpt_path=None, stop_after=None, precision=None, **data):
+def fit(tiny_bert, folder, epochs=2, monitor=None, callbacks=(), **data):
     """Train the tiny BERT; returns (trainer, module, checkpoint callback)."""
     torch.manual_seed(0)  # the new head
     data = Planted(**{"n_train": 120, "n_validation": 24, **data})
     module = Encoder(str(tiny_bert), max_length=64, learning_rate=1e-3)
     checkpoint = BestCheckpoint(monitor=monitor, dirpath=folder)
-    evaluations = [Accuracy(), Attentiveness(draws=2)]
-    outputs = [checkpoint, *(stop_after or [])]
-    settings = {"accelerator": "cpu", "max_epochs": epochs, "precision": precision, "enable_checkpointing": True}
-    fitted(module, data, evaluations, outputs, ckpt_path=ckpt_path, **settings)
+    settings = {"accelerator": "cpu", "max_epochs": epochs, "enable_checkpointing": True}
+    fitted(module, data, [Accuracy(), Attentiveness(draws=2)], [checkpoint, *callbacks], **settings)
     return module.trainer, module, checkpoint
 
 
+def engine_of(trainer):
+    return next(c for c in trainer.callbacks if isinstance(c, Engine))
+
+
 class AlwaysDefault(Encoder):
-    """Predicts the default label from the second epoch on, whatever it is given."""
+    """Predicts the default label for every input from the second epoch on."""
 
     def logits(self, inputs):
         scores = super().logits(inputs)
@@ -39,35 +41,29 @@ class AlwaysDefault(Encoder):
 
 
 def test_best_and_last_checkpoints(tiny_bert, tmp_path):
+    """Every number of an epoch except noise may be monitored; of losses the lowest is the best."""
     trainer, module, checkpoint = fit(tiny_bert, tmp_path)
     assert {p.name for p in tmp_path.iterdir()} == {"best.ckpt", "last.ckpt"}
     last = torch.load(tmp_path / "last.ckpt", weights_only=True)
     assert last["global_step"] == trainer.global_step == 8
     assert checkpoint.monitor == "accuracy/planted"
-
-
-def test_the_lower_end_of_an_interval_can_be_monitored_and_few_examples_cannot(tiny_bert, tmp_path):
-    name = "attentiveness/planted/premise"
-    trainer, module, checkpoint = fit(tiny_bert, tmp_path / "many", epochs=1, monitor=f"{name}/low", n_train=16)
-    measured = next(c for c in trainer.callbacks if isinstance(c, Engine)).measurements
-    assert checkpoint.best_model_score.item() == pytest.approx(measured[name].ci95[0])
-    trainer, *_ = fit(tiny_bert, tmp_path / "few", epochs=1, n_train=16, n_validation=9)
-    measured = next(c for c in trainer.callbacks if isinstance(c, Engine)).measurements
-    assert 0 < measured[name].n < 10
-    assert not {name, f"{name}/low", f"{name}/high"} & set(trainer.callback_metrics)
-
-
-@pytest.mark.slow
-def test_the_best_loss_is_the_lowest(tiny_bert, tmp_path):
-    _, module, _ = fit(tiny_bert, tmp_path, epochs=1)
-    engine, data = next(c for c in module.trainer.callbacks if isinstance(c, Engine)), module.trainer.datamodule
+    engine = engine_of(trainer)
+    assert len(engine.measurements) > 12
+    assert [name for name in engine.measurements if not engine.plans.is_known(name)] == ["null/planted/max_change"]
     for loss in ("loss/train", "loss/planted"):
-        BestCheckpoint(loss, mode="min").require_known(engine.plans, data)
+        BestCheckpoint(loss, mode="min").require_known(engine.plans, trainer.datamodule)
         assert BestCheckpoint(loss).mode == "min"
     measured = engine.measurements["loss/planted"].value
-    assert module.trainer.callback_metrics["loss/planted"].item() == pytest.approx(measured, rel=1e-6)
-    (chart,) = [chart for chart in engine.plans.charts if chart.title == "loss"]
-    assert [str(name) for name in chart.curves.values()] == ["loss/train", "loss/planted"]
+    assert trainer.callback_metrics["loss/planted"].item() == pytest.approx(measured, rel=1e-6)
+
+
+def test_the_lower_bound_of_an_interval_can_be_monitored_unless_there_are_few_examples(tiny_bert, tmp_path):
+    name = "attentiveness/planted/premise"
+    trainer, module, checkpoint = fit(tiny_bert, tmp_path / "many", epochs=1, monitor=f"{name}/low", n_train=16)
+    assert checkpoint.best_model_score.item() == pytest.approx(engine_of(trainer).measurements[name].ci95[0])
+    trainer, *_ = fit(tiny_bert, tmp_path / "few", epochs=1, n_train=16, n_validation=9)
+    assert 0 < engine_of(trainer).measurements[name].n < 10
+    assert not {name, f"{name}/low", f"{name}/high"} & set(trainer.callback_metrics)
 
 
 @pytest.mark.slow
@@ -77,7 +73,7 @@ def test_an_undefined_metric_is_not_the_best_and_stops_nothing(tiny_bert, tmp_pa
     trainer, _, checkpoint = fit(tiny_bert, tmp_path, epochs=3, monitor=monitor)
     assert trainer.current_epoch == 3
     assert torch.load(tmp_path / "last.ckpt", weights_only=True)["epoch"] == 2
-    if checkpoint.best_model_path:  # the first epoch may be defined; the later ones are not
+    if checkpoint.best_model_path:  # the metric may be defined in the first epoch only
         assert torch.load(checkpoint.best_model_path, weights_only=True)["epoch"] == 0
 
 
@@ -95,21 +91,13 @@ def test_a_monitor_that_no_evaluation_may_yield_is_refused(tiny_bert, tmp_path, 
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.slow
-def test_every_number_of_an_epoch_but_noise_may_be_monitored(tiny_bert, tmp_path):
-    _, module, _ = fit(tiny_bert, tmp_path, epochs=1)
-    engine = next(c for c in module.trainer.callbacks if isinstance(c, Engine))
-    assert len(engine.measurements) > 12
-    assert [name for name in engine.measurements if not engine.plans.is_known(name)] == ["null/planted/max_change"]
-
-
-def test_several_best_checkpoints_need_names_of_their_own():
+def test_several_best_checkpoints_need_a_field_in_the_file_name():
     with refused(SettingError, "checkpoint.save_top_k", "checkpoint.filename"):
         BestCheckpoint(save_top_k=2)
     assert BestCheckpoint(save_top_k=2, filename="best-{epoch}").save_top_k == 2
 
 
-def test_the_best_checkpoint_of_a_run_or_what_to_do_without(tmp_path):
+def test_the_best_checkpoint_of_a_run(tmp_path):
     (tmp_path / "checkpoints").mkdir()
     best, last, other = (tmp_path / "checkpoints" / name for name in ("best.ckpt", "last.ckpt", "best-2.ckpt"))
     with refused(RunError, "checkpoint x", best, "none", f"resume {tmp_path}"):
@@ -123,25 +111,8 @@ def test_the_best_checkpoint_of_a_run_or_what_to_do_without(tmp_path):
     assert best_of(tmp_path, "--checkpoint x", finished=False) == best
 
 
-@pytest.mark.slow
-def test_a_resumed_run_ends_in_the_same_weights(tiny_bert, tmp_path):
-    _, whole, _ = fit(tiny_bert, tmp_path / "whole", epochs=3, augment="counterfactual")
-
-    class Stop(Callback):
-        def on_train_epoch_start(self, trainer, pl_module):
-            if trainer.current_epoch == 2:
-                raise RuntimeError("power cut")
-
-    with pytest.raises(RuntimeError, match="power cut"):
-        fit(tiny_bert, tmp_path / "cut", epochs=3, augment="counterfactual", stop_after=[Stop()])
-    last = str(tmp_path / "cut" / "last.ckpt")
-    _, resumed, _ = fit(tiny_bert, tmp_path / "cut", epochs=3, augment="counterfactual", ckpt_path=last)
-    for (name, a), b in zip(whole.state_dict().items(), resumed.state_dict().values(), strict=True):
-        assert torch.equal(a, b), name
-
-
 class Exchange(Callback):
-    """Has other weights between two hooks, as a callback that averages them has."""
+    """Replaces the weights between two hooks, as a callback that averages weights does."""
 
     def __init__(self, first, last, stage):
         self.kept, self.stage = None, stage
@@ -164,9 +135,9 @@ EPOCH = ("on_validation_epoch_start", "on_validation_epoch_end")
 
 @pytest.mark.slow
 @pytest.mark.parametrize("hooks", [EPOCH, ("on_train_epoch_end", "on_train_epoch_start")])
-def test_a_best_checkpoint_of_other_weights_than_were_measured_is_not_written(tiny_bert, tmp_path, hooks):
+def test_no_best_checkpoint_is_written_if_its_weights_were_not_measured(tiny_bert, tmp_path, hooks):
     with refused(RunError, "best.ckpt", "callbacks"):
-        fit(tiny_bert, tmp_path, epochs=1, stop_after=[Exchange(*hooks, "fit")])
+        fit(tiny_bert, tmp_path, epochs=1, callbacks=[Exchange(*hooks, "fit")])
     assert not (tmp_path / "best.ckpt").exists()
 
 
@@ -182,7 +153,7 @@ def test_a_best_checkpoint_of_other_weights_than_were_measured_is_not_written(ti
         ],
     ),
 )
-def test_other_weights_than_those_of_the_checkpoint_make_no_results(tiny_bert, tmp_path, hooks, what):
-    trainer, module, checkpoint = fit(tiny_bert, tmp_path, epochs=1, stop_after=[Exchange(*hooks, "validate")])
+def test_there_are_no_results_if_the_measured_weights_are_not_the_checkpoint(tiny_bert, tmp_path, hooks, what):
+    trainer, module, checkpoint = fit(tiny_bert, tmp_path, epochs=1, callbacks=[Exchange(*hooks, "validate")])
     with refused(RunError, what, "callbacks"):
         trainer.validate(module, trainer.datamodule, ckpt_path=checkpoint.best_model_path, verbose=False)

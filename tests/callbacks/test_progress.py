@@ -1,49 +1,26 @@
-"""The progress bar at 80 columns."""
+"""The metrics of the progress bar."""
 
-import io
-import re
+from types import SimpleNamespace
 
-import pytest
 import torch
-from pytorch_lightning import Callback
-from rich import get_console
-from rich.console import Console
 
-from benchmarks.bare_runs import fitted
-from heedful.callbacks import Accuracy, Attentiveness
+from heedful.callbacks import Accuracy, Attentiveness, Engine, Setting
+from heedful.callbacks.engine.evaluation import LOSS, Plans
+from heedful.callbacks.outputs.progress import Progress
 from heedful.datamodules import Planted
-from heedful.lightning_modules import Encoder
 
 
-class Seen(Callback):
-    """Keeps what the bar shows when an epoch has been evaluated."""
-
-    def __init__(self):
-        self.epochs = []
-
-    def on_train_epoch_end(self, trainer, pl_module):
-        bar, file = trainer.progress_bar_callback, io.StringIO()
-        bar._update_metrics(trainer, pl_module)
-        console = Console(file=file, width=80, force_terminal=False)
-        console.print(bar.progress.get_renderable())
-        self.epochs.append((bar.get_metrics(trainer, pl_module), file.getvalue()))
-
-
-@pytest.fixture
-def console(monkeypatch):
-    monkeypatch.setattr(get_console(), "file", io.StringIO())
-
-
-@pytest.mark.slow
-def test_each_headline_stands_once(tiny_bert, console):
-    torch.manual_seed(0)
-    seen, evaluations = Seen(), [Accuracy(), Attentiveness(draws=2)]
-    data = Planted(n_train=64, n_validation=12, swap=["premise", "hypothesis"])
-    model = Encoder(str(tiny_bert), max_length=64, learning_rate=1e-3)
-    fitted(model, data, evaluations, [seen], accelerator="cpu", max_epochs=2, enable_progress_bar=True)
-    names = ["accuracy", "attentiveness: premise", "attentiveness: hypothesis"]
-    for metrics, text in seen.epochs:
-        assert list(metrics) == ["loss", *names]
-        assert max(map(len, text.splitlines())) <= 80
-        shown = " ".join(text.split())
-        assert all(len(re.findall(rf"{name}: [\d.]+%", shown)) == 1 for name in names), text
+def test_headlines_are_in_percent_under_the_names_of_figures():
+    data = Planted(n_validation=12)
+    data.setup("validate")
+    engine = Engine(plans=Plans.of([Accuracy(), Attentiveness()], Setting(data)))
+    logged = {"accuracy/planted": 0.125, "attentiveness/planted/premise": 1.0, "own": 3.0}
+    trainer = SimpleNamespace(
+        callbacks=[engine], callback_metrics={LOSS: torch.tensor(0.5)}, progress_bar_metrics=logged, loggers=[]
+    )
+    expected = {"loss": 0.5, "accuracy": "12.5%", "attentiveness: premise": "100.0%", "own": 3.0}
+    bar = Progress()
+    assert bar.get_metrics(trainer, None) == expected
+    trainer.callback_metrics = {LOSS: torch.tensor(0.25)}
+    assert bar.get_metrics(trainer, None) == expected, "the loss is read twice a second"
+    assert Progress().get_metrics(trainer, None) == expected | {"loss": 0.25}

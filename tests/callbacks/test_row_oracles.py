@@ -1,4 +1,4 @@
-"""Row operations on models whose transitions can be told beforehand."""
+"""Row operations on models with known transitions."""
 
 from collections import Counter
 from dataclasses import replace
@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 
 from heedful.callbacks import Nothing, Setting, TableRows
-from heedful.datamodules import PairedData, Planted
+from heedful.datamodules import Planted
 from heedful.interventions import Donors, RowEdits
 from heedful.interventions.tables.allowed_transitions import LABELS
-from heedful.records import Example, Examples, Table
+from heedful.records import Example, Table
 
 import oracles
 from tiers import first_tier
@@ -32,30 +32,23 @@ CLAIMS = (
 )
 
 
-class Claims(PairedData):
-    """Each claim (key, value) about each table."""
+SPLITS = {"left": ("t0", "t1", "t2"), "right": ("t2", "t3", "t4")}  # t2 is in both
 
-    def __init__(self, labels=LABELS, **settings):
-        super().__init__("d", ("premise", "hypothesis"), labels, default_label="neutral", **settings)
 
-    def load(self, split):
-        return Examples.of(
-            [
-                Example(
-                    f"d/validation/{t}.{k}",
-                    {"premise": table, "hypothesis": f"{key}: {value}"},
-                    self.full_task.labels[k % len(self.full_task.labels)],
-                    {},
-                    {"table": t, "category": category},
-                )
-                for t, (category, table) in TABLES.items()
-                for k, (key, value) in enumerate(CLAIMS)
-            ]
-        )
+def claims(labels=LABELS, splits=(), **settings):
+    """Each claim about each table; or, in some splits, about the tables of each split."""
+    examples = []
+    for split, tables in SPLITS.items() if splits else (("validation", TABLES),):
+        for t in tables:
+            for k, (key, value) in enumerate(CLAIMS):
+                parts = {"premise": TABLES[t][1], "hypothesis": f"{key}: {value}"}
+                meta = {"table": t, "category": TABLES[t][0], "split": split}
+                examples.append(Example(f"d/{split}/{t}.{k}", parts, labels[k % len(labels)], {}, meta))
+    return oracles.Given(examples, labels, splits, default_label="neutral", **settings)
 
 
 def reads_the_row(table, hypothesis):
-    """Looks the key up that the hypothesis names."""
+    """Look up the key that the hypothesis names."""
     key, value = hypothesis.split(": ")
     if key not in table.values:
         return N
@@ -67,7 +60,7 @@ def reads_the_hypothesis(table, hypothesis):
 
 
 def measure(rule, evaluation=None, data=None, **settings):
-    return oracles.measure(rule, data or Claims(), evaluation or TableRows(**settings))
+    return oracles.measure(rule, data or claims(), evaluation or TableRows(**settings))
 
 
 def rows_of(engine, operation):
@@ -94,40 +87,32 @@ def test_a_model_that_reads_the_row_makes_exactly_the_predicted_transitions():
     for row in rows_of(engine, "delete"):
         key = CLAIMS[int(row["uid"][-1])][0]
         assert row["y2"] == (N if row["variant"] == key else row["y"])
-    for row in rows_of(engine, "insert"):  # only what it said nothing of can become known
+    for row in rows_of(engine, "insert"):
         key, value = CLAIMS[int(row["uid"][-1])]
         lent = TABLES[row["partner"].split("/")[-1][:2]][1].values[row["variant"]]
         assert row["y2"] == ((E if value in lent else C) if row["variant"] == key else row["y"])
     for row in rows_of(engine, "update"):
         assert row["y2"] == row["y"] or row["variant"] == CLAIMS[int(row["uid"][-1])][0]
     assert all(row["y2"] == row["y"] for row in rows_of(engine, "permute") + rows_of(engine, "identity"))
+    for operation in ALL:
+        rows, counts = rows_of(engine, operation), engine.content["counts"][f"table_rows/{operation}"]
+        edited = {row["uid"] for row in rows}
+        assert (counts["edited"], counts["hypotheses"]) == (len(rows), len(edited))
+        assert counts["hypotheses"] + counts["without_edit"] == len(TABLES) * len(CLAIMS)
+        assert counts["tables"] == len({uid.split(".")[0] for uid in edited})
+        pairs = Counter((row["y"], row["y2"]) for row in rows)
+        assert counts["transitions"] == {y: {y2: pairs[y, y2] for y2 in LABELS} for y in LABELS}
+        m = engine[f"transitions/d/{operation}/from_{E}/to_{N}"]
+        assert (m.value, m.n) == (pytest.approx(pairs[E, N] / m.n), sum(pairs[E, y2] for y2 in LABELS))
+    deleted = {row["uid"].split(".")[0][-2:] for row in rows_of(engine, "delete")}
+    assert deleted == {"t0", "t1", "t2", "t3"}, "the only row of a table is not deleted"
     for operation in set(ALL) - {"update"}:
         assert engine[f"transitions/d/{operation}/invalid"].value == 0
     assert engine["transitions/d/update/invalid/from_entailment"].value == 0
 
 
-def test_the_transitions_of_deletions_can_be_counted_by_hand():
-    engine = measure(reads_the_row, operations=["delete"])
-    expected = {before: dict.fromkeys(LABELS, 0) for before in LABELS}
-    for _, table in TABLES.values():
-        for key, value in CLAIMS:
-            y = reads_the_row(table, f"{key}: {value}")
-            for row in table.keys if len(table.keys) > 1 else ():
-                expected[y][N if row == key else y] += 1
-    assert engine.content["counts"]["table_rows/delete"] == {
-        "hypotheses": 4 * len(CLAIMS),
-        "without_edit": len(CLAIMS),  # those of the table with one row
-        "tables": 4,
-        "edited": (3 + 2 + 3 + 2) * len(CLAIMS),
-        "transitions": expected,
-    }
-    n = sum(expected[E].values())
-    found = engine[f"transitions/d/delete/from_{E}/to_{N}"]
-    assert (found.value, found.n) == (expected[E][N] / n, n)
-
-
 class WithRelevance(TableRows):
-    """Knows of the hypotheses about the first three tables on which row they rest."""
+    """Deletions with the relevant row of each hypothesis about the first three tables."""
 
     def plan(self, setting):
         known = {f"d/validation/t{t}.{k}": (key,) for t in range(3) for k, (key, _) in enumerate(CLAIMS)}
@@ -135,78 +120,61 @@ class WithRelevance(TableRows):
         return replace(super().plan(setting), interventions=edits)
 
 
-def test_where_relevance_is_known_the_transitions_are_judged_by_it():
-    engine = measure(reads_the_row, WithRelevance(["delete"]))
-    found = {k.removeprefix("transitions/d/"): m for k, m in engine.items()}
+def test_transitions_are_judged_by_relevance_if_it_is_known():
+    of_rows, found = (
+        {k.removeprefix("transitions/d/"): m for k, m in measure(rule, WithRelevance(["delete"])).items()}
+        for rule in (reads_the_row, reads_the_hypothesis)
+    )
     for label in (E, C):
         for name in ("delete", "delete_relevant", "delete_irrelevant"):
-            assert found[f"{name}/invalid/from_{label}"].value == 0
-        assert found[f"delete_relevant/from_{label}/to_{N}"].value == 1
-        assert found[f"delete_irrelevant/from_{label}/to_{label}"].value == 1
-    assert found[f"delete_relevant/invalid/from_{N}"].n == 0  # what is not there cannot be deleted
-    engine = measure(reads_the_hypothesis, WithRelevance(["delete"]))
-    found = {k.removeprefix("transitions/d/"): m for k, m in engine.items()}
+            assert of_rows[f"{name}/invalid/from_{label}"].value == 0
+        assert of_rows[f"delete_relevant/from_{label}/to_{N}"].value == 1
+        assert of_rows[f"delete_irrelevant/from_{label}/to_{label}"].value == 1
+    assert of_rows[f"delete_relevant/invalid/from_{N}"].n == 0  # a missing row cannot be deleted
     assert found["delete/invalid"].value == found["delete_irrelevant/invalid"].value == 0
     assert [found[f"delete_relevant/invalid/from_{label}"].value for label in LABELS] == [1, 0, 1]
 
 
 def test_a_sample_of_hypotheses_and_of_rows():
-    engine = measure(reads_the_row, operations=["delete", "insert"], max_examples=10, rows_per_table=1)
-    for operation in ("delete", "insert"):
+    """All operations change the same hypotheses; a smaller sample is part of a larger one."""
+    operations = ["delete", "insert", "identity"]
+    engine = measure(reads_the_row, operations=operations, max_examples=10, rows_per_table=1)
+    more = measure(reads_the_row, operations=operations, max_examples=20)
+    sampled = {row["uid"] for row in rows_of(engine, "identity")}
+    assert len(sampled) == 10
+    for operation in operations:
         counts = engine.content["counts"][f"table_rows/{operation}"]
         assert counts["hypotheses"] + counts["without_edit"] == 10
         assert counts["edited"] == counts["hypotheses"]
-    more = measure(reads_the_row, operations=["delete", "insert"], max_examples=20)
-    for operation in ("delete", "insert"):
-        assert {r["uid"] for r in rows_of(engine, operation)} <= {r["uid"] for r in rows_of(more, operation)}
+        uids = {row["uid"] for row in rows_of(engine, operation)}
+        assert uids <= sampled & {row["uid"] for row in rows_of(more, operation)}
+        assert operation != "delete" or uids == {
+            uid for uid in sampled if len(TABLES[uid.split("/")[-1][:2]][1].rows) > 1
+        }
+    both = measure(reads_the_row, data=claims(splits=("left", "right")), operations=["identity"], max_examples=9)
+    assert Counter(row["uid"].split("/")[1] for row in rows_of(both, "identity")) == {"left": 9, "right": 9}
 
 
-def test_what_has_no_table_or_other_labels_or_no_operations_is_left_alone():
-    data, evaluation = Claims(), TableRows()
+def test_there_is_nothing_to_do_without_a_table_the_labels_or_operations():
+    data, evaluation = claims(), TableRows()
     data.setup("validate")
     assert evaluation.plan(Setting(data)).pool is data.pool
     assert isinstance(TableRows([]).plan(Setting(data)), Nothing)
     assert measure(reads_the_row).plans.headlines[-1] == "transitions/d/delete/invalid"
-    for other in (Planted(n_validation=8), Claims(labels=("yes", "no", "neutral")), Claims(partial="hypothesis")):
+    for other in (Planted(n_validation=8), claims(labels=("yes", "no", "neutral")), claims(partial="hypothesis")):
         other.setup("validate")
         assert isinstance(evaluation.plan(Setting(other)), Nothing)
 
 
-class OfSplits(Claims):
-    """The same claims in several splits: t0 to t2 in the first, t2 to t4 in the second; or in one of them alone."""
-
-    def __init__(self, *splits):
-        self.halves = splits
-        super().__init__()
-
-    @property
-    def splits_evaluated(self):
-        return self.halves if len(self.halves) > 1 else ()
-
-    def load(self, split):
-        of = {"left": ("t0", "t1", "t2"), "right": ("t2", "t3", "t4")}
-        claims = list(super().load(split))
-        return Examples.of(
-            [
-                replace(
-                    e,
-                    uid=f"d/{name}/{e.uid.split('/')[-1]}",
-                    meta=e.meta | ({"split": name} if self.splits_evaluated else {}),
-                )
-                for name in self.halves
-                for e in claims
-                if e.meta["table"] in of[name]
-            ]
-        )
-
-
-@pytest.mark.parametrize("rule", [reads_the_row])
 @pytest.mark.parametrize("settings", first_tier(1, [{}, {"max_examples": 7, "rows_per_table": 1}]))
-def test_of_several_splits_each_has_the_rows_and_the_numbers_that_it_has_alone(rule, settings):
-    both = measure(rule, data=OfSplits("left", "right"), operations=ALL, **settings)
-    alone = {split: measure(rule, data=OfSplits(split), operations=ALL, **settings) for split in ("left", "right")}
+def test_a_split_has_the_rows_and_numbers_of_an_evaluation_of_that_split_alone(settings):
+    both, *apart = (
+        measure(reads_the_row, data=claims(splits=splits), operations=ALL, **settings)
+        for splits in (("left", "right"), ("left",), ("right",))
+    )
+    alone = dict(zip(("left", "right"), apart, strict=True))
 
-    def edited(*engines):  # all that a row says, but for its split, and that it stands in the other one as well
+    def edited(*engines):  # all columns except the split and the group, which the other split shares
         rows = [row for engine in engines for operation in ALL for row in rows_of(engine, operation)]
         assert all((row["group"] is None) == (len(engines) == 2 or "/t2." not in row["uid"]) for row in rows)
         rows = [row | {"slices": row["slices"][:2], "group": None} for row in rows]
@@ -228,15 +196,3 @@ def test_of_several_splits_each_has_the_rows_and_the_numbers_that_it_has_alone(r
         for what in ("hypotheses", "without_edit", "edited"):
             assert counts[what] == sum(c[what] for c in apart)
         assert all(row["slices"][-1] == f"split={row['uid'].split('/')[1]}" for row in rows_of(both, operation))
-
-
-def test_all_operations_take_the_same_hypotheses():
-    engine = measure(reads_the_row, operations=["permute", "identity", "delete"], max_examples=9)
-    taken = {
-        operation: {r["uid"] for r in rows_of(engine, operation)} for operation in ("permute", "identity", "delete")
-    }
-    assert len(taken["identity"]) == 9
-    possible = {uid for uid in taken["identity"] if len(TABLES[uid.split("/")[-1][:2]][1].rows) > 1}
-    assert taken["permute"] == taken["delete"] == possible
-    both = measure(reads_the_row, data=OfSplits("left", "right"), operations=["identity"], max_examples=9)
-    assert Counter(row["uid"].split("/")[1] for row in rows_of(both, "identity")) == {"left": 9, "right": 9}

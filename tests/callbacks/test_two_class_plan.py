@@ -1,4 +1,4 @@
-"""Which benchmarks can be measured in two classes, by the plan alone."""
+"""The plan of accuracy in two classes: which data sets can be measured together."""
 
 import pytest
 
@@ -9,55 +9,38 @@ from heedful.records import DataError, SettingError
 
 from refusals import refused
 
+OTHER = PairedText("d", {"premise": "p", "hypothesis": "h"}, {"yes": [], "no": []})
+
 
 def benchmark(name):
-    found = Planted(n_train=8, n_validation=8)
-    found.setup("validate")
-    found.name = name
-    return found
+    data = Planted(n_train=8, n_validation=8)
+    data.setup("validate")
+    data.name = name
+    return data
 
 
-@pytest.fixture
-def data():
-    return benchmark("planted")
+def missing(name, path):
+    raise DataError(f"The file {path} does not exist.")
 
 
-def test_benchmarks_are_measured_together(data):
-    named = {"snli": benchmark("snli"), "med": benchmark("med")}
+def test_benchmarks_are_measured_together():
+    data, named = benchmark("planted"), {"snli": benchmark("snli"), "med": benchmark("med")}
     plan = TwoClass(dict.fromkeys(named)).plan(Setting(data, read=lambda name, path: named[name]))
     assert len(plan.pool) == 16
     assert isinstance(TwoClass().plan(Setting(data)), Nothing)
 
 
-def test_other_data_are_read_by_the_command_line(data):
-    with refused(SettingError, "benchmarks snli: ", "evaluate.py"):
-        TwoClass({"snli": None}).plan(Setting(data))
-
-
-def test_two_classes_need_probabilities(data):
-    with refused(DataError, "benchmarks needs probabilities", "read first_token"):
-        TwoClass({"snli": None}).plan(Setting(data, capabilities=Capabilities(probabilities=False)))
-
-
-def test_a_benchmark_that_cannot_be_read_is_named(data):
-    def read(name, path):
-        raise DataError(f"The file {path} does not exist.")
-
-    with refused(DataError, "benchmarks med: the file no.tsv does not exist."):
-        TwoClass({"med": "no.tsv"}).plan(Setting(data, read=read))
-
-
-def test_two_benchmarks_of_one_name(data):
-    def read(name, path):
-        return benchmark("both")
-
-    with refused(SettingError, "benchmarks b", "called both"):
-        TwoClass({"a": None, "b": None}).plan(Setting(data, read=read))
-
-
-def test_benchmark_and_model_know_entailment(data):
-    other = PairedText("d", {"premise": "p", "hypothesis": "h"}, {"yes": [], "no": []})
-    with refused(DataError, "benchmarks med", "entailment", "yes, no"):
-        TwoClass({"med": None}).plan(Setting(data, read=lambda name, path: other))
-    with refused(DataError, "this model", "entailment", "yes, no"):
-        TwoClass({"med": None}).plan(Setting(other, read=lambda name, path: benchmark("med")))
+@pytest.mark.parametrize(
+    ("setting", "error", "facts"),
+    [
+        ({}, SettingError, ["benchmarks snli: ", "evaluate.py"]),
+        ({"capabilities": Capabilities(probabilities=False)}, DataError, ["benchmarks", "read first_token"]),
+        ({"read": missing}, DataError, ["benchmarks snli: the file a.tsv does not exist."]),
+        ({"read": lambda name, path: benchmark("both")}, SettingError, ["benchmarks med", "called both"]),
+        ({"read": lambda name, path: OTHER}, DataError, ["benchmarks snli", "entailment", "yes, no"]),
+        ({"data": OTHER, "read": lambda name, path: benchmark(name)}, DataError, ["this model", "yes, no"]),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(setting, error, facts):
+    with refused(error, *facts):
+        TwoClass({"snli": "a.tsv", "med": None}).plan(Setting(**{"data": benchmark("planted")} | setting))

@@ -1,4 +1,4 @@
-"""Changes that never reach the model, through the real engine with real models."""
+"""Changes that do not reach the model, through the real engine with real tokenizers."""
 
 import json
 from io import StringIO
@@ -11,38 +11,25 @@ from transformers import AutoTokenizer
 
 from heedful.callbacks import Attentiveness, NaivePartial
 from heedful.callbacks.engine.alone import MOST
-from heedful.datamodules import PairedData
 from heedful.lightning_modules import Encoder
 from heedful.metrics import METRICS
 from heedful.metrics.metric import UNREAD_CHANGES
-from heedful.records import Context, Example, Examples
+from heedful.records import Context, Example
 from heedful.records.rows import read_rows, save_rows, select
 from heedful.reports.terminal.table import print_table
 
-from oracles import measure
+from oracles import NLI, Given, measure
 
-LABELS = ("entailment", "neutral", "contradiction")
 LONG = "a dog ran " * 1000
 NAME = "attentiveness/d/premise"
 
 
-class Pairs(PairedData):
-    """Pairs of the given texts, one for each premise."""
-
-    def __init__(self, premises, **settings):
-        super().__init__("d", ("premise", "hypothesis"), LABELS, **settings)
-        self.premises = premises
-
-    def load(self, split):
-        made = enumerate(self.premises)
-        pairs = [{"premise": p, "hypothesis": f"{'the cat ' * (i % 3)}sat in {chr(97 + i)}"} for i, p in made]
-        return Examples.of([Example(f"d/v/{i}", pair, LABELS[i % 3], {}) for i, pair in enumerate(pairs)])
-
-
 def read_by(backbone, premises, *evaluations, max_length=64):
-    """A random model that reads so many tokens, on pairs with these premises."""
+    """The measurements of a random model that reads ``max_length`` tokens, and the parts of each example by uid."""
     torch.manual_seed(0)
-    data = Pairs(premises, eval_batch_size=4)
+    hypotheses = [f"{'the cat ' * (i % 3)}sat in {chr(97 + i)}" for i in range(len(premises))]
+    pairs = [{"premise": p, "hypothesis": h} for p, h in zip(premises, hypotheses, strict=True)]
+    data = Given([Example(f"d/v/{i}", pair, NLI[i % 3]) for i, pair in enumerate(pairs)], eval_batch_size=4)
     data.setup("validate")
     module = Encoder(str(backbone), max_length=max_length)
     module.prepare(data.task)
@@ -51,7 +38,8 @@ def read_by(backbone, premises, *evaluations, max_length=64):
         module.network.classifier.weight.mul_(100)
         for weight in module.network.bert.encoder.parameters():
             weight.mul_(20 if weight.ndim == 2 else 1)
-    return measure(module, data, *evaluations, only=["accuracy", *(one.name for one in evaluations)]), data
+    engine = measure(module, data, *evaluations, only=["accuracy", *(each.name for each in evaluations)])
+    return engine, {example.uid: dict(example.parts) for example in data.pool}
 
 
 def printed(engine):
@@ -61,39 +49,52 @@ def printed(engine):
 
 
 @pytest.mark.slow
-def test_rows_say_what_the_tokenizer_says_and_numbers_are_those_of_the_rows(tiny_bert, tmp_path):
-    """Some premises differ behind the cut, some in case alone, and some where the model reads them."""
+def test_unread_changes_are_found_by_the_tokenizer_and_equal_inputs_are_predicted_once(tiny_bert, tmp_path):
+    """Some premises differ after the truncation, some in case alone, and some in what the model reads."""
     premises = [LONG + chr(97 + i) for i in range(4)] + ["The dog ran", "the DOG ran"]
     premises += [f"{chr(97 + i)} man {'slept ' * i}" for i in range(6)]
-    engine, data = read_by(tiny_bert, premises, Attentiveness(draws=4), NaivePartial(), max_length=24)
+    sizes = []
+    with pytest.MonkeyPatch.context() as patch:
+        predict = Encoder.predict
+        patch.setattr(Encoder, "predict", lambda self, batch: sizes.append(batch["size"]) or predict(self, batch))
+        engine, parts = read_by(tiny_bert, premises, Attentiveness(draws=4), NaivePartial(), max_length=24)
     tokenizer = AutoTokenizer.from_pretrained(tiny_bert)
-    parts = {example.uid: example.parts for example in data.pool}
 
-    def encoded(premise, hypothesis):
-        return tuple(tokenizer(premise, hypothesis, truncation="longest_first", max_length=24)["input_ids"])
+    def encoded(pair):
+        return tuple(tokenizer(*pair.values(), truncation="longest_first", max_length=24)["input_ids"])
+
+    seen, identical = {}, {"attentiveness": 0, "naive_partial": 0}
+    for name, intervention in {"attentiveness": "swap", "naive_partial": "keep"}.items():
+        for row in select(engine.rows[name][0], intervention=intervention).to_pylist():
+            base = parts[row["uid"]]
+            if intervention == "swap":
+                changed = base | {row["part"]: parts[row["partner"]][row["part"]]}
+            else:
+                changed = {part: text if part == row["variant"] else "" for part, text in base.items()}
+            inputs = encoded(changed)
+            assert row["unread"] == (inputs == encoded(base))
+            if row["unread"]:
+                identical[name] += 1
+                assert (row["y2"], row["p2"]) == (row["y"], row["p"])
+            else:
+                identical[name] += inputs in seen
+                assert seen.setdefault(inputs, row["p2"]) == row["p2"]
+    counts = engine.content["counts"]
+    found = {name: counts[f"{name}/identical"] for name in identical}
+    assert sum(found.values()) == sum(identical.values()) > 10
+    assert counts["accuracy/identical"] == 0 < min(found.values())
+    assert 0 < sum(sizes) - len(seen) - 2 * len(premises) <= MOST, "base, null control, and examples predicted alone"
+    assert f"{sum(found.values())} changed inputs were the same as others to the model" in printed(engine)
 
     rows, metadata = engine.rows["attentiveness"]
     swaps = select(rows, intervention="swap").to_pylist()
-    unread = []
-    for row in swaps:
-        base = parts[row["uid"]]
-        unread.append(encoded(**base) == encoded(parts[row["partner"]]["premise"], base["hypothesis"]))
-        assert row["unread"] == unread[-1]
-        assert not (unread[-1] and row["y2"] != row["y"])
-    share = np.mean(unread)
-    assert 0.05 < share < 0.5
     assert rows["unread"].null_count == rows.num_rows - len(swaps)
     metrics = engine.content["metrics"]
-    assert metrics[f"{NAME}/unread"]["value"] == pytest.approx(share)
-    shares = {True: [], False: []}
-    for draw in range(4):
-        of_draw = [(r["y"] != r["y2"], r["unread"]) for r in swaps if r["draw"] == draw]
-        shares[True].append(np.mean([changed for changed, _ in of_draw]))
-        shares[False].append(np.mean([changed for changed, was_unread in of_draw if not was_unread]))
-    assert metrics[NAME]["value"] == pytest.approx(np.mean(shares[True]))
-    assert metrics[f"{NAME}/read"]["value"] == pytest.approx(np.mean(shares[False]))
+    assert metrics[f"{NAME}/unread"]["value"] == pytest.approx(np.mean([row["unread"] for row in swaps]))
+    for name, rows_counted in ((NAME, swaps), (f"{NAME}/read", [row for row in swaps if not row["unread"]])):
+        draws = [[row["y"] != row["y2"] for row in rows_counted if row["draw"] == draw] for draw in range(4)]
+        assert metrics[name]["value"] == pytest.approx(np.mean([np.mean(draw) for draw in draws]))
     assert metrics[f"{NAME}/read"]["value"] > metrics[NAME]["value"]
-    assert "read" in printed(engine)
     save_rows(tmp_path / "rows.parquet", rows, metadata)
     again, kept = read_rows(tmp_path / "rows.parquet")
     scored = METRICS["attentiveness"].score(again, Context.of(kept["context"]))
@@ -102,55 +103,14 @@ def test_rows_say_what_the_tokenizer_says_and_numbers_are_those_of_the_rows(tiny
     )
 
 
-@pytest.mark.slow
-def test_what_is_the_same_to_the_model_is_predicted_once(tiny_bert):
-    """Two draws, two evaluations, or a change and its base; but the null control is predicted again."""
-    premises = [LONG + chr(97 + i) for i in range(3)] + ["The dog ran", "the DOG ran", "a man ran", "a man slept"]
-    fed = []
-    with pytest.MonkeyPatch.context() as patch:
-        predict = Encoder.predict
-        patch.setattr(
-            Encoder,
-            "predict",
-            lambda self, batch: fed.append(len(batch["inputs"]["input_ids"])) or predict(self, batch),
-        )
-        engine, data = read_by(tiny_bert, premises, Attentiveness(draws=6), NaivePartial(), max_length=24)
-    tokenizer = AutoTokenizer.from_pretrained(tiny_bert)
-    parts = {example.uid: dict(example.parts) for example in data.pool}
-
-    def encoded(parts):
-        return tuple(tokenizer(*parts.values(), truncation="longest_first", max_length=24)["input_ids"])
-
-    seen, counts = {}, {"attentiveness": 0, "naive_partial": 0}
-    for name, changes in {"attentiveness": "swap", "naive_partial": "keep"}.items():
-        for row in select(engine.rows[name][0], intervention=changes).to_pylist():
-            base = parts[row["uid"]]
-            changed = {
-                part: "" if name == "naive_partial" and part != row["variant"] else t for part, t in base.items()
-            }
-            if name == "attentiveness":
-                changed |= {row["part"]: parts[row["partner"]][row["part"]]}
-            key = encoded(changed)
-            if key == encoded(base):
-                counts[name] += 1
-                assert (row["y2"], row["p2"]) == (row["y"], row["p"])
-            else:
-                counts[name] += key in seen
-                assert seen.setdefault(key, row["p2"]) == row["p2"]
-    found = engine.content["counts"]
-    assert found["accuracy/identical"] == 0
-    of_both = {name: found[f"{name}/identical"] for name in counts}
-    assert sum(of_both.values()) == sum(counts.values()) > 10
-    assert min(of_both.values()) > 0
-    assert 0 < sum(fed) - len(seen) - 2 * len(premises) <= MOST  # those that are predicted alone, too
-    assert f"{sum(counts.values())} changed inputs were the same as others to the model" in printed(engine)
-
-
-def test_nothing_is_said_where_all_is_read(tiny_bert):
-    engine, _ = read_by(tiny_bert, [f"{chr(97 + i)} man ran" for i in range(9)], Attentiveness(draws=2))
+def test_there_is_no_flag_and_no_second_number_if_everything_is_read(tiny_bert):
+    engine, _ = read_by(tiny_bert, [f"{chr(97 + i)} man ran" for i in range(9)], Attentiveness(draws=4))
     metrics = engine.content["metrics"]
     assert metrics[f"{NAME}/unread"]["value"] == 0.0
     assert f"{NAME}/read" not in metrics
     assert UNREAD_CHANGES not in metrics[NAME]["flags"]
     assert "tokens_kept" not in engine.content["counts"]
     assert "unread" not in printed(engine)
+    swaps = select(engine.rows["attentiveness"][0], intervention="swap").to_pylist()
+    identical = len(swaps) - len({(row["uid"], row["partner"]) for row in swaps})
+    assert engine.content["counts"]["attentiveness/identical"] == identical > 0, "some draws have the same partner"

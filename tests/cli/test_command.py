@@ -145,11 +145,6 @@ def test_views_do_not_mix(words: str, two: list[str]) -> None:
         compare.main([*two, *words.split()])
 
 
-def test_views_of_prompts_do_not_mix(two: list[str]) -> None:
-    with refused(SettingError, "short"):
-        command.main(["matrix", *two, "--short"])
-
-
 def test_a_function_is_measured_from_a_shell(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

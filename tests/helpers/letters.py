@@ -1,4 +1,4 @@
-"""Examples whose words are letters, and networks of which it is known what they read, for attributions."""
+"""Examples whose words are letters, and models with known attributions."""
 
 from collections import Counter
 from pathlib import Path
@@ -20,12 +20,12 @@ PAIRS = (
     ("f g", "a b c d e z"),
     ("b c d e f a g h", "z"),
     ("h a z b", "h g f e d c"),
-)  # of different lengths, each with one z
+)  # pairs of different lengths, each with one z
 METHODS = {"lime", "shap", "owen", "gradients"}
 
 
 class Letters(PairedData):
-    """Pairs of words, or the first of each alone; their gold labels take turns."""
+    """Pairs of letters, or only the first text of each pair; the gold labels alternate."""
 
     def __init__(self, pairs=PAIRS, parts=("premise", "hypothesis"), swap=(), **settings):
         super().__init__("letters", parts, LABELS, swap=list(swap), **settings)
@@ -41,10 +41,10 @@ class Letters(PairedData):
 
 
 class Reads(nn.Module):
-    """Takes the first label for the more likely, the more often it reads a token; nothing else is of any effect.
+    """A network whose first logit is ``gain`` times the number of occurrences of a token; other logits are 0.
 
     Attributes:
-        seen: How often each input came, by its tokens without padding.
+        seen: Counts the inputs, as tuples of token ids without padding.
     """
 
     def __init__(self, tokens: int, token: int, gain: float = 2.0) -> None:
@@ -73,7 +73,7 @@ class Reads(nn.Module):
 
 
 def reader(folder: Path, data: PairedData, word: str = "z") -> Encoder:
-    """An encoder, with the tokenizer of a folder, that reads one word alone."""
+    """An encoder, with the tokenizer of a folder, that reads only one word."""
     module = Encoder(str(folder), max_length=64)
     module.prepare(data.task)
     tokenizer = module.processor.tokenizer
@@ -82,7 +82,7 @@ def reader(folder: Path, data: PairedData, word: str = "z") -> Encoder:
 
 
 def random(kind: type, folder: Path, data: PairedData, times: float = 4.0, **settings: object) -> Encoder:
-    """A model of random weights, so many times as large: as they come, all is nearly linear."""
+    """A model with random weights times ``times``, without which the model would be nearly linear."""
     torch.manual_seed(0)
     module = kind(str(folder), max_length=64, **settings)
     module.prepare(data.task)
@@ -94,12 +94,12 @@ def random(kind: type, folder: Path, data: PairedData, times: float = 4.0, **set
 
 
 def rows_of(engine: Engine) -> list[dict]:
-    """The rows of the attributions."""
+    """The rows of attributions."""
     return engine.rows["attributions"][0].to_pylist()
 
 
 def by_example(engine: Engine) -> dict[tuple[str, str, str], list[dict]]:
-    """(uid, method, variant) to the rows of one explanation."""
+    """Map (uid, method, variant) to the rows of one explanation."""
     several: dict[tuple[str, str, str], list[dict]] = {}
     for row in rows_of(engine):
         several.setdefault((row["uid"], row["intervention"], row["variant"]), []).append(row)

@@ -1,17 +1,41 @@
-"""Models whose answers follow a rule, driven through the real engine."""
+"""Models that answer by a rule, and given examples, for the real engine."""
+
+from dataclasses import replace
 
 import numpy as np
 import torch
 
 from benchmarks.bare_runs import measured
 from heedful.callbacks import Accuracy
+from heedful.datamodules import PairedData
 from heedful.lightning_modules import NO_LABEL_NUMBER, Classifier, Outputs
 from heedful.lightning_modules.processors.processor import Processor
-from heedful.records import Table
+from heedful.records import Examples, Table
+
+NLI = ("entailment", "neutral", "contradiction")
+PARTS = ("premise", "hypothesis")
+
+
+class Given(PairedData):
+    """The data set "d" of given examples, or of those whose meta column "split" is in ``splits``."""
+
+    def __init__(self, examples, labels=NLI, splits=(), **settings):
+        self.examples, self.splits_given = list(examples), tuple(splits)
+        super().__init__("d", PARTS, labels, **settings)
+
+    @property
+    def splits_evaluated(self):
+        return self.splits_given if len(self.splits_given) > 1 else ()
+
+    def load(self, split):
+        kept = [e for e in self.examples if not self.splits_given or e.meta["split"] in self.splits_given]
+        if not self.splits_evaluated:
+            kept = [replace(e, meta={name: v for name, v in e.meta.items() if name != "split"}) for e in kept]
+        return Examples.of(kept)
 
 
 def sure_of(answers, labels):
-    """The outputs of a model that is sure of its answers, among which something else than a label may be."""
+    """Outputs with a probability of 1 for each answer; an answer that is no label has equal probabilities."""
     number = {label: i for i, label in enumerate(labels)}
     numbers = torch.tensor([number.get(answer, NO_LABEL_NUMBER) for answer in answers], dtype=torch.int64)
     sure = (numbers[:, None] == torch.arange(len(labels))).float()
@@ -19,12 +43,12 @@ def sure_of(answers, labels):
 
 
 def hypothesis(parts):
-    """The hypothesis, which may be called a claim."""
+    """The hypothesis, a part that may be called claim."""
     return parts["hypothesis" if "hypothesis" in parts else "claim"]
 
 
 class Parts(Processor):
-    """A processor that lets a model see the parts themselves."""
+    """A processor that passes the parts to the model."""
 
     def lengths(self, examples):
         return np.array([sum(len(str(part)) for part in e.parts.values()) for e in examples], dtype=np.int32)
@@ -35,7 +59,7 @@ class Parts(Processor):
 
 
 class Oracle(Classifier):
-    """Answers as ``rule`` says of the table (None where there is none) and the hypothesis."""
+    """Answers ``rule(table, hypothesis)``; the table is None if there is none."""
 
     def __init__(self, rule):
         super().__init__()
@@ -53,7 +77,7 @@ class Oracle(Classifier):
 
 
 class ByParts(Oracle):
-    """Answers as ``rule`` says of the parts by name, with a label or, for questions, with a text."""
+    """Answers ``rule(**parts)``, a label or, for questions, a text."""
 
     def answer(self, inputs):
         answers = [self.rule(**parts) for parts in inputs["parts"]]
@@ -61,7 +85,7 @@ class ByParts(Oracle):
 
 
 def measure(model, data, *evaluations, **settings):
-    """The engine after these evaluations of a model, or of an oracle with this rule; settings as ``measured`` has."""
+    """The measurements of a model, or of an oracle with a rule; the settings match ``measured``."""
     module = model if isinstance(model, Classifier) else Oracle(model)
     module.has_learned = True
     return measured(module, data, [Accuracy(), *evaluations], accelerator="cpu", **settings)

@@ -1,4 +1,4 @@
-"""Folders of runs with rows of known examples, and what reads the pages about them."""
+"""Runs with known rows, and a parser of pages about them."""
 
 from collections.abc import Mapping, Sequence
 from html.parser import HTMLParser
@@ -26,7 +26,8 @@ CONTEXT = Context(
 
 
 def rows(n: int = 30, name: str = "d/validation/#") -> pa.Table:
-    """Base rows, and two swaps of the premise of each example that is not predicted as neutral; a third change."""
+    """Rows of n examples and of two swapped premises for each example not predicted as neutral; a third of the
+    predictions change."""
     base = {name.replace("#", str(i)): (LABELS[i % 3], LABELS[(i // 2) % 3]) for i in range(n)}
     changed = [
         {
@@ -50,7 +51,7 @@ def saved(
     text: str = "Premise of #.",
     **config: Any,
 ) -> Path:
-    """A folder with the results of these rows, as an evaluation writes them, and a configuration if there is one."""
+    """Write the results of rows as an evaluation does, with config.yaml if there are settings; returns the folder."""
     about = written_results.about(table, context)
     if context.unlabelled:
         about["run"]["counts"]["unlabelled"] = about["run"]["counts"]["examples"]
@@ -68,7 +69,7 @@ def saved(
 
 
 def provider(text: str = "Premise of #."):
-    """Says of each row which texts it is about; by default ones that name the uid, and after a swap the partner."""
+    """A provider of contents: "#" in the text of the premise is replaced by the uid, after a swap by the partner."""
 
     def of(entries: Sequence[Mapping[str, Any]]) -> list[Contents]:
         found = []
@@ -85,7 +86,7 @@ def provider(text: str = "Premise of #."):
 
 
 class Page(HTMLParser):
-    """What a page says: the cells of each line of its tables, its verdicts, its ids, its texts and its cards."""
+    """The parsed page: cells of table rows and verdicts by metric, ids, headings, scripts, attributes, texts, cards."""
 
     def __init__(self, text: str) -> None:
         super().__init__(convert_charrefs=True)

@@ -1,4 +1,4 @@
-"""Folders of evaluations in context, as evaluate.py writes them, of models whose answers are drawn at random."""
+"""Evaluations of prompted models with random answers, in the files of evaluate.py."""
 
 import json
 from collections.abc import Sequence
@@ -34,21 +34,21 @@ def rows_of(
     with_p: bool = True,
     context: Context = CONTEXT,
 ) -> pa.Table:
-    """Base rows and swaps of a model that is right, attentive or invalid with these chances.
+    """Rows of original and swapped examples with random answers.
 
-    As the engine does, an example is changed where the written answer or the most probable label is not the default
-    one. Gold labels do not depend on the seed.
+    As in the engine, an example is swapped if its generated answer or its most probable label is not the default
+    label. Gold labels do not depend on the seed.
 
     Args:
-        examples: How many.
-        draws: How many swaps of each.
-        seed: Of the answers.
-        right: The chance of a right answer.
-        attentive: The chance that a swap leads to the default label.
-        invalid: The chance that the written answer is not a label.
-        group: How many examples share a group; 1 for no groups.
-        with_p: Whether there are probabilities.
-        context: The labels, and the parts to swap.
+        examples: Number of examples.
+        draws: Number of swaps per example and part.
+        seed: Seed of the answers.
+        right: Probability of a correct answer.
+        attentive: Probability that a swap leads to the default label.
+        invalid: Probability that the generated answer is not a label.
+        group: Number of examples per group; 1 for no groups.
+        with_p: Whether rows have probabilities.
+        context: Labels and swapped parts.
     """
     rng, entries = np.random.default_rng(seed), []
     labels = list(context.labels)
@@ -77,7 +77,7 @@ def rows_of(
 
 
 def _near(label: str, labels: Sequence[str], rng: np.random.Generator) -> np.ndarray:
-    """Probabilities of which that of a label is mostly the largest."""
+    """Random probabilities; the probability of ``label`` is usually the largest."""
     p = rng.dirichlet(np.ones(len(labels)))
     p[labels.index(label)] += 0.4
     return (p / p.sum()).astype(np.float32)
@@ -98,20 +98,20 @@ def save(
     server: str | None = None,
     **model: Any,
 ) -> str:
-    """Write the results of one prompt; returns the name of the folder.
+    """Write the results of one prompt, and return the folder.
 
     Args:
         folder: The folder.
-        rows: Of base predictions and swaps.
-        tuples: Of the prompt, as the next three.
-        seed: Which demonstrations.
-        kind: Of the demonstrations.
-        wording: The name of the words.
-        context: Of the rows.
-        manifest: Identity of the swaps.
-        backbone: Of the model.
+        rows: Rows of original and swapped examples.
+        tuples: Number of demonstrations of each label.
+        seed: Seed of the demonstrations.
+        kind: Method that draws the demonstrations.
+        wording: Name of the wording.
+        context: Context of the rows.
+        manifest: Hash of the swaps.
+        backbone: Backbone of the model.
         swapped: Whether attentiveness was measured.
-        version: Of the demonstrations; 0 for a folder that does not say it, by default today's.
+        version: Version of the method that drew the demonstrations; 0 omits it, None is the current version.
         server: Hash of the server.
         **model: Further settings of the model.
     """

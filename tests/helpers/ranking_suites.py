@@ -1,4 +1,4 @@
-"""Folders of results of several models on one OOD set, with accuracy and attributions, written by the real writers."""
+"""Results of several models on one out-of-distribution data set, with accuracy and attributions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -25,14 +25,14 @@ WORDS = ("good", "bad", "dog", "cat", "saw", "the")
 def base_rows(
     probs: np.ndarray, gold: Sequence[int], data: str, content: str = "", group: str | None = None
 ) -> pa.Table:
-    """Base rows of one model, which answers what is most probable.
+    """Base rows of a model that predicts the most probable label.
 
     Args:
-        probs: float [examples, labels].
-        gold: The numbers of the gold labels.
-        data: Begins the uids.
-        content: What the content of each example is called, before its uid.
-        group: What all of them share, if anything.
+        probs: Probabilities: float [examples, labels].
+        gold: Indices of the gold labels.
+        data: Name of the data set, the prefix of the uids.
+        content: Prefix of the content of each example.
+        group: Group of all examples, or None.
     """
     uids = [f"{data}/test/{k:04d}" for k in range(len(gold))]
     entry = {
@@ -49,7 +49,7 @@ def base_rows(
 def explained(
     probs: np.ndarray, gold: Sequence[int], places: Sequence[int], data: str, methods: Sequence[str], meta: Mapping
 ) -> list[Attribution]:
-    """Attributions whose words are the same in all models: what is wrong of a model stands on the words of a."""
+    """Attributions with the same words for all models; words of part a get the probability of the wrong label."""
     made = []
     for k in places:
         rng = np.random.default_rng(k)
@@ -79,21 +79,21 @@ def save(
     group: str | None = None,
     **meta: str,
 ) -> str:
-    """Write the results of one model that is right with the chance ``quality``; returns the folder.
+    """Write the results of a model that is correct with the probability ``quality``, and return the folder.
 
     Args:
-        folder: Where.
-        quality: From 0 to 1.
+        folder: The folder.
+        quality: Probability of a correct prediction.
         data: Name of the data set.
-        examples: Of the OOD set.
-        population: How many of them are explained.
-        methods: How.
-        content: What the content of each example is called, before its uid.
-        first: The first example that is explained.
-        manifest: Identity of the masks.
-        truthful: Whether f(x) is the quality.
-        probabilities: Whether predictions have any.
-        group: What all examples share, if anything.
+        examples: Number of examples.
+        population: Number of examples with attributions.
+        methods: Methods of attribution.
+        content: Prefix of the content of each example.
+        first: Index of the first example with attributions.
+        manifest: Hash of the masks.
+        truthful: Whether the explained probability of each example equals ``quality``.
+        probabilities: Whether predictions have probabilities.
+        group: Group of all examples, or None.
         **meta: Meta columns of all examples.
     """
     gold = np.random.default_rng(9).integers(0, 2, size=examples)
@@ -116,8 +116,6 @@ def save(
     return str(folder)
 
 
-def suite(folder: Path, qualities: Mapping[str, float], **settings) -> str:
-    """A folder with the results of several models, by name; returns it."""
-    for name, quality in qualities.items():
-        save(folder / name, quality, **settings)
-    return str(folder)
+def suite(folder: Path, qualities: Mapping[str, float], **settings) -> list[str]:
+    """Folders with the results of several models, by name."""
+    return [save(folder / name, quality, **settings) for name, quality in qualities.items()]

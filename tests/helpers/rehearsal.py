@@ -1,9 +1,9 @@
-"""A device that is rehearsed: tensors say that they are on a GPU, and are computed on the CPU.
+"""A simulated GPU: tensors report a GPU as their device and are computed on the CPU.
 
-Tensors "on the device" hold a tensor of the CPU. Every operation on them is seen before it is computed, so that whole
-runs pass through, and each hidden wait for a GPU is noted with the place that it was made at. To C++ they lie on
-"meta", which needs no driver; Python is told "cuda:0", so that code takes its branches for a GPU. A GPU of Apple
-("mps:0", which refuses float64) is rehearsed in the same way.
+A tensor "on the device" holds a CPU tensor. Every operation on such tensors is intercepted, so whole runs work, and
+each hidden synchronisation with the GPU is recorded with its place in the code. For C++ the tensors have the device
+"meta", which needs no driver; for Python "cuda:0", so that code takes its branches for a GPU. An Apple GPU ("mps:0",
+which refuses float64) is simulated in the same way.
 """
 
 import sys
@@ -22,13 +22,13 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
-DEVICE = torch.device("cuda:0")  # unless a rehearsal names another
+DEVICE = torch.device("cuda:0")  # the default device of a rehearsal
 ROOT = Path(__file__).parents[2]
 LIBRARIES = Path(sysconfig.get_paths()["purelib"])
 OWN = ("callbacks/", "datamodules/", "lightning_modules/", "heedful/", "tests/")
 aten = torch.ops.aten
 
-WAITS = {  # operators whose values, or whose shapes, the host reads
+WAITS = {  # operators whose values or shapes the host reads
     aten._local_scalar_dense,
     aten.bincount,
     aten.equal,
@@ -40,7 +40,7 @@ WAITS = {  # operators whose values, or whose shapes, the host reads
 }
 INDEXES = {aten.index, aten.index_put, aten.index_put_, aten._index_put_impl_}
 MOVES = {aten._to_copy, aten.copy_}
-# of torch's documentation of autocast on CUDA, by the names of Python's functions
+# functions that autocast runs in lower and in full precision, from torch's documentation of CUDA
 LOWER = set("linear matmul mm mv bmm baddbmm addmm addmv addbmm addr einsum prelu conv1d conv2d conv3d".split())
 LOWER |= {"__matmul__", "__rmatmul__", "scaled_dot_product_attention", "conv_transpose1d", "conv_transpose2d"}
 FULL = set("exp expm1 log log10 log2 log1p pow prod sum cumsum cumprod reciprocal rsqrt norm softmax softmin".split())
@@ -51,13 +51,12 @@ FULL |= {"__pow__", "__rpow__", "__rdiv__", "__rtruediv__", "normalize", "cdist"
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that a GPU would wait for, or refuse.
+    """An operation that would synchronise with a GPU or fail on it.
 
     Attributes:
-        kind: "wait" where the host reads a value, "copy" where it copies to the device and waits for it (an Apple GPU
-            has the memory of the host), "float64" for such a tensor on the device, "mixed" where an operation has
-            tensors of both devices.
-        operator: Of aten, or a function of torch.
+        kind: "wait" if the host reads a value, "copy" if it copies to the device and waits (an Apple GPU shares the
+            memory of the host), "float64" for a float64 tensor on the device, "mixed" for operands on both devices.
+        operator: Name of the operator of aten, or of the function of torch.
         where: The place in Heedful, "file:function".
         by: The innermost place outside torch, "file:function".
         line: The line at ``where``.
@@ -74,10 +73,10 @@ class Finding:
 
 
 class OnDevice(Tensor):
-    """A tensor on the rehearsed device.
+    """A tensor on the simulated device.
 
     Args:
-        held: The same on the CPU, with which everything is computed.
+        held: The CPU tensor with the values.
     """
 
     held: Tensor
@@ -102,7 +101,7 @@ class OnDevice(Tensor):
         return f"OnDevice({tuple(self.shape)}, {self.dtype})"
 
     def __tensor_flatten__(self) -> tuple[list[str], None]:
-        """So that ``module.to`` swaps weights in their places: those of two modules stay one."""
+        """Let ``module.to`` swap weights in place, so that shared weights stay shared."""
         return ["held"], None
 
     @staticmethod
@@ -123,23 +122,23 @@ _rehearsals: list["Rehearsal"] = []
 
 
 def current() -> "Rehearsal":
-    """The rehearsal that is under way.
+    """The active rehearsal.
 
     Raises:
-        RuntimeError: There is none.
+        RuntimeError: No rehearsal is active.
     """
     if not _rehearsals:
-        raise RuntimeError("A tensor of the rehearsed device is used where nothing is rehearsed.")
+        raise RuntimeError("A tensor of the simulated device is used outside of a rehearsal.")
     return _rehearsals[-1]
 
 
 def _here() -> torch.device:
-    """The device that is rehearsed, or was."""
+    """The simulated device of the active rehearsal."""
     return _rehearsals[-1].device if _rehearsals else DEVICE
 
 
 def called(func: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
-    """Call a function of torch from Python as for a GPU."""
+    """Call a Python function of torch with the behaviour of a GPU."""
     name = getattr(func, "__name__", "")
     here = _here()
     on_device = bool(args) and isinstance(args[0], OnDevice)
@@ -158,7 +157,7 @@ def called(func: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
 
 
 def made_on_host(func: Callable, args: tuple, kwargs: dict[str, Any]) -> Tensor:
-    """A tensor of numbers of Python, or of numpy, for the device: torch makes it on the host, and copies it."""
+    """Create a tensor from Python or numpy values for the device, as torch does: on the host, followed by a copy."""
     values = args[1] if func is Tensor.new_tensor else args[0] if args else kwargs["data"]
     settings = {name: value for name, value in kwargs.items() if name not in ("data", "device")}
     if func is Tensor.new_tensor:
@@ -171,7 +170,7 @@ def made_on_host(func: Callable, args: tuple, kwargs: dict[str, Any]) -> Tensor:
 
 
 def autocast(value: Any, dtype: torch.dtype) -> Any:
-    """Numbers on the device in another format; float64 is left as it is, as by torch."""
+    """Cast a floating-point tensor of the device; as in torch, float64 stays float64."""
     if not isinstance(value, OnDevice) or not value.is_floating_point() or value.dtype in (dtype, torch.float64):
         return value
     return value.to(dtype)
@@ -188,7 +187,7 @@ class _Operators(TorchDispatchMode):
 
 
 class _Event:
-    """A mark in what a device has to do, which is done already."""
+    """An event of a device that never has to wait."""
 
     def __init__(self, device: torch.device, **settings: bool) -> None:
         pass
@@ -201,19 +200,19 @@ class _Event:
 
 
 class Rehearsal:
-    """While it is entered, a GPU is a device here, and what it would wait for is noted.
+    """Context manager that simulates a GPU and records operations that would synchronise with it.
 
     Args:
         device: The GPU: "cuda:0" or "mps:0".
 
     Attributes:
-        findings: What was found, in order.
+        findings: The recorded operations, in order.
     """
 
     def __init__(self, device: torch.device | str = DEVICE) -> None:
         self.device = torch.device(device)
         self.findings: list[Finding] = []
-        self._pinned: dict[int, Tensor] = {}  # address of a storage to its tensor
+        self._pinned: dict[int, Tensor] = {}  # maps the address of a storage to its tensor
         self._stack = ExitStack()
         self._silent = False
 
@@ -242,12 +241,12 @@ class Rehearsal:
         self._stack.close()
 
     def is_pinned(self, tensor: Tensor) -> bool:
-        """Whether a tensor of the host is in pinned memory."""
+        """Whether a tensor is in pinned memory of the host."""
         return not isinstance(tensor, OnDevice) and tensor.untyped_storage().data_ptr() in self._pinned
 
     @contextmanager
     def unseen(self) -> Iterator[None]:
-        """Note nothing of what happens within: what a test itself does."""
+        """Context manager in which no operation is recorded, for the operations of a test."""
         before, self._silent = self._silent, True
         try:
             yield
@@ -255,30 +254,30 @@ class Rehearsal:
             self._silent = before
 
     def place(self, values: Any) -> Any:
-        """Tensors, or a module, on the device, unseen."""
+        """Move tensors or a module to the device without a record."""
         with self.unseen():
             if isinstance(values, torch.nn.Module):
                 return values.to(self.device)
             return tree_map(lambda value: value.to(self.device) if isinstance(value, Tensor) else value, values)
 
     def fetch(self, values: Any) -> Any:
-        """Tensors on the host, unseen."""
+        """Move tensors to the host without a record."""
         with self.unseen():
             return tree_map(lambda value: value.cpu() if isinstance(value, Tensor) else value, values)
 
     def counted(self, *kinds: str) -> Counter[tuple[str, str, str]]:
-        """(Kind, place in Heedful, innermost place) of what was found to how often; of some kinds, or of all."""
+        """Count the findings by (kind, place in Heedful, innermost place); only those of ``kinds``, if given."""
         chosen = [found for found in self.findings if not kinds or found.kind in kinds]
         return Counter((found.kind, found.where, found.by) for found in chosen)
 
     def note(self, kind: str, func: Any) -> None:
-        """Note a finding at the place where the program is."""
+        """Record a finding at the current place in the code."""
         if not self._silent:
             self.findings.append(Finding(kind, str(func), *_places()))
 
     def compute(self, func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
-        """Compute an operator on the CPU, and note what a GPU would wait for."""
-        if func._can_decompose():  # in inference mode these come whole
+        """Compute an operator on the CPU, and record whether it would synchronise with a GPU."""
+        if func._can_decompose():  # inference mode does not decompose these operators
             with _Operators():
                 return func.decompose(*args, **kwargs)
         wrappers: dict[int, OnDevice] = {}
@@ -311,16 +310,16 @@ class Rehearsal:
         return self._wrapped(func, made, wrappers) if is_on_device else made
 
     def _wrapped(self, func: Any, made: Any, wrappers: Mapping[int, OnDevice]) -> Any:
-        """What an operator made, on the device; what it was given stays what it was.
+        """Wrap the outputs of an operator as tensors of the device; inputs that it returns keep their wrappers.
 
         Args:
             func: The operator.
-            made: On the CPU.
-            wrappers: What it was given, by the number of what that holds.
+            made: The outputs, on the CPU.
+            wrappers: Maps the id of the CPU tensor of each input to its wrapper.
         """
         is_inference = torch.is_inference_mode_enabled()
         if is_inference and any(value.alias_info is not None for value in func._schema.returns):
-            is_inference = all(wrapper.is_inference() for wrapper in wrappers.values())  # views are as their tensors
+            is_inference = all(wrapper.is_inference() for wrapper in wrappers.values())
 
         def wrapped(value: Any) -> Any:
             if not isinstance(value, Tensor) or id(value) in wrappers:
@@ -335,7 +334,7 @@ class Rehearsal:
         return tree_map(wrapped, made)
 
     def _moved(self, func: Any, args: tuple, kwargs: dict[str, Any], is_on_device: bool) -> None:
-        """Look at a copy, which may change formats alone."""
+        """Record a copy between host and device."""
         if func.overloadpacket is aten.copy_:
             destination, source = args[:2]
             to_device = isinstance(destination, OnDevice)
@@ -352,10 +351,10 @@ class Rehearsal:
             self.note("copy", func)
 
     def _looked_at(self, func: Any, args: tuple, hosts: list[Tensor]) -> None:
-        """Look at an operator on the device.
+        """Record an operator on the device that would synchronise with the host.
 
         Raises:
-            RuntimeError: A tensor of the host is among its operands.
+            RuntimeError: An operand is on the host.
         """
         packet = func.overloadpacket
         if packet in WAITS or (packet is aten.repeat_interleave and "Tensor" in func._overloadname):
@@ -363,9 +362,9 @@ class Rehearsal:
         if packet in INDEXES:
             indices = [index for index in args[1] if index is not None]
             if any(not isinstance(index, OnDevice) for index in indices):
-                self.note("copy", func)  # torch copies it to the device
+                self.note("copy", func)  # torch copies the index to the device
             if any(index.dtype in (torch.bool, torch.uint8) for index in indices):
-                self.note("wait", func)  # for how many there are
+                self.note("wait", func)  # torch counts the selected elements
             hosts = [host for host in hosts if not any(host is index for index in indices)]
         if any(host.dim() for host in hosts) or (hosts and not isinstance(args[0], (OnDevice, list, tuple))):
             scalar = all(not host.dim() for host in hosts) and torch.Tag.pointwise in func.tags
@@ -375,7 +374,7 @@ class Rehearsal:
 
 
 def _places() -> tuple[str, str, int]:
-    """The place in Heedful, the innermost place outside torch, and the line of the first."""
+    """The current place in Heedful, the innermost place outside of torch, and the line of the former."""
     frame = sys._getframe(2)
     by = ""
     where = ""
@@ -395,7 +394,7 @@ def _places() -> tuple[str, str, int]:
 
 
 def _relative(path: str) -> str | None:
-    """A path of Heedful from its root; None for others."""
+    """The path of a file of Heedful relative to the root; None for other files."""
     if not path.startswith(str(ROOT)):
         return None
     own = path[len(str(ROOT)) + 1 :].removeprefix("heedful/")

@@ -34,6 +34,11 @@ KINDS = {  # name: (flags, processes); between 14 and 34 batches
     ),
     "ends_unvalidated": (["--trainer.val_check_interval", "0.4", "--data.n_train", "400"], 1),
     "by_steps": (["--trainer.max_steps", "17", "--trainer.max_epochs", "-1"], 1),
+    "validated_by_steps": (
+        ["--trainer.max_steps", "17", "--trainer.max_epochs", "-1", "--trainer.check_val_every_n_epoch", "null"]
+        + ["--trainer.val_check_interval", "4"],
+        1,
+    ),
     "stopped_early": (
         ["--trainer.callbacks", "EarlyStopping", "--trainer.callbacks.monitor", "accuracy/planted"]
         + ["--trainer.callbacks.min_delta", "1", "--trainer.callbacks.patience", "1", "--trainer.max_epochs", "6"],

@@ -1,4 +1,4 @@
-"""Folders of runs with results.json and rows, as the run folder writes them, for the tests of what reads them."""
+"""Folders of runs with results.json, rows and config.yaml, for the tests of reports."""
 
 import json
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ CONTEXT = Context("d")
 
 
 def about(rows: pa.Table, context: Context = CONTEXT, manifest: str = "m") -> dict[str, Any]:
-    """The metadata of rows, as the engine writes them."""
+    """The metadata that the engine writes with rows."""
     run = {"data": context.data, "split": "validation", "seed": context.seed, "note": None}
     run["counts"] = {"examples": int(where(rows, intervention=BASE).sum())}
     said = {"data": context.data, "seed": context.seed, "manifest": manifest, "run": run, "counts": {}}
@@ -31,7 +31,7 @@ def about(rows: pa.Table, context: Context = CONTEXT, manifest: str = "m") -> di
 
 
 def results(numbers: Mapping[MetricName, Measurement] | None = None, shown: Shown | None = None, **others: Any) -> dict:
-    """Results that hold these numbers, and differ from plain ones in the others."""
+    """Content of results.json with these numbers; ``others`` replaces further entries."""
     numbers = numbers or {}
     return {
         "data": "d", "split": "validation", "seed": 0, "counts": {}, "note": None, "rows": {}, "identity": {},
@@ -47,7 +47,7 @@ def save(
     rows: Mapping[str, Any] | None = None,
     context: Context = CONTEXT,
 ) -> Path:
-    """Write results, plain ones by default, and the rows of evaluations; returns the folder."""
+    """Write results and the rows of evaluations, and return the folder."""
     written = {name: (table, about(table, context)) for name, table in (rows or {}).items()}
     write_results(folder, found or results(), written)
     return folder
@@ -62,15 +62,15 @@ def configured(
     seed_everything: int | None = None,
     **data: Any,
 ) -> str:
-    """A folder of results with a configuration, of an evaluation where there is a checkpoint; returns its name.
+    """Write the results of a training, or of an evaluation if there is a checkpoint, and return the folder.
 
     Args:
         folder: The folder.
-        backbone: What the model began with.
-        checkpoint: What was evaluated.
-        found: The results; by default an accuracy.
-        written: Evaluation to its rows and their metadata.
-        seed_everything: That the model was trained with.
+        backbone: Initial weights of the model.
+        checkpoint: The evaluated checkpoint.
+        found: Content of results.json; by default an accuracy.
+        written: Rows and metadata by evaluation.
+        seed_everything: Seed of the training.
         **data: Settings of the data.
     """
     found = found or results({MetricName("accuracy", "d"): Measurement(0.5, 4)})
@@ -91,7 +91,7 @@ def configured(
 
 
 def rewrite(folder: str | Path, **others: Any) -> None:
-    """Change what results.json says, and its checksum with it."""
+    """Replace entries of results.json, and update its checksum."""
     path = Path(folder) / "results.json"
     found = json.loads(path.read_text()) | others
     del found["checksum"]
@@ -99,7 +99,7 @@ def rewrite(folder: str | Path, **others: Any) -> None:
 
 
 def saved_rows(folder: Path, rows: pa.Table) -> Results:
-    """Results of rows with accuracy alone, with the numbers that they have, as an evaluation writes them."""
+    """Write and load the results of an accuracy evaluation."""
     said = about(rows, Context("d", labels=("yes", "no", "maybe")))
     written = {"accuracy": (rows, said)}
     write_results(folder, score(said["run"], written).results, written)

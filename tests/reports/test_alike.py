@@ -1,4 +1,4 @@
-"""What each report does with runs that do not belong together."""
+"""How each report handles runs that cannot be compared."""
 
 import shutil
 from collections.abc import Callable
@@ -34,7 +34,7 @@ OTHER = "x-base"
 
 
 def rows_of_run(seed: int, content: str) -> pa.Table:
-    """Base rows, swaps of the premise and hypotheses that were negated."""
+    """Rows of predictions for original examples, for swapped premises and for negated hypotheses."""
     right, stays, flips = np.random.default_rng(seed).random((3, len(UIDS))) < [[0.8], [0.5], [0.6]]
     answers = {True: "entailment", False: "contradiction"}
     base = {uid: ("entailment", answers[ok]) for uid, ok in zip(UIDS, right.tolist(), strict=True)}
@@ -58,7 +58,7 @@ def run_folder(
     report: str = "",
     **data: str,
 ) -> str:
-    """A run with what a report needs, trained with a seed and evaluated with the seed 0, with weights of its own."""
+    """Write a run with the evaluations that a report needs, trained with ``seed`` and evaluated with the seed 0."""
     number = sum(map(ord, f"{folder.name}{seed}"))
     context = Context("d", parts=("premise", "hypothesis"), labels=LABELS, default_label=default_label)
     run = {"data": "d", "split": "test", "seed": 0, "note": None, "counts": {"examples": 24}}
@@ -71,7 +71,7 @@ def run_folder(
         words = word_rows(explained(probs, [0] * 8, range(8), "d", ("shap",), {}), content=content)
         of_words = replace(context, labels=OF_WORDS)
         written["attributions"] = words, about | {"context": of_words.as_dict()}
-    if data:  # a model of one part
+    if data:  # a partial-input model
         written = {"accuracy": written["accuracy"]}
     found = score(run | {"weights": f"weights of {folder.name}"}, written).results
     configured(folder, backbone, found=found, written=written, seed_everything=seed, **data)
@@ -81,7 +81,7 @@ def run_folder(
 def asked(
     folder: Path, seed: int = 0, content: str = "", default_label: str | None = "neutral", backbone: str = BACKBONE
 ) -> str:
-    """The same of a model that was asked in context, where the seed is that of demonstrations."""
+    """Write a run of a prompted model, with ``seed`` as the seed of the demonstrations."""
     rows = rows_of_run(sum(map(ord, folder.name)), content)
     context = Context("d", parts=("premise", "hypothesis"), labels=LABELS, default_label=default_label)
     context = replace(context, own=OWN["attentiveness"])
@@ -90,26 +90,20 @@ def asked(
 
 
 def with_partial(runs: list[str], output: Path) -> None:
-    """Draw runs with those of the same models on the hypothesis alone."""
+    """Draw the figure of runs and of partial-input runs of the same models."""
     alone = [
         run_folder(output / f"alone{k}", k, backbone=b, partial="hypothesis") for k, b in enumerate((BACKBONE, OTHER))
     ]
     command.main(["figure", "partial", *runs, *alone, "--output", str(output / "f.png")])
 
 
-CASES = {
-    "two seeds": {"seed": 1},
-    "other examples": {"seed": 1, "content": "other "},
-    "another default label": {"seed": 1, "default_label": None},
-    "one seed twice": {"seed": 0},
-    "a copy": None,
-    "another model of this name": {"seed": 1, "backbone": OTHER},
-}
-SAID = {
-    "other examples": "/a and /b were evaluated on different examples: 24 of 24 have another text or label",
-    "another default label": "/a and /b use different default labels, 'neutral' and None",
-    "one seed twice": "/a and /b have the same seed, 0",
-    "a copy": "/a and /b hold results of the same model",
+CASES = {  # how the second run differs from the first, and the fact that a report names
+    "two seeds": ({"seed": 1}, None),
+    "other examples": ({"seed": 1, "content": "other "}, "24 of 24"),
+    "another default label": ({"seed": 1, "default_label": None}, "'neutral' and None"),
+    "one seed twice": ({"seed": 0}, "same"),
+    "a copy": (None, "the same model"),
+    "another model of this name": ({"seed": 1, "backbone": OTHER}, OTHER),
 }
 REPORTS: dict[str, Callable[[list[str], Path], None]] = {
     "compare": lambda runs, _: command.main(["compare", *runs]),
@@ -121,53 +115,37 @@ REPORTS: dict[str, Callable[[list[str], Path], None]] = {
     "ranking": lambda runs, _: command.main(["rank", *runs]),
     "partial_figure": with_partial,
 }
-SHOWN = "shown"  # without a word, since each run has its own name there
-DIFFERENT = f"hold different models, x-base, backbone {BACKBONE} and x-base, backbone {OTHER}"
-SAME_PROMPT = "/a and /b hold results of the same model with the same prompt"
-NOTED = {(report, case) for report in ("compare", "matrix") for case in SAID if case != "one seed twice"}
-NOTED |= {("partial_figure", "another default label")}
-BESIDE = ("compare", "comparable", "ranking")
-OTHERWISE = {  # (report, case) that is neither refused nor noted in the words above
-    **{(report, "two seeds"): SHOWN for report in REPORTS},
-    **{(report, "one seed twice"): SHOWN for report in (*BESIDE, "inoculation", "partial_figure")},
-    **{(report, "another model of this name"): SHOWN for report in BESIDE},
-    ("matrix", "one seed twice"): "x-base, seed 0: /b",
-    ("matrix", "another model of this name"): f"x-base, backbone {OTHER}",
-    ("compare --mean", "another model of this name"): DIFFERENT,
-    ("inoculation", "another model of this name"): DIFFERENT,
-    ("in_context", "one seed twice"): SAME_PROMPT,
-    ("in_context", "a copy"): SAME_PROMPT,
-    ("in_context", "another model of this name"): f"gpt, server {OTHER}",
-    ("partial_figure", "other examples"): "/b and /alone0 were evaluated on different examples",
-    ("partial_figure", "another model of this name"): f"x-base, backbone {OTHER}",
+OUTCOMES = {  # of each case: the runs are shown (+), shown with a note on the fact (n), or refused (-)
+    "compare": "+nn+n+",
+    "compare --mean": "+-----",
+    "matrix": "+nn+n+",
+    "comparable": "+--+-+",
+    "in_context": "+----+",
+    "inoculation": "+--+--",
+    "ranking": "+--+-+",
+    "partial_figure": "+nn+-+",
 }
-REFUSED = (DIFFERENT, SAME_PROMPT)
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize(
-    "report",
-    first_tier(2, REPORTS),
-)
+@pytest.mark.parametrize("report", first_tier(2, REPORTS))
 def test_what_each_report_does_with_runs_that_do_not_belong_together(tmp_path, capsys, monkeypatch, report, case):
     monkeypatch.setenv("COLUMNS", "240")
+    settings, fact = CASES[case]
+    outcome = OUTCOMES[report][list(CASES).index(case)]
     save = asked if report == "in_context" else partial(run_folder, report=report)
-    first = save(tmp_path / "a")
-    if CASES[case] is None:
-        shutil.copytree(first, tmp_path / "b")
+    first, second = save(tmp_path / "a"), str(tmp_path / "b")
+    if settings is None:
+        shutil.copytree(first, second)
     else:
-        save(tmp_path / "b", **CASES[case])
-    expected = OTHERWISE.get((report, case), SAID.get(case))
-    is_refused = (report, case) not in NOTED | OTHERWISE.keys() or expected in REFUSED
-    with refused(RunError, "/b") if is_refused else nullcontext() as error:
-        REPORTS[report]([first, str(tmp_path / "b")], tmp_path)
-    told = str(error.value) if error else ""
-    told = f"{told}{''.join(capsys.readouterr())}".replace(str(tmp_path), "")
-    if expected == SHOWN:
-        assert not [text for text in SAID.values() if text in told]
-        assert "Note: /" not in told
-    else:
-        assert expected in told
+        save(tmp_path / "b", **settings)
+    with refused(RunError, second, fact) if outcome == "-" else nullcontext():
+        REPORTS[report]([first, second], tmp_path)
+    text = "".join(capsys.readouterr()).replace(str(tmp_path), "")
+    if outcome == "n":
+        assert fact in text
+    elif outcome == "+":
+        assert "Note: /" not in text
 
 
 def test_compare_says_when_numbers_of_training_steps_differ(tmp_path, capsys):

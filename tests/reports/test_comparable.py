@@ -1,4 +1,4 @@
-"""Models on the examples on which they agree: against plain Python, and runs that cannot be compared."""
+"""``heedful compare --agreed`` against loops over examples."""
 
 import csv
 import io
@@ -15,10 +15,8 @@ from heedful.cli import command
 from heedful.metrics.attentiveness import attentiveness
 from heedful.metrics.number import measured
 from heedful.records import NO_LABEL, SPAN, Context, Measurement, MetricName, RunError
-from heedful.records.rows import BASE
 from heedful.records.storage.results import write_results
 from heedful.reports import comparable as report
-from heedful.reports.tables import emit
 
 import written_results
 from made_rows import make
@@ -31,14 +29,14 @@ DRAWS = 2
 CHANGED, KEPT = ("entailment", ["neutral"] * DRAWS), ("entailment", ["entailment"] * DRAWS)
 
 answer = st.sampled_from(LABELS)
-example = st.tuples(answer, st.lists(answer, min_size=DRAWS, max_size=DRAWS))  # the base prediction, those of swaps
+example = st.tuples(answer, st.lists(answer, min_size=DRAWS, max_size=DRAWS))  # predictions before and after swaps
 several = st.integers(1, 12).flatmap(
     lambda n: st.lists(st.lists(example, min_size=n, max_size=n), min_size=2, max_size=3)
 )
 
 
 def rows_of(examples):
-    """Rows of a run; examples with the default label as prediction are not swapped."""
+    """Rows of a run; examples that are predicted as the default label are not swapped."""
     base = {f"u{i:02}": ("entailment", y) for i, (y, _) in enumerate(examples)}
     swaps = [
         {"uid": uid, "draw": d, "y2": y2}
@@ -97,7 +95,7 @@ def test_scores_are_those_of_plain_python(models):
 
 
 def test_swaps_that_one_model_does_not_answer_do_not_count_in_it_alone():
-    """The first model answers half of the swaps of each example, the second all, the third none of them."""
+    """The first model answers half of the swapped inputs of each example, the second all, the third none."""
     half, every, none = (
         rows_of([("entailment", answers)] * 20)
         for answers in (["neutral", NO_LABEL], ["neutral", "entailment"], [NO_LABEL] * 2)
@@ -127,7 +125,9 @@ def test_intervals_are_those_of_a_naive_paired_bootstrap_and_groups_are_clusters
     for m, values in ((found.less[0], less), (found.pairs[0, 1], pair)):
         low, high = np.quantile(values, [0.025, 0.975])
         assert m.ci95 == pytest.approx((low, high), abs=0.15 * (high - low))
-    rows = rows_of([CHANGED if i // 10 % 2 else KEPT for i in range(100)])  # ten groups that change together
+    rows = rows_of(
+        [CHANGED if i // 10 % 2 else KEPT for i in range(100)]
+    )  # ten groups in which all predictions change, or none
     grouped = with_column(rows, "group", [f"g{int(uid[1:]) // 10}" for uid in rows["uid"].to_pylist()])
     (alone, _), (together, _) = (compared(table, table).on_u for table in (rows, grouped))
     assert alone.value == together.value == 0.5
@@ -159,13 +159,11 @@ def test_models_at_the_majority_share_stay_out_unless_asked_for(tmp_path, capsys
 
 @pytest.mark.parametrize(
     ("settings", "fact"),
-    [({"manifest": "n"}, "attentiveness"), ({"seed": 1}, "0 and 1"), ({"content": "x"}, "1 of 1")],
+    [({"manifest": "n"}, "attentiveness"), ({"seed": 1}, "0 and 1")],
 )
 def test_runs_with_other_swaps_are_refused(tmp_path, settings, fact):
     rows = rows_of([CHANGED])
     first = save(tmp_path / "a", rows)
-    if content := settings.pop("content", None):
-        rows = with_column(rows, "content", [content if i == BASE else "" for i in rows["intervention"].to_pylist()])
     with refused(RunError, first, tmp_path / "b", fact):
         command.main(["compare", "--agreed", first, save(tmp_path / "b", rows, **settings)])
 
@@ -183,7 +181,7 @@ def test_runs_on_several_data_sets_are_compared_within_each(tmp_path, capsys):
 
 
 def test_of_few_examples_their_number_stands_in_the_table(tmp_path, capsys):
-    """Nine of twenty examples are in U: its scores and differences are not shown, the scores of each run are."""
+    """Nine of twenty examples are in U: "n=9" replaces the scores on U and the differences."""
     models = [[CHANGED] * 20, [CHANGED] * 9 + [("contradiction", ["neutral"] * DRAWS)] * 11]
     folders = [save(tmp_path / str(i), rows_of(examples)) for i, examples in enumerate(models)]
     text = printed(capsys, *folders)
@@ -191,12 +189,3 @@ def test_of_few_examples_their_number_stands_in_the_table(tmp_path, capsys):
         assert f"({run}) n=9 9 100.0 [83.2, 100.0] 20 n=9" in text
     assert "on U, (2) - (1): n=9" in text
     assert "Note: fewer than 10 examples count" in text
-
-
-def test_no_number_is_cut_at_80_columns(capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
-    m, less = Measurement(1.0, 30_000, ci95=(1.0, 1.0)), Measurement(-0.105, 30_000, ci95=(-0.123, -0.101))
-    found = report.Comparison({"entailment": 30_000}, 30_000, [m] * 2, [m] * 2, [less] * 2, {(0, 1): less})
-    emit([report.table(found, "hans, evaluation: premise swapped", ["(1)", "(2)"])])
-    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines() if line.startswith("(1)")]
-    assert lines == [" ".join(["(1)", *["100.0 [100.0, 100.0]", "30000"] * 2, "-10.5 [-12.3, -10.1]"])]

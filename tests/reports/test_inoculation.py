@@ -1,4 +1,4 @@
-"""Which challenge tests two evaluations have, by the context of their rows, and what is printed of them."""
+"""``heedful compare --inoculation``: the challenge tests of two evaluations, and the printed tables."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +9,7 @@ from heedful.cli import command
 from heedful.records import Context
 from heedful.records.storage.results import write_results
 from heedful.reports.inoculation import challenge_tests, compare
+from heedful.reports.runs import read_runs
 
 import written_results
 
@@ -26,7 +27,7 @@ def change(uid: str, intervention: str, gold: str = C, y2: str = E) -> dict:
 
 @pytest.fixture
 def made(rows_of):
-    """Changed hypotheses of one split and a swapped title of the other; "date" is not among the kinds."""
+    """Rows of changed hypotheses in one split and of a swapped title in another; "date" is not among the kinds."""
     changes = [
         change("d/dev/1", "perturb/negation/flipped"),
         change("d/dev/2", "perturb/numbers/flipped"),
@@ -71,7 +72,7 @@ def test_each_set_is_a_test_of_the_split_of_its_name(rows_of):
 
 
 def written(folder: Path, rows_of, right: bool) -> Path:
-    """A run that is right on originals, and either right or wrong on three changed examples of three tables."""
+    """Write a run that is correct on original examples, and correct or wrong on three changed examples."""
     rows = rows_of(BASE, [change(uid, "perturb/negation/flipped", y2=C if right else E) for uid in BASE])
     contexts = {"accuracy": replace(MADE, own={}), "challenge": MADE}
     of = {name: (rows, written_results.about(rows, context)) for name, context in contexts.items()}
@@ -81,7 +82,7 @@ def written(folder: Path, rows_of, right: bool) -> Path:
 
 def test_two_runs_are_compared_and_the_comparison_is_printed(tmp_path, rows_of, capsys):
     before, after = (written(tmp_path / str(right), rows_of, right) for right in (False, True))
-    (numbers,) = compare(before, after).values()
+    (numbers,) = compare(*read_runs([str(before), str(after)])).values()
     found = {name[2:4]: m.value for name, m in numbers.items()}
     assert [found["original", time] for time in ("before", "after", "change")] == [1, 1, 0]
     assert [found["paired", time] for time in ("before", "after", "change")] == [1, 1, 0]
@@ -91,7 +92,9 @@ def test_two_runs_are_compared_and_the_comparison_is_printed(tmp_path, rows_of, 
     assert "challenge: challenge, perturb, label flipped".split() in text
     assert "paired originals 3 100.0 [29.2, 100.0] 100.0 [29.2, 100.0]".split() in text
     assert "challenge 3 0.0 [0.0, 70.8] 100.0 [29.2, 100.0]".split() in text
-    assert "challenge +100.0 [-0.1, +100.0]".split() in text  # what does not fit in 80 columns stands below
+    assert (
+        "challenge +100.0 [-0.1, +100.0]".split() in text
+    )  # columns that do not fit in 80 characters are printed below
     assert "gap -100.0 [-157.8, +48.4]".split() in text
     assert "from entailment 3 0.0 [0.0, 70.8] 100.0 [29.2, 100.0]".split() in text
     assert "from contradiction 0 undefined undefined".split() in text

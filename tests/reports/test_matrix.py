@@ -1,10 +1,7 @@
-"""Models by data sets."""
+"""``heedful matrix``: tables of models by data sets."""
 
 import csv
 import io
-import shutil
-import subprocess
-from pathlib import Path
 
 import pytest
 
@@ -86,20 +83,6 @@ def test_the_tables_hold_what_was_measured_and_no_more(runs, capsys):
     ]
 
 
-def test_a_table_for_a_paper_says_what_its_caption_must(runs, capsys):
-    command.main(["matrix", *runs, "--format", "latex"])
-    tables = capsys.readouterr().out.split("\n\n")
-    captions = [next(line for line in table.splitlines() if line.startswith(r"\caption")) for table in tables]
-    assert captions[1] == (
-        r"\caption{Attentiveness, in percent. Numbers rest on 60 examples each. ± is the sample standard deviation "
-        r"over 5 draws. -: accuracy not above the majority share (one-sided test, p at least 0.05). "
-        r"empty: not measured.}"
-    )
-    assert "majority: the score of the best single answer" in captions[0]
-    assert "draws" not in captions[0]
-    assert all(table.startswith(r"\begin{table}") and r"\end{table}" in table for table in tables)
-
-
 def test_the_caption_has_the_range_of_n_and_of_draws_in_the_terminal_too(tmp_path, capsys):
     of = {"premise": (60, 5, ()), "hypothesis": (1200, 3, ()), "title": (4, 5, ("few_examples",))}
     numbers = {MetricName("attentiveness", "mnli", part): Measurement(0.5, n, draws, 0.01, flags=flags)
@@ -111,24 +94,3 @@ def test_the_caption_has_the_range_of_n_and_of_draws_in_the_terminal_too(tmp_pat
     assert "Numbers rest on 4 to 1,200 examples each." in text
     assert "over 3 to 5 draws." in text
     assert "n=: fewer than 10 examples count" in text
-
-
-def compiled(text: str, folder: Path) -> str:
-    """The text of the PDF that pdflatex makes of tables; its log where there is none."""
-    if not (shutil.which("pdflatex") and shutil.which("pdftotext")):
-        pytest.skip("pdflatex or pdftotext is not installed: texlive-latex-recommended and poppler-utils have them")
-    source = "\n".join(
-        [r"\documentclass{article}", r"\usepackage{booktabs}", r"\begin{document}", text, r"\end{document}"]
-    )
-    (folder / "paper.tex").write_text(source, encoding="utf-8")
-    words = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
-    ran = subprocess.run(words, cwd=folder, capture_output=True, text=True, errors="replace", timeout=60)
-    assert ran.returncode == 0, ran.stdout[-3000:]
-    return subprocess.run(["pdftotext", "-layout", "paper.pdf", "-"], cwd=folder, capture_output=True, text=True).stdout
-
-
-def test_pdflatex_prints_the_tables(runs, tmp_path, capsys):
-    command.main(["matrix", *runs, "--format", "latex"])
-    text = " ".join(compiled(capsys.readouterr().out, tmp_path).split())
-    for shown in ("Table 1", "minilm 74.6 ± 1.2", "majority 35.0", "standard deviation over 5 draws", "Table 4"):
-        assert shown in text

@@ -1,4 +1,4 @@
-"""Rankings from folders of results: against loops over their rows, what is printed, and what is refused."""
+"""``heedful rank``: few-shot accuracies against loops over rows, tables, figures, and refused runs."""
 
 import csv
 import io
@@ -12,7 +12,7 @@ import pytest
 
 from heedful.metrics.ranking import drawn, ranked, uniforms
 from heedful.records import HeedfulError, RunError
-from heedful.records.storage.results import read_evaluation, read_results, rows_file, write_results
+from heedful.records.storage.results import read_evaluation, read_results, write_results
 from heedful.reports import ranking as report
 from heedful.reports.ranking import set_dependent, sets_of
 from heedful.reports.rescore import rescored
@@ -32,11 +32,12 @@ def few_resamples(monkeypatch):
 
 @pytest.fixture(scope="module")
 def three(tmp_path_factory):
-    return suite(tmp_path_factory.mktemp("three") / "hans", QUALITIES, methods=("lime", "shap"), **SIZES)
+    folder = tmp_path_factory.mktemp("three") / "hans"
+    return suite(folder, QUALITIES, methods=("lime", "shap"), data="hans", **SIZES)
 
 
 def blocks(text):
-    """Heading to rows, of tables as CSV."""
+    """Parse tables in CSV: rows by heading."""
     found = {}
     for block in text.split("\n\n"):
         (heading, *header), *rows = csv.reader(io.StringIO(block))
@@ -50,11 +51,10 @@ def tables(capsys, *arguments):
 
 
 def test_few_shot_accuracy_is_that_of_loops_over_the_rows(three, capsys):
-    """ACC, CONF, CONF-GT and SUM-DIFF, from the rows of both files."""
+    """The rankers ACC, CONF, CONF-GT and SUM-DIFF, from the rows of both evaluations."""
     numbers = {}
-    for name in QUALITIES:
-        base = read_evaluation(f"{three}/{name}", "accuracy")[0].to_pylist()
-        words = read_evaluation(f"{three}/{name}", "attributions")[0].to_pylist()
+    for folder, name in zip(three, QUALITIES, strict=True):
+        base, words = (read_evaluation(folder, each)[0].to_pylist() for each in ("accuracy", "attributions"))
         of = {row["uid"]: row for row in base}
         uids = sorted({row["uid"] for row in words})
         sums = dict.fromkeys(uids, 0.0)
@@ -70,7 +70,7 @@ def test_few_shot_accuracy_is_that_of_loops_over_the_rows(three, capsys):
             "sum_diff": [-sums[uid] for uid in uids],
         }
     samples = drawn(uniforms(10, 50, 0), 30)
-    found = tables(capsys, three, "--samples", "50", "--method", "shap")
+    found = tables(capsys, *three, "--samples", "50")
     shown = found["Few-shot accuracy [95 %], shap, n = 10 (tables 2, 7, 8), %"]
     pairwise = found["Pairwise accuracy, hans, shap, n = 10 (table 4), %"]
     for ranker in ("acc", "conf", "conf_gt", "conf_gt reversed", "sum_diff"):
@@ -93,7 +93,7 @@ def test_few_shot_accuracy_is_that_of_loops_over_the_rows(three, capsys):
 
 @pytest.fixture
 def own(tmp_path, monkeypatch):
-    """Factors that know the truth, its reverse, and nothing; the sum of all phi says which model it is."""
+    """A module with factors that order models correctly, reversely, or not at all."""
     (tmp_path / "ranking_oracles.py").write_text(
         "def best(of):\n    return -of.full\n"
         "def worst(of):\n    return of.full\n"
@@ -105,10 +105,10 @@ def own(tmp_path, monkeypatch):
 
 
 def test_oracles_of_ones_own(own, tmp_path, capsys):
-    qualities = {"good": 1.0, "bad": 0.0}  # whose f(x) is that of gold, or of the other label
-    folder = suite(tmp_path / "two", qualities, truthful=True, **SIZES)
+    qualities = {"good": 1.0, "bad": 0.0}  # probability of the gold label
+    folders = suite(tmp_path / "two", qualities, truthful=True, data="two", **SIZES)
     names = [f"ranking_oracles:{name}" for name in ("best", "worst", "constant", "sometimes")]
-    found = tables(capsys, folder, "--factors", ",".join(names))
+    found = tables(capsys, *folders, "--factors", ",".join(names))
     rankings = found["Rankings, two, shap, n = 10; tau and %"]
     assert {name: tuple(rankings[name].values()) for name in names} == {
         "ranking_oracles:best": ("100.0", "0.0", "+1.00", "0.0"),
@@ -116,14 +116,14 @@ def test_oracles_of_ones_own(own, tmp_path, capsys):
         "ranking_oracles:constant": ("50.0", "100.0", "+0.00", "50.0"),
         "ranking_oracles:sometimes": ("50.0", "100.0", "+0.00", "50.0"),
     }
-    report.main([folder, "--factors", ",".join(names)])
+    report.main([*folders, "--factors", ",".join(names)])
     text = " ".join(capsys.readouterr().out.split())
     assert "two, shap: ranking_oracles:sometimes is not defined for 3 of 30 examples, which do not count." in text
 
 
 @pytest.mark.slow
 def test_all_tables_of_the_paper_are_there_for_each_method(three, capsys):
-    found = tables(capsys, three, "--n", "5,10,20", "--samples", "20")
+    found = tables(capsys, *three, "--n", "5,10,20", "--samples", "20")
     headings = list(found)
     counts = {"(tables 5 and 6)": 1, "(tables 2, 7, 8)": 6, "(table 1)": 1, "(table 3)": 2}
     counts |= {"(table 4)": 2, "Factors less ACC": 2, "Rankings": 2, "Sizes (table 9)": 1, "(table 9)": 1}
@@ -140,13 +140,13 @@ def test_all_tables_of_the_paper_are_there_for_each_method(three, capsys):
 
 @pytest.mark.slow
 def test_sets_of_two_models_that_are_named_alike_are_pooled(three, tmp_path, capsys):
-    con = suite(tmp_path / "con", {"step-5": 0.8, "step-100": 0.5, "other": 0.7}, data="con", **SIZES)
-    found = tables(capsys, three, con, "--method", "shap", "--samples", "20")
+    qualities = {"step-5": 0.8, "step-100": 0.5, "other": 0.7}
+    con = suite(tmp_path / "con", qualities, methods=("lime", "shap"), data="con", **SIZES)
+    found = tables(capsys, *three, *con, "--samples", "20")
     shown = found["Few-shot accuracy [95 %], shap, n = 10 (tables 2, 7, 8), %"]
     assert list(shown["acc"]) == ["hans", "con"]
     assert found["Accuracy of each model (tables 5 and 6), %"]["step-25"]["con"] == "-"
-    (heading,) = (heading for heading in found if "(table 3)" in heading)
-    assert heading.startswith("Pooled few-shot accuracy, 2 sets")
+    heading = "Pooled few-shot accuracy, 2 sets, shap, n = 10 (table 3), %"
     mean = np.mean([float(shown["index_diff"][name].split()[0]) for name in ("hans", "con")])
     assert float(found[heading]["index_diff"]["mean"]) == pytest.approx(mean, abs=0.11)
 
@@ -154,12 +154,12 @@ def test_sets_of_two_models_that_are_named_alike_are_pooled(three, tmp_path, cap
 @pytest.mark.slow
 def test_the_terminal_has_80_columns_and_figures_are_drawn(three, tmp_path, capsys):
     report.main(
-        [three, "--figures", str(tmp_path / "figures"), "--n", "5", "--factors", "max_diff,swap_avg,verb,const"]
+        [*three, "--figures", str(tmp_path / "figures"), "--n", "5", "--factors", "max_diff,swap_avg,verb,const"]
     )
     text = capsys.readouterr().out
-    lines = [line for line in text.splitlines() if str(tmp_path.parent) not in line and three not in line]
+    lines = [line for line in text.splitlines() if str(tmp_path.parent) not in line]
     assert max(map(len, lines)) <= 80
-    assert f"hans step-25: {three}/step-25" in text
+    assert f"hans step-25: {three[1]}" in text
     assert "hans, lime, shap: not defined for any example, and left out: verb, const." in text
     assert "left out: swap" not in text
     assert "have no swapped words" in text
@@ -172,19 +172,15 @@ def test_the_terminal_has_80_columns_and_figures_are_drawn(three, tmp_path, caps
 
 
 def test_results_with_attributions_are_made_of_rows_alone(three):
-    for name in QUALITIES:
-        folder = Path(three) / name
-        assert rescored(folder) == (folder / "results.json").read_text()
-        assert "attributions/ood/shap/index_diff" in read_results(folder)["metrics"]
+    assert rescored(three[0]) == Path(three[0], "results.json").read_text()
+    assert "attributions/hans/shap/index_diff" in read_results(three[0])["metrics"]
 
 
 @pytest.mark.parametrize(
     ("settings", "error", "facts"),
     [
-        ({"content": "x"}, RunError, ["/a", "/b", "120 of 120"]),
         ({"examples": 90}, RunError, ["/a", "/b", "30 are in one"]),
         ({"population": 20}, RunError, ["/a", "/b", "10 are in one", "set"]),
-        ({"first": 5}, RunError, ["/a", "/b", "10 are in one"]),
         ({"group": "g"}, RunError, ["/a", "/b", "groups"]),
         ({"manifest": "n"}, RunError, ["/a", "/b", "attributions"]),
         ({"methods": ("lime",)}, RunError, ["/a", "/b", "attributions"]),
@@ -200,32 +196,21 @@ def test_mixtures_are_refused_in_one_sentence(tmp_path, settings, error: type[He
         report.main([f"{tmp_path}/a", f"{tmp_path}/b"])
 
 
-def test_sets_methods_and_folders_without_attributions_are_named(tmp_path, capsys):
-    """Sets are named on the command line, or by their data; folders are in the order of their numbers."""
-    folder = suite(tmp_path / "s", QUALITIES | {"bare": 0.7}, **SIZES)
-    results, rows = read_results(f"{folder}/bare"), read_evaluation(f"{folder}/bare", "accuracy")
-    write_results(tmp_path / "s" / "bare", results, {"accuracy": rows})
-    assert not rows_file(f"{folder}/bare", "attributions").exists()
-    runs = [f"{folder}/{name}" for name in QUALITIES]
-    assert sets_of([folder]) == {"s": runs}
-    assert sets_of(runs) == {"ood": runs}
-    assert sets_of((), [f"x={','.join(runs[:2])}", f"y={folder}"]) == {"x": runs[:2], "y": runs}
-    report.main([folder, "--samples", "5"])
-    assert "s/bare holds no attributions: left out" in capsys.readouterr().out
-    for words, facts in (
-        ([*runs, f"{folder}/bare"], ["s/bare", "accuracy and attributions", "evaluations"]),
-        ([*runs, "--method=owen"], ["ood", "owen", "shap"]),
-        ([*runs, f"--set=ood={folder}"], ["ood", "set"]),
-    ):
-        with refused(HeedfulError, *facts):
-            report.main(words)
+def test_sets_are_named_on_the_command_line_or_by_their_data(three, tmp_path):
+    sets = sets_of(three, [f"x={','.join(three[:2])}"])
+    assert {name: [run.folder for run in runs] for name, runs in sets.items()} == {"x": three[:2], "hans": three}
+    results, rows = read_results(three[0]), read_evaluation(three[0], "accuracy")
+    write_results(tmp_path / "bare", results, {"accuracy": rows})
+    with refused(HeedfulError, tmp_path / "bare", "attributions", "evaluations"):
+        report.main([*three, str(tmp_path / "bare")])
+    with refused(HeedfulError, "hans", "set"):
+        report.main([*three, f"--set=hans={','.join(three)}"])
 
 
 def test_factors_that_can_rank_nothing_are_left_out(tmp_path, capsys):
-    """No part has a word of the other one, and the three factors of a target are one outside of their data."""
-    for name, quality in QUALITIES.items():
-        save(tmp_path / "s" / name, quality, population=1, first=4, examples=120, target="1")
-    report.main([str(tmp_path / "s"), "--samples", "5", "--n", "3", "--l1"])
+    """The parts have no word in common, and IRREG, ADJ and VERB are the same factor outside of MSGS."""
+    folders = suite(tmp_path, QUALITIES, data="s", population=1, first=4, examples=120, target="1")
+    report.main([*folders, "--samples", "5", "--n", "3", "--l1"])
     text = " ".join(capsys.readouterr().out.split())
     assert "swap_max_diff" not in text.partition("s, shap-l1:")[0]
     assert "s, shap-l1: 0 for all examples, and none has swapped words, and left out: swap_avg, swap_max" in text
@@ -245,10 +230,9 @@ def test_the_factor_that_fits_a_set_is_defined_for_most_examples(undefined, with
 
 @pytest.mark.slow
 def test_near_pairs_are_marked_and_models_without_probabilities_have_no_confidence(tmp_path, capsys):
-    """Two of the models have one accuracy, and no right order."""
-    for name, quality in {"a": 0.7, "b": 0.705, "c": 0.2, "twin": 0.2}.items():
-        save(tmp_path / "s" / name, quality, probabilities=False, **SIZES)
-    found = tables(capsys, str(tmp_path / "s"))
+    """Two of the models have the same accuracy, and so no correct order."""
+    qualities = {"a": 0.7, "b": 0.705, "c": 0.2, "twin": 0.2}
+    found = tables(capsys, *suite(tmp_path, qualities, data="s", probabilities=False, **SIZES))
     assert list(found["Few-shot accuracy [95 %], shap, n = 10 (tables 2, 7, 8), %"])[:3] == [
         "acc",
         "random",

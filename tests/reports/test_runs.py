@@ -1,4 +1,4 @@
-"""What a folder of results is about, from its configuration and those of the runs that it began with."""
+"""Names and labels of the runs in folders of results."""
 
 from pathlib import Path
 

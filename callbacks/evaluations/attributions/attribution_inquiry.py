@@ -1,7 +1,8 @@
-"""Attributions of predictions as an inquiry: the contribution of every word, by several methods."""
+"""Attributions as an inquiry: the contribution of every word to the probability of a label, by several methods."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -20,20 +21,20 @@ from heedful.metrics.attributions.lockstep import Game, Solution, solve
 from heedful.metrics.attributions.methods import METHODS, shap
 from heedful.records import Composed, Examples, SettingError
 
-TOGETHER = 64  # examples whose masks are predicted together
+TOGETHER = 64  # examples whose masked inputs are predicted together
 VERSIONS = {name: method.VERSION for name, method in METHODS.items()} | {GRADIENTS: 1}
 Solved = Mapping[str, Sequence[tuple[float, float, Solution]]]
 
 
 @dataclass(frozen=True)
 class Explained:
-    """Examples to explain, some of them also with a part from another example.
+    """Inputs to explain: examples, and some of them again with a part from another example.
 
     Attributes:
-        examples: The examples, sorted by uid and variant.
-        positions: int64 [explained], positions in the pool.
-        labels: int64 [explained], the label whose probability is explained.
-        variants: "" for the example itself, or how it was changed.
+        examples: The inputs, sorted by uid and variant.
+        positions: int64 [inputs], positions of the unchanged examples in the pool.
+        labels: int64 [inputs], the label whose probability is explained.
+        variants: For each input "" if the example is unchanged, or the change, such as "swap premise".
     """
 
     examples: Composed
@@ -42,7 +43,7 @@ class Explained:
     variants: Sequence[str]
 
     def blocks(self) -> Iterator[np.ndarray]:
-        """Yield blocks of indices, int64; all variants of an example are in the same block."""
+        """Yield blocks of indices of inputs, int64; all variants of an example are in the same block."""
         ends = np.append(np.flatnonzero(np.diff(self.positions)) + 1, len(self.positions))
         begin = 0
         while begin < len(self.positions):
@@ -51,61 +52,57 @@ class Explained:
             begin = end
 
 
+@dataclass(frozen=True)
 class AttributionInquiry:
-    """Computes the contributions of words to the probability of an answer by querying the model.
+    """Computes the contributions of words to the probability of a label by querying the model.
 
-    Args:
-        methods: Names of methods.
+    Attributes:
+        methods: Names of methods, sorted.
         samples: Largest number of masks per example and method.
         steps: Number of integration points for gradients.
-        limit: Number of examples to explain.
-        shown: Number of examples that are also explained with another example's part.
-        swaps: Swaps for these examples.
+        limit: Number of examples to explain; None for all.
+        shown: Number of examples that are also explained with a part from another example.
+        swaps: The swaps of these examples.
         gold: Whether to explain the probability of the gold label instead of the prediction.
         scale: Whether to explain the probability or its log-odds.
         delete: Whether to delete hidden words instead of masking them.
         subwords: How the gradients of the tokens of a word are combined.
     """
 
-    name = "explanations"
-    version = 1
-    draws = 0
-    schema = SCHEMA
+    methods: tuple[str, ...]
+    samples: int
+    steps: int
+    limit: int | None
+    shown: int
+    swaps: tuple[Swap, ...]
+    gold: bool
+    scale: Scale
+    delete: bool
+    subwords: Subwords
+    name: ClassVar[str] = "explanations"
+    version: ClassVar[int] = 1
+    draws: ClassVar[int] = 0
+    schema: ClassVar[pa.Schema] = SCHEMA
 
-    def __init__(
-        self,
-        methods: Sequence[str],
-        samples: int,
-        steps: int,
-        limit: int | None,
-        shown: int = 0,
-        swaps: Sequence[Swap] = (),
-        gold: bool = False,
-        scale: Scale = "probability",
-        delete: bool = False,
-        subwords: Subwords = "sum",
-    ) -> None:
-        self.methods = tuple(sorted(methods))
-        self.samples = samples
-        self.steps = steps
-        self.limit = limit
-        self.shown = shown
-        self.swaps = tuple(swaps)
-        self.parts = tuple(swap.part for swap in swaps)
-        self.gold = gold
-        self.scale = scale
-        self.delete = delete
-        self.subwords = subwords
-        versions = tuple(VERSIONS[name] for name in self.methods)
-        self.settings = (*self.methods, *versions, samples, steps, shown, gold, scale, delete, subwords)
-        self.settings += tuple(setting for swap in swaps for setting in swap.settings)
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The swapped parts."""
+        return tuple(swap.part for swap in self.swaps)
+
+    @property
+    def settings(self) -> tuple[str | int | bool, ...]:
+        """All settings that the rows depend on, for the manifest."""
+        versions = (VERSIONS[name] for name in self.methods)
+        of_swaps = (setting for swap in self.swaps for setting in swap.settings)
+        words = self.gold, self.scale, self.delete, self.subwords
+        return *self.methods, *versions, self.samples, self.steps, self.shown, *words, *of_swaps
 
     def require(self, processor: Processor, pool: Examples) -> None:
-        """See :class:`~heedful.callbacks.engine.inquiry.Inquiry`."""
+        """Raise HeedfulError for a model whose processor cannot hide words."""
         HiddenWords(processor, Composed(pool, np.arange(min(1, len(pool)))), pool.parts, self.delete)
 
     def rows(self, pool: Examples, base: Predictions, ask: Ask, seed: int) -> Iterator[pa.Table]:
-        """The rows, block by block; see :class:`~heedful.callbacks.engine.inquiry.Inquiry`."""
+        """Yield the rows block by block; the arguments match :class:`~heedful.callbacks.engine.inquiry.Inquiry`."""
         explained = self._explained(pool, base, ask, seed)
         pace = Pace("Attributions", len(explained.positions))
         for block in explained.blocks():
@@ -113,9 +110,9 @@ class AttributionInquiry:
             pace.advance(len(block))
 
     def _explained(self, pool: Examples, base: Predictions, ask: Ask, seed: int) -> Explained:
-        """Choose the examples, the same for every model; a smaller limit chooses a subset.
+        """Select the examples, the same for every model; a smaller limit selects a subset.
 
-        Examples without a label to explain are then counted and omitted, without replacement.
+        Selected examples without a label to explain are counted and omitted; no other examples replace them.
         """
         names = ask.labels
         answers = pool.texts("label", base.positions) if self.gold else base.texts
@@ -140,11 +137,10 @@ class AttributionInquiry:
         return Explained(examples, examples.positions, of_pool[examples.positions], variants[order].tolist())
 
     def _swapped(self, pool: Examples, explained: np.ndarray, swap: Swap, seed: int) -> tuple[np.ndarray, Mapping]:
-        """The examples to swap, and the positions of their lenders."""
+        """Positions of the examples to swap, int64, and for each swapped part the positions of their lenders."""
         if not self.shown:
             return np.zeros(0, dtype=np.int64), {}
-        limited = AttributionInquiry(self.methods, self.samples, self.steps, self.shown)
-        changes = swap.changes(pool, within_limit(limited, pool, explained, seed), seed)
+        changes = swap.changes(pool, within_limit(replace(self, limit=self.shown), pool, explained, seed), seed)
         return changes.positions, changes.lenders
 
     def _block(self, explained: Explained, block: np.ndarray, ask: Ask, seed: int) -> pa.Table:
@@ -185,7 +181,7 @@ class AttributionInquiry:
 
     @staticmethod
     def _about(explained: Explained, block: np.ndarray, ask: Ask) -> pa.Table:
-        """Texts about each example, which are the same in all of its rows."""
+        """A table of the columns that are equal in all rows of an input, one row per input."""
         pool = explained.examples.pool
         positions = explained.positions[block]
         is_changed = pa.array([explained.variants[i] != "" for i in block])
@@ -202,20 +198,20 @@ class AttributionInquiry:
 
 
 def scaled(probs: np.ndarray, labels: np.ndarray, scale: Scale) -> np.ndarray:
-    """The probability of a label, or its log-odds: float64 [inputs].
+    """The probability of one label per input, or its log-odds: float64 [inputs].
 
     Args:
         probs: float64 [inputs, labels].
-        labels: int64 [inputs].
+        labels: int64 [inputs], index of the label.
         scale: "probability" or "logit".
 
     Raises:
-        HeedfulError: A probability is 0 or 1, so that its log-odds are undefined.
+        SettingError: A probability is 0 or 1, so that its log-odds are infinite.
     """
     p = probs[np.arange(len(probs)), labels]
     if scale == "probability":
         return p
-    remaining = probs.copy()  # 1 - own would lose the digits of a probability close to 1
+    remaining = probs.copy()  # the sum of the other labels: 1 - p would lose the digits of a p close to 1
     remaining[np.arange(len(probs)), labels] = 0
     with np.errstate(divide="ignore"):
         odds = np.log(p) - np.log(remaining.sum(axis=1))
@@ -228,14 +224,14 @@ def scaled(probs: np.ndarray, labels: np.ndarray, scale: Scale) -> np.ndarray:
 
 
 def _table(explained: Explained, block: np.ndarray, words: HiddenWords, solved: Solved, about: pa.Table) -> pa.Table:
-    """The rows of a block in their canonical order.
+    """The rows of a block in canonical order.
 
     Args:
-        explained: The examples.
-        block: int64, indices of the examples in the block.
-        words: Words of the examples.
-        solved: For each method and example: the value with all words, the value without words, and the solution.
-        about: Texts about each example.
+        explained: The inputs.
+        block: int64, indices of the inputs in the block.
+        words: Words of the inputs.
+        solved: For each method and input: the value with all words, the value without words, and the solution.
+        about: Columns that are equal in all rows of an input, one row per input.
     """
     segments = sorted([(SEPARATOR, -1), *((part, p) for p, part in enumerate(words.parts))])
     starts = np.concatenate([np.zeros((1, len(block)), np.int64), np.cumsum(words.segments, axis=0)])

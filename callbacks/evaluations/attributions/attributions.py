@@ -1,4 +1,4 @@
-"""Attributions of words (Singhal et al. 2023, section 3) as an evaluation."""
+"""Attributions of words (Singhal et al. 2023, §3) as an evaluation."""
 
 import re
 from typing import Literal
@@ -18,22 +18,22 @@ from heedful.records.rows import SPLIT
 
 
 class Attributions(Evaluation):
-    """Share of every word in the probability of the prediction, by masking words or by gradients.
+    """Contribution phi of every word to the probability of the prediction, by masking words or by gradients.
 
-    It runs only if ``--evaluations`` names it. Examples are selected by a hash of their uid, the same for every model.
-    Three groups of examples are counted: examples without a label to explain, which are omitted; truncated examples, in
-    which phi of a truncated word is 0 up to the error of the method; and examples for which ``samples`` is less than
-    twice the number of words and separators ("shap_scarce"), for which SHAP shrinks phi towards equal shares.
+    Examples are selected by a hash of their uid, the same for every model. Three counts are in results.json: examples
+    without a label to explain, which are omitted; truncated examples, in which phi of a truncated word is 0 up to the
+    error of the method; and examples with fewer ``samples`` than twice their words and separators ("shap_scarce"), for
+    which SHAP shrinks phi towards equal values. The evaluation runs only if ``--evaluations`` names it.
 
     Args:
         methods: lime, shap, owen, gradients, or several.
-        samples: Masks for each example and method, at most.
+        samples: Largest number of masks for each example and method.
         examples: Number of examples to explain; null for all.
-        steps: Points of the integral for gradients, each a pass forward and backward.
+        steps: Number of integration points for gradients, each a forward and backward pass.
         explain: Explain the probability of the prediction, or of the gold label.
         scale: Explain a probability, or its log-odds.
-        hide: A masked word becomes the mask token in every subword (mask), or is left out (delete).
-        subwords: How the gradients of the subwords of a word are combined.
+        hide: Replace every token of a hidden word by the mask token (mask), or delete the word (delete).
+        subwords: How the gradients of the tokens of a word are combined.
         shown: Number of examples that are also explained with a swapped part; the page shows up to ten pairs.
     """
 
@@ -84,17 +84,17 @@ class Attributions(Evaluation):
         if self.explain == "gold" and data.pool.is_unlabelled:
             return Nothing(f"{NEEDS_GOLD}: attributions.explain gold")
         within = SPLIT if data.splits_evaluated else None
-        swaps = [Swap(part, None, 1, within=within) for part in data.swap]
+        swaps = tuple(Swap(part, None, 1, within=within) for part in data.swap)
         inquiry = AttributionInquiry(
-            self.methods,
-            self.samples,
-            self.steps,
-            self.examples,
-            self.shown if swaps else 0,
-            swaps,
-            self.explain == "gold",
-            self.scale,
-            self.hide == "delete",
-            self.subwords,
+            methods=tuple(sorted(self.methods)),
+            samples=self.samples,
+            steps=self.steps,
+            limit=self.examples,
+            shown=self.shown if swaps else 0,
+            swaps=swaps,
+            gold=self.explain == "gold",
+            scale=self.scale,
+            delete=self.hide == "delete",
+            subwords=self.subwords,
         )
         return Plan(data.pool, settings=AttributionSettings(self.scale), inquiry=inquiry)

@@ -1,4 +1,4 @@
-"""Challenge examples from the evaluated data: changed hypotheses, and tables with other titles."""
+"""Challenge examples made from the evaluated data: changed hypotheses, and tables with other titles."""
 
 from collections import Counter
 from typing import Any
@@ -29,10 +29,11 @@ ENTITIES, NUMBERS, TITLE = "entities", "numbers", "title"
 
 
 class Challenge(Evaluation):
-    """Accuracy on changes of the hypothesis or of the table's title that preserve or flip the label.
+    """Accuracy on changes of the hypothesis, or of the title of the table, that preserve or flip the label.
 
-    It supports data with a table, a hypothesis, and the labels entailment, neutral and contradiction, and models of
-    both parts or of the hypothesis alone. spaCy, if installed, finds names of persons, places and organisations.
+    The evaluation requires data with a table, a hypothesis, and the labels entailment, neutral and contradiction. It
+    supports models of both parts and models of the hypothesis alone. spaCy, if installed, finds names of persons,
+    places and organisations.
 
     Args:
         kinds: Kinds of changes: entities, nominal_modifiers, negation, numbers, dates, quantifiers (of the hypothesis),
@@ -48,12 +49,6 @@ class Challenge(Evaluation):
         if unknown := [kind for kind in kinds or () if kind not in all_kinds]:
             raise SettingError(f"challenge.kinds {unknown[0]} does not exist. {guess(unknown[0], all_kinds)}")
         self.kinds = list(dict.fromkeys(all_kinds if kinds is None else kinds))
-        self.all = kinds is None
-        if half_or_double and NUMBERS not in self.kinds:
-            raise SettingError(
-                f"challenge.half_or_double changes {NUMBERS}, which are not among challenge.kinds. Add them, or "
-                "leave it out."
-            )
         self.half_or_double = half_or_double
         if ENTITIES in (kinds or ()):
             try:
@@ -61,18 +56,9 @@ class Challenge(Evaluation):
             except HeedfulError as error:
                 raise error.at(f"challenge.kinds {ENTITIES}") from None
 
-    @property
-    def title(self) -> str:
-        words = [self.name]
-        if not self.all:
-            words += self.kinds
-        if self.half_or_double:
-            words.append("half_or_double")
-        return "-".join(words)
-
     def plan(self, setting: Setting) -> Plan | Nothing:
         data = setting.data
-        all_parts = data.whole  # the table too, where the model reads the hypothesis alone
+        all_parts = data.whole  # with the table, even for a model of the hypothesis alone
         table = text = None
         if all_parts is not None and set(data.task.labels) == set(LABELS):
             table, text = _parts(all_parts)
@@ -85,7 +71,7 @@ class Challenge(Evaluation):
             inform(f"Challenge hypotheses get no other names, which only spaCy finds: {INSTALL}")
         kinds = [kind for kind in self.kinds if kind != TITLE and (kind != ENTITIES or analyser.knows_entities)]
         changes: list[Intervention] = []
-        for pool in by_split(all_parts, data):  # each is changed as if it were evaluated alone
+        for pool in by_split(all_parts, data):  # a split has the same changes as in an evaluation of that split alone
             source = Source(pool, analyser, text, table)
             for kind in kinds:
                 halved = self.half_or_double and kind == NUMBERS
@@ -97,7 +83,7 @@ class Challenge(Evaluation):
         return Plan(data.pool, changes, settings, {"analyser": analyser.name, "left_out": left_out})
 
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
-        """Counts of changed examples by kind, and of examples that could not be changed, by reason."""
+        """Count changed examples by kind, and examples that could not be changed by reason."""
         settings = ChallengeSettings.from_context(context)
         kinds = settings.kinds
         counts: dict[str, Any] = {}
@@ -119,7 +105,7 @@ class Challenge(Evaluation):
 
 
 def _parts(pool: Examples) -> tuple[str | None, str | None]:
-    """The parts that are the table and the hypothesis; None unless there is one table and one text."""
+    """Names of the table and of the hypothesis; (None, None) unless there is exactly one table and one text."""
     tables = pool.tables
     texts = [part for part in pool.parts if part not in tables]
     return (tables[0], texts[0]) if (len(tables), len(texts)) == (1, 1) else (None, None)

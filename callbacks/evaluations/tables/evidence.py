@@ -1,13 +1,12 @@
 """Evidence: does a model use the rows of a table that people find relevant?"""
 
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting
-from heedful.callbacks.evaluations.pools import fitted, table_of
+from heedful.callbacks.evaluations.pools import fitted
 from heedful.datamodules.base.pairs import Pairs
 from heedful.datamodules.loaders.tables import load_tables
 from heedful.datamodules.loaders.tabprobe import load_evidence
@@ -19,17 +18,17 @@ from heedful.records import Context, DataError, ModelError
 
 
 class Evidence(Evaluation):
-    """Which annotated rows a model uses, and whether it follows them to another table.
+    """Which rows of a table a model uses, compared with the rows that people marked as relevant.
 
-    Source: "Is My Model Using the Right Evidence?" (Gupta et al. 2022), §5.2, §5.3 and §6. Each row of each annotated
-    pair is deleted once, and rows whose deletion changes the prediction are compared with rows that people marked.
-    In addition, the marked rows are copied to another table of the split with the same keys, and the hypothesis is
-    paired with that table, which preserves the label. Neutral pairs and pairs without a marked row do not count.
+    Each row of each annotated pair is deleted once: a row is used if its deletion changes the prediction. In addition,
+    the values of the marked rows are copied into another table of the split with the same keys, which preserves the
+    label of the hypothesis. Neutral pairs and pairs without a marked row do not count. Source: "Is My Model Using the
+    Right Evidence?" (Gupta et al. 2022), §5.2, §5.3 and §6.
 
     Args:
-        path: A csv file of annotations in the format of TabProbe, about tables of --data.path.
-        split: The annotated split of the data. A model that was trained on it should have been trained with
-            --data.without_tables.
+        path: A csv file of annotations in the format of TabProbe, for tables in --data.path.
+        split: The annotated split of the data. If the model was trained on this split, it should have been trained with
+            --data.without_tables, which leaves the annotated tables out.
     """
 
     metric = METRICS["evidence"]
@@ -38,10 +37,6 @@ class Evidence(Evaluation):
     def __init__(self, path: str | None = None, split: str = "train") -> None:
         self.path = path
         self.split = split
-
-    @property
-    def title(self) -> str:
-        return "-".join([self.name, Path(self.path or "").stem, self.split])
 
     def plan(self, setting: Setting) -> Plan | Nothing:
         if self.path is None:
@@ -58,7 +53,7 @@ class Evidence(Evaluation):
         relevant = {pair.uid: frozenset(pair.keys) for pair in annotated}
         lenders = fitted(examples, data)
         pool = lenders.take(sorted({examples.position(uid) for uid in relevant}))
-        part = table_of(pool)
+        part = pool.tables[0]
         hypothesis = next(name for name in pool.parts if name != part)
         swap = SwapValues(relevant, lenders, part, hypothesis)
         reasons = Counter(swap.why_not(pool, uid) or "swapped" for uid in pool.column("uid"))
@@ -92,6 +87,6 @@ class Evidence(Evaluation):
             )
 
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
-        """Numbers of counted pairs and tables, and of uncounted annotated pairs by reason."""
+        """Count the pairs and tables that the numbers are about, and the other annotated pairs by reason."""
         settings = EvidenceSettings.from_context(context)
         return evidence_counts(rows, settings.table, settings.marked)

@@ -1,11 +1,11 @@
-"""Row operations on tables as an evaluation: which transitions between predictions are not allowed."""
+"""Row operations on tables as an evaluation: which changes of the prediction are not allowed."""
 
 from typing import Any
 
 import pyarrow as pa
 
 from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting, require_number
-from heedful.callbacks.evaluations.pools import by_split, table_of
+from heedful.callbacks.evaluations.pools import by_split
 from heedful.datamodules.base.pairs import Pairs
 from heedful.datamodules.base.splits import by_hash
 from heedful.interventions import Donors, RowEdits
@@ -19,9 +19,9 @@ OPERATIONS = ("delete", "insert", "update", "permute")
 
 
 class TableRows(Evaluation):
-    """Transitions between predictions when rows of a table are deleted, inserted, updated or reordered.
+    """How predictions change when rows of a table are deleted, inserted, updated or reordered.
 
-    It supports data with a table and the labels entailment, neutral and contradiction.
+    The evaluation requires data with a table and the labels entailment, neutral and contradiction.
 
     Args:
         operations: delete, insert, update, permute, or several joined by "+", such as delete+insert.
@@ -51,24 +51,24 @@ class TableRows(Evaluation):
         if not (self.operations and data.pool.tables and set(data.task.labels) == set(LABELS)):
             return Nothing(f"needs table_rows.operations, a table among the parts and the labels {', '.join(LABELS)}")
         edits = []
-        for pool in by_split(data.pool, data):  # each is edited as if it were evaluated alone
-            part = table_of(pool)
+        for pool in by_split(data.pool, data):  # a split has the same edits as in an evaluation of that split alone
+            part = pool.tables[0]
             only = self._chosen(pool, data)
             donors = Donors(pool, part)
             edits += [RowEdits(name, part, donors, self.rows_per_table, only=only) for name in self.operations]
         return Plan(data.pool, edits, TableRowsSettings(tuple(self.operations)))
 
     def _chosen(self, pool: Examples, data: Pairs) -> frozenset[str] | None:
-        """The hypotheses to test; None for all."""
+        """The uids of the hypotheses to test; None for all."""
         if not data.splits_evaluated and len(pool) <= (self.max_examples or len(pool)):
             return None
         return frozenset(map(pool.uid, by_hash(pool, data.seed, self.name)[: self.max_examples]))
 
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
-        """For each operation, count hypotheses and tables with an edit, hypotheses without an edit, and transitions."""
+        """Count, for each operation, hypotheses with and without an edit, edited tables, and pairs of predictions."""
         base = set(strings(select(rows, intervention=BASE), "uid"))
         counts = {}
-        tested = [edit.only for edit in plan.interventions if edit.name == self.operations[0]]  # of each split
+        tested = [edit.only for edit in plan.interventions if edit.name == self.operations[0]]  # one per split
         hypotheses = sum(len(base if only is None else base & only) for only in tested)
         for name in self.operations:
             changes = Changes(rows, name)

@@ -1,4 +1,4 @@
-"""Figures; importing a module registers its figures."""
+"""Figures of runs; the import of a module registers its figures in ``FIGURES``."""
 
 from heedful.reports.figures import attentiveness, causal_effects, history, partial_inputs, transitions
 from heedful.reports.figures.registry import FIGURES, Drawn, figure

@@ -1,4 +1,4 @@
-"""Attentiveness to each part of one run, with its 95 % interval."""
+"""The figure "attentiveness": attentiveness of one run to each input part, with 95 % intervals."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from heedful.records import MetricName, printable
 from heedful.reports.figures.registry import GREY, Drawn, bars, figure, style
 from heedful.reports.runs import Run
-from heedful.reports.tables import too_few
+from heedful.reports.tables import is_known
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -18,12 +18,12 @@ def bars_of(
     alone: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
     majority: float | None = None,
 ) -> "Figure":
-    """Draw a point with an error bar for each part.
+    """Draw the attentiveness to each part as a point with an error bar.
 
     Args:
-        parts: Attentiveness by part, as entries of results.json with a value.
-        alone: Accuracy by swapped part on the other parts alone, drawn as hollow points below the attentiveness.
-        majority: Majority share, drawn as a line.
+        parts: Attentiveness by swapped part: entries of results.json with a value.
+        alone: Accuracy on the other parts alone by swapped part: hollow points below the attentiveness.
+        majority: Score of the best constant answer: a dashed line.
     """
     from matplotlib.figure import Figure
 
@@ -52,18 +52,14 @@ def bars_of(
 
 @figure("attentiveness", "attentiveness to each part, with 95 % intervals", "attentiveness")
 def draw(runs: Sequence[Run]) -> Iterator[Drawn]:
-    """Attentiveness by run and part, and the accuracy of the same model on the other parts alone."""
+    """Draw a figure for each run: attentiveness, and the accuracy of the same model on the other parts alone."""
     for run in runs:
-        parts = {part: m for part, m in run.attentiveness().items() if _is_known(m)}
+        parts = {part: m for part, m in run.attentiveness().items() if is_known(m)}
         names = {part: MetricName("naive_partial", run.data, run.other_parts(part) or "", "accuracy") for part in parts}
         alone = {part: run.numbers[name] for part, name in names.items() if name in run.numbers}
-        alone = {part: m for part, m in alone.items() if _is_known(m)}
+        alone = {part: m for part, m in alone.items() if is_known(m)}
         if parts:
             title = f"attentiveness to {' and '.join(parts)}, with 95 % intervals"
             title += "; hollow: accuracy of this model on the other parts alone" if alone else ""
             majority = run.majority["value"] if run.majority and alone else None
             yield Drawn(run.label, title, bars_of(parts, alone, majority))
-
-
-def _is_known(m: Mapping[str, Any]) -> bool:
-    return m["value"] is not None and not too_few(m["n"], m["flags"])

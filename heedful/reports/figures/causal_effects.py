@@ -1,4 +1,7 @@
-"""TCE against DCE, as in figures 3 and 4 of the paper on natural logic."""
+"""The figure "causal_effects": total causal effects (TCE) against direct causal effects (DCE).
+
+Source: "Estimating the Causal Effects of Natural Logic Features in Transformer-Based NLI Models", figures 3 and 4.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -14,11 +17,11 @@ if TYPE_CHECKING:
 
 PANELS = {"context": "changed contexts", "insertion": "changed word pairs"}
 UNDEFINED: Mapping[str, Any] = {"value": float("nan"), "ci95": None}
-Point = tuple[Mapping[str, Any], Mapping[str, Any]]  # DCE and TCE, as entries of results.json
+Point = tuple[Mapping[str, Any], Mapping[str, Any]]  # DCE and TCE: entries of results.json
 
 
 def points(run: Run) -> dict[str, dict[str, Point]]:
-    """DCE and TCE by data set and kind of change; undefined effects are left out."""
+    """The DCE and TCE of a run by data set and kind of change; kinds with an undefined effect are omitted."""
     by_data = {}
     for data in dict.fromkeys(name.data for name in run.numbers if name.family == NATURAL_LOGIC):
         pairs = {
@@ -31,7 +34,7 @@ def points(run: Run) -> dict[str, dict[str, Point]]:
 
 @figure("causal_effects", "total and direct causal effects, with 95 % intervals", NATURAL_LOGIC)
 def draw(runs: Sequence[Run]) -> Iterator[Drawn]:
-    """TCE against DCE; a run on several data sets has a point for each."""
+    """Draw one figure with a point for each run and data set."""
     labelled = {}
     for run in runs:
         effects_of = points(run)
@@ -42,19 +45,24 @@ def draw(runs: Sequence[Run]) -> Iterator[Drawn]:
 
 
 def _frame(axes: "Axes", title: str) -> None:
-    """Draw axes from 0 to 100 %, the diagonal, and the direction of better models."""
+    """Draw axes from 0 to 100 %, the diagonal TCE = DCE, and an arrow towards better models."""
     axes.plot([0, 100], [0, 100], color="0.55", linewidth=1, linestyle="--", zorder=1)
     axes.text(97, 93, "TCE = DCE", color="0.4", ha="right", va="top", rotation=45, rotation_mode="anchor", fontsize=9)
     axes.set(xlim=(-2, 102), ylim=(-2, 102), aspect="equal")
     axes.set_title(title)
-    axes.set_title("\N{NORTH WEST ARROW} better", loc="left", color="0.4", fontsize=10)  # no marker can be there
+    # A title is outside of the axes, where no marker can be
+    axes.set_title("\N{NORTH WEST ARROW} better", loc="left", color="0.4", fontsize=10)
     axes.set_xlabel("DCE: changes though the label stays, %")
     axes.set_ylabel("TCE: changes where the label does, %")
     axes.grid(alpha=0.25)
 
 
 def effects(runs: Mapping[str, Mapping[str, Point]]) -> "Figure":
-    """DCE and TCE with 95 % intervals, a panel for each kind of change and a marker for each run."""
+    """Draw TCE against DCE with 95 % intervals.
+
+    Args:
+        runs: DCE and TCE by name of the run and kind of change. Each run has a marker, each kind a panel.
+    """
     from matplotlib.figure import Figure
 
     canvas = Figure(figsize=(9.5, 5 + 0.22 * ((len(runs) + 2) // 3)), layout="constrained")
@@ -62,7 +70,7 @@ def effects(runs: Mapping[str, Mapping[str, Point]]) -> "Figure":
         _frame(axes, title)
         for i, (name, by_kind) in enumerate(runs.items()):
             color, marker = style(i)
-            dce, tce = by_kind.get(kind, (UNDEFINED, UNDEFINED))  # an undefined point is in the legend
+            dce, tce = by_kind.get(kind, (UNDEFINED, UNDEFINED))  # the legend lists undefined points as well
             x, y = [100 * dce["value"]], [100 * tce["value"]]
             axes.errorbar(x, y, xerr=bars(dce), yerr=bars(tce), fmt="none", ecolor=color, elinewidth=1.3, zorder=2)
             axes.scatter(x, y, s=75, color=color, marker=marker, edgecolor="white", alpha=0.9, label=name, zorder=3)

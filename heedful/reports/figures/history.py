@@ -1,4 +1,4 @@
-"""Headlines over the epochs of a run."""
+"""The figure "epochs": headlines (the main numbers of evaluations) over the epochs of a training."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 def history_figure(history: Points, title: str) -> "Figure":
-    """Draw headlines over epochs with 95 % intervals, readable at thumbnail size.
+    """Draw curves over epochs with 95 % intervals; the figure can be read as a thumbnail.
 
     Args:
-        history: (epoch, measurement by name of its curve); undefined values leave a gap.
+        history: Pairs of an epoch and the measurements by name of the curve. Undefined values are gaps.
         title: Title of the figure.
     """
     from matplotlib.figure import Figure
@@ -29,7 +29,7 @@ def history_figure(history: Points, title: str) -> "Figure":
     axes = canvas.add_subplot()
     for i, name in enumerate(names):
         color, marker = style(i)
-        shift = 0.06 * (i - (len(names) - 1) / 2)  # keeps intervals of equal epochs apart
+        shift = 0.06 * (i - (len(names) - 1) / 2)  # error bars of an epoch are next to each other
         points = [(epoch + shift, curves[name]) for epoch, curves in history if name in curves]
         points = [(x, m) for x, m in points if m.value is not None]
         xs, ys = [x for x, _ in points], [100 * m.value for _, m in points]
@@ -47,7 +47,7 @@ def history_figure(history: Points, title: str) -> "Figure":
 
 @figure("epochs", "headlines over the epochs of a training")
 def draw(runs: Sequence[Run]) -> Iterator[Drawn]:
-    """The curves by run and group of headlines."""
+    """Draw a figure for each run and chart that was recorded in epochs.json."""
     for run in runs:
         for name, points in read_epochs(Path(run.folder)).items():
             if any(points):

@@ -1,8 +1,8 @@
-"""Attentiveness against the score of a model of the partial input (CAT, §5.2 and figure 2).
+"""The figure "partial": attentiveness against the score of a partial-input model (CAT, section 5.2 and figure 2).
 
-A model of all parts is matched with the run of the same model that was trained on the parts that are not swapped
-(--partial). Rank correlations include the models whose accuracy is above the majority share: over all of them, and
-within data sets, since differences between data sets alone can cause an overall correlation.
+Each full-input model is paired with the run of the same model that was trained only on the parts that the swap keeps
+(--partial). Rank correlations are over the full-input models whose accuracy is above the majority share. They are
+computed over all data sets and within data sets, since differences between data sets alone can cause a correlation.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,23 +20,23 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-NAMED = 8  # largest number of points with names
-CLOSE = 6  # points of attentiveness between two names that would overlap
-ALL, WITHIN = "over all", "within data sets"  # rank correlations
+NAMED = 8  # points; figures with more points do not name them
+CLOSE = 6  # percentage points of attentiveness between two points whose names would overlap
+ALL, WITHIN = "over all", "within data sets"  # names of rank correlations
 
 
 class Point(NamedTuple):
-    """One model on one data set."""
+    """A full-input model, on one data set and with one swapped part."""
 
-    data: str  # the data set and the swapped part
+    data: str  # name of the data set and of the swapped part
     model: str  # name of the model
-    gain: Measurement  # score of the model of the other parts alone, less the majority share
-    attentiveness: Measurement  # attentiveness to the part
-    is_above: bool  # whether the accuracy of the model of all parts is above the majority share
+    gain: Measurement  # score of the model trained on the other parts, minus the majority share
+    attentiveness: Measurement  # attentiveness to the swapped part
+    is_above: bool  # whether the accuracy of the full-input model is above the majority share
 
 
 def spearman(points: Sequence[Point]) -> float | None:
-    """Rank correlation of gain and attentiveness; None for fewer than three points or a constant.
+    """Spearman's rank correlation of gain and attentiveness; None for fewer than three points or constant values.
 
     Example:
         >>> spearman([Point("d", "m", Measurement(x, 1), Measurement(-x, 1), True) for x in (0.1, 0.2, 0.4)])
@@ -46,7 +46,7 @@ def spearman(points: Sequence[Point]) -> float | None:
 
 
 def spearman_within(points: Sequence[Point]) -> float | None:
-    """Rank correlation within data sets: ranks are centred in each data set; None as for :func:`spearman`."""
+    """:func:`spearman` within data sets: ranks are computed and centred in each data set."""
     return _correlation([[p for p in points if p.data == data] for data in dict.fromkeys(p.data for p in points)])
 
 
@@ -66,8 +66,8 @@ def _correlation(sets: Sequence[Sequence[Point]]) -> float | None:
 
 
 def partial_of(run: Run, part: str, runs: Sequence[Run]) -> Run | None:
-    """Find the run of the same model and data that was trained on the other parts only, with the same seed if
-    possible."""
+    """Find the run of the same model and data that was trained on all parts except ``part``, preferably with the same
+    seed; None if there is none."""
     wanted = set((run.other_parts(part) or "").split("+"))
     key = (run.data, run.split, run.model, run.kind)
     fitting = [r for r in runs if r.partial and (r.data, r.split, r.model, r.kind) == key and r.score is not None]
@@ -76,13 +76,13 @@ def partial_of(run: Run, part: str, runs: Sequence[Run]) -> Run | None:
 
 
 def less(score: Mapping[str, Any], majority: float) -> Measurement:
-    """A score minus the majority share, which has no sampling error for the evaluated examples."""
+    """Subtract the majority share from a score; for the evaluated examples the share has no sampling error."""
     ci95 = tuple(bound - majority for bound in score["ci95"]) if score["ci95"] else None
     return Measurement(score["value"] - majority, score["n"], ci95=ci95)
 
 
 def points_of(runs: Sequence[Run]) -> tuple[list[Point], list[str]]:
-    """A point for each full-input model and swapped part; and notes about numbers without a point."""
+    """The points of all full-input models, and a note on each attentiveness that has no point."""
     points = []
     without = []
     names = columns(runs)
@@ -113,7 +113,7 @@ def points_of(runs: Sequence[Run]) -> tuple[list[Point], list[str]]:
 
 
 def correlations(points: Sequence[Point]) -> dict[str, str]:
-    """Spearman's rho of the models above the majority share: over all, within data sets, and in each."""
+    """Rank correlations of the models above the majority share, as texts by :data:`ALL`, :data:`WITHIN` or data set."""
     points = [point for point in points if point.is_above]
     by_data = {data: [p for p in points if p.data == data] for data in dict.fromkeys(p.data for p in points)}
     rhos = {ALL: (spearman(points), len(points))}
@@ -125,10 +125,10 @@ def correlations(points: Sequence[Point]) -> dict[str, str]:
 
 @figure("partial", "attentiveness and one part alone (CAT, figure 2)")
 def draw(runs: Sequence[Run]) -> Iterator[Drawn]:
-    """The scatter of models of all parts, with rank correlations.
+    """Draw the scatter plot of full-input models, with rank correlations.
 
     Raises:
-        RunError: A model was named twice, or there is no point.
+        RunError: Two runs hold the same model, or there is no point.
     """
     require_alike(runs, (MODEL,), ())
     points, without = points_of(runs)
@@ -147,11 +147,11 @@ def draw(runs: Sequence[Run]) -> Iterator[Drawn]:
 
 
 def scatter(points: Sequence[Point], texts: Mapping[str, str]) -> "Figure":
-    """Draw a point for each model and data set, with 95 % intervals both ways; hollow if not above the majority share.
+    """Draw points with 95 % intervals in both directions; a hollow point marks a model not above the majority share.
 
     Args:
         points: The points.
-        texts: Texts of rank correlations by name: :data:`ALL`, :data:`WITHIN`, and names of data sets.
+        texts: Rank correlations as texts by name: :data:`ALL`, :data:`WITHIN`, and names of data sets.
     """
     from matplotlib.figure import Figure
 
@@ -186,8 +186,7 @@ def scatter(points: Sequence[Point], texts: Mapping[str, str]) -> "Figure":
 
 
 def _name(axes: "Axes", point: Point, points: Sequence[Point]) -> None:
-    """Write the name of a model next to its point, or below it if a point is close above or an earlier point is at the
-    same height."""
+    """Write the name of a model next to its point: above the point, or below it if another name would overlap."""
     x, y = 100 * point.gain.value, 100 * point.attentiveness.value
     place = points.index(point)
     distances = [(100 * p.attentiveness.value - y, k < place) for k, p in enumerate(points) if k != place]

@@ -1,4 +1,8 @@
-"""Pairwise accuracies of rankers: their distribution, and factors against ACC (figures 4 to 6)."""
+"""Figures 4 to 6 of ``heedful rank``: pairwise accuracies of rankers, and of factors against the ranker ACC.
+
+A ranker orders models by a number. Its pairwise accuracy for two models is the share of samples in which the order is
+correct. Source: "Assessing Out-of-Domain Language Model Performance from Few Examples".
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -10,13 +14,13 @@ from heedful.reports.figures.registry import RED, style
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-ACROSS = 4  # panels of a row
+ACROSS = 4  # panels per row
 BINS = np.linspace(0, 100, 11)
-Panels = Mapping[str, Mapping[str, Sequence[float]]]  # ranker to set to the pairwise accuracy of each pair
+Panels = Mapping[str, Mapping[str, Sequence[float]]]  # pairwise accuracies of pairs of models by ranker and data set
 
 
 def histograms(pairwise: Panels, title: str) -> "Figure":
-    """Figure 4: histogram of the pairwise accuracies, shares from 0 to 1, a panel for each ranker; sets are stacked."""
+    """Draw figure 4: for each ranker a histogram of pairwise accuracies (shares from 0 to 1), stacked by data set."""
     canvas, panels, sets = _panels(pairwise, title, 1.9, "pairwise accuracy, %")
     for axes, (ranker, by_set) in zip(panels, pairwise.items(), strict=True):
         columns = [100 * np.asarray(by_set.get(name, ())) for name in sets]
@@ -29,11 +33,11 @@ def histograms(pairwise: Panels, title: str) -> "Figure":
 
 
 def against(pairwise: Panels, acc: Mapping[str, Sequence[float]], title: str) -> "Figure":
-    """Figures 5 and 6: a point for each pair of models; above the diagonal the factor orders it better than ACC.
+    """Draw figures 5 and 6: for each factor and pair of models, the pairwise accuracy of the factor against ACC.
 
     Args:
-        pairwise: Pairwise accuracy by factor, shares from 0 to 1.
-        acc: Pairwise accuracy of ACC by set, for the same pairs.
+        pairwise: Pairwise accuracies by factor and data set, shares from 0 to 1.
+        acc: Pairwise accuracies of ACC by data set, for the same pairs.
         title: Title of the figure.
     """
     canvas, panels, sets = _panels(pairwise, title, 2.3, "pairwise accuracy of ACC, %")
@@ -52,9 +56,9 @@ def against(pairwise: Panels, acc: Mapping[str, Sequence[float]], title: str) ->
 
 
 def _panels(pairwise: Panels, title: str, height: float, label: str) -> tuple["Figure", list, list[str]]:
-    """A figure, its panels, and the names of the sets.
+    """A figure with a panel for each ranker, its panels, and the names of the data sets.
 
-    The axis label is on the lowest panels, since a label of the whole figure would overlap the legend.
+    Only the lowest panels have the label of the x axis: a label of the figure would overlap the legend.
     """
     from matplotlib.figure import Figure
 

@@ -1,4 +1,4 @@
-"""The registry of figures, for the command ``heedful figure``, pages, TensorBoard and notebooks."""
+"""The registry of figures, and the style that they share."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -9,9 +9,9 @@ from heedful.reports.runs import Run
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-GREY, RED = "0.45", "#C1121F"  # context, and errors
-# Okabe and Ito (2008) with Tol's wine for their yellow: distinct without colour vision; the first three are distinct in
-# grey as well, the others by their markers
+GREY, RED = "0.45", "#C1121F"  # for reference lines, and for errors of a model
+# Okabe and Ito (2008), with the wine of Tol in place of yellow: distinct for colour-blind readers. In grey the first
+# three are distinct; markers distinguish the others
 COLORS = ("#0072B2", "#E69F00", "#000000", "#CC79A7", "#D55E00", "#56B4E9", "#009E73", "#882255")
 MARKERS = "o^sDv<>hPX"
 
@@ -19,28 +19,28 @@ MARKERS = "o^sDv<>hPX"
 class Drawn(NamedTuple):
     """One figure."""
 
-    name: str  # name among the figures of a kind, such as an operation on tables
+    name: str  # name among the figures of the same kind, such as an operation on tables
     title: str  # text for readers who cannot see the figure
     figure: "Figure"  # the figure
-    notes: Sequence[str] = ()  # sentences that are printed with it
+    notes: Sequence[str] = ()  # lines that are printed with the figure
 
 
-Draw = Callable[[Sequence[Run]], Iterator[Drawn]]
+Draw = Callable[[Sequence[Run]], Iterator[Drawn]]  # draws the figures of runs; none for runs without such numbers
 
 
 class Kind(NamedTuple):
     """A kind of figure."""
 
-    draw: Draw  # yields figures of runs; nothing for runs without such numbers
+    draw: Draw  # draws the figures
     about: str  # description in a few words
-    evaluation: str  # the evaluation whose section on a page has the figures of one run, or ""
+    evaluation: str  # the evaluation in whose section a page shows the figures; "" for none
 
 
 FIGURES: dict[str, Kind] = {}
 
 
 def figure(name: str, about: str, evaluation: str = "") -> Callable[[Draw], Draw]:
-    """Register a function that draws figures of runs."""
+    """Decorate a function to register the figures that it draws as a kind of figure."""
 
     def register(draw: Draw) -> Draw:
         FIGURES[name] = Kind(draw, about, evaluation)
@@ -50,12 +50,13 @@ def figure(name: str, about: str, evaluation: str = "") -> Callable[[Draw], Draw
 
 
 def style(k: int) -> tuple[str, str]:
-    """The colour and the marker of the k-th series of a figure."""
+    """The colour and the marker of the k-th series in a figure."""
     return COLORS[k % len(COLORS)], MARKERS[k % len(MARKERS)]
 
 
 def bars(m: Measurement | Mapping[str, Any]) -> list[list[float]]:
-    """Lengths of the error bars of an interval below and above its value, in percent; 0 without an interval."""
+    """Error bars in percent: the distances from the value to both bounds of its interval, as lists of one number; 0
+    without an interval."""
     entry = m if isinstance(m, Mapping) else vars(m)
     low, high = entry["ci95"] or (entry["value"], entry["value"])
     return [[max(0.0, 100 * (entry["value"] - low))], [max(0.0, 100 * (high - entry["value"]))]]

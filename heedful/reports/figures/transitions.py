@@ -1,7 +1,8 @@
-"""Transitions when tables are edited, as a graph (figure 3 of the paper on InfoTabS).
+"""The figure "transitions": how predictions change when tables are edited, as a graph of labels.
 
-An edge is labelled with a number for each run, or for each split of one run: 5.8 / 7.3 / 5.0. For several runs, a
-number is the mean over the splits of a run.
+An edge from one label to another shows the share of predictions of the first label that become the second label: a
+number for each run, or for each split of a single run, as in "5.8 / 7.3 / 5.0". Source: "Is My Model Using the Right
+Evidence?", figure 3.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,11 +23,11 @@ if TYPE_CHECKING:
 BLACK = "black"
 DASHED = (0, (3, 1.5))
 PLACES = dict(zip(LABELS, ((-4.0, -2.2), (0.0, 3.6), (4.0, -2.2)), strict=True))
-OUTWARDS = dict(zip(LABELS, (235, 90, 305), strict=True))  # direction of the edge from a label to itself, in degrees
+OUTWARDS = dict(zip(LABELS, (235, 90, 305), strict=True))  # degrees; direction of the loop at each label
 RADIUS, BEND = 0.62, 0.2
-EDGES = {f"from_{before}/to_{after}": (before, after) for before in LABELS for after in LABELS}  # by their statistic
-Edges = dict[tuple[str, str], Mapping[str, Any]]  # (before, after) to the share, an entry of results.json
-KINDS = {  # kind of a transition: colour, line, legend
+EDGES = {f"from_{before}/to_{after}": (before, after) for before in LABELS for after in LABELS}  # by metric statistic
+Edges = dict[tuple[str, str], Mapping[str, Any]]  # entry of results.json by (label before, label after)
+KINDS = {  # (colour, line style, legend) by kind of transition
     "invalid": (RED, "-", "not allowed"),
     "valid": (BLACK, "-", "allowed"),
     "relevant": (BLACK, "-", "allowed if the row is relevant"),
@@ -36,12 +37,12 @@ KINDS = {  # kind of a transition: colour, line, legend
 
 
 def edges(run: Run, operation: str, splits: bool = False) -> dict[str, Edges]:
-    """The shares of all transitions under an operation, for each data set of a run.
+    """The shares of all transitions after an edit, by data set.
 
     Args:
         run: The run.
-        operation: Name of the operation.
-        splits: Whether to return the shares by split instead, named "<data>, <split>".
+        operation: The edit, such as "delete" or "delete_relevant".
+        splits: Whether to return the shares by split, under the names "<data>, <split>".
     """
     shares_of: dict[str, Edges] = {}
     for name, m in run.numbers.items():
@@ -53,7 +54,7 @@ def edges(run: Run, operation: str, splits: bool = False) -> dict[str, Edges]:
 
 
 def collect(runs: Sequence[Run], operation: str) -> dict[str, Edges]:
-    """The transitions by label of the run, with the data set or split if a run has several."""
+    """The shares of transitions by label of the run, followed by the data set or split if a run has several."""
     shares_of: dict[str, Edges] = {}
     for run in runs:
         by_split = edges(run, operation, splits=True) if len(runs) == 1 else {}
@@ -64,7 +65,7 @@ def collect(runs: Sequence[Run], operation: str) -> dict[str, Edges]:
 
 @figure("transitions", "predictions of edited tables, an operation each (InfoTabS, figure 3)", "table_rows")
 def draw(runs: Sequence[Run]) -> Iterator[Drawn]:
-    """A graph for each operation."""
+    """Draw a graph for each edit."""
     operations = dict.fromkeys(name.part for run in runs for name in run.numbers if name.family == TRANSITIONS)
     for operation in operations:
         if shares_of := collect(runs, operation):
@@ -72,11 +73,13 @@ def draw(runs: Sequence[Run]) -> Iterator[Drawn]:
             yield Drawn(operation, title, graph(shares_of, operation))
 
 
-def style(operation: str, before: str, after: str) -> str:
-    """The kind of a transition; if the relevance of a deleted row is unknown, the kind of rows for which it is allowed.
+def kind_of(operation: str, before: str, after: str) -> str:
+    """The kind of a transition: a key of ``KINDS``.
+
+    For a deleted row whose relevance is unknown, the kind names the rows for which the transition is allowed.
 
     Example:
-        >>> style("delete", "entailment", "entailment"), style("insert", "entailment", "entailment")
+        >>> kind_of("delete", "entailment", "entailment"), kind_of("insert", "entailment", "entailment")
         ('irrelevant', 'valid')
     """
     name, _, relevance = operation.partition("_")
@@ -95,7 +98,7 @@ def _text(runs: Sequence[Edges], edge: tuple[str, str], kind: str) -> str:
 
 
 def _edge(axes: "Axes", edge: tuple[str, str], text: str, kind: str, share: float) -> None:
-    """Draw an arrow, wider for a larger share, with its percentages."""
+    """Draw an edge with its percentages; the width of the arrow grows with the share."""
     from matplotlib.patches import FancyArrowPatch
 
     before, after = edge
@@ -111,7 +114,7 @@ def _edge(axes: "Axes", edge: tuple[str, str], text: str, kind: str, share: floa
         dx, dy = end - start
         ends, bend, shrink = [start, end], BEND, 33
         middle = (start + end) / 2
-        is_outer = np.sign(dy) == np.sign(middle[0])  # outside of the triangle there is room next to the arrow
+        is_outer = np.sign(dy) == np.sign(middle[0])  # more room for the text outside of the triangle of labels
         label = middle + BEND / 2 * np.array([dy, -dx]) + [np.sign(dy) * (0.45 if is_outer else 0.1), 0]
     look = {"connectionstyle": f"arc3,rad={bend}", "arrowstyle": "-|>", "mutation_scale": 14, "zorder": 1}
     look |= {"shrinkA": shrink, "shrinkB": shrink, "color": color, "linewidth": 1 + 2 * share, "linestyle": line}
@@ -121,11 +124,11 @@ def _edge(axes: "Axes", edge: tuple[str, str], text: str, kind: str, share: floa
 
 
 def graph(runs: Mapping[str, Edges], operation: str) -> "Figure":
-    """Draw the labels, and on their edges the percentages among predictions of the first label, by run.
+    """Draw the graph of transitions after an edit.
 
     Args:
-        runs: Transitions by name of the run.
-        operation: The operation in names of metrics: "delete", "delete_relevant", "delete+insert".
+        runs: Shares of transitions by name of the run.
+        operation: The edit, such as "delete", "delete_relevant" or "delete+insert".
     """
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
@@ -135,7 +138,7 @@ def graph(runs: Mapping[str, Edges], operation: str) -> "Figure":
     axes = canvas.add_subplot()
     kinds = set()
     for before, after in EDGES.values():
-        kind = style(operation, before, after)
+        kind = kind_of(operation, before, after)
         shares = [run[before, after]["value"] for run in runs.values() if run[before, after]["value"] is not None]
         share = sum(shares) / len(shares) if shares else 0.0
         _edge(axes, (before, after), _text(list(runs.values()), (before, after), kind), kind, share)

@@ -1,4 +1,4 @@
-"""Figures as HTML for a notebook."""
+"""Output in a notebook: figures as HTML, and whether progress bars can be drawn."""
 
 import base64
 import io
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 def image(figure: "Figure", title: str) -> str:
-    """A figure as an image inside HTML.
+    """Convert a figure to an HTML image with embedded data.
 
     Args:
         figure: The figure.
-        title: Text for readers who cannot see it.
+        title: Text for readers who cannot see the figure.
     """
     file = io.BytesIO()
     figure.savefig(file, dpi=100, format="png")
@@ -27,12 +27,12 @@ def image(figure: "Figure", title: str) -> str:
 
 
 def in_notebook() -> bool:
-    """Whether this is a cell of a notebook, which displays HTML."""
+    """Whether the code runs in a notebook, which displays HTML."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     return getattr(shell, "kernel", None) is not None
 
 
 def has_bars() -> bool:
-    """Whether progress bars can be drawn; in a notebook without ipywidgets each would raise a warning."""
+    """Whether progress bars can be drawn without a warning: a notebook needs ipywidgets for them."""
     return not in_notebook() or find_spec("ipywidgets") is not None

@@ -1,1 +1,1 @@
-"""Implementation of ``heedful matrix --prompts``."""
+"""Reports on prompted models, with means over seeds of demonstrations."""

@@ -1,4 +1,4 @@
-"""Results of prompted models: numbers by prompt, and their means over seeds of demonstrations."""
+"""Numbers of prompted models, and their means over the seeds that draw the demonstrations."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,59 +19,58 @@ from heedful.metrics.statistics.paired import recording
 from heedful.metrics.statistics.shares import share
 from heedful.records import SOFT, SPAN, Context, DataError, Measurement, MetricName, RunError
 from heedful.records.rows import BASE, probabilities, select, strings
-from heedful.records.storage.folder_names import newest_versions
-from heedful.records.storage.results import RESULTS, RUN, distinct, read_run
+from heedful.records.storage.results import RESULTS, distinct
 from heedful.reports.alike import CHANGES, DEFAULT, EXAMPLES, SEED, by_data, require_alike
-from heedful.reports.runs import ATTENTIVENESS, HASHES, PLAIN, Run, distinguished, read_runs, require_gold
+from heedful.reports.runs import ATTENTIVENESS, HASHES, PLAIN, Run, distinguished, require_gold
 
 PROMPT = "prompt"
 EVALUATIONS = ("accuracy", "answers", ATTENTIVENESS)
-WRITTEN, SCORED = "written", "scored"  # the label that a model writes, and the most probable label
+WRITTEN, SCORED = "written", "scored"  # the answer in the generated text, and the most probable label
 WORTH, MAJORITY, INVALID, AGREEMENT = "worth", "majority", "invalid", "agreement"
 WITH_INVALID, TO_DEFAULT = "with_invalid", "to_default"
 NO_SWAPS = "all swapped examples have the default label as base prediction, or more than half of the answers are none"
-Name = tuple[str, str, str]  # (WRITTEN or SCORED, swapped part or "", statistic)
+Name = tuple[str, str, str]  # (WRITTEN or SCORED, swapped part or "" for none, statistic)
 
 
 class Key(NamedTuple):
-    """Settings of a prompt without the seed of its demonstrations; ``kind`` is the method that draws them."""
+    """The model, the data and the settings of a prompt, without the seed of its demonstrations."""
 
-    model: str
-    data: str
-    split: str
-    wording: str
-    kind: str
-    tuples: int
+    model: str  # name of the model
+    data: str  # name of the data set
+    split: str  # name of the split
+    wording: str  # name of the wording of the prompt
+    kind: str  # method that draws the demonstrations, such as "counterfactual"
+    tuples: int  # number of demonstrations of each label (k)
 
 
 @dataclass(frozen=True)
 class Prompt:
-    """The numbers of one prompt; ``writes`` is False if answers are the most probable labels."""
+    """The numbers of one prompt."""
 
-    folder: str
-    key: Key
-    seed: int
-    writes: bool
-    is_span: bool
-    numbers: Mapping[Name, Measurement]
+    folder: str  # folder of the results
+    key: Key  # model, data and settings
+    seed: int  # seed of the demonstrations
+    writes: bool  # whether answers are generated texts; otherwise the most probable labels
+    is_span: bool  # whether answers are spans of a text instead of labels
+    numbers: Mapping[Name, Measurement]  # measurements by name
 
 
 @dataclass(frozen=True)
 class Group:
-    """The numbers of prompts that differ only in the seed of their demonstrations, in the order of seeds."""
+    """The means over prompts that differ only in the seed of their demonstrations."""
 
-    key: Key
-    prompts: tuple[Prompt, ...]
-    numbers: Mapping[Name, OverSeeds]
+    key: Key  # model, data and settings of the prompts
+    prompts: tuple[Prompt, ...]  # the prompts in the order of their seeds
+    numbers: Mapping[Name, OverSeeds]  # means over seeds by name
 
     @property
     def writes(self) -> bool:
-        """Whether the model writes its answers; otherwise they are the most probable labels."""
+        """Whether answers are generated texts; otherwise the most probable labels."""
         return self.prompts[0].writes
 
     @property
     def is_span(self) -> bool:
-        """Whether answers are texts."""
+        """Whether answers are spans of a text instead of labels."""
         return self.prompts[0].is_span
 
     @property
@@ -80,49 +79,34 @@ class Group:
         return list(dict.fromkeys(part for _, part, _ in self.numbers if part))
 
     def swaps(self, part: str, answer: str = WRITTEN) -> dict[str, OverSeeds]:
-        """Numbers by statistic for swaps of a part, the headline first; empty if there are none."""
+        """The numbers about swaps of a part by statistic, the headline first."""
         return {name[2]: m for name, m in self.numbers.items() if name[:2] == (answer, part)}
 
 
-def find(folders: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Find folders with the results of a prompt at or below the named folders.
-
-    Returns:
-        The folders; sentences about the named folders and about folders that are left out.
+def find(folders: Sequence[str]) -> list[str]:
+    """Replace folders without results by the folders with results in them.
 
     Raises:
-        HeedfulError: A folder does not exist, or holds no results of a prompt.
+        RunError: A folder has no results, and none is in it.
     """
-    prompted, unprompted, unfinished, about = [], [], [], []
+    paths: list[str] = []
     for folder in distinct(folders):
-        if not Path(folder).is_dir():
-            raise DataError(f"{folder} does not exist, or is not a folder.")
-        is_single = (Path(folder) / RESULTS).exists()
-        paths = [Path(folder)] if is_single else [path.parent for path in sorted(Path(folder).rglob(RUN))]
-        ended = newest_versions([path for path in paths if (path / RESULTS).exists()])
-        with_prompt = [str(path) for path in ended if PROMPT in read_run(path)]
-        if not with_prompt:
-            raise RunError(
-                f"{folder} holds no results of a prompt: no {RUN} has {PROMPT!r}. Name folders of evaluate.py."
-            )
-        prompted += with_prompt
-        unprompted += [str(path) for path in ended if str(path) not in with_prompt]
-        unfinished += [str(path) for path in paths if not (path / RESULTS).exists() and PROMPT in read_run(path)]
-        about.append(f"in {folder}" if is_single else f"in {folder}: {len(with_prompt)} folders")
-    if unprompted := distinct(unprompted):
-        about.append(f"Left out, as they hold no prompt: {len(unprompted)} folders, such as {unprompted[0]}.")
-    if unfinished := distinct(unfinished):
-        about.append(f"Left out, as their evaluation has not ended: {len(unfinished)}, such as {unfinished[0]}.")
-    return distinct(prompted), about
+        if (Path(folder) / RESULTS).exists():
+            paths.append(folder)
+        elif files := sorted(Path(folder).rglob(RESULTS)):
+            paths += [str(file.parent) for file in files]
+        else:
+            raise RunError(f"{folder} holds no results. Name folders of evaluations with prompts.")
+    return distinct(paths)
 
 
-def groups_of(folders: Sequence[str]) -> list[Group]:
-    """Read the results of prompts, and average prompts that differ only in the seed of their demonstrations.
+def groups_of(runs: Sequence[Run]) -> list[Group]:
+    """Average the numbers of prompts over the seeds of their demonstrations.
 
     Raises:
-        HeedfulError: There are no rows, examples or swaps on one data set differ, or two folders hold the same prompt.
+        HeedfulError: A run has no rows, examples or swaps of the same data set differ, or two runs have the same
+            prompt.
     """
-    runs = read_runs(folders)
     names = [run.model if run.partial or run.regime == PLAIN else f"{run.model} {run.regime}" for run in runs]
     names = [f"{name}, {run.partial} alone" if run.partial else name for name, run in zip(names, runs, strict=True)]
     kinds = [
@@ -147,7 +131,9 @@ def groups_of(folders: Sequence[str]) -> list[Group]:
 
 
 def _read(run: Run, model: str) -> Prompt:
-    """Read the rows of one prompt."""
+    """Compute the numbers of one prompt from its rows."""
+    if PROMPT not in run.identity:
+        raise RunError(f"{run.folder} holds no results of a prompt. Name folders of evaluations with prompts.")
     prompt, settings = run.identity[PROMPT], run.identity.get("settings", {})
     rows = {name: run.rows[name][0] for name in EVALUATIONS if name in run.rows}
     if not rows:
@@ -166,7 +152,7 @@ def _read(run: Run, model: str) -> Prompt:
         )
         numbers[SCORED, "", AGREEMENT] = share(written == most_likely)
     kind, version = prompt["kind"], prompt.get("version", 1)
-    if version != VERSIONS.get(kind):  # a version of Heedful that draws other demonstrations
+    if version != VERSIONS.get(kind):  # drawn by another version of Heedful
         kind = f"{kind}, version {version}"
     key = Key(model, run.data, run.split, prompt["wording"], kind, prompt["tuples"])
     is_scored = settings.get("decoding", "greedy") != "greedy" or settings.get("read", "written") != "written"
@@ -174,7 +160,7 @@ def _read(run: Run, model: str) -> Prompt:
 
 
 def _numbers(rows: Mapping[str, pa.Table], contexts: Mapping[str, Context], answer: str) -> dict[Name, Measurement]:
-    """The numbers of base predictions and of swaps, from rows by evaluation."""
+    """Compute the quality of answers and the attentiveness, from rows by evaluation."""
     measured: dict[MetricName, Measurement] = {}
     with recording():
         for evaluation, table in rows.items():
@@ -198,14 +184,14 @@ def _numbers(rows: Mapping[str, pa.Table], contexts: Mapping[str, Context], answ
 
 
 def scored(rows: pa.Table, labels: tuple[str, ...]) -> pa.Table | None:
-    """Replace generated answers by the most probable labels; an answer is kept if all labels are equally probable.
+    """Replace generated answers by the most probable labels, unless all labels are equally probable.
 
     Args:
-        rows: Rows.
+        rows: Rows with answers ``y`` before and ``y2`` after a change, and probabilities ``p`` and ``p2``.
         labels: The labels, in the order of the probabilities.
 
     Returns:
-        The rows with other ``y`` and ``y2``; None if a prediction has no probabilities.
+        The rows with other ``y`` and ``y2``; None if probabilities are missing.
     """
     answered = rows["y2"].is_valid()
     if not labels or rows["p"].null_count or rows.filter(answered)["p2"].null_count:
@@ -226,7 +212,7 @@ def _most_probable(rows: pa.Table, column: str, written: str, labels: tuple[str,
 
 
 def _over_seeds(prompts: Sequence[Prompt]) -> dict[Name, OverSeeds]:
-    """Means of numbers over seeds, flagged if answers are not better than the majority baseline."""
+    """Average numbers over seeds, and flag them if answers are not better than the majority baseline."""
     names = [name for name in prompts[0].numbers if all(name in prompt.numbers for prompt in prompts)]
     by_name = {name: [prompt.numbers[name] for prompt in prompts] for name in names}
     at_chance = {n[0]: _is_at_chance(by_name[n], by_name[*n[:2], MAJORITY]) for n in names if n[2] == WORTH}
@@ -239,7 +225,7 @@ def _over_seeds(prompts: Sequence[Prompt]) -> dict[Name, OverSeeds]:
         flags += number.flags
         if part:
             flags += [flag for m in seeds for flag in m.flags if flag not in (NOT_ABOVE_MAJORITY, FEW_EXAMPLES)]
-            if few := few_examples(number.n):  # tables do not show the number, nor its spread
+            if few := few_examples(number.n):  # tables show n instead
                 number = replace(number, std_seeds=None, std_draws=None, ci95=None)
                 flags += few
         numbers[name] = replace(number, flags=tuple(dict.fromkeys(flags)))
@@ -247,10 +233,10 @@ def _over_seeds(prompts: Sequence[Prompt]) -> dict[Name, OverSeeds]:
 
 
 def _is_at_chance(worth: Sequence[Measurement], majority: Sequence[Measurement]) -> bool:
-    """Whether answers are not better than the majority baseline (p < 0.05).
+    """Whether answers are not better than the majority baseline.
 
-    With one seed it is the test of :mod:`heedful.metrics.statistics.majority`. With several seeds the interval of the
-    mean, over examples and seeds, must be above the majority.
+    Answers with one seed are tested by :mod:`heedful.metrics.statistics.majority` (p < 0.05). With several seeds,
+    answers are better if the interval of their mean over examples and seeds is above the majority share.
     """
     if len(worth) == 1:
         return NOT_ABOVE_MAJORITY in worth[0].flags
@@ -258,7 +244,7 @@ def _is_at_chance(worth: Sequence[Measurement], majority: Sequence[Measurement])
 
 
 def less(first: Group, second: Group, name: Name) -> OverSeeds:
-    """A number of the first group minus the number of the second, over the examples and seeds of both."""
+    """A number of the first group minus the number of the second group, over the seeds that both have."""
     by_seed = {prompt.seed: prompt for prompt in second.prompts}
     pairs = [(prompt, by_seed[prompt.seed]) for prompt in first.prompts if prompt.seed in by_seed]
     if not pairs:

@@ -1,6 +1,7 @@
-"""The report of prompted models: ``heedful matrix --prompts RUN [RUN ...]`` (form of tables 6, 7, 9 and 11 of CAT).
+"""The report ``heedful matrix --prompts RUN [RUN ...]`` on prompted models (CAT, tables 6, 7, 9 and 11).
 
-Prompts that differ only in the seed of their demonstrations are averaged. Intervals cross examples and seeds.
+Numbers are means over prompts that differ only in the seed of their demonstrations. Their intervals are over examples
+and seeds.
 """
 
 from collections.abc import Iterator, Sequence
@@ -9,7 +10,6 @@ from heedful.metrics.attentiveness import KEPT
 from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
 from heedful.metrics.statistics.over_seeds import OverSeeds
 from heedful.records import HeedfulError, listing
-from heedful.records.storage.results import read_results, rows_file
 from heedful.reports.flags import marks
 from heedful.reports.in_context.prompts import (
     AGREEMENT,
@@ -27,8 +27,8 @@ from heedful.reports.in_context.prompts import (
     groups_of,
     less,
 )
-from heedful.reports.runs import ATTENTIVENESS
-from heedful.reports.tables import Cells, bounds, emit, number, percents, spread, too_few
+from heedful.reports.runs import ATTENTIVENESS, read_runs
+from heedful.reports.tables import Cells, bounds, cross_table, emit, number, percents, spread, too_few
 from heedful.reports.terminal.table import print_table
 
 AUGMENTED, PLAIN = "counterfactual", "plain"
@@ -38,64 +38,65 @@ CONTROLS = {
     "matched_labels": "a real demonstration of the default label in the place of every copy",
     AUGMENTED: "with counterfactual copies of the demonstrations",
 }
-HIDDEN = "-"  # attentiveness at chance, as in the paper
-ANSWERS = (WRITTEN, "", WORTH)  # name of the quality of the answers
+HIDDEN = "-"  # replaces attentiveness of models that are not above the majority share, as in the paper
+ANSWERS = (WRITTEN, "", WORTH)  # name of the number: accuracy or exact match of the answers
 
 
 def marked(m: OverSeeds | None, sign: str = "") -> str:
-    """A share in percent with its flags; "" for None."""
+    """Format a share in percent with its flags; "" for None."""
     return f"{number(m, sign)}{marks(() if m is None or m.value is None else m.flags)}"
 
 
 def _instead(m: OverSeeds, with_all: bool) -> str:
-    """The text that replaces attentiveness: "-" at chance, n for too few examples, and "" if the number is shown."""
+    """The text that replaces attentiveness: "-" for a model not above the majority share, "n=..." for too few examples,
+    "" if the number is shown."""
     return HIDDEN if NOT_ABOVE_MAJORITY in m.flags and not with_all else too_few(m.n, m.flags)
 
 
 def _attentive(m: OverSeeds | None, with_all: bool) -> list[str]:
-    """Attentiveness, its standard deviations over draws and seeds, and its interval."""
+    """The cells of attentiveness: value, standard deviations over draws and over seeds, and interval."""
     if m is None or _instead(m, with_all) == HIDDEN:
         return ["" if m is None else HIDDEN] * 4
     return [marked(m), spread(m.std_draws), spread(m.std_seeds), bounds(m.ci95)]
 
 
 def headline(group: Group, part: str, answer: str = WRITTEN) -> OverSeeds | None:
-    """The main number of a part: attentiveness, or the share of unchanged answers for a distractor."""
+    """The main number of a swapped part: attentiveness; for a distractor, which should not matter, the share of
+    unchanged answers."""
     return next(iter(group.swaps(part, answer).values()), None)
 
 
 def _wording(group: Group, groups: Sequence[Group]) -> str:
-    """ " WORDING" if these groups have several wordings."""
+    """The name of the wording after a space; "" if all groups have the same wording."""
     has_several = len({each.key.wording for each in groups}) > 1
     return f" {group.key.wording}" if has_several and group.key.wording else ""
 
 
 def label(group: Group, groups: Sequence[Group]) -> str:
-    """Name of a prompt among prompts of the same model and data: "k=2 augmented", with the wording if there are several
-    wordings."""
+    """The label of a prompt in tables of one model and data set, such as "k=2 augmented"."""
     kind = f" {KINDS.get(group.key.kind, group.key.kind)}" if group.key.kind != PLAIN else ""
     return f"k={group.key.tuples}{kind}{_wording(group, groups)}"
 
 
 def ordered(groups: Sequence[Group]) -> list[Group]:
-    """Groups by model, data and wording in the given order, then by tuples and kind."""
+    """Sort groups by the first occurrence of their model, data and wording, then by number of tuples and kind."""
     first = {group.key[:4]: k for k, group in reversed(list(enumerate(groups)))}
     place = {kind: k for k, kind in enumerate(KINDS)}
     return sorted(groups, key=lambda g: (first[g.key[:4]], g.key.tuples, place.get(g.key.kind, len(KINDS))))
 
 
 def title(group: Group) -> str:
-    """The model and the data of a group."""
+    """The model, the data set and the split of a group."""
     return f"{group.key.model}, {group.key.data} {group.key.split}"
 
 
 def build(groups: Sequence[Group], with_all: bool, is_short: bool) -> Iterator[Cells]:
-    """Answers and attentiveness by model and data set; unless ``is_short``, also the tables of the paper.
+    """Build the tables of answers and of attentiveness for each model and data set, then the tables of the paper.
 
     Args:
-        groups: The groups.
-        with_all: Whether to show attentiveness of models at chance, with a mark.
-        is_short: Whether to leave out the tables of the paper.
+        groups: Means over seeds.
+        with_all: Whether to show attentiveness of models that are not above the majority share.
+        is_short: Whether to omit the tables of the paper.
     """
     keys = dict.fromkeys(group.key[:3] for group in groups)
     by_model = [[group for group in ordered(groups) if group.key[:3] == key] for key in keys]
@@ -116,7 +117,7 @@ def _parts(groups: Sequence[Group]) -> list[str]:
 
 
 def answers(groups: Sequence[Group]) -> Cells:
-    """Quality of the answers of one model on one data set, written and by probabilities; a row for each prompt."""
+    """The accuracy or exact match of one model on one data set, a row for each prompt."""
     is_span = groups[0].is_span
     columns = ["no answer" if is_span else "invalid"]
     if with_scored := not is_span and any(group.writes for group in groups):
@@ -140,10 +141,9 @@ def _majority(group: Group) -> str:
 
 
 def attentiveness(groups: Sequence[Group], part: str, with_all: bool) -> Cells:
-    """Attentiveness of one model on one data set to a part, with both standard deviations; a row for each answer.
+    """The attentiveness of one model on one data set to a part, a row for each prompt and kind of answer.
 
-    "scored" rows use the most probable labels, which are the answers of models that do not generate text. For a
-    distractor, the number is the share of unchanged answers.
+    Rows "written" use the generated answers, rows "scored" the most probable labels.
     """
     is_span = groups[0].is_span
     rows = []
@@ -162,10 +162,10 @@ def attentiveness(groups: Sequence[Group], part: str, with_all: bool) -> Cells:
 
 
 def augmentation(groups: Sequence[Group], part: str, with_all: bool) -> Iterator[Cells]:
-    """Table 7: counterfactual demonstrations, plain demonstrations and both controls, and their differences.
+    """Table 7: counterfactual demonstrations compared with plain demonstrations and with two controls.
 
-    "Half default" is the paper's control: plain demonstrations, plus real demonstrations of the default label until
-    these are half. "Matched" is the exact control: real examples with the same labels as the augmented demonstrations.
+    The control "half default" of the paper adds real demonstrations of the default label until these are half of all.
+    The control "matched" has real demonstrations with the same labels as the augmented demonstrations.
     """
     for key in dict.fromkeys((group.key.wording, group.key.tuples) for group in groups):
         same = [group for group in groups if (group.key.wording, group.key.tuples) == key]
@@ -187,8 +187,8 @@ def augmentation(groups: Sequence[Group], part: str, with_all: bool) -> Iterator
 
 
 def _less(first: Group, second: Group, part: str, with_all: bool) -> list[str]:
-    """The first group minus the second, over common examples and seeds; attentiveness that is hidden in either group is
-    hidden."""
+    """The cells of the first group minus the second group. The difference of attentiveness is hidden if either
+    attentiveness is hidden."""
     worth = less(first, second, ANSWERS)
     attentive = ["", ""]
     if first.swaps(part) and second.swaps(part):
@@ -202,7 +202,7 @@ def _less(first: Group, second: Group, part: str, with_all: bool) -> list[str]:
 
 
 def across(groups: Sequence[Group], with_all: bool) -> Iterator[Cells]:
-    """Tables 6, 9 and 11: models and numbers of tuples by data sets, with plain demonstrations."""
+    """Tables 6, 9 and 11: models with plain demonstrations by data sets."""
     plain = [group for group in ordered(groups) if group.key.kind == PLAIN]
     labels = {group.key: f"{group.key.model} k={group.key.tuples}{_wording(group, plain)}" for group in plain}
 
@@ -229,18 +229,15 @@ def across(groups: Sequence[Group], with_all: bool) -> Iterator[Cells]:
         "Changed examples answered with the default label ± std over draws (table 11), %": swapped(TO_DEFAULT),
     }
     for heading, cells in tables.items():
-        rows, columns = (list(dict.fromkeys(key[k] for key in cells)) for k in (0, 1))
         if cells:
-            texts = [[row, *(cells.get((row, column), "") for column in columns)] for row in rows]
-            yield Cells(heading, ["model, tuples", *columns], texts)
+            yield cross_table(heading, "model, tuples", cells)
 
 
 def notes(groups: Sequence[Group], tables: Sequence[Cells], with_all: bool) -> Iterator[str]:
-    """Sentences that a reader of the tables needs."""
+    """The notes below the tables."""
     silent = listing(list(dict.fromkeys(group.key.model for group in groups if not group.writes)))
     kinds = {group.key.kind for group in groups}
     controls = "; ".join(f"{KINDS[kind]}: {text}" for kind, text in CONTROLS.items() if kind in kinds)
-    outdated = listing(sorted(kinds - KINDS.keys()))
     lone = list(dict.fromkeys(label(group, groups) for group in groups if len(group.prompts) == 1 and group.key.tuples))
     has_both = any(group.writes and (SCORED, "", WORTH) in group.numbers for group in groups)
     has_invalid = any(name == WITH_INVALID for group in groups for _, _, name in group.numbers)
@@ -251,7 +248,6 @@ def notes(groups: Sequence[Group], tables: Sequence[Cells], with_all: bool) -> I
         "n: examples that count, the mean over seeds.": _parts(groups),
         "+invalid: with examples whose answer is not a label, which do not count elsewhere.": has_invalid,
         f"{controls}.": controls,
-        f"{outdated}: drawn by another version of Heedful. Evaluate again to compare with other kinds.": outdated,
         "[95 %] crosses examples and seeds of demonstrations, so that three seeds give wide intervals.": any(
             len(group.prompts) > 1 for group in groups
         ),
@@ -267,34 +263,34 @@ def notes(groups: Sequence[Group], tables: Sequence[Cells], with_all: bool) -> I
         yield "-: attentiveness of a model whose accuracy is not above the majority share; --all shows it."
 
 
-def print_prompts(runs: Sequence[str], with_all: bool, is_short: bool, text_format: str | None) -> None:
-    """Print the report of the prompts in these folders.
+def print_prompts(folders: Sequence[str], with_all: bool, text_format: str | None) -> None:
+    """Print the tables of prompts.
 
     Args:
-        runs: Folders of one or several evaluations.
-        with_all: Whether to show attentiveness of models at chance, with a mark.
-        is_short: Whether to leave out the tables of the paper.
+        folders: Folders of results, or folders that hold them.
+        with_all: Whether to show attentiveness of models that are not above the majority share.
         text_format: One of :data:`FORMATS`, or None for a terminal.
     """
-    folders, about = find(runs)
-    groups = groups_of(folders)
-    tables = list(build(groups, with_all, is_short))
-    emit(tables, text_format, notes(groups, tables, with_all), about)
+    groups = groups_of(read_runs(find(folders)))
+    tables = list(build(groups, with_all, False))
+    prompts = sum(len(group.prompts) for group in groups)
+    emit(tables, text_format, notes(groups, tables, with_all), [f"in {', '.join(folders)}: {prompts} prompts"])
 
 
 def print_summary(folders: Sequence[str]) -> None:
-    """Print the short report of prompts that were just measured; without its evaluations, the table of all runs."""
-    results = {folder: read_results(folder) for folder in folders}
-    if not all(any(rows_file(folder, name).exists() for name in EVALUATIONS) for folder in folders):
+    """Print the tables of several prompts that were just measured; :func:`print_table` if they cannot be averaged."""
+    runs = read_runs(folders)
+    results = {run.folder: run.results for run in runs}
+    if not all(run.rows.keys() & {*EVALUATIONS} for run in runs):
         print_table(results)
         return
     try:
-        groups = groups_of(folders)
+        groups = groups_of(runs)
     except HeedfulError as error:
         print_table(results)
         print(f"No summary over prompts: {error}")
         return
     tables = list(build(groups, False, True))
-    more = [name for name in next(iter(results.values()))["rows"] if name not in EVALUATIONS]
+    more = [name for name in runs[0].results["rows"] if name not in EVALUATIONS]
     footer = [f"Numbers of {listing(more)}: results.json in each folder."] if more else []
     emit(tables, None, notes(groups, tables, False), [*(f"in {folder}" for folder in folders), *footer])

@@ -1,4 +1,4 @@
-"""Plain-language texts about evaluations, and the order of evaluations on a page."""
+"""Plain-language texts about evaluations, from about.yaml, and the order of evaluations on a page."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,12 +18,12 @@ class About:
 
     Attributes:
         title: Title of the evaluation.
-        families: Families of its numbers.
-        question: The question that it answers, a sentence.
-        says: Maps statistics to sentences with the placeholders {value}, {part} and {data}.
-        reading: How to read its numbers.
-        limits: Conclusions that its numbers do not allow.
-        paper: The paper that defines it, or "".
+        families: Families of its numbers, the first component of names such as "attentiveness/mnli/premise".
+        question: The question that the evaluation answers.
+        says: Sentences by statistic, with the placeholders {value}, {part} and {data}.
+        reading: How to read the numbers.
+        limits: Conclusions that the numbers do not allow.
+        paper: The paper that defines the evaluation; "" for none.
     """
 
     title: str
@@ -37,7 +37,7 @@ class About:
 
 @cache
 def texts(section: str) -> Mapping[str, Any]:
-    """A section of about.yaml."""
+    """Read a section of about.yaml."""
     path = str(Path(__file__).with_name("about.yaml"))
     content: Mapping[str, Any] = read_yaml(path, path)
     return content[section]
@@ -45,7 +45,7 @@ def texts(section: str) -> Mapping[str, Any]:
 
 @cache
 def abouts() -> Mapping[str, About]:
-    """The texts by evaluation.
+    """The texts of about.yaml by evaluation.
 
     Example:
         >>> abouts()["attentiveness"].title
@@ -59,9 +59,9 @@ def _about(entry: Mapping[str, Any], paper: str) -> About:
 
 
 def about_of(run: Run, evaluation: str) -> About:
-    """The texts of an evaluation of a run, with defaults for evaluations of plugins.
+    """The texts about an evaluation of a run; an evaluation of a plugin, which has no texts, gets its name as title.
 
-    Without gold labels, the accuracy evaluation consists of the null control only.
+    Without gold labels, the texts about the accuracy evaluation describe only its null control.
     """
     families = {name.family for name in run.numbers if evaluation_of(run, name) == evaluation}
     if run.unlabelled and families == {"null"}:
@@ -70,23 +70,23 @@ def about_of(run: Run, evaluation: str) -> About:
 
 
 def evaluation_of(run: Run, name: MetricName) -> str:
-    """The first evaluation on the page to which a number belongs; "" if there is none."""
+    """The evaluation in whose section a page shows a number: the first one that has its family; "" for none."""
     evaluations = [
         evaluation
         for evaluation in run.results["rows"]
         if name.family in (abouts()[evaluation].families if evaluation in abouts() else (evaluation,))
     ]
     if name.family == "transitions" and name.data != run.data and "evidence" in evaluations:
-        return "evidence"  # transitions by relevance, whose data set has a name of its own
+        return "evidence"  # transitions by relevance have another name of the data set
     return min(evaluations, key=_rank, default="")
 
 
 def _rank(evaluation: str) -> int:
-    """The place of an evaluation on a page; evaluations of plugins come last."""
+    """The position of an evaluation on a page; evaluations of plugins are last."""
     order = ["attentiveness", *abouts()]
     return order.index(evaluation) if evaluation in order else len(order)
 
 
 def in_order(run: Run) -> list[str]:
-    """The evaluations of a run in the order of the page."""
+    """The evaluations of a run in the order of a page."""
     return sorted(run.results["rows"], key=lambda name: (_rank(name), name))

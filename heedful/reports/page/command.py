@@ -1,4 +1,4 @@
-"""One page of HTML about runs, to send to a colleague: ``heedful page RUN [RUN ...] -o page.html``."""
+"""The command ``heedful page RUN [RUN ...] -o page.html``: one self-contained HTML page about runs."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,11 +8,9 @@ from heedful.records.command_lines import CommandParser
 from heedful.records.storage.results import distinct
 from heedful.reports.page.writing import REPORT, write_page
 
-ENDS = (".html", ".htm")
-
 
 def main(arguments: Sequence[str]) -> None:
-    """Write a page about runs, and print the name of the file."""
+    """Write a page about runs, and print its path."""
     parser = CommandParser(
         "page",
         "One page of HTML that needs no other file: the verdict, every number with its interval and how to read it, "
@@ -34,7 +32,5 @@ def main(arguments: Sequence[str]) -> None:
     if options.output is None and len(runs) > 1:
         raise SettingError(f"A page about {len(runs)} runs needs a file. Name one: --output page.html.")
     to = Path(options.output or Path(runs[0]) / REPORT)
-    if to.suffix.lower() not in ENDS:
-        raise SettingError(f"output {to}: a page is HTML. Name a file that ends in {ENDS[0]}.")
     write_page(runs, to, examples=not options.without_examples)
     print(printable(f"in {to}"))

@@ -1,4 +1,4 @@
-"""Several runs side by side on a page: models by data sets, and paired differences between runs."""
+"""The section of a page that compares runs: tables of models by data sets, and paired differences between runs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
 from heedful.records import HeedfulError, printable
 from heedful.reports.alike import side_by_side
-from heedful.reports.compare import paired_differences
+from heedful.reports.compare import headline_differences
 from heedful.reports.matrix import build
 from heedful.reports.page.made import without_places
-from heedful.reports.page.numbers import is_known
 from heedful.reports.runs import Run, unlabelled_notes
 from heedful.reports.tables import Cells, basis, number
-from heedful.reports.terminal.table import lines_of
 
 NOT_ABOVE = (
     "“-”: one constant answer is as accurate, and tables leave such models out, as in the papers. "
@@ -26,18 +24,18 @@ FLAGGED = (
 
 @dataclass(frozen=True)
 class Comparison:
-    """Several runs side by side."""
+    """The comparison of several runs."""
 
-    tables: list[Cells]  # models by data sets
-    differences: list[Cells]  # the first run subtracted from each other run: a row for each common headline
-    notes: list[str]  # sentences that a reader of the tables needs, and reasons why runs cannot be paired
+    tables: list[Cells]  # tables of models by data sets
+    differences: list[Cells]  # a table for each further run: its headlines minus the headlines of the first run
+    notes: list[str]  # notes on the tables, and the reasons why runs cannot be paired
 
 
 def compared(runs: Sequence[Run]) -> Comparison:
-    """Compare runs, each with the first."""
+    """Compare each run with the first run."""
     tables = build(runs)
     notes = [NOT_ABOVE] if any("-" in row for table in tables for row in table.rows) else []
-    notes += [*unlabelled_notes(runs), *side_by_side([run.folder for run in runs])]
+    notes += [*unlabelled_notes(runs), *side_by_side(runs)]
     differences = []
     first, *more = runs
     for run in more:
@@ -55,24 +53,20 @@ def compared(runs: Sequence[Run]) -> Comparison:
 
 
 def _without_folders(note: str, runs: Sequence[Run]) -> str:
-    """Replace folders of runs in a note by names of runs."""
+    """Replace the folders of runs in a note by the labels of the runs."""
     for run in runs:
         note = note.replace(run.folder, run.label)
     return without_places(printable(note))
 
 
 def _differences(first: Run, second: Run) -> Cells:
-    """The paired differences of the headlines of two runs, in points.
+    """The headlines of the second run minus the headlines of the first run, in percentage points.
 
     Raises:
         HeedfulError: The runs were not evaluated on the same examples.
     """
-    changes = paired_differences(first.folder, second.folder)
     rows = []
-    for line in lines_of(first.results):
-        entries = [run.results["metrics"].get(line.metric) for run in (first, second)]
-        if line.beside and line.metric in changes and all(m is not None and is_known(m) for m in entries):
-            m = changes[line.metric]
-            mark = " *" if any(NOT_ABOVE_MAJORITY in entry["flags"] for entry in entries) else ""
-            rows.append([line.label + mark, number(m, "+", ci95=True), basis(m).removeprefix("n=")])
+    for label, m, flags in headline_differences(first, second):
+        mark = " *" if NOT_ABOVE_MAJORITY in flags else ""
+        rows.append([label + mark, number(m, "+", ci95=True), basis(m).removeprefix("n=")])
     return Cells(f"{second.label} less {first.label}", ["difference", "points [paired 95 %]", "n"], rows)

@@ -1,4 +1,4 @@
-"""The content of examples on a page: JSON in which the effect of a change is marked."""
+"""The texts, tables and pictures of examples on a page, as JSON with marks on everything that a change altered."""
 
 import base64
 import io
@@ -11,35 +11,40 @@ from typing import Any, NamedTuple
 from heedful.records import Example, Part, Picture, Table
 
 LONGEST = 1600  # characters of a text
-SIDE = 220  # pixels of a picture
-QUALITY = 70  # of its compression
-COMPARED = 120  # words that are compared one by one, at most
-ALIKE = 0.5  # least share of common words of texts that are compared
+SIDE = 220  # pixels; size of a picture
+QUALITY = 70  # quality of WebP
+COMPARED = 120  # words; longer texts are not compared word by word
+ALIKE = 0.5  # share of common words below which the words of two texts are not compared
 TOKEN = re.compile(r"\w+|\s+|[^\w\s]")
-Content = str | dict[str, Any] | None  # a text, {"title": ..., "rows": ...}, {"picture": ...}, or no picture
-Segments = list[list[Any]]  # [text, whether it is marked] each
+Content = str | dict[str, Any] | None  # a text, a table {"title", "rows"}, a picture {"picture"}, or a missing picture
+Segments = list[list[Any]]  # [text, whether the text is marked]
 UNKNOWN = "The evaluation did not keep its texts."
 UNKNOWN_AFTER = "The changed input is not in the rows and could not be made again."
 
 
 class Contents(NamedTuple):
-    """The content of an example."""
+    """The content of an example before and after a change.
 
-    parts: list[dict[str, Any]]  # {"name", "changed", "before", "after"} by part; "after" is None for an unchanged part
-    missing: str = ""  # the reason why a content is missing, or ""
+    Attributes:
+        parts: An entry {"name", "changed", "before", "after"} for each input part; "after" is None for unchanged parts.
+        missing: The reason why content is missing; "" if it is complete.
+    """
+
+    parts: list[dict[str, Any]]
+    missing: str = ""
 
 
-Provider = Callable[[Sequence[Mapping[str, Any]]], Sequence[Contents]]  # from rows to their contents
+Provider = Callable[[Sequence[Mapping[str, Any]]], Sequence[Contents]]  # returns the contents of rows
 
 
 def contents_of(base: Example, changed: Example | None, parts: Sequence[str], is_changed: bool = True) -> Contents:
-    """The content of an example before and after a change.
+    """Compare an example with the example after a change.
 
     Args:
-        base: The example.
-        changed: The changed example; None if it is not known.
-        parts: Names of the parts.
-        is_changed: Whether there is a change.
+        base: The original example.
+        changed: The changed example; None if it is unknown.
+        parts: Names of the input parts.
+        is_changed: Whether the example was changed at all.
     """
     entries = []
     for name in parts:
@@ -54,7 +59,7 @@ def contents_of(base: Example, changed: Example | None, parts: Sequence[str], is
 
 
 def content_of(part: Part) -> Content:
-    """Convert a part to JSON; long texts are truncated, and pictures are reduced."""
+    """Convert an input part to JSON: long texts are truncated, and pictures are downscaled."""
     if isinstance(part, str):
         return part if len(part) <= LONGEST else f"{part[:LONGEST].rstrip()} … (cut off here)"
     if isinstance(part, Table):
@@ -64,7 +69,7 @@ def content_of(part: Part) -> Content:
 
 
 def _picture(picture: Picture) -> str:
-    """Encode a reduced picture as a data URI."""
+    """Downscale a picture, and encode it as a data URI."""
     from PIL import Image
 
     from heedful.datamodules.loaders.pictures import thumbnail
@@ -75,7 +80,7 @@ def _picture(picture: Picture) -> str:
 
 
 def marked(before: str, after: str) -> tuple[Segments, Segments] | None:
-    """Two texts with marks on the words that differ; None for texts with few common words.
+    """Mark the words in which two texts differ; None for texts with few common words.
 
     Example:
         >>> marked("A dog runs.", "A cat runs.")
@@ -97,10 +102,10 @@ def marked(before: str, after: str) -> tuple[Segments, Segments] | None:
 
 
 def _pieces(words: list[str], words_after: list[str]) -> list[tuple[list[str], list[str]]]:
-    """Two lists of words, cut into equal and different pieces.
+    """Split two lists of words into pairs of pieces, which are equal or differ.
 
-    Common prefixes and suffixes are equal pieces. Words in between are compared one by one only if there are few of
-    them, to limit the running time.
+    The common prefix and the common suffix are pieces. The words between them are compared word by word; if they are
+    many, they are a single piece, to limit the running time.
     """
     start = len(os.path.commonprefix([words, words_after]))
     end = len(os.path.commonprefix([words[start:][::-1], words_after[start:][::-1]]))
@@ -114,11 +119,10 @@ def _pieces(words: list[str], words_after: list[str]) -> list[tuple[list[str], l
 
 
 def compared(before: Content, after: Content) -> tuple[Any, Any]:
-    """The content of a part before and after a change: texts as segments if their words can be compared, tables as
-    rows.
+    """Mark the differences between the contents of an input part before and after a change.
 
-    A row of a table is [key, values, mark], with the mark "gone", "new", "changed", "moved" or ""; "titled" says
-    whether the title differs.
+    Similar texts become segments. Rows of tables, [key, values, mark], get the mark "gone", "new", "changed", "moved"
+    or "", and "titled" is true if the titles differ. Other contents are returned as they are.
     """
     if isinstance(before, str) and isinstance(after, str):
         return marked(before, after) or (before, after)
@@ -128,7 +132,7 @@ def compared(before: Content, after: Content) -> tuple[Any, Any]:
 
 
 def _rows(table: dict[str, Any], other_table: dict[str, Any], alone: str = "gone") -> dict[str, Any]:
-    """A table with marks on the rows that differ from the other table."""
+    """Mark the rows of a table that differ from another table; ``alone`` marks rows that the other table lacks."""
     values = {key: value for key, value, _ in other_table["rows"]}
     common = [key for key, *_ in table["rows"] if key in values]
     order = [key for key in values if key in set(common)]

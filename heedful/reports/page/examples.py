@@ -1,4 +1,4 @@
-"""The examples of a page: an evaluation writes their content into examples.json, next to its rows."""
+"""Examples on a page. After an evaluation, examples.json stores their texts, since rows hold only predictions."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -7,36 +7,36 @@ from typing import Any
 
 from heedful.records import printable
 from heedful.records.storage.files import read_json, write_json
-from heedful.records.storage.results import read_evaluation, read_results
+from heedful.records.storage.results import read_results
 from heedful.reports.page.about import texts
 from heedful.reports.page.contents import UNKNOWN, Contents, Provider
 from heedful.reports.page.sample import Sample, sampled
 from heedful.reports.runs import Run
 
 FILE = "examples.json"
-LARGEST = 2_200_000  # bytes of the content of the examples of a run
-BATCH = 40  # examples of one call of a provider
+LARGEST = 2_200_000  # bytes; size of examples.json
+BATCH = 40  # examples per call of a provider
+# Whether predictions should change, by evaluation or intervention; a wrong base prediction counts as changed
 SHOULD_CHANGE = {"attentiveness": True, "I0": True, "I1": True} | dict.fromkeys(
     ("default_label", "I2", "I3", "null", "base"), False
-)  # evaluation or intervention to the expectation; a base prediction "changes" if it is wrong
+)
 KEY = ("evaluation", "uid", "intervention", "part", "variant", "draw")
 
 
 def key_of(entry: Mapping[str, Any]) -> list[Any]:
-    """The unique key of a row within a run."""
+    """The fields that identify a row in a run."""
     return [entry[name] for name in KEY]
 
 
 def write_examples(folder: Path, provider: Provider) -> None:
-    """Write the content of the examples on the page about these results, within a limit of bytes.
+    """Write examples.json: the contents of the examples that a page shows, up to :data:`LARGEST` bytes.
 
     Args:
         folder: Folder of the results.
         provider: Returns the contents of rows.
     """
-    results = read_results(folder)
-    evaluated = {name: read_evaluation(folder, name) for name in results["rows"]}
-    rows = sampled({name: rows for name, rows in evaluated.items() if rows is not None}, results["seed"]).rows
+    run = Run(str(folder), read_results(folder))
+    rows = sampled(run.rows, run.results["seed"]).rows
     examples: list[list[Any]] = []
     room = LARGEST
     for entries in (rows[start : start + BATCH] for start in range(0, len(rows), BATCH)):
@@ -45,11 +45,11 @@ def write_examples(folder: Path, provider: Provider) -> None:
             room -= len(json.dumps(examples[-1], ensure_ascii=False).encode("utf-8", "backslashreplace"))
         if room < 0:
             break
-    write_json(folder / FILE, {"rows": results["rows"], "examples": examples})
+    write_json(folder / FILE, {"rows": run.results["rows"], "examples": examples})
 
 
 def _read_examples(run: Run) -> dict[str, Contents]:
-    """The contents of examples by the key of their row; empty if examples.json belongs to other rows."""
+    """The contents in examples.json by the key of the row; empty if the file belongs to other rows."""
     path = Path(run.folder) / FILE
     content = read_json(path) if path.is_file() else {}
     if content.get("rows") != run.results["rows"]:
@@ -58,13 +58,17 @@ def _read_examples(run: Run) -> dict[str, Contents]:
 
 
 def cards(run: Run, sample: Sample, room: int, html: Callable[..., str]) -> list[tuple[int, str]]:
-    """The cards of a sample within a limit of bytes: (rank, HTML) each; findings have the lowest rank.
+    """Render sampled rows as cards, up to a number of bytes.
 
     Args:
         run: The run.
-        sample: The sample of rows.
-        room: Largest number of bytes of the cards.
+        sample: The sampled rows.
+        room: Largest number of bytes.
         html: Renders a card from an example and its facets.
+
+    Returns:
+        Pairs of a rank and the HTML of a card. Cards with a low rank come first on the page: changed examples before
+        unchanged ones, and among them unexpected predictions first.
     """
     contents = _read_examples(run)
     ranked: list[tuple[int, str]] = []
@@ -79,7 +83,7 @@ def cards(run: Run, sample: Sample, room: int, html: Callable[..., str]) -> list
 
 
 def _facets(run: Run, example: Mapping[str, Any]) -> dict[str, list[str]]:
-    """The values of an example for each filter of the page."""
+    """The values of an example for the filters of the page."""
     facets = {
         "run": [run.label],
         "evaluation": [example["evaluation"].replace("_", " ")],
@@ -94,13 +98,14 @@ def _facets(run: Run, example: Mapping[str, Any]) -> dict[str, list[str]]:
 
 
 def _is_finding(entry: Mapping[str, Any]) -> bool | None:
-    """Whether a prediction contradicts the expectation; None if the expectation depends on more than the change."""
+    """Whether a prediction is unexpected; None if the row does not determine which prediction is expected."""
     should_change = SHOULD_CHANGE.get(entry["evaluation"], SHOULD_CHANGE.get(entry["intervention"]))
     return None if should_change is None else bool(entry["changed"]) != should_change
 
 
 def _example(run: Run, entry: Mapping[str, Any], contents: Contents) -> dict[str, Any]:
-    """One example; ``p`` is the probability of the answer before the change, if there is one."""
+    """The variables of the template of a card. ``p`` is the probability of the prediction before the change, ``moved``
+    the change of this probability; both are None without probabilities."""
     is_base = entry["intervention"] == "base"
     kind = run.contexts[entry["evaluation"]].kind
     gold = None if entry["gold"] is None else kind.display_gold(entry["gold"])

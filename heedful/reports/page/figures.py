@@ -1,4 +1,4 @@
-"""Figures and coloured words of an evaluation as SVG and HTML inside a page."""
+"""Figures of an evaluation on a page as SVG, and words coloured by their attribution as HTML."""
 
 import io
 import re
@@ -20,10 +20,10 @@ from heedful.reports.runs import Run
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-EPOCHS = "epochs"  # name of the figure whose curves belong to several evaluations
+EPOCHS = "epochs"  # kind of figure with curves of several evaluations
 IDS = re.compile(r'(\bid="|\bhref="#|url\(#)')
-BROAD = 620  # pixels; on a narrow screen a wider figure scrolls
-INKS = {  # colours that follow the theme of the page
+BROAD = 620  # pixels; wider figures scroll on a narrow screen
+INKS = {  # colours of matplotlib, and the colours of the light or dark theme that replace them
     "#000000": "currentColor",
     "#ffffff": "var(--back)",
     "#eaf0f7": "var(--card)",
@@ -39,7 +39,7 @@ SIZE = re.compile(r'<svg [^>]*?width="([\d.]+)pt"')
 
 
 class Shown(NamedTuple):
-    """A figure of a page; a folded figure is shown on demand."""
+    """A figure on a page; a folded figure is collapsed until a reader opens it."""
 
     title: str
     svg: str
@@ -47,19 +47,19 @@ class Shown(NamedTuple):
 
 
 def figures_of(run: Run, evaluation: str, name: str) -> Iterator[Shown]:
-    """The figures of an evaluation; only the first figure of a kind is unfolded.
+    """Draw the figures of an evaluation; all but the first figure of each kind are folded.
 
     Args:
         run: The run.
         evaluation: The evaluation.
-        name: Prefix of the ids in these figures.
+        name: Prefix of the HTML ids in the figures.
     """
     for key, kind in FIGURES.items():
         if kind.evaluation == evaluation:
             for k, entry in enumerate(kind.draw([run])):
                 yield Shown(entry.title, inline(entry.figure, f"{name}-{key}-{k}", entry.title), is_folded=k > 0)
     first, *_ = sections = in_order(run)
-    for entry in FIGURES[EPOCHS].draw([run]):  # curves without a section are shown in the first
+    for entry in FIGURES[EPOCHS].draw([run]):  # the first section shows curves that belong to no section
         if (entry.name if entry.name in sections else first) == evaluation:
             (epoch, curves), *more = read_epochs(Path(run.folder))[entry.name]
             if more:
@@ -73,11 +73,11 @@ def figures_of(run: Run, evaluation: str, name: str) -> Iterator[Shown]:
 
 
 def inline(figure: "Figure", name: str, title: str) -> str:
-    """A figure as SVG inside a page; texts are paths, so that every reader sees the same letters.
+    """Convert a figure to SVG for a page. Texts become paths, which look the same on every machine.
 
     Args:
         figure: The figure.
-        name: Prefix of the ids in the figure, unique on the page.
+        name: Prefix of the HTML ids in the figure, unique on the page.
         title: Text for readers who cannot see the figure.
     """
     from matplotlib import rc_context

@@ -1,4 +1,4 @@
-"""The origin of the results on a page: command, settings, hashes and versions, but no folders and no host."""
+"""The origin of results on a page: command, settings, hashes and versions, without paths and host of the machine."""
 
 import os
 import re
@@ -15,23 +15,25 @@ from heedful.records.storage.yaml_files import read_yaml
 from heedful.reports.page.about import texts
 from heedful.reports.runs import PLAIN, Run
 
-PLACES = re.compile(r"(?<![\w.:/-])(?:~|\.\.|/)[^\s'\",;:\[\]{}()]*/[^\s'\",;:\[\]{}()]*")  # paths outside the folder
+# Absolute paths, and paths that begin with "~" or ".."
+PLACES = re.compile(r"(?<![\w.:/-])(?:~|\.\.|/)[^\s'\",;:\[\]{}()]*/[^\s'\",;:\[\]{}()]*")
 SCRIPTS = ("train.py", "evaluate.py")
-HIDDEN = {"partners_real"}  # counts that a page leaves out
+HIDDEN = {"partners_real"}  # counts that a page omits
+QUOTES = ("no_answers", "one_text")  # counts that quote answers of the model
 
 
 @dataclass(frozen=True)
 class Made:
     """The origin of results."""
 
-    command: str  # the command line
-    again: str  # A command line that repeats it with the configuration in the folder
-    facts: list[tuple[str, str]]  # settings, hashes and versions by name
-    counts: list[tuple[str, str]]  # counts by name
+    command: str  # the command line of the run
+    again: str  # a command line that repeats the run with its config.yaml; "" if the command is unknown
+    facts: list[tuple[str, str]]  # names and texts of settings, hashes and versions
+    counts: list[tuple[str, str]]  # names and texts of counts, such as the number of examples
 
 
 def without_places(text: str) -> str:
-    """A text with only the last component of paths outside the working folder; paths inside it become relative.
+    """Shorten paths in a text: paths in the working folder become relative, others keep only their last component.
 
     Example:
         >>> without_places("read /srv/someone/data/mnli and ../else/rows.csv, not runs/a")
@@ -40,12 +42,18 @@ def without_places(text: str) -> str:
     return PLACES.sub(lambda match: _last(match[0]), text.replace(f"{Path.cwd()}{os.sep}", ""))
 
 
+def without_quotes(results: Mapping[str, Any]) -> dict[str, Any]:
+    """The content of results.json without the counts that quote answers of the model."""
+    counts = {name: n for name, n in results["counts"].items() if PurePosixPath(name).name not in QUOTES}
+    return {**results, "counts": counts}
+
+
 def _last(path: str) -> str:
     return next((name for name in reversed(PurePosixPath(path).parts) if name not in ("/", "~", "..", ".")), path)
 
 
 def summary(run: Run) -> str:
-    """The training, the data and the seeds of a run, in one line."""
+    """One sentence on the model, the training, the data and the seeds of a run."""
     identity = run.identity
     training = "the model was not trained here"
     if identity.get("trained"):
@@ -73,7 +81,7 @@ def made_of(run: Run) -> Made:
 
 
 def _facts(run: Run) -> Iterator[tuple[str, str]]:
-    """Data, settings, seeds, hashes and versions; the kind of the machine, not its name."""
+    """Names and texts of the settings, seeds, hashes and versions of a run."""
     results, about = run.results, run.about
     yield "data", f"{run.data}, {run.split}"
     yield from _settings(Path(run.folder) / CONFIG)
@@ -93,7 +101,7 @@ def _facts(run: Run) -> Iterator[tuple[str, str]]:
 
 
 def _settings(path: Path) -> Iterator[tuple[str, str]]:
-    """The settings of data and model in config.yaml that have a value."""
+    """The settings of data and model in config.yaml, without empty settings."""
     saved = read_yaml(str(path), str(path)) if path.is_file() else {}
     for kind in ("data", "model"):
         settings = (saved.get(kind) or {}).get("init_args") if isinstance(saved.get(kind), Mapping) else None
@@ -108,7 +116,7 @@ def _brief(value: Any) -> str:
 
 
 def _counts(counts: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, str]]:
-    """Names and counts, with the evaluation as prefix."""
+    """Names and texts of counts; a name begins with the evaluation that counted."""
     for name, value in counts.items():
         *places, last = PurePosixPath(name).parts
         where = ", ".join([*([prefix] if prefix else []), *places])
@@ -120,7 +128,7 @@ def _counts(counts: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, str]]
 
 
 def name_of(run: Run) -> str:
-    """The name of a run on a page, without paths of this machine, also in the form of a folder's name."""
+    """The label of a run without paths of the machine, and without folder names made of such paths."""
     label = f"{run.label}, {run.partial} alone" if run.partial else run.label
     backbone = str(run.kind.get("backbone", ""))
     if without_places(backbone) != backbone:

@@ -1,4 +1,4 @@
-"""Tables of predictions before and after a change: shares of labels after, by the label before."""
+"""Tables of predictions before and after a change of the input: shares of the labels after, by the label before."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from heedful.reports.runs import Run
 from heedful.reports.tables import percents
 
 MOST_LABELS = 8
-SHOWN = ("attentiveness", "default_label", "naive_partial")  # evaluations with such tables
+SHOWN = ("attentiveness", "default_label", "naive_partial")  # evaluations that have these tables
 CHANGE = ["intervention", "part", "variant"]
 
 
@@ -17,10 +17,10 @@ class Moves:
     """The table of one change.
 
     Attributes:
-        heading: The change.
-        labels: The labels of rows and columns, in their order.
-        draws: Number of draws per example.
-        rows: Label before, number of examples, and (percent, text) for each label after.
+        heading: Description of the change.
+        labels: Labels of the rows and the columns.
+        draws: Number of draws (random replacements) per example.
+        rows: The label before, the number of examples, and a pair (percent, text) for each label after.
     """
 
     heading: str
@@ -30,7 +30,7 @@ class Moves:
 
 
 def moves_of(run: Run, evaluation: str) -> list[Moves]:
-    """A table for each change, over all draws; no tables for many labels or for texts."""
+    """The tables of an evaluation, one for each change, over all draws; none for many labels or for answers in text."""
     if evaluation not in SHOWN or evaluation not in run.rows or not run.contexts[evaluation].kind.has_labels:
         return []
     import pandas

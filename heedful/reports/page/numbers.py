@@ -1,4 +1,4 @@
-"""The numbers of a run on a page: lines of a table with values, intervals and places on a scale."""
+"""The numbers of a run on a page: table rows with values, intervals and positions on a scale."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -8,7 +8,7 @@ from heedful.records import Line
 from heedful.reports.flags import warnings
 from heedful.reports.page.about import evaluation_of
 from heedful.reports.runs import Run
-from heedful.reports.tables import bounds, percents, precise, too_few
+from heedful.reports.tables import bounds, is_known, percents, precise
 from heedful.reports.terminal.table import lines_of, meaning
 
 Entry = Mapping[str, Any]  # a measurement in results.json
@@ -16,21 +16,21 @@ Entry = Mapping[str, Any]  # a measurement in results.json
 
 @dataclass(frozen=True)
 class Number:
-    """One line of a table.
+    """A row of a table.
 
     Attributes:
-        metric: Name in results.json.
-        label: Label of the line.
+        metric: Name of the metric in results.json.
+        label: Label of the row.
         level: Depth of the indentation.
-        value: The number with its standard deviation over draws, the reason why it is undefined, or a text.
-        interval: 95 % interval, or "".
-        n: Number of examples.
-        clusters: Number of clusters, if it is smaller.
-        place: Value, low and high end on a scale from 0 to 100; None for a number without such a place.
-        warnings: Warnings of its flags.
-        meaning: Meaning of the label; "" if the label explains itself.
-        is_slice: Whether the number belongs to a slice of the examples.
-        is_headline: Whether the number is a headline.
+        value: The value with its standard deviation over draws, or a text, such as the reason why it is undefined.
+        interval: 95 % interval; "" for none.
+        n: Number of examples; None for a text.
+        clusters: Number of clusters of examples; None if each example is a cluster.
+        place: Value, lower and upper bound in percent; None if the number is not drawn on the scale.
+        warnings: Warnings that belong to the flags of the number.
+        meaning: Explanation of the label; "" for none.
+        is_slice: Whether the number is about a slice (a named subset) of the examples.
+        is_headline: Whether the number is a main number of its evaluation.
     """
 
     metric: str
@@ -48,7 +48,7 @@ class Number:
 
 
 def quoted(m: Entry) -> str:
-    """Format a share with its interval for use in a sentence.
+    """Format a share with its interval for a sentence.
 
     Example:
         >>> quoted({"value": 0.5, "ci95": [0.4, 0.61], "n": 20, "flags": []})
@@ -57,18 +57,13 @@ def quoted(m: Entry) -> str:
     return f"{percents(m['value'])} %{'' if m['ci95'] is None else ' ' + bounds(m['ci95'])}"
 
 
-def is_known(m: Entry) -> bool:
-    """Whether a measurement has a value that may be quoted."""
-    return m["value"] is not None and not too_few(m["n"], m["flags"])
-
-
 def numbers_of(run: Run, evaluation: str) -> list[Number]:
-    """The numbers of an evaluation, as in the table of a terminal; for "" the numbers of no evaluation."""
+    """The table of an evaluation; for the evaluation "", the numbers that belong to no evaluation."""
     members: set[str] = set()
     slices = {str(name) for name in run.numbers if any(name.by)}
     for name in run.numbers:
         if evaluation_of(run, name) == evaluation:
-            members |= {str(name), str(name._replace(statistic="", slice=""))}  # with the headline above the number
+            members |= {str(name), str(name._replace(statistic="", slice=""))}  # a number and its headline
     lines = (line for line in lines_of(run.results) if line.metric in members)
     metrics = run.results["metrics"]
     return [replace(_number(line, metrics.get(line.metric)), is_slice=line.metric in slices) for line in lines]
@@ -81,7 +76,7 @@ def _number(line: Line, m: Entry | None) -> Number:
     blank = replace(blank, n=m["n"], clusters=m.get("clusters"), warnings=warnings(m["flags"]))
     if m["value"] is None:
         return replace(blank, value=f"undefined: {m['reason']}")
-    if too_few(m["n"], m["flags"]):
+    if not is_known(m):
         return replace(blank, value="too few examples")
     value, interval = precise(m, line.unit)
     if line.unit != "ratio":
@@ -91,6 +86,6 @@ def _number(line: Line, m: Entry | None) -> Number:
 
 
 def _place(value: float, ci95: Sequence[float] | None) -> tuple[float, float, float] | None:
-    """The place of a share and its interval on a scale from 0 to 100; None outside the scale."""
+    """A share and the bounds of its interval in percent; None if they are not between 0 and 100 %."""
     low, high = ci95 or (value, value)
     return (100 * value, 100 * low, 100 * high) if 0 <= low <= value <= high <= 1 else None

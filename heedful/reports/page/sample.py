@@ -1,4 +1,4 @@
-"""Sample the rows that a page shows as examples: a few of each kind, selected by a hash of their uids."""
+"""Sample the rows that a page shows as examples: some of each kind, selected by a hash of their uid."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -8,24 +8,25 @@ import pyarrow as pa
 
 from heedful.metrics.hits import alike
 from heedful.records import Context, keys, random_key, words_of
-from heedful.records.rows import BASE, KEY, codes, probabilities, same, strings, where
+from heedful.records.rows import BASE, KEY, codes, same, strings, where
 from heedful.reports.results import Evaluated
 
-MOST = 600  # examples of a run
+MOST = 600  # examples per run
 NULL = "null"
-BASES = ("accuracy", "answers")  # evaluations whose examples are base rows
+BASES = ("accuracy", "answers")  # evaluations of unchanged examples, which have base rows
 COLUMNS = (*KEY, "gold", "y", "y2", "p", "p2", "partner", "slices", "unread")
-RIGHT = 0.5  # least score of a right answer
+STRATUM = ("intervention", "part", "y")
+RIGHT = 0.5  # smallest score of a correct answer
 
 
 class Sample(NamedTuple):
     """A sample of rows.
 
     Attributes:
-        rows: The rows in the order of the page, each with its "evaluation"; "changed", whether the answer changed or a
-            base answer is wrong; the probability of the first answer before ("p") and after ("p2"), and how far it
-            "moved".
-        total: Number of rows to draw from: the first draw for each example and change.
+        rows: The sampled rows, in the order of the page, as dictionaries with further keys: "evaluation"; "changed",
+            whether the prediction changed, or whether a base prediction is wrong; "p" and "p2", the probability of the
+            base prediction before and after the change; "moved", p2 minus p.
+        total: Number of rows from which the sample was drawn.
     """
 
     rows: list[dict[str, Any]]
@@ -33,19 +34,21 @@ class Sample(NamedTuple):
 
 
 def sampled(evaluated: Mapping[str, Evaluated], seed: int, most: int = MOST) -> Sample:
-    """Draw rows for each evaluation, intervention, part, answer and outcome in turn.
+    """Draw a stratified sample of rows.
 
-    The sample depends on the seed and the uids, not on the order of rows.
+    Rows of one stratum have the same evaluation, intervention, input part and prediction, and agree in whether the
+    prediction changed. Strata take turns, so that a large stratum does not displace a small one. The sample does not
+    depend on the order of the rows.
 
     Args:
-        evaluated: Maps evaluations to rows and metadata.
+        evaluated: Rows and metadata by evaluation.
         seed: Seed of the run.
-        most: Number of rows, at most.
+        most: Largest number of rows.
     """
     ranked: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
     total = 0
     for name, (rows, metadata) in evaluated.items():
-        if "y2" not in rows.schema.names:  # attributions, which have a section of their own
+        if "y2" not in rows.schema.names:  # attributions
             continue
         context = Context.of(metadata["context"])
         rows = rows.select(COLUMNS).filter(pa.array(_candidates(rows, name)))
@@ -63,7 +66,8 @@ def sampled(evaluated: Mapping[str, Evaluated], seed: int, most: int = MOST) -> 
 
 
 def _candidates(rows: pa.Table, name: str) -> np.ndarray:
-    """The first draw for each change; for accuracy, base rows and flips of the null control: bool [rows]."""
+    """Select the rows from which the sample is drawn: the first draw of each change; in evaluations of unchanged
+    examples, base rows and null controls whose prediction differs. bool [rows]."""
     is_base, is_null = where(rows, intervention=BASE), where(rows, intervention=NULL)
     if name in BASES:
         return is_base | (is_null & ~same(rows, "y", "y2"))
@@ -71,7 +75,7 @@ def _candidates(rows: pa.Table, name: str) -> np.ndarray:
 
 
 def _changed(rows: pa.Table, context: Context) -> np.ndarray:
-    """Whether each answer changed, or a base answer is wrong: bool [rows]."""
+    """Whether the prediction changed, or whether a base prediction is wrong: bool [rows]."""
     is_base = where(rows, intervention=BASE)
     changed = ~is_base & ~alike(rows, ~is_base, context.kind)
     if not context.unlabelled:
@@ -81,41 +85,25 @@ def _changed(rows: pa.Table, context: Context) -> np.ndarray:
 
 
 def _turns(rows: pa.Table, changed: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Number of earlier rows of the same kind, int64 [rows], and rank by the hash, uint64 [rows]."""
-    kind = changed.astype(np.int64)
-    for column in ("intervention", "part", "y"):
-        values, names = codes(rows, column)
-        kind = kind * len(names) + values
+    """The turn of each row, the number of rows in its stratum with a smaller hash, int64 [rows]; and the hashes, uint64
+    [rows]."""
+    import pandas
+
     uid, uids = codes(rows, "uid")
     high, low, *_ = words_of(random_key(seed, "page"), keys([text or "" for text in uids])[uid])
     ranks = (high.astype(np.uint64) << np.uint64(32)) | low
-    variants, names = codes(rows, "variant")
-    by_name = np.argsort(np.argsort(np.array(names, dtype=object), kind="stable"), kind="stable")[variants]
-    order = np.lexsort([by_name, ranks, kind])
-    starts = np.flatnonzero(np.diff(kind[order], prepend=-1))
-    turns = np.empty(rows.num_rows, dtype=np.int64)
-    turns[order] = np.arange(rows.num_rows) - np.repeat(starts, np.diff(starts, append=rows.num_rows))
-    return turns, ranks
+    columns = {name: strings(rows, name) for name in (*STRATUM, "variant")}
+    frame = pandas.DataFrame({**columns, "changed": changed, "rank": ranks}).sort_values(["rank", "variant"])
+    turns = frame.groupby([*STRATUM, "changed"], dropna=False).cumcount()
+    return turns.sort_index().to_numpy(), ranks
 
 
 def _entries(rows: pa.Table, name: str, labels: Sequence[str]) -> list[dict[str, Any]]:
-    """Rows as dictionaries, with the probability of the base prediction before and after the change."""
-    entries = rows.select(COLUMNS).to_pylist()
-    p, p2 = (_answer_probabilities(rows, column, labels) for column in ("p", "p2"))
-    for entry, before, after in zip(entries, p, p2, strict=True):
-        moved = None if before is None or after is None else after - before
-        entry |= {"evaluation": name, "p": before, "p2": after, "moved": moved}
-    return entries
-
-
-def _answer_probabilities(rows: pa.Table, column: str, labels: Sequence[str]) -> list[float | None]:
-    """The probability of the base prediction ``y`` in a column; None if it has none, or ``y`` is not a label."""
+    """Rows as dictionaries, with the probability of the base prediction instead of the probabilities of all labels."""
     index = {label: k for k, label in enumerate(labels)}
-    answers = rows["y"].to_pylist()
-    has_p = np.array([answer in index for answer in answers], dtype=bool) & rows[column].is_valid().to_numpy()
-    values: list[float | None] = [None] * rows.num_rows
-    if has_p.any():
-        p = probabilities(rows.filter(pa.array(has_p)), column)
-        for k, row in enumerate(np.flatnonzero(has_p).tolist()):
-            values[row] = float(p[k, index[answers[row]]])
-    return values
+    entries = rows.select(COLUMNS).to_pylist()
+    for entry in entries:
+        k = index.get(entry["y"])
+        p, p2 = (None if k is None or entry[column] is None else entry[column][k] for column in ("p", "p2"))
+        entry |= {"evaluation": name, "p": p, "p2": p2, "moved": None if p is None or p2 is None else p2 - p}
+    return entries

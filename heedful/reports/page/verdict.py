@@ -1,4 +1,4 @@
-"""The verdict on a run: a sentence for each headline and part, and the limits of the numbers."""
+"""Sentences on a page: one for each main number of a run, and cautions about the numbers."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -8,16 +8,16 @@ from heedful.records import MetricName, percent
 from heedful.reports.figures.partial_inputs import partial_of
 from heedful.reports.flags import warnings
 from heedful.reports.page.about import abouts, evaluation_of, in_order
-from heedful.reports.page.numbers import Entry, is_known, quoted
+from heedful.reports.page.numbers import Entry, quoted
 from heedful.reports.runs import ATTENTIVENESS, UNKNOWN_WORTH, Run
-from heedful.reports.tables import too_few
+from heedful.reports.tables import is_known
 
 QUALITIES = ("accuracy", "exact_match", "two_class")
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """A sentence about the number ``metric``, and the warnings of the flags of the number."""
+    """A sentence about a number, the warnings of the flags of this number, and its name."""
 
     sentence: str
     warnings: tuple[str, ...] = ()
@@ -25,11 +25,11 @@ class Verdict:
 
 
 def verdicts(run: Run, runs: Sequence[Run] = ()) -> list[Verdict]:
-    """A verdict for each headline that has a sentence, attentiveness first.
+    """The sentences about the main numbers of a run, attentiveness first.
 
     Args:
         run: The run.
-        runs: Other runs on the page, which may include a model of one part.
+        runs: Other runs on the page; the sentence about attentiveness refers to a partial-input model among them.
     """
     sentences = []
     for evaluation in (evaluation for evaluation in in_order(run) if evaluation in abouts()):
@@ -42,7 +42,7 @@ def verdicts(run: Run, runs: Sequence[Run] = ()) -> list[Verdict]:
 
 
 def _verdict(run: Run, name: MetricName, m: Entry, sentence: str, runs: Sequence[Run]) -> Verdict:
-    """The sentence about one number, or the reason why it is undefined."""
+    """The sentence about a number, or about the reason why the number is undefined."""
     part = name.part.replace("+", " and ")
     is_attentiveness = name.family == ATTENTIVENESS
     if is_attentiveness and not name.statistic and _is_span(run):
@@ -54,7 +54,7 @@ def _verdict(run: Run, name: MetricName, m: Entry, sentence: str, runs: Sequence
         topic += f" ({name.statistic})" if name.statistic else ""
         topic += f" to the {part}" if is_attentiveness else f", {part}" if part else ""
         sentence = f"Nothing can be said of {topic}: {m['reason']}."
-    elif too_few(m["n"], m["flags"]):
+    elif not is_known(m):
         sentence = f"Another {part}: only {m['n']:,} predictions count."
     else:
         sentence = sentence.format(value=quoted(m), part=part, data=name.data)
@@ -72,7 +72,7 @@ def _default(run: Run) -> str | None:
 
 
 def _basis(run: Run, name: MetricName, m: Entry) -> str:
-    """The number of examples (for attentiveness, also of examples that do not count) and the number of draws."""
+    """The sample size of a number in words: how many of how many examples count, and the number of draws."""
     text = f"{m['n']:,} examples"
     eligible = run.numbers.get(name._replace(statistic="eligible"))
     if name.family == ATTENTIVENESS and eligible and eligible["value"] is not None and _default(run):
@@ -82,7 +82,7 @@ def _basis(run: Run, name: MetricName, m: Entry) -> str:
 
 
 def _to_default(run: Run, name: MetricName) -> str:
-    """The share of changed predictions that are the default label, if a prediction can become another label."""
+    """The share of predictions that become the default label, if it is not the share of all changed predictions."""
     m = run.numbers.get(name._replace(statistic="to_default"))
     if name.family != ATTENTIVENESS or m is None or not is_known(m) or m["value"] == run.numbers[name]["value"]:
         return ""
@@ -90,7 +90,8 @@ def _to_default(run: Run, name: MetricName) -> str:
 
 
 def _reference(run: Run, name: MetricName, runs: Sequence[Run]) -> str:
-    """The number to compare with: the majority for accuracy, the accuracy on the other parts for attentiveness."""
+    """The number to compare with, as the end of a sentence: for accuracy the majority baseline, for attentiveness the
+    accuracy on the other parts alone."""
     if name.family in QUALITIES:
         return _majority(run, name)
     if name.family != ATTENTIVENESS or name.statistic:
@@ -115,8 +116,8 @@ def _majority(run: Run, name: MetricName) -> str:
 
 
 def least_used(run: Run) -> str:
-    """A sentence about the part that the model uses least, if the intervals do not overlap; "" for fewer than two
-    parts."""
+    """A sentence that names the part with the lowest attentiveness, if no interval overlaps its interval; "" for fewer
+    than two parts."""
     parts = {part: m for part, m in run.attentiveness().items() if is_known(m) and m["ci95"] and "+" not in part}
     if len(parts) < 2:
         return ""
@@ -127,7 +128,7 @@ def least_used(run: Run) -> str:
 
 
 def cautions(run: Run) -> Iterator[str]:
-    """The limits of all numbers of a run, a sentence each."""
+    """Cautions about all numbers of a run, a sentence each."""
     if how_far := run.results.get("unfinished"):
         yield f"Do not take these numbers for the finished model: the run had not ended ({how_far})."
     if run.unlabelled:

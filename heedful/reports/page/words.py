@@ -1,4 +1,7 @@
-"""Words coloured by their attribution, as HTML: a block for each explained example."""
+"""Words coloured by their attribution, as HTML.
+
+An attribution assigns a number phi to each word of an example: its contribution to the probability of the answer.
+"""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -10,16 +13,17 @@ from heedful.metrics.attributions.attribution import Attribution
 from heedful.records import printable
 
 MOST = 10  # examples on a page
-LEVEL = 4  # heading of a block; headings of methods are one level below
-Explanation = Mapping[tuple[str, str], Attribution]  # (method, variant) to the attribution of one example
+LEVEL = 4  # level of the HTML heading of an example; methods are one level below
+# Attributions of one example by method and variant; the variant "" is the original example, others are changed examples
+Explanation = Mapping[tuple[str, str], Attribution]
 
 
 def explanations(attributions: Iterable[Attribution], most: int = MOST) -> list[Explanation]:
-    """Select examples: those that are also explained after a change, or else the first.
+    """Group attributions by example, and select examples: the examples with attributions after a change, or else all.
 
     Args:
-        attributions: Attributions in their order, grouped by example.
-        most: Number of examples, at most.
+        attributions: Attributions of examples.
+        most: Largest number of examples.
     """
     by_uid: dict[str, dict[tuple[str, str], Attribution]] = {}
     for attribution in attributions:
@@ -29,9 +33,9 @@ def explanations(attributions: Iterable[Attribution], most: int = MOST) -> list[
 
 
 def block(explanation: Explanation) -> str:
-    """One example: its answer, its scale of colours, and a row for each method with a cell for each variant.
+    """Render an example: a legend of colours, and a row for each method with a cell for each variant.
 
-    All words of a block have one scale of colours. A word shows its number under the pointer.
+    All words of the example share one scale of colours. The pointer over a word shows its phi.
     """
     first, largest = next(iter(explanation.values())), scale_of(explanation)
     about = f"{first.uid}, gold {'none' if first.gold is None else first.gold}, y {first.y}"
@@ -45,13 +49,13 @@ def block(explanation: Explanation) -> str:
 
 
 def scale_of(explanation: Explanation) -> float:
-    """The largest abs(phi) of all words, methods and variants, which has the full colour; 0 without words."""
+    """The value of abs(phi) with the full colour: the largest of all words, methods and variants; 0 without words."""
     phi = np.concatenate([np.concatenate([*a.phi.values(), a.separator_phi]) for a in explanation.values()])
     return float(np.abs(phi[np.isfinite(phi)]).max(initial=0.0))
 
 
 def _cell(explanation: Explanation, method: str, variant: str, scale: float) -> str:
-    """One attribution: its numbers, and a paragraph for each part with the separator after it."""
+    """Render one attribution: its numbers, and for each input part a paragraph with its words and its separator."""
     attribution, base = explanation.get((method, variant)), explanation.get((method, ""))
     if attribution is None:
         return "<section></section>"
@@ -79,7 +83,7 @@ def _word(text: str, phi: float, scale: float, kind: str, number: str) -> str:
 
 
 def share_of(phi: float, scale: float) -> float:
-    """The share of the full colour of a word, given the abs(phi) that has the full colour.
+    """The strength of the colour of a word, from 0 to 1: abs(phi) divided by ``scale``.
 
     Example:
         >>> share_of(0.0, 0.5), share_of(0.5, 0.5), share_of(-0.25, 0.5), share_of(1.0, 0.0)
@@ -89,7 +93,7 @@ def share_of(phi: float, scale: float) -> float:
 
 
 def phi_text(phi: float, error: float = math.nan) -> str:
-    """Phi, and its standard error over random masks, if it has one.
+    """Format phi with its standard error over random masks; nan for no standard error.
 
     Example:
         >>> phi_text(0.3206, 0.0271), phi_text(-0.25)
@@ -99,7 +103,8 @@ def phi_text(phi: float, error: float = math.nan) -> str:
 
 
 def numbers(attribution: Attribution) -> str:
-    """The numbers of an attribution, in one line."""
+    """Format the numbers of an attribution: probabilities for the whole and for the empty input, and their difference
+    minus the sum of phi (delta)."""
     text = f"f(x) {attribution.full:z.3f}, f(nothing) {attribution.nothing:z.3f}, delta {attribution.delta:+z.4f}"
     errors = np.concatenate([*attribution.errors.values()])
     errors = errors[~np.isnan(errors)]
@@ -107,7 +112,7 @@ def numbers(attribution: Attribution) -> str:
 
 
 def legend(scale: float, steps: int = 7) -> list[float]:
-    """An odd number of values from the lowest to the highest of a scale, with 0 in the middle."""
+    """Equidistant values from -scale to +scale; ``steps`` is odd, so that 0 is one of them."""
     half = steps // 2
     return [scale * k / half for k in range(-half, half + 1)]
 

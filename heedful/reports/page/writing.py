@@ -1,4 +1,4 @@
-"""One page of HTML that needs no other file: the numbers of runs, how to read them, and examples."""
+"""Write a self-contained HTML page about runs: numbers, how to read them, figures and examples."""
 
 import base64
 import hashlib
@@ -19,7 +19,7 @@ from heedful.reports.page.about import About, about_of, in_order
 from heedful.reports.page.comparison import Comparison, compared
 from heedful.reports.page.examples import cards
 from heedful.reports.page.figures import Shown, figures_of
-from heedful.reports.page.made import Made, made_of, name_of, summary, without_places
+from heedful.reports.page.made import Made, made_of, name_of, summary, without_places, without_quotes
 from heedful.reports.page.moves import Moves, moves_of
 from heedful.reports.page.numbers import Number, numbers_of
 from heedful.reports.page.sample import sampled
@@ -28,13 +28,13 @@ from heedful.reports.runs import Run, read_runs, short_names
 from heedful.reports.terminal.table import asides_of
 
 REPORT = "report.html"  # in the folder of a run
-LARGEST = 2_900_000  # bytes of a page
-LEAST = 200_000  # bytes of the examples of a run, whatever the size of the rest
+LARGEST = 2_900_000  # bytes; size of a page
+LEAST = 200_000  # bytes; room for the examples of each run on a page that is too large already
 
 
 @dataclass(frozen=True)
 class Section:
-    """One evaluation of a run; ``explains`` is true for the first section with its title."""
+    """The section of an evaluation. ``explains`` is false if an earlier section explains the same evaluation."""
 
     name: str
     about: About
@@ -46,7 +46,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Part:
-    """The part of a page about one run."""
+    """The contents of a page about one run."""
 
     name: str
     anchor: str
@@ -62,36 +62,37 @@ class Part:
 
     @property
     def headlines(self) -> list[Number]:
-        """The headlines of all evaluations."""
+        """The main numbers of all evaluations."""
         return [number for section in self.sections for number in section.numbers if number.is_headline]
 
     @property
     def warnings(self) -> Iterable[str]:
-        """The warnings of its numbers in the order of the page, with repetitions."""
+        """The warnings of all numbers in the order of the page, with repetitions."""
         first: list[Number | Verdict] = [*self.headlines, *self.verdicts]
         for number in (*first, *chain(*(section.numbers for section in self.sections)), *self.more):
             yield from number.warnings
 
 
 def write_page(folders: Sequence[str | Path], to: str | Path, examples: bool = True) -> Path:
-    """Write a page about runs, and return the file.
+    """Write a page about runs, and return its path.
 
     Args:
         folders: Folders of runs or of evaluations.
         to: The file.
-        examples: Whether to include texts and pictures of examples.
+        examples: Whether to include texts and pictures of examples, and answers of the model.
 
     Raises:
-        HeedfulError: A folder has no results, or damaged ones; or the file cannot be written.
+        HeedfulError: A folder has no results, its files were changed, or the page cannot be written.
     """
-    text = _page(_runs(distinct([str(folder) for folder in folders])), examples)
+    runs = _runs(distinct([str(folder) for folder in folders]))
+    text = _page(runs if examples else [replace(run, results=without_quotes(run.results)) for run in runs], examples)
     with atomic_path(to) as temporary:
         temporary.write_text(text, encoding="utf-8", errors="backslashreplace")  # an id may hold any bytes
     return Path(to)
 
 
 def _runs(folders: Sequence[str]) -> list[Run]:
-    """The runs in these folders, with unique labels that name no folder."""
+    """Read runs, with unique labels that hold no paths of the machine."""
     runs = read_runs(folders)
     labels = [name_of(run) for run in runs]
     if len(set(labels)) < len(labels):
@@ -101,7 +102,7 @@ def _runs(folders: Sequence[str]) -> list[Run]:
 
 
 def _page(runs: Sequence[Run], with_examples: bool) -> str:
-    """The text of a page; examples fill the room that the rest leaves."""
+    """The HTML of a page; examples fill the bytes that the rest of the page leaves."""
     environment = _environment()
     samples = [sampled(run.rows, run.results["seed"]) for run in runs] if with_examples else []
     explained: set[str] = set()
@@ -117,6 +118,7 @@ def _page(runs: Sequence[Run], with_examples: bool) -> str:
 
 
 def _part(run: Run, number: int, runs: Sequence[Run], explained: set[str]) -> Part:
+    """The contents of the page about one run; ``explained`` collects the titles of explained evaluations."""
     sections = []
     for name in in_order(run):
         about, numbers = about_of(run, name), numbers_of(run, name)
@@ -149,7 +151,7 @@ def _environment() -> Environment:
 def _rendered(
     environment: Environment, parts: Sequence[Part], comparison: Comparison | None, html: Sequence[str], total: int
 ) -> str:
-    """Render the page with the HTML of examples, which were drawn from ``total``."""
+    """Render the page with the HTML of example cards, a sample of ``total`` examples."""
     sources = {name: Path(__file__).with_name(f"page.{name}").read_text(encoding="utf-8") for name in ("css", "js")}
     warnings = dict.fromkeys(warning for part in parts for warning in part.warnings)
     names_by_caution: dict[str, list[str]] = {}

@@ -1,6 +1,6 @@
-"""The table of runs: every number of one run, or the headlines of runs side by side.
+"""The table of runs: all numbers of one run, or the main numbers of several runs side by side.
 
-results.json holds the lines, their labels and their order (:mod:`heedful.records.numbers.display`).
+results.json holds the lines of the table, with labels and order (:mod:`heedful.records.numbers.display`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,33 +21,26 @@ from heedful.reports.runs import UNKNOWN_WORTH
 from heedful.reports.tables import Cells, basis, emit, precise, too_few
 
 NO_MERIT = "A high attentiveness is no merit here: guesses change, too. A low one still means an ignored part."
-TERMS: dict[str, str] = word_lists(__file__)  # meanings of labels
+TERMS: dict[str, str] = word_lists(__file__)  # table.yaml: explanations of labels
 TITLE = "% ± std over draws [95 %]"
-Content = Mapping[str, Any]  # of a results.json
+Content = Mapping[str, Any]  # content of results.json
 
 
 def lines_of(run: Content) -> list[Line]:
-    """The lines of a run."""
+    """The lines of the table of a run."""
     return [Line(**entry) for entry in run["display"]["lines"]]
 
 
 def merged(runs: Sequence[Content]) -> list[Line]:
-    """The lines of all runs, each once; a line that only a later run has follows its predecessor in that run."""
-    lines: list[Line] = []
-    keys: list[tuple[str, str]] = []
-    for run in map(lines_of, runs):
-        by_key = {(line.metric, line.label): line for line in run}
-        place = next((i for i, key in enumerate(keys) if key in by_key), len(keys))
-        for key, line in by_key.items():
-            if key not in keys:
-                lines.insert(place, line)
-                keys.insert(place, key)
-            place = keys.index(key) + 1
-    return lines
+    """The lines of all runs without repetitions, in the order of the runs."""
+    lines: dict[tuple[str, str], Line] = {}
+    for line in (line for run in runs for line in lines_of(run)):
+        lines.setdefault((line.metric, line.label), line)
+    return list(lines.values())
 
 
 def _labels(runs: Sequence[Content], lines: Sequence[Line]) -> list[str]:
-    """The labels of lines, with the name of its data set if the lines have several."""
+    """The labels of lines; if the runs have several data sets, a label ends with the name of its data set."""
     names = {text: MetricName(*fields) for run in runs for text, fields in run["names"].items()}
     data = [names[line.metric].data if line.metric in names else "" for line in lines]
     has_several = len(runs) > 1 and len(set(data) - {""}) > 1
@@ -58,12 +51,18 @@ def _labels(runs: Sequence[Content], lines: Sequence[Line]) -> list[str]:
 
 
 def _shown(runs: Sequence[Content]) -> list[Line]:
-    """All lines of one run, or the headlines if there are more runs."""
+    """The lines that the table shows: all lines of a single run, the headlines of several runs."""
     return [line for line in merged(runs) if line.beside] if len(runs) > 1 else lines_of(runs[0])
 
 
 def cell_text(m: Mapping[str, Any] | None, line: Line, separator: str = " ") -> str:
-    """Format a measurement with the names of its flags; ``separator`` precedes the interval."""
+    """Format a measurement with its interval, sample size and flags.
+
+    Args:
+        m: Entry of results.json; None for a run that lacks the metric.
+        line: The line of the table.
+        separator: Text between the value and its interval.
+    """
     if line.text or m is None:
         return line.text
     if m["value"] is None:
@@ -75,13 +74,13 @@ def cell_text(m: Mapping[str, Any] | None, line: Line, separator: str = " ") -> 
 
 
 def build(results: Mapping[str, Content], title: str = TITLE, in_terminal: bool = False) -> Cells:
-    """The table of runs.
+    """Build the table of runs.
 
     Args:
-        results: Folder to content of its results.json.
-        title: Above the labels of the lines.
-        in_terminal: Whether to indent labels, with headings and numbers of runs; otherwise an indented label follows
-            the headline above it.
+        results: Content of results.json by folder.
+        title: Title of the column of labels.
+        in_terminal: Whether the table is for a terminal: labels are indented, sections have headings, and runs are
+            numbered. Otherwise each label repeats its headline, and columns are named by folder.
     """
     runs = list(results.values())
     lines = _shown(runs)
@@ -113,14 +112,14 @@ def print_table(
     notes: Sequence[str] = (),
     footer: Sequence[str] = (),
 ) -> None:
-    """Print the numbers of one run, or the headlines of runs side by side.
+    """Print the table of runs, with notes.
 
     Args:
-        results: Folder to content of its results.json.
+        results: Content of results.json by folder.
         console: The terminal.
-        title: Above the labels of the lines.
+        title: Title of the column of labels.
         notes: Further notes.
-        footer: Lines below the names of the folders.
+        footer: Lines below the folders.
     """
     runs = list(results.values())
     lines = _shown(runs)
@@ -134,7 +133,7 @@ def print_table(
 
 
 def footnotes(run: Content) -> list[str]:
-    """The sentences below the table of one run whose cells have names of flags."""
+    """The sentences below the table of one run outside of a terminal: explanations of labels and flags, and notes."""
     lines = lines_of(run)
     cells = (cell_text(run["metrics"].get(line.metric), line) for line in lines)
     raised = {flag for cell in cells for flag in MARK.findall(cell)}
@@ -144,33 +143,34 @@ def footnotes(run: Content) -> list[str]:
 
 
 def _no_merit(runs: Sequence[Content], lines: Sequence[Line]) -> list[str]:
-    """The warning of attentiveness of a model that is not above the majority."""
+    """The warning about attentiveness, if a model is not above the majority share."""
     flags = (run["metrics"].get(line.metric, {"flags": ()})["flags"] for run in runs for line in lines)
     is_attentiveness = any(line.metric.startswith("attentiveness/") for line in lines)
     return [NO_MERIT] if is_attentiveness and any(NOT_ABOVE_MAJORITY in each for each in flags) else []
 
 
 def asides_of(run: Content) -> list[str]:
-    """Further counts of the examples and the answers of a run, a sentence each."""
+    """Sentences about the counts of a run: unread, truncated or repeated examples, and missing answers."""
     return [*_examples(run, _shown([run])), *_answers(run)]
 
 
 def _terms(lines: Sequence[Line]) -> str:
-    """The meanings of labels that do not explain themselves, in one line."""
+    """The explanations of the labels in a table, on one line; "" for none."""
     used = {term for line in lines for term in _terms_of(line.label)}
     terms = [term for term in TERMS if term in used]
     return "; ".join(f"{term}: {TERMS[term]}" for term in terms) + "." if terms else ""
 
 
 def meaning(label: str) -> str:
-    """The meaning of the label of a line; "" if the label explains itself."""
+    """The explanation of a label; "" for none."""
     return next((TERMS[term] for term in _terms_of(label)), "")
 
 
 def _terms_of(label: str) -> list[str]:
-    """The terms in the label of a line: the longest at its end, and the one at its beginning.
+    """The keys of table.yaml that apply to a label: the longest key that ends the label, and keys with dots, such as
+    "default label ...", that begin it.
 
-    Labels of the null control, as "default label null_total_variation", are no share and have no term at the beginning.
+    Keys with dots explain shares, and so do not apply to labels of the null control, which hold " null_".
     """
     ends = sorted((term for term in TERMS if f" {label}".endswith(f" {term}")), key=len)
     begins = [term for term in TERMS if "..." in term and label.startswith(term.removesuffix("..."))]
@@ -178,7 +178,7 @@ def _terms_of(label: str) -> list[str]:
 
 
 def _not_shown(run: Content) -> Iterator[str]:
-    """Names the kinds of numbers that only results.json has."""
+    """Name the kinds of numbers that are only in results.json."""
     if run["display"]["asides"]:
         *words, last = dict.fromkeys(run["display"]["asides"])
         text = f"{', '.join(words)} and {last}" if words else last
@@ -186,7 +186,7 @@ def _not_shown(run: Content) -> Iterator[str]:
 
 
 def _answers(run: Content) -> Iterator[str]:
-    """Quotes the most frequent texts that are no answer, and says how ambiguous answers were read."""
+    """Quote the most frequent texts that are no answer, and count ambiguous and constant answers."""
     counts = run["counts"]
     if texts := counts.get("no_answers"):
         quoted = ", ".join(f"{text!r} ({n:,} times)" for text, n in texts)
@@ -201,7 +201,7 @@ def _answers(run: Content) -> Iterator[str]:
 
 
 def _examples(run: Content, lines: Sequence[Line]) -> Iterator[str]:
-    """Count changes that never reach the model, truncated examples, repeated examples and training examples."""
+    """Count changes that the model does not read, truncated examples, repeated examples and training examples."""
     flagged = [
         f"{percent(run['metrics'][following.metric]['value'])} for {line.label!r}"
         for line, following in pairwise(lines)
@@ -210,7 +210,7 @@ def _examples(run: Content, lines: Sequence[Line]) -> Iterator[str]:
     if flagged:
         yield f"Changes that never reach the model: {', '.join(flagged)}."
     counts = run["counts"]
-    for prefix in ("", *(f"{name}/" for name in METRICS)):  # an evaluation may have examples of its own
+    for prefix in ("", *(f"{name}/" for name in METRICS)):  # some evaluations have other examples
         source = f" of {prefix[:-1]}" if prefix else ""
         if parts := counts.get(f"{prefix}tokens_kept"):
             n = counts[f"{prefix}examples"] + counts.get(f"{prefix}not_predicted", 0)
@@ -227,14 +227,14 @@ def _examples(run: Content, lines: Sequence[Line]) -> Iterator[str]:
 
 
 def _identical(run: Content) -> Iterator[str]:
-    """Counts the changed inputs that equal another input for the model and were not predicted again."""
+    """Count changed inputs that equal another input of the model, and so were not predicted again."""
     if identical := sum(run["counts"].get(f"{name}/identical", 0) for name in METRICS):
         same = agree(identical, "changed input was the same as another", "changed inputs were the same as others")
         yield f"{same} to the model; to save time they were predicted once."
 
 
 def about_model(runs: Sequence[Content]) -> Iterator[str]:
-    """A note on each run that was not finished, on each without gold labels, and on columns of the same weights."""
+    """Notes on unfinished runs, runs without gold labels, and columns with the same weights."""
     columns: dict[str, list[str]] = {}
     for i, run in enumerate(runs, 1):
         if how_far := run.get("unfinished"):

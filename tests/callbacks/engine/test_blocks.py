@@ -1,4 +1,4 @@
-"""Blocks of changes: what ends one, and the order of the examples within it."""
+"""Blocks of changes, compared with a loop over examples."""
 
 from dataclasses import dataclass
 
@@ -16,9 +16,9 @@ from heedful.records import EMPTIED, Composed, Example, Examples
 
 @dataclass(frozen=True)
 class Repeat:
-    """So many changes of each example, of one kind."""
+    """Makes ``counts[i]`` changes of the example at position i."""
 
-    counts: tuple[int, ...]  # by position
+    counts: tuple[int, ...]
     kind: str
 
     def changes(self, pool, positions, seed):
@@ -45,7 +45,7 @@ def pool_of(uids):
     return Examples.of([Example(uid, {"a": f"a {uid}", "b": f"b {uid}"}, "yes") for uid in uids])
 
 
-plans = st.integers(2, 9).flatmap(  # a single example lends to itself, which changes nothing
+plans = st.integers(2, 9).flatmap(  # a single example would lend to itself
     lambda n: st.tuples(
         st.permutations([f"u{i}" for i in range(n)]),
         st.lists(
@@ -56,60 +56,60 @@ plans = st.integers(2, 9).flatmap(  # a single example lends to itself, which ch
             max_size=3,
         ),
         st.lists(st.booleans(), min_size=n, max_size=n),
+        st.lists(st.lists(st.booleans(), min_size=n, max_size=n), min_size=3, max_size=3),
     )
 )
 
 
 @given(plans, st.integers(1, 7), st.integers(1, 4))
 def test_blocks_are_those_of_a_loop_over_examples(planned, chunk, step):
-    uids, repeats, taking_part = planned
-    pool, plan = pool_of(uids), [Repeat(*repeat) for repeat in repeats]
-    predicted = np.flatnonzero(taking_part)
-    expected, held, changed, n = [], [], 0, len(pool)
+    uids, repeats, is_predicted, is_chosen = planned
+    pool, n = pool_of(uids), len(uids)
+    masks = [np.array(mask) for mask, _ in zip(is_chosen, repeats, strict=False)]
+    predicted = np.flatnonzero(is_predicted)
 
-    def leads_somewhere(repeat, i, draw):
-        """A change that leads to an example without a prediction is left out."""
-        return repeat.kind != "known" or (i + draw + 1) % n in predicted
+    def draws_of(repeat, mask, i):
+        """The changes of an example, except changes into examples without a prediction."""
+        counts, kind = repeat
+        return [d for d in range(counts[i] if mask[i] else 0) if kind != "known" or (i + d + 1) % n in predicted]
 
+    expected, held, changed = [], [], 0
     for i in sorted(predicted.tolist(), key=lambda i: uids[i]):
         held.append(i)
-        changed += sum(leads_somewhere(repeat, i, draw) for repeat in plan for draw in range(repeat.counts[i]))
+        changed += sum(len(draws_of(repeat, mask, i)) for repeat, mask in zip(repeats, masks, strict=True))
         if max(changed, len(held)) >= chunk:
             expected.append(held)
             held, changed = [], 0
     expected += [held] if held or not expected else []
-    everyone = [np.ones(len(pool), dtype=bool)] * len(plan)
+    plan = [Repeat(*repeat) for repeat in repeats]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(b, "CHUNK", chunk)
         patch.setattr(b, "STEP", step)
-        made = list(b.blocks(pool, predicted, plan, everyone, seed=0))
-    assert [block.positions.tolist() for block in made] == expected
-    for block in made:
-        whole = [repeat.changes(pool, block.positions, 0) for repeat in plan]
-        for repeat, one, other in zip(plan, block.changes, whole, strict=True):
-            pairs = zip(other.positions.tolist(), other.draws.tolist(), strict=True)
-            kept = [leads_somewhere(repeat, i, draw) for i, draw in pairs]
-            assert one.positions.tolist() == other.positions[kept].tolist()
-            assert one.draws.tolist() == other.draws[kept].tolist()
-            assert one.clusters.to_pylist() == other.clusters.filter(pa.array(kept, pa.bool_())).to_pylist()
-            assert one.known is None or one.known.tolist() == other.known[kept].tolist()
-        _assert_in_order(block, plan, pool)
+        blocks = list(b.blocks(pool, predicted, plan, masks, seed=0))
+    assert [block.positions.tolist() for block in blocks] == expected
+    for block in blocks:
+        rows = []
+        for k, (repeat, mask, changes) in enumerate(zip(repeats, masks, block.changes, strict=True)):
+            mine = [(i, draw) for i in block.positions.tolist() for draw in draws_of(repeat, mask, i)]
+            assert list(zip(changes.positions.tolist(), changes.draws.tolist(), strict=True)) == mine
+            assert changes.clusters.to_pylist() == [[uids[i]] for i, _ in mine]
+            assert changes.known is None or changes.known.tolist() == [(i + d + 1) % n for i, d in mine]
+            rows += [(block.positions.tolist().index(i), k, d) for i, d in mine if repeat[1] != "known"]
+        _assert_in_order(block, plan, pool, [(k, int(block.positions[i]), d) for i, k, d in sorted(rows)])
 
 
-def _assert_in_order(block, plan, pool):
-    """By example, then by intervention, then as the intervention made them; and apart again."""
+def _assert_in_order(block, plan, pool, changes):
+    """The changed examples are sorted by base example, then by intervention; predictions are split again."""
     expected = []
-    for i in block.positions.tolist():
-        for k, repeat in enumerate(plan):
-            for draw in range(repeat.counts[i]) if repeat.kind != "known" else ():
-                base, lender = pool[i], pool[(i + draw + 1) % len(pool)]
-                parts = {
-                    "lent": {**base.parts, "b": lender.parts["b"]},
-                    "emptied": {**base.parts, "a": ""},
-                    "same": base.parts,
-                    "new": {"a": f"new {i}", "b": f"{draw}"},
-                }[repeat.kind]
-                expected.append((k, base.uid, draw, dict(parts)))
+    for k, i, draw in changes:
+        base, lender = pool[i], pool[(i + draw + 1) % len(pool)]
+        parts = {
+            "lent": {**base.parts, "b": lender.parts["b"]},
+            "emptied": {**base.parts, "a": ""},
+            "same": base.parts,
+            "new": {"a": f"new {i}", "b": f"{draw}"},
+        }[plan[k].kind]
+        expected.append((k, base.uid, draw, dict(parts)))
     found = [(e.uid, dict(e.parts)) for e in block.examples]
     assert found == [(uid, parts) for _, uid, _, parts in expected]
     assert block.interventions.tolist() == [k for k, *_ in expected]
@@ -129,7 +129,7 @@ def _assert_in_order(block, plan, pool):
 
 
 def _assert_unread(block, plan, pool, inputs):
-    """To a model that reads whether the last digit of a part is even."""
+    """Unread and copied changes for a model that reads whether the last digit of a part is even."""
 
     def fingerprint(parts):
         return sum((1 + int(text[-1:] or 1) % 2) * 4**k for k, text in enumerate(parts))
@@ -153,7 +153,7 @@ def _assert_unread(block, plan, pool, inputs):
 
 
 def _assert_copied(block, pool):
-    """Each example has the answer of its source: its own, another one's, or that of its base example."""
+    """Each changed example has the prediction of its source, which may be its base example."""
     predicted = np.flatnonzero(~block.is_copied)
     names = pa.array([f"new {j}" for j in range(len(block.source))], pa.string())
     answered = Predictions(predicted, predicted.astype(np.int32), names, None)
@@ -169,15 +169,7 @@ def _assert_copied(block, pool):
             assert one.texts.to_pylist() == [expected[j] for j in here]
 
 
-def test_an_example_that_was_not_chosen_is_not_changed():
-    pool = pool_of(["u0", "u1", "u2"])
-    chosen = np.array([True, False, True])
-    (block,) = b.blocks(pool, np.arange(3), [Repeat((1, 1, 1), "lent")], [chosen], seed=0)
-    assert block.positions.tolist() == [0, 1, 2]
-    assert block.changes[0].positions.tolist() == [0, 2]
-
-
-def test_only_the_null_control_repeats_what_was_predicted():
+def test_only_the_null_control_repeats_examples():
     pool = Examples.of([Example(f"u{i}", {"premise": f"p{i}", "hypothesis": f"h{i}"}, "neutral", {}) for i in range(7)])
     plan = [Null(), Swap("premise", None, draws=2), KeepPart("premise", ("hypothesis",))]
     chosen = [np.ones(len(pool), dtype=bool)] * len(plan)

@@ -1,4 +1,4 @@
-"""The engine on models whose attentiveness is known by construction."""
+"""The engine on models with known attentiveness."""
 
 import numpy as np
 import pyarrow.compute as pc
@@ -21,67 +21,38 @@ from refusals import refused
 LABELS = ("entailment", "neutral", "contradiction")
 
 
-class Oracle(oracles.Oracle):
-    """Answers by ``rule(premise, hypothesis, original)``, where ``original`` tells a pair of the data from another."""
+class Oracle(oracles.ByParts):
+    """Answers ``rule(premise, hypothesis)``, and records the sizes of its batches."""
 
-    def __init__(self, rule, pool_of):
+    def __init__(self, rule):
         super().__init__(rule)
-        self.pool_of, self.batches = pool_of, []
+        self.batches = []
 
     def predict(self, batch):
-        texts = [tuple(parts.values()) for parts in batch["inputs"]["parts"]]
-        pairs = {(e.parts["premise"], e.parts["hypothesis"]) for e in self.pool_of()}
-        self.batches.append(len(texts))
-        return certain([self.rule(*pair, pair in pairs) for pair in texts])
+        self.batches.append(batch["size"])
+        return super().predict(batch)
 
 
-def certain(answers):
-    """Outputs that are sure of these labels."""
-    return Outputs(torch.tensor([[float(a == label) for label in LABELS] for a in answers])) if answers else None
-
-
-def chance(text):
-    return generator("test", text).random()
-
-
-def guess(hypothesis):
-    """A label for a hypothesis, whatever the premise."""
-    return LABELS[int(3 * chance(hypothesis))]
+def guess(premise, hypothesis):
+    """A label that depends on the hypothesis alone."""
+    return LABELS[int(3 * generator("test", hypothesis).random())]
 
 
 def validate(module, data, *evaluations, **settings):
-    """Run the engine with some evaluations; returns it."""
+    """Measure a model."""
     module.has_learned = True
     return measured(module, data, evaluations, accelerator="cpu", **settings)
 
 
-def measure(rule, n=120, exhaustive=True, draws=5, max_examples=None, swap=("premise",), **kwargs):
+def measure(rule=guess, n=120, exhaustive=True, draws=5, max_examples=None, swap=("premise",), **kwargs):
     data = Planted(**{"n_validation": n, "swap": list(swap), "eval_batch_size": 16} | kwargs)
-    module = Oracle(rule, lambda: data.pool)
+    module = Oracle(rule)
     engine = validate(module, data, Accuracy(max_null=10), Attentiveness(draws, max_examples), exhaustive=exhaustive)
     return engine, module, data
 
 
-def test_a_model_that_ignores_the_premise_with_known_probability():
-    def rule(premise, hypothesis, original):
-        notices = chance("notice" + premise + hypothesis) < 0.7
-        return "neutral" if notices and not original else guess(hypothesis)
-
-    engine, _, data = measure(rule, n=400)
-    found = engine["attentiveness/planted/premise"]
-    pool = {e.uid: e for e in data.pool}
-    rows = select(engine.rows["attentiveness"][0], intervention="swap")
-    changed = {}
-    for uid, partner, draw in zip(*(rows[name].to_pylist() for name in ("uid", "partner", "draw")), strict=True):
-        premise, hypothesis = pool[partner].parts["premise"], pool[uid].parts["hypothesis"]
-        changed.setdefault(draw, []).append(chance("notice" + premise + hypothesis) < 0.7)
-    shares = [sum(hits) / len(hits) for _, hits in sorted(changed.items())]
-    assert found.per_draw == pytest.approx(shares, abs=1e-15)
-    assert abs(found.value - 0.7) < 4 * np.sqrt(0.7 * 0.3 / (5 * found.n))
-
-
-def test_every_uid_has_one_base_row_and_only_non_default_predictions_are_changed():
-    engine, module, data = measure(lambda p, h, original: guess(h), n=77)
+def test_every_example_is_predicted_once_and_only_non_default_predictions_are_changed():
+    engine, module, data = measure(n=77)
     rows, _ = engine.rows["attentiveness"]
     base = select(rows, intervention="base")
     assert sorted(base["uid"].to_pylist()) == sorted(e.uid for e in data.pool)
@@ -90,33 +61,33 @@ def test_every_uid_has_one_base_row_and_only_non_default_predictions_are_changed
     assert pc.all(pc.not_equal(swapped["y"], "neutral")).as_py()
     eligible = int(np.sum(strings(base, "y") != "neutral"))
     assert swapped.num_rows == 5 * eligible == 5 * engine.content["counts"]["attentiveness/premise"]["eligible"]
-    # the base is predicted once, the null control once, the counterfactuals once: nothing else
-    assert sum(module.batches) == 77 + 77 + 5 * eligible
+    assert sum(module.batches) == 77 + 77 + 5 * eligible, "base examples, null control, and swaps"
+    assert module.batches[:7] == [16, 16, 16, 16, 13, 8, 16], "the first batch of changed examples is cut to half"
+    few = Oracle(guess)
+    validate(few, Planted(n_validation=3), Accuracy())
+    assert few.batches == [3, 1, 2]
 
 
-def test_undefined_is_neither_0_nor_nan():
-    engine, _, _ = measure(lambda p, h, original: "neutral")
-    found = engine["attentiveness/planted/premise"]
-    assert found.value is None
-    assert "default label 'neutral'" in found.reason
+def test_without_an_eligible_example_the_value_is_undefined():
+    engine, _, _ = measure(lambda premise, hypothesis: "neutral")
+    assert engine["attentiveness/planted/premise"].value is None
     assert engine.content["metrics"]["attentiveness/planted/premise"]["value"] is None
 
 
 def test_the_null_control_sees_a_model_that_depends_on_its_batch():
-    class Companions(Oracle):
+    class BatchMates(Oracle):
         def predict(self, batch):
-            return certain([LABELS[batch["size"] % 2]] * batch["size"])
+            return oracles.sure_of([LABELS[batch["size"] % 2]] * batch["size"], LABELS)
 
     data = Planted(n_validation=51, eval_batch_size=16)
-    engine = validate(Companions(None, lambda: data.pool), data, Accuracy())
+    engine = validate(BatchMates(None), data, Accuracy())
     flips = engine["null/planted/flips"]
     assert flips.value > 0
     assert flips.flags == ("predictions_depend_on_batch",)
 
 
-def test_monitoring_bounds_the_number_of_changed_examples_by_hash():
-    few, _, _ = measure(lambda p, h, original: guess(h), exhaustive=False, max_examples=20)
-    more, _, _ = measure(lambda p, h, original: guess(h), exhaustive=False, max_examples=40)
+def test_monitoring_changes_a_sample_and_a_smaller_sample_is_part_of_a_larger_one():
+    few, more = (measure(exhaustive=False, max_examples=n)[0] for n in (20, 40))
     uids = [set(select(e.rows["attentiveness"][0], intervention="swap")["uid"].to_pylist()) for e in (few, more)]
     assert [len(u) for u in uids] == [20, 40]
     assert uids[0] < uids[1]
@@ -129,8 +100,10 @@ def test_rows_depend_neither_on_blocks_nor_batches_nor_threads(monkeypatch, chun
     for size, batch, is_on_cpu in ((chunk, 16, True), (16_384, 16, True), (16_384, 5, True), (chunk, 16, False)):
         monkeypatch.setattr("heedful.callbacks.engine.blocks.CHUNK", size)
         monkeypatch.setattr(BatchPredictor, "is_on_cpu", is_on_cpu)
-        rule, both = (lambda p, h, o: guess(p + h)), ("premise", "hypothesis")
-        engine, _, _ = measure(rule, n=31, swap=both, eval_batch_size=batch)
+        both = ("premise", "hypothesis")
+        engine, _, _ = measure(
+            lambda premise, hypothesis: guess("", premise + hypothesis), 19, swap=both, draws=2, eval_batch_size=batch
+        )
         found.append((engine.content, {name: rows.to_pylist() for name, (rows, _) in engine.rows.items()}))
     assert all(each == found[0] for each in found)
     keys = [tuple(row[name] for name in KEY) for row in found[0][1]["attentiveness"]]
@@ -139,11 +112,10 @@ def test_rows_depend_neither_on_blocks_nor_batches_nor_threads(monkeypatch, chun
 
 @pytest.mark.parametrize(("limit", "n"), [(1, 16), (2, 32), (0.25, 16), (0.5, 32), (9, 64), (1.0, 64)])
 def test_limited_validation_batches_are_examples_chosen_by_hash(limit, n, caplog):
-    """The integer 1 is one batch, not all of them; and the longest examples are no more likely than others."""
+    """The integer 1 is one batch. The longest examples, which are predicted first, are not preferred."""
     data = Planted(n_validation=64, eval_batch_size=16)
-    module = Oracle(lambda p, h, o: guess(h), lambda: data.pool)
     with caplog.at_level("INFO"):
-        engine = validate(module, data, Accuracy(), limit_val_batches=limit)
+        engine = validate(Oracle(guess), data, Accuracy(), limit_val_batches=limit)
     counts = engine.content["counts"]
     assert (counts["examples"], counts["not_predicted"]) == (n, 64 - n)
     assert f"evaluating on {n}{'' if n == 64 else ' of 64'} examples." in caplog.text
@@ -155,7 +127,7 @@ def test_limited_validation_batches_are_examples_chosen_by_hash(limit, n, caplog
 @pytest.mark.parametrize("broken", [np.nan, np.inf])
 @pytest.mark.parametrize("batch", [0, 1])
 def test_outputs_that_are_not_finite_are_an_error(batch, broken):
-    """Of the examples themselves (batch 0), and of changed ones alone."""
+    """In base predictions (batch 0), or in the predictions of changed examples."""
 
     class Diverged(Oracle):
         def predict(self, batch_):
@@ -166,12 +138,11 @@ def test_outputs_that_are_not_finite_are_an_error(batch, broken):
     data = Planted(n_validation=8)
     what = "the intervention null" if batch else "the examples themselves"
     with refused(ModelError, f" predictions ({what})"):
-        validate(Diverged(None, lambda: data.pool), data, Accuracy())
+        validate(Diverged(None), data, Accuracy())
 
 
 @pytest.mark.parametrize(("share", "n"), [(slice(1, None), 1), (slice(0), 8)])
-def test_a_prediction_for_each_example(monkeypatch, share, n):
-    """Rows of a part of the examples would be numbers of that part."""
+def test_an_example_without_a_prediction_is_an_error(monkeypatch, share, n):
     whole = Collector.predictions
 
     def lacking(collector):
@@ -181,15 +152,15 @@ def test_a_prediction_for_each_example(monkeypatch, share, n):
     monkeypatch.setattr(Collector, "predictions", lacking)
     data = Planted(n_validation=8)
     with refused(RunError, f"{n} validation examples"):
-        validate(Oracle(lambda p, h, o: guess(h), lambda: data.pool), data, Accuracy())
+        validate(Oracle(guess), data, Accuracy())
 
 
 @pytest.mark.parametrize("every", [0, 1e9])
-def test_a_long_evaluation_says_in_a_log_file_how_far_it_is(monkeypatch, caplog, every):
+def test_a_long_evaluation_logs_its_progress(monkeypatch, caplog, every):
     monkeypatch.setattr("heedful.callbacks.engine.batch_predictor.EVERY", every)
     monkeypatch.setattr("heedful.callbacks.engine.blocks.CHUNK", 40)
     with caplog.at_level("INFO"):
-        measure(lambda p, h, original: guess(h), n=64)
+        measure(n=64)
     lines = [line for line in caplog.messages if " min left." in line]
     assert bool(lines) == (every == 0)
     if lines:
@@ -199,8 +170,7 @@ def test_a_long_evaluation_says_in_a_log_file_how_far_it_is(monkeypatch, caplog,
 
 
 @pytest.mark.parametrize("failing", ["__init__", "write", "finish"])
-def test_a_full_disk_is_told_to_all_processes(monkeypatch, failing):
-    """The first process alone writes rows: whatever fails there, the others must not wait for it."""
+def test_an_error_of_the_process_that_writes_rows_reaches_all_processes(monkeypatch, failing):
     told = []
 
     def by_first(make):
@@ -214,9 +184,9 @@ def test_a_full_disk_is_told_to_all_processes(monkeypatch, failing):
         raise RunError("The disk is full.")
 
     data = Planted(n_validation=8)
-    data.setup("validate")  # examples are spooled, too
+    data.setup("validate")  # spools the examples
     monkeypatch.setattr(Processes, "by_first", staticmethod(by_first))
     monkeypatch.setattr("heedful.callbacks.engine.experiment.Spool", type("Full", (Spool,), {failing: refuse}))
     with refused(RunError, "The disk is full."):
-        validate(Oracle(lambda p, h, o: guess(h), lambda: data.pool), data, Accuracy())
+        validate(Oracle(guess), data, Accuracy())
     assert told == ["The disk is full."]

@@ -1,4 +1,4 @@
-"""How much a model may be asked at most."""
+"""Upper bounds of the inputs that evaluations send to a model."""
 
 import numpy as np
 
@@ -22,26 +22,22 @@ def amounts(data, processor, *evaluations, limit=None):
     return forecast(data, Plans.of(evaluations, Setting(data), names), processor, limit)
 
 
-def test_all_examples_are_counted_as_if_all_were_changed():
+def test_the_bound_counts_changes_of_all_examples():
     data, processor = setting_of()
     lengths = processor.lengths(list(data.pool))
     found = amounts(data, processor, Accuracy(), Attentiveness(draws=3))
     assert found["base"] == found["null"] == Amount(20, int(lengths.sum()))
     assert found["changed"].inputs == 20 * 3 * 2
-    swapped = 0  # by brute force: every example with the partners that the evaluation draws
+    swapped = 0  # by brute force
     for swap in Attentiveness(draws=3).plan(Setting(data)).interventions:
-        for change, lender in zip(*_drawn(swap, data), strict=True):
-            parts = dict(data.pool[change].parts) | {swap.part: data.pool[lender].parts[swap.part]}
+        changes = swap.changes(data.pool, np.arange(len(data.pool)), data.seed)
+        for i, lender in zip(changes.positions.tolist(), changes.lenders[swap.part].tolist(), strict=True):
+            parts = dict(data.pool[i].parts) | {swap.part: data.pool[lender].parts[swap.part]}
             swapped += len(processor.prompt.text(processor.prompt.question(list(parts.values()))))
     assert found["changed"].length == swapped
 
 
-def _drawn(swap, data):
-    changes = swap.changes(data.pool, np.arange(len(data.pool)), data.seed)
-    return changes.positions.tolist(), changes.lenders[swap.part].tolist()
-
-
-def test_a_limit_leaves_fewer_and_some_evaluations_need_none():
+def test_a_limit_lowers_the_bound():
     data, processor = setting_of()
     found = amounts(data, processor, Accuracy(), limit=2)
     assert (found["base"].inputs, found["null"].inputs, found["changed"].inputs) == (8, 8, 0)
@@ -49,7 +45,7 @@ def test_a_limit_leaves_fewer_and_some_evaluations_need_none():
     assert amounts(data, processor, NaivePartial())["changed"].inputs == 40
 
 
-def test_a_wanted_precision_has_a_pilot_and_a_second_stage():
+def test_a_precision_has_two_stages():
     data, processor = setting_of(320)
     found = amounts(data, processor, Attentiveness(draws=2, precision=0.02))
     whole = amounts(data, processor, Attentiveness(draws=2))

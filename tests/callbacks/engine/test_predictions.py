@@ -17,7 +17,7 @@ TASK = Task(CLASSIFICATION, ("premise",), LABELS)
 
 
 @given(st.permutations(range(12)), st.integers(1, 3), st.sampled_from(["probs", "numbers", "both", "texts"]))
-def test_whoever_predicted_it_and_in_whatever_order_it_is_found_by_its_position(order, processes, how):
+def test_predictions_of_all_ranks_are_joined_by_position(order, processes, how):
     task = (
         Task(SPAN, ("text",), ())
         if how == "texts"
@@ -53,17 +53,17 @@ def test_whoever_predicted_it_and_in_whatever_order_it_is_found_by_its_position(
     assert not base.broken.any()
 
 
-def test_an_example_that_was_not_predicted_has_no_prediction():
+def test_selecting_an_example_without_a_prediction_is_an_error():
     collector = Collector(TASK)
     collector.add(np.array([2, 4]), Outputs(torch.tensor([[0.2, 0.5, 0.3], [0.5, 0.3, 0.2]])))
     base = collector.predictions()
     assert base.select(np.array([4, 2, 4])).texts.to_pylist() == ["a", "b", "a"]
-    for missing in (0, 3, 5):  # before, between and behind those that there are
+    for missing in (0, 3, 5):
         with pytest.raises(KeyError, match="not predicted"):
             base.select(np.array([2, missing]))
 
 
-def test_what_the_device_holds_comes_over_in_between(monkeypatch):
+def test_outputs_are_copied_from_the_device_in_between():
     collector, probs = Collector(TASK), torch.rand(MOST + 40, 3).softmax(dim=1)
     for start in range(0, len(probs), 64):
         batch = probs[start : start + 64]
@@ -75,7 +75,7 @@ def test_what_the_device_holds_comes_over_in_between(monkeypatch):
     assert found.texts.to_pylist() == [LABELS[k] for k in probs.argmax(dim=1)]
 
 
-def test_a_process_without_an_example_has_no_prediction():
+def test_a_rank_may_have_no_example():
     nothing, collector = Collector(TASK), Collector(TASK)
     nothing.add(np.zeros(0, dtype=np.int64), None)
     collector.add(np.array([9, 4]), Outputs(torch.tensor([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]])))
@@ -87,7 +87,7 @@ def test_a_process_without_an_example_has_no_prediction():
 @pytest.mark.parametrize(
     ("outputs", "n"), [(None, 0), (Outputs(torch.zeros(1, 3)), 1), (Outputs(answers=["a", "b", "c"]), 3)]
 )
-def test_positions_and_predictions_are_as_many(outputs, n):
+def test_a_model_must_return_one_prediction_per_example(outputs, n):
     with refused(ModelError, f"{n} predictions", "2 examples"):
         Collector(TASK).add(np.array([1, 2]), outputs)
 
@@ -98,3 +98,6 @@ def test_outputs_that_are_not_finite_are_marked():
     assert collector.predictions().broken.tolist() == [False, True, True]
     soft.add(np.arange(3), Outputs(answers=torch.tensor([2, NOT_FINITE, NO_LABEL_NUMBER])))
     assert soft.predictions().broken.tolist() == [False, True, False]
+    texts = Collector(Task(SPAN, ("text",), ()))
+    texts.add(np.arange(3), Outputs(answers=["a", "b", None]))
+    assert join([texts.predictions()]).broken.tolist() == [False, False, True]

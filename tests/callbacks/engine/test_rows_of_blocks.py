@@ -1,4 +1,4 @@
-"""Rows made of arrays are those that a loop makes of objects."""
+"""Rows of blocks, compared with rows that a loop makes one by one."""
 
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -22,7 +22,7 @@ LABELS = ("no", "yes")
 
 @dataclass(frozen=True)
 class Made:
-    """One change, as an object."""
+    """A change."""
 
     position: int
     draw: int
@@ -48,7 +48,7 @@ plans = st.lists(
 
 
 def pool_of(uids, labels, meta):
-    groups = bool(meta)  # without one, nothing is shared
+    groups = bool(meta)  # without meta columns, no group is shared
     return Examples.of(
         Example(
             uid,
@@ -62,7 +62,7 @@ def pool_of(uids, labels, meta):
 
 
 def columns_of(pool, kind, made):
-    """The changes as columns."""
+    """Convert changes to columns."""
     others = np.array([m.other for m in made], dtype=np.int64)
     uids = pool.uids.take(others)
     kinds = {
@@ -81,7 +81,7 @@ def columns_of(pool, kind, made):
 
 
 def rows_of(pool, kept, base, plan, labels):
-    """The same rows, one by one."""
+    """Make the rows one by one."""
     entries = []
     contents = pool.contents(("a", "b")).to_pylist()
 
@@ -138,7 +138,7 @@ def predictions(positions, rng, has_probs):
 def test_rows_are_those_of_a_loop(uids, labels, meta, drawn, taking_part, has_probs, seed):
     pool, rng = pool_of(uids, labels, meta), np.random.default_rng(seed)
     kept = sorted(np.flatnonzero(taking_part).tolist(), key=lambda i: uids[i])
-    base, listed = predictions(range(6), rng, has_probs)  # of more examples than the block has
+    base, listed = predictions(range(6), rng, has_probs)  # more examples than in the block
     plan, made, predicted, unread, expected = [], [], [], [], []
     for name, part, kind, several in drawn:
         mine = [Made(*change) for change in several if change[0] in kept]
@@ -159,7 +159,7 @@ def test_rows_are_those_of_a_loop(uids, labels, meta, drawn, taking_part, has_pr
     assert rows.to_pylist() == reference.to_pylist()
 
 
-def test_two_rows_of_one_key_are_an_error_that_names_it():
+def test_two_rows_with_one_key_are_an_error():
     pool = pool_of(["u0", "u1"], ["no", "no"], ())
     twice = columns_of(pool, "lent", [Made(1, 2, "v", 0), Made(1, 2, "v", 0)])
     base, _ = predictions(range(2), np.random.default_rng(0), True)

@@ -1,4 +1,4 @@
-"""Models whose written answer may be another label than the most probable: both attentivenesses come of one run."""
+"""Models whose written answer may differ from the most probable label: one run yields the numbers of both."""
 
 import hashlib
 
@@ -7,28 +7,17 @@ import pytest
 import torch
 
 from heedful.callbacks import Attentiveness
-from heedful.datamodules import PairedData
 from heedful.lightning_modules import NO_LABEL_NUMBER, Outputs
 from heedful.lightning_modules.predictor import Capabilities
 from heedful.metrics.attentiveness import attentiveness
 from heedful.metrics.number import measured as by_name
-from heedful.records import NO_LABEL, Context, Example, Examples, MetricName
+from heedful.records import NO_LABEL, Context, Example, MetricName
 from heedful.records.rows import read_rows, save_rows
 
-from oracles import Oracle, measure
+from oracles import NLI as LABELS
+from oracles import Given, Oracle, measure
 
-LABELS = ("entailment", "neutral", "contradiction")
-
-
-class Pairs(PairedData):
-    """Pairs of numbered sentences."""
-
-    def load(self, split):
-        pairs = [(f"premise {i}", f"hypothesis {i}") for i in range(60)]
-        return Examples.of(
-            Example(f"d/{i}", dict(zip(self.full_task.parts, pair, strict=True)), LABELS[i % 3], {})
-            for i, pair in enumerate(pairs)
-        )
+NAME = "attentiveness/d/premise"
 
 
 def drawn(what, parts, n):
@@ -37,7 +26,7 @@ def drawn(what, parts, n):
 
 
 class Scribe(Oracle):
-    """Writes one answer, now and then none, and holds another label for the most probable."""
+    """Writes one label, or sometimes no label, and gives another label the highest probability."""
 
     def __init__(self, writes):
         super().__init__(None)
@@ -50,61 +39,60 @@ class Scribe(Oracle):
         return Outputs(torch.nn.functional.one_hot(scored, 3).float(), torch.tensor(numbers, dtype=torch.int64))
 
 
-def run(writes, **settings):
-    engine = measure(
-        Scribe(writes), Pairs("d", ("premise", "hypothesis"), LABELS, default_label="neutral"), Attentiveness(draws=3)
-    )
-    rows, metadata = engine.rows["attentiveness"]
-    return engine, rows.to_pylist(), rows, metadata
-
-
 @pytest.fixture(scope="module")
-def measured():
-    return run(True)
+def engines():
+    """Measurements of a model that writes, and of a model whose written answers are its only answers."""
+    pairs = [{"premise": f"premise {i}", "hypothesis": f"hypothesis {i}"} for i in range(60)]
+    examples = [Example(f"d/{i}", pair, LABELS[i % 3]) for i, pair in enumerate(pairs)]
+    data = Given(examples, default_label="neutral")
+    return [measure(Scribe(writes), data, Attentiveness(draws=3)) for writes in (True, False)]
+
+
+def rows_of(engine):
+    """Base rows by uid, and the rows of swaps."""
+    rows = engine.rows["attentiveness"][0].to_pylist()
+    base = {row["uid"]: row for row in rows if row["intervention"] == "base"}
+    return base, [row for row in rows if row["intervention"] == "swap"]
 
 
 def scored(p):
     return LABELS[int(np.argmax(p))]
 
 
-def test_an_example_is_changed_where_either_answer_counts(measured):
-    _, rows, *_ = measured
-    base = {row["uid"]: row for row in rows if row["intervention"] == "base"}
-    changed = {row["uid"] for row in rows if row["intervention"] == "swap"}
-    expected = {uid for uid, row in base.items() if row["y"] != "neutral" or scored(row["p"]) != "neutral"}
-    assert changed == expected
+def test_an_example_is_changed_if_either_answer_counts(engines):
+    (base, swaps), (_, written_swaps) = map(rows_of, engines)
     written = {uid for uid, row in base.items() if row["y"] != "neutral"}
-    assert {row["uid"] for row in run(False)[1] if row["intervention"] == "swap"} == written < changed
+    assert {row["uid"] for row in swaps} == written | {u for u, row in base.items() if scored(row["p"]) != "neutral"}
+    assert {row["uid"] for row in written_swaps} == written < {row["uid"] for row in swaps}
+    assert any(row["y"] == NO_LABEL for row in base.values())
+    counts = engines[0].rows["attentiveness"][1]["counts"]
+    assert counts["no_label"] == sum(row["y2"] == NO_LABEL for row in swaps) > 0
 
 
-def test_the_attentiveness_of_what_is_written_is_that_of_before(measured):
-    engine, before = measured[0], run(False)[0]
-    name = "attentiveness/d/premise"
-    numbers = {n: v for n, v in engine.content["metrics"].items() if n.startswith(name)}
-    assert numbers == {n: v for n, v in before.content["metrics"].items() if n.startswith(name)}
-    assert engine.content["metrics"][name]["value"] is not None
-    assert f"{name}/with_invalid" in numbers
-    counts = engine.content["counts"]["attentiveness/premise"]
-    assert counts == before.content["counts"]["attentiveness/premise"]
+def test_the_attentiveness_of_written_answers_does_not_depend_on_the_probabilities(engines):
+    numbers, other = ({n: m for n, m in each.content["metrics"].items() if n.startswith(NAME)} for each in engines)
+    assert numbers == other
+    assert numbers[NAME]["value"] is not None
+    assert f"{NAME}/with_invalid" in numbers
+    counts, other = (each.content["counts"]["attentiveness/premise"] for each in engines)
+    assert counts == other
 
 
-def test_the_attentiveness_of_the_most_probable_label_comes_of_the_same_rows(measured, tmp_path):
-    """Against a loop over all rows; every example that is not scored as the default label has all of its draws."""
-    _, rows, table, metadata = measured
-    save_rows(tmp_path / "rows.parquet", table, metadata)
+def test_the_attentiveness_of_the_most_probable_label_follows_from_the_same_rows(engines, tmp_path):
+    """Against a loop over all rows, in which every eligible example has all of its draws."""
+    base, swaps = rows_of(engines[0])
+    save_rows(tmp_path / "rows.parquet", *engines[0].rows["attentiveness"])
     read, _ = read_rows(tmp_path / "rows.parquet")
     draws = {}
-    for row in rows:
-        if row["intervention"] == "swap" and scored(row["p"]) != "neutral":
+    for row in swaps:
+        if scored(row["p"]) != "neutral":
             draws.setdefault(row["draw"], {})[row["uid"]] = scored(row["p"]) != scored(row["p2"])
-    base = [row for row in rows if row["intervention"] == "base"]
-    eligible = {row["uid"] for row in base if scored(row["p"]) != "neutral"}
-    assert [set(of) for of in draws.values()] == [eligible] * 3
+    eligible = {uid for uid, row in base.items() if scored(row["p"]) != "neutral"}
+    assert [set(hits) for hits in draws.values()] == [eligible] * 3
     for column, p in (("y", "p"), ("y2", "p2")):
         texts = [None if values is None else scored(values) for values in read[p].to_pylist()]
         read = read.set_column(read.schema.get_field_index(column), column, [texts])
     context = Context("d", labels=LABELS, default_label="neutral", own={"swap": ["premise"]})
     found = by_name(attentiveness(read, "premise", context))[MetricName("attentiveness", "d", "premise")]
-    assert found.value == pytest.approx(np.mean([np.mean(list(of.values())) for of in draws.values()]))
+    assert found.value == pytest.approx(np.mean([np.mean(list(hits.values())) for hits in draws.values()]))
     assert (found.n, found.draws) == (len(eligible), 3)
-    assert any(row["y"] == NO_LABEL for row in base)

@@ -1,4 +1,4 @@
-"""How many examples and draws attentiveness takes: in training, in evaluation, and for a wanted precision."""
+"""Numbers of examples and draws of attentiveness: in training, in evaluation, and for a precision."""
 
 import math
 
@@ -8,10 +8,12 @@ import heedful
 from heedful.callbacks.engine.evaluation import Setting
 from heedful.callbacks.evaluations.attentiveness import PILOT, Attentiveness, examples_needed
 from heedful.datamodules.base.pairs import Pairs
-from heedful.records import HeedfulError, generator
+from heedful.records import SettingError, generator
 from heedful.records.rows import select
 from heedful.records.storage.results import read_results
 from heedful.reports import rescore
+
+from refusals import refused
 
 QUIET = {"enable_progress_bar": False}
 
@@ -31,7 +33,7 @@ def measured(n, **settings):
 
 
 @pytest.mark.parametrize(("draws", "expected"), [(None, (1, 5)), (3, (3, 3))])
-def test_there_is_one_draw_in_training_and_five_in_evaluation_unless_they_are_set(draws, expected):
+def test_default_draws_are_one_in_training_and_five_in_evaluation(draws, expected):
     labelled = [row | {"label": "ab"[i % 2]} for i, row in enumerate(rows(20))]
     data = Pairs("rows", {"left": "left", "right": "right"}, {"a": [], "b": []}, path=labelled, swap=["left"])
     data.setup("validate")
@@ -39,7 +41,7 @@ def test_there_is_one_draw_in_training_and_five_in_evaluation_unless_they_are_se
     assert tuple(plan.interventions[0].draws for plan in plans) == expected
 
 
-def test_as_many_examples_are_changed_as_the_pilot_says():
+def test_the_first_stage_determines_the_number_of_changed_examples():
     whole, precise = measured(900), measured(900, precision=0.03)
     part, changed = (select(found.rows, intervention="swap", part="left").to_pandas() for found in (whole, precise))
     assert changed["uid"].nunique() == precise["attentiveness", "left"].n
@@ -48,34 +50,22 @@ def test_as_many_examples_are_changed_as_the_pilot_says():
     half = (pilot["attentiveness", "left"].high - pilot["attentiveness", "left"].low) / 2
     needed = math.ceil(1.1 * PILOT * (half / 0.03) ** 2)
     assert precise["attentiveness", "left"].n == needed == examples_needed(half, 0.03) > PILOT
-    assert precise["attentiveness", "right"].n == PILOT  # nobody heeds it: the pilot is precise enough
-    # each that was changed has the rows that it has among all
+    assert precise["attentiveness", "right"].n == PILOT  # never used: the first stage is precise enough
+    # a changed example has the same rows as without a precision
     columns = ["uid", "draw", "partner", "y2"]
     assert changed[columns].merge(part[columns]).shape == changed[columns].shape
     assert precise["attentiveness", "left"].high - precise["attentiveness", "left"].low <= 2 * 1.1 * 0.03
 
 
-def test_where_the_data_run_out_the_reached_half_width_is_said(caplog):
-    precise = measured(320, precision=0.01)
-    left = precise["attentiveness", "left"]
-    assert left.n == 320
-    reached = 100 * (left.high - left.low) / 2
-    assert f"the interval is {reached:.3g} points to each side, where precision is 1 points. All 320" in caplog.text
-    assert "attentiveness to right" not in caplog.text
-
-
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    ("settings", "facts"),
     [
-        ({"precision": 2}, "should be between 0 and 0.5, such as 0.02"),
-        (
-            {"precision": 0.02, "draws": 2, "attentiveness": {"draws": 3}},
-            "draws, precision and attentiveness exclude each other",
-        ),
+        ({"precision": 2}, ["attentiveness.precision 2"]),
+        ({"precision": 0.02, "draws": 2, "attentiveness": {"draws": 3}}, ["draws, precision and attentiveness"]),
     ],
 )
-def test_a_setting_that_cannot_be_is_refused(settings, message):
-    with pytest.raises(HeedfulError, match=message):
+def test_settings_that_are_out_of_range_or_exclude_each_other_are_refused(settings, facts):
+    with refused(SettingError, *facts):
         measured(20, **settings)
 
 

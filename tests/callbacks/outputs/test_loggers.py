@@ -1,4 +1,4 @@
-"""CSV files and Weights & Biases have each curve with both ends of its interval, as the run measured them."""
+"""Loggers have each curve with both bounds of its interval, as the run measured them."""
 
 import csv
 import json
@@ -20,10 +20,9 @@ from heedful.cli.training import main
 
 from commands import results_of, run
 
-pytestmark = pytest.mark.slow  # whole runs of train.py and evaluate.py
+pytestmark = pytest.mark.slow  # whole runs of train.py
 
 ARGUMENTS = ["--model.max_length", 64, "--data.n_train", 64, "--data.n_validation", 24, "--trainer.max_epochs", 2]
-EACH_STEP = {"log_every_n_steps": 1}
 HEADLINES = ("accuracy/planted", "attentiveness/planted/premise")
 
 
@@ -46,23 +45,14 @@ def require_final(row: dict[str, Any], results: dict[str, Any]) -> None:
 
 
 def require_epochs(rows: list[dict[str, Any]]) -> None:
-    """A row an epoch, in which value and interval stand together."""
+    """One row per epoch, with values and intervals."""
     epochs = [row for row in rows if HEADLINES[0] in row]
     assert [int(float(row["epoch"])) for row in epochs] == [0, 1]
     for row in epochs:
         for name in HEADLINES:
-            assert float(row[f"{name}/low"]) <= float(row[name]) <= float(row[f"{name}/high"])
-            assert float(row[f"{name}/low"]) < float(row[f"{name}/high"])
+            low, value, high = (float(row[name + end]) for end in ("/low", "", "/high"))
+            assert low <= value <= high > low
         assert "accuracy/planted/majority/low" not in row, "it has no interval"
-
-
-def test_a_csv_file_is_in_the_folder_of_the_run_and_has_a_row_an_epoch(tiny_bert: Path, tmp_path: Path):
-    folder = trained(tiny_bert, tmp_path / "run", "--trainer.logger", "CSVLogger")
-    rows = csv_rows(folder / "lightning_logs" / "version_0")
-    require_epochs(rows)
-    require_final(rows[-1], results_of(folder))
-    steps = [int(row["step"]) for row in rows]
-    assert steps == sorted(steps)
 
 
 class Stop(Callback):
@@ -73,15 +63,14 @@ class Stop(Callback):
             raise KeyboardInterrupt
 
 
-def test_a_run_that_goes_on_writes_the_rest_into_a_file_of_its_own(tiny_bert: Path, tmp_path: Path):
-    """Together both have the rows of a run that was not stopped, each epoch once."""
+def test_csv_files_of_a_resumed_run_together_have_the_rows_of_an_undisturbed_run(tiny_bert: Path, tmp_path: Path):
     rows = {}
     for name, callbacks in (("whole", []), ("stopped", [Stop()])):
-        logger = CSVLogger(str(tmp_path / name))
-        trainer = {"accelerator": "cpu", "max_epochs": 2, "enable_progress_bar": False, "logger": logger} | EACH_STEP
-        made = {"evaluations": ["accuracy", "attentiveness"], "output": tmp_path / name}
+        trainer = {"accelerator": "cpu", "max_epochs": 2, "enable_progress_bar": False, "log_every_n_steps": 1}
+        trainer["logger"] = CSVLogger(str(tmp_path / name))
+        arguments = {"evaluations": ["accuracy", "attentiveness"], "output": tmp_path / name}
         with suppress(KeyboardInterrupt):
-            heedful.train(small(tiny_bert), pairs(), trainer=trainer | {"callbacks": callbacks}, **made)
+            heedful.train(small(tiny_bert), pairs(), trainer=trainer | {"callbacks": callbacks}, **arguments)
         if callbacks:
             trainer["logger"] = CSVLogger(str(tmp_path / name))
             heedful.train(resume=tmp_path / name, trainer=trainer | {"callbacks": [Callback()]})
@@ -90,22 +79,16 @@ def test_a_run_that_goes_on_writes_the_rest_into_a_file_of_its_own(tiny_bert: Pa
         rows[name] = [row for file in files for row in csv_rows(file)]
     assert rows["stopped"] == rows["whole"]
     require_epochs(rows["whole"])
+    require_final(rows["whole"][-1], results_of(tmp_path / "whole"))
 
 
-def test_tensorboard_has_no_more_tags_than_before(tiny_bert: Path, tmp_path: Path):
-    """Its intervals are in its figures, and its tags are names of results.json."""
-    folder = trained(tiny_bert, tmp_path / "run", "--trainer.logger", "TensorBoardLogger")
-    board = EventAccumulator(str(folder / "lightning_logs" / "version_0"))
+def test_tensorboard_describes_tags_and_settings_and_has_no_bounds(tiny_bert: Path, tmp_path: Path):
+    folder = trained(tiny_bert, tmp_path / "run")
+    board = EventAccumulator(str(folder))
     board.Reload()
     assert HEADLINES[0] in board.Tags()["scalars"]
     assert not [tag for tag in board.Tags()["scalars"] if tag.endswith(("/low", "/high"))]
     assert "figures/attentiveness" in board.Tags()["images"]
-
-
-def test_tensorboard_says_what_each_tag_is_and_which_settings_a_run_has(tiny_bert: Path, tmp_path: Path):
-    folder = trained(tiny_bert, tmp_path / "run")
-    board = EventAccumulator(str(folder))
-    board.Reload()
     (event,) = board.Tensors("tags/text_summary")
     (text,) = event.tensor_proto.string_val
     rows = dict(row.strip("| ").split(" | ", 1) for row in text.decode().splitlines()[2:])
@@ -113,13 +96,11 @@ def test_tensorboard_says_what_each_tag_is_and_which_settings_a_run_has(tiny_ber
     assert rows["attentiveness/planted/premise"].endswith("one part of the input comes from another example?")
     assert rows["attentiveness/planted/premise/eligible"] == "eligible | share not predicted as the default label"
     settings = yaml.safe_load((folder / "hparams.yaml").read_text())
-    assert settings["settings.model.max_length"] == 64
-    assert settings["settings.data.n_train"] == 64
-    assert settings["epochs"] == 2
+    assert (settings["settings.model.max_length"], settings["settings.data.n_train"], settings["epochs"]) == (64, 64, 2)
 
 
-def records(file: Path) -> Iterator[bytes]:
-    """What a file of wandb holds: a log as LevelDB's, of blocks of 32 KiB, behind a header of seven bytes."""
+def contents(file: Path) -> Iterator[bytes]:
+    """The records in a file of wandb: a log in the format of LevelDB, with blocks of 32 KiB, after 7 bytes."""
     content = file.read_bytes()
     place, whole = 7, b""
     while place + 7 <= len(content):
@@ -130,12 +111,12 @@ def records(file: Path) -> Iterator[bytes]:
         _, length, kind = struct.unpack("<IHB", content[place : place + 7])
         whole += content[place + 7 : place + 7 + length]
         place += 7 + length
-        if kind in (1, 4):  # whole, or the last piece
+        if kind in (1, 4):  # a whole record, or its last piece
             yield whole
             whole = b""
 
 
-def test_wandb_has_each_curve_with_its_interval_and_the_figures(
+def test_wandb_has_each_curve_with_its_interval_and_the_figures_but_no_text(
     tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     wandb = pytest.importorskip("wandb", reason="wandb is not installed: pip install heedful[wandb]")
@@ -148,12 +129,9 @@ def test_wandb_has_each_curve_with_its_interval_and_the_figures(
     finally:
         wandb.teardown()  # its process writes the file to the end
     (file,) = folder.glob("wandb/offline-run-*/*.wandb")
-    rows = []
-    for content in records(file):
-        record = Record.FromString(content)
-        if record.WhichOneof("record_type") == "history":
-            items = record.history.item
-            rows.append({item.key or ".".join(item.nested_key): json.loads(item.value_json) for item in items})
+    records = [Record.FromString(content) for content in contents(file)]
+    items = [record.history.item for record in records if record.WhichOneof("record_type") == "history"]
+    rows = [{i.key or ".".join(i.nested_key): json.loads(i.value_json) for i in several} for several in items]
     require_epochs(rows)
     (final,) = (row for row in rows if f"final/{HEADLINES[0]}" in row)
     require_final(final, results_of(folder))
@@ -163,6 +141,5 @@ def test_wandb_has_each_curve_with_its_interval_and_the_figures(
     assert sum("figures/attentiveness" in key for row in rows for key in row) >= 2
     sent = b"".join(path.read_bytes() for path in folder.glob("wandb/**/*") if path.suffix != ".png" and path.is_file())
     texts = [example.parts["premise"] for example in pairs(n_train=64, n_validation=24).load("validation")]
-    page = (folder / "report.html").read_text()
-    assert any(text in page for text in texts)
+    assert any(text in (folder / "report.html").read_text() for text in texts)
     assert not [text for text in texts if text.encode() in sent], "no example leaves the machine"

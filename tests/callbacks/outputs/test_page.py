@@ -1,14 +1,14 @@
-"""The page of a run: its examples are what the model was asked about, before and after each change."""
+"""The examples of a run's page are the inputs of the model, before and after each change."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from heedful.callbacks import Attentiveness, Challenge, NaivePartial, TableRows
-from heedful.callbacks.outputs.page import MadeAgain
-from heedful.datamodules import PairedData
+from heedful.callbacks.outputs.page import RecomputedContents
 from heedful.interventions.tables.allowed_transitions import LABELS
-from heedful.records import Example, Examples, generator
+from heedful.records import generator
 from heedful.reports.page.contents import content_of
 from heedful.reports.page.sample import sampled
 
@@ -16,61 +16,37 @@ import infobox
 import oracles
 
 
-class Boxes(PairedData):
-    """Tables and claims about them."""
+def answer(table, hypothesis):
+    """An answer that depends on every word, given the table as the page shows it."""
+    rows = [row[:2] for row in table["rows"]]
+    return LABELS[int(3 * generator("test", json.dumps([table["title"], rows, hypothesis])).random())]
 
-    def __init__(self):
-        super().__init__(
-            "t", ("premise", "hypothesis"), LABELS, default_label="neutral", swap=["premise", "hypothesis"]
-        )
 
-    def load(self, split):
-        return infobox.make_pool()
+EMPTY = {"title": "", "rows": []}
 
 
 def guess(table, hypothesis):
-    """An answer that hangs on every word of both."""
-    title, rows = ("", []) if table is None else (content_of(table)["title"], content_of(table)["rows"])
-    return LABELS[int(3 * generator("test", json.dumps([title, [row[:2] for row in rows], hypothesis])).random())]
+    return answer(EMPTY if table is None else content_of(table), hypothesis)
 
 
 def answer_to(parts, side):
-    """The same answer, from what the page shows of one side."""
+    """The answer to one side of an example on the page."""
     shown = {part["name"]: part[side if part["changed"] else "before"] for part in parts}
-    table = shown["premise"] or {"title": "", "rows": []}
     hypothesis = shown["hypothesis"] or ""
     text = hypothesis if isinstance(hypothesis, str) else "".join(piece for piece, _ in hypothesis)
-    rows = [row[:2] for row in table["rows"]]
-    return LABELS[int(3 * generator("test", json.dumps([table["title"], rows, text])).random())]
+    return answer(shown["premise"] or EMPTY, text)
 
 
-class Splits(Boxes):
-    """The same as two splits that are evaluated together, of which each has its own edits."""
-
-    splits_evaluated = ("one", "two")
-
-    def load(self, split):
-        pool = infobox.make_pool()
-        halves = [self.splits_evaluated[i % 2] for i in range(len(pool))]
-        return Examples.of(
-            Example(e.uid, dict(e.parts), e.label, e.groups, {**e.meta, "split": half})
-            for e, half in zip(pool, halves, strict=True)
-        )
-
-
-@pytest.fixture(scope="module", params=[Boxes, Splits])
-def made(request):
-    data = request.param()
+@pytest.mark.slow
+@pytest.mark.parametrize("splits", [(), ("one", "two")])
+def test_both_sides_of_each_example_lead_to_the_answers_of_the_model(splits):
+    pool = [replace(e, meta={**e.meta, "split": ("one", "two")[i % 2]}) for i, e in enumerate(infobox.make_pool())]
+    data = oracles.Given(pool, splits=splits, default_label="neutral", swap=["premise", "hypothesis"])
     evaluations = [Attentiveness(draws=2), NaivePartial(), TableRows(), Challenge()]
     engine = oracles.measure(guess, data, *evaluations, only=[evaluation.name for evaluation in evaluations])
     plans = {name: planned.plan for name, planned in engine.plans.planned.items()}
     entries = sampled(engine.rows, data.seed).rows
-    return entries, MadeAgain(plans, data.seed, data.task.parts)(entries)
-
-
-@pytest.mark.slow
-def test_both_sides_are_what_the_model_has_answered(made):
-    entries, contents = made
+    contents = RecomputedContents(plans, data.seed, data.task.parts)(entries)
     seen = set()
     for entry, content in zip(entries, contents, strict=True):
         assert not content.missing
@@ -81,19 +57,3 @@ def test_both_sides_are_what_the_model_has_answered(made):
             assert any(part["changed"] for part in content.parts)
             seen.add(entry["intervention"].partition("/")[0])
     assert {"swap", "keep", "delete", "insert", "update", "permute", "perturb"} <= seen
-
-
-@pytest.mark.slow
-def test_each_edit_is_marked_in_the_table(made):
-    for entry, content in zip(*made, strict=True):
-        marks = {row[2] for part in content.parts for row in _rows(part)}
-        if entry["intervention"] == "delete":
-            (gone,) = [row[0] for part in content.parts for row in _rows(part) if row[2] == "gone"]
-            assert gone == entry["variant"]
-        elif entry["intervention"] in ("insert", "permute"):
-            assert {"insert": "new", "permute": "moved"}[entry["intervention"]] in marks
-
-
-def _rows(part):
-    sides = (part["before"], part["after"]) if part["changed"] else ()
-    return [row for side in sides if isinstance(side, dict) for row in side["rows"]]

@@ -15,7 +15,14 @@ from transformers import AutoTokenizer
 
 from heedful.datamodules.base.ahead import ahead
 from heedful.datamodules.base.collate import Collate, EvaluationLoader, loading
-from heedful.datamodules.base.sampler import TrainingLoader, TrainingSampler, evaluation_batches, share, snug_batches
+from heedful.datamodules.base.sampler import (
+    TrainingLoader,
+    TrainingSampler,
+    base_batches,
+    evaluation_batches,
+    share,
+    snug_batches,
+)
 from heedful.datamodules.base.splits import with_counterfactuals
 from heedful.interventions import Swap
 from heedful.lightning_modules import TextProcessor
@@ -35,6 +42,15 @@ def test_evaluation_batches_are_cut_from_one_sorted_list(lengths: np.ndarray, si
     assert sizes[: len(start)] == start
     assert all(n == size for n in sizes[1:-1])
     assert all(0 < n <= max(size, first or size) for n in sizes)
+
+
+@given(uids=st.permutations(range(9)), order=st.lists(st.integers(1, 3), min_size=9, max_size=9), n=st.integers(1, 9))
+def test_base_batches_are_sorted_by_length_and_uid(uids: list[int], order: list[int], n: int) -> None:
+    pool = Examples.of(Example(f"u{uid}", {"a": str(uid)}, None) for uid in uids)
+    positions = np.arange(9)[:n]
+    batches = base_batches(pool, np.array(order), positions, batch_size=4)
+    expected = sorted(positions.tolist(), key=lambda i: (-order[i], uids[i]))
+    assert [batch.tolist() for batch in batches] == [expected[start : start + 4] for start in range(0, n, 4)]
 
 
 @pytest.mark.parametrize("world", [1, 2, 3])

@@ -1,4 +1,4 @@
-"""The figure of TCE against DCE: what it shows, how runs are named, and what it refuses."""
+"""The figure "causal_effects": points, intervals and names of runs."""
 
 import pytest
 
@@ -26,7 +26,7 @@ def save(
 
 
 def markers(axes) -> dict[str, tuple]:
-    """Legend name to (DCE, TCE) in percent."""
+    """(DCE, TCE) in percent by name in the legend."""
     found = {c.get_label(): c.get_offsets().data[0] for c in axes.collections if not c.get_label().startswith("_")}
     return {name: tuple(round(float(x), 6) for x in point) for name, point in found.items()}
 

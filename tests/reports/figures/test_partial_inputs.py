@@ -1,12 +1,10 @@
-"""Attentiveness against partial-input scores: the matching, the correlations, the figure."""
+"""The figure "partial": pairs of runs, rank correlations against loops, and points."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.cli import command
-from heedful.cli.figure import FORMATS
 from heedful.records import Context, Measurement, MetricName
 from heedful.reports.figures import partial_inputs as report
 from heedful.reports.figures.partial_inputs import Point, scatter, spearman, spearman_within
@@ -24,7 +22,7 @@ def point(data, x, y, above=True, model="m"):
 
 
 def ranks(values):
-    """Average ranks, by counting."""
+    """Average ranks of values."""
     return [sum(v < x for v in values) + (sum(v == x for v in values) + 1) / 2 for x in values]
 
 
@@ -51,7 +49,7 @@ def test_spearman_is_the_correlation_of_ranks_over_all_and_within_data_sets(poin
 
 
 def test_clusters_of_data_sets_mislead():
-    """Within each data set attentiveness rises with the gain; over both it falls."""
+    """Attentiveness rises with the gain within each data set, and falls over both."""
     points = [point("a", x, 0.9 + x) for x in (0.01, 0.02, 0.03)] + [point("b", x, x) for x in (0.2, 0.21, 0.22)]
     assert spearman(points) < 0
     texts = report.correlations([*points, point("b", 0.5, 0.0, above=False)])
@@ -110,29 +108,3 @@ def test_a_run_is_matched_with_the_model_of_the_parts_that_stay_and_drawn_with_b
     labels = [text.get_text() for text in axes.figure.legends[0].get_texts()]
     symbols = ["not above majority", "bars: 95 % intervals", "line: the majority share"]
     assert labels == ["d: premise\nSpearman +1.00", "e: premise", *symbols]
-
-
-@pytest.mark.parametrize(
-    ("places", "below"),
-    [
-        ([(0.1, 0.5), (0.1, 0.5)], [False, True]),
-        ([(0.1, 0.5), (0.1, 0.53)], [True, False]),
-        ([(0.1, 0.5), (0.1, 0.7)], [False, False]),
-        ([(0.1, 0.3), (0.1, 0.95)], [False, True]),  # near the top
-    ],
-)
-def test_names_of_points_that_are_close_do_not_meet(places, below):
-    (axes,) = scatter([point("d", x, y, model=str(k)) for k, (x, y) in enumerate(places)], {}).axes
-    assert [text.xyann[1] < 0 for text in axes.texts] == below
-
-
-@pytest.mark.slow
-def test_the_command_writes_the_figure_and_says_what_is_in_it(runs, tmp_path, capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "120")
-    for suffix in (end[1:] for end in FORMATS):
-        command.main(["figure", "partial", *runs, "--output", str(tmp_path / f"f.{suffix}")])
-        assert (tmp_path / f"f.{suffix}").stat().st_size > 1000
-    text = capsys.readouterr().out
-    assert "+20.0 [+15.0, +25.0]" in text
-    assert "Spearman over all: undefined (n=2)" in text
-    assert "--partial hypothesis" in text

@@ -1,14 +1,12 @@
-"""The graph of transitions: what stands on its edges, how they look, and what is refused."""
+"""The figure "transitions": percentages and styles of the edges."""
 
 import pytest
 from matplotlib.colors import to_hex
-from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
 
 from heedful.cli import command
 from heedful.interventions.tables.allowed_transitions import LABELS
 from heedful.records import Measurement, MetricName
-from heedful.reports.figures import registry
 from heedful.reports.figures import transitions as transition_figure
 from heedful.reports.figures.transitions import collect, graph
 from heedful.reports.runs import read_runs
@@ -18,7 +16,7 @@ from tiers import first_tier
 
 
 def save(folder, first=0.10, operations=("delete",), data=("infotabs",), splits=()) -> str:
-    """Shares first, first + 1 %, ... in the order of the edges; the last is undefined. Splits have 10 % more each."""
+    """Write a run with transitions whose shares rise by 1 % per edge and 10 % per split; the last is undefined."""
     found = {MetricName("accuracy", "infotabs"): Measurement(0.5, 4)}
     for name in data:
         for operation in operations:
@@ -44,7 +42,7 @@ def shown(drawn):
 
 
 def arrows(drawn):
-    """(colour, whether dashed) of each edge, in the order of the labels."""
+    """The colour of each edge, and whether it is dashed."""
     found = [p for p in drawn.axes[0].patches if isinstance(p, FancyArrowPatch)]
     return [(to_hex(p.get_edgecolor()), p.get_linestyle() != "-") for p in found]
 
@@ -106,17 +104,3 @@ def test_the_command_writes_a_file_and_says_where(tmp_path, name, start, capsys)
     command.main(["figure", "transitions", run, run, "--name", "insert", "--output", str(output)])
     assert capsys.readouterr().out.split() == [str(output)]
     assert output.read_bytes().startswith(start)
-
-
-def test_a_new_figure_is_one_function(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(registry, "FIGURES", registry.FIGURES.copy())
-
-    @registry.figure("mine", "how many numbers there are", "table_rows")
-    def draw(runs):
-        drawn = Figure()
-        drawn.add_subplot().bar([run.label for run in runs], [len(run.numbers) for run in runs])
-        yield registry.Drawn("mine", "numbers", drawn)
-
-    monkeypatch.setattr("heedful.cli.figure.FIGURES", registry.FIGURES)
-    command.main(["figure", "mine", save(tmp_path / "a"), "--output", str(tmp_path / "f.svg")])
-    assert (tmp_path / "f.svg").read_text().startswith("<?xml")

@@ -1,9 +1,8 @@
-"""The report of models in context: against loops over all rows, in its tables, and for runs that do not fit."""
+"""``heedful matrix --prompts``: means over seeds against loops over rows, tables, and refused runs."""
 
 import csv
 import io
 from dataclasses import replace
-from pathlib import Path
 from statistics import mean, stdev
 
 import numpy as np
@@ -20,15 +19,14 @@ from heedful.records.rows import BASE
 from heedful.records.storage.results import read_evaluation, read_results
 from heedful.records.task import SOFT
 from heedful.reports.flags import FLAGS
-from heedful.reports.in_context import prompts
 from heedful.reports.in_context.prompts import find, groups_of, scored
 from heedful.reports.in_context.tables import print_summary
+from heedful.reports.runs import read_runs
 
 import written_results
 from made_rows import make
 from prompted_runs import CONTEXT, LABELS, rows_of, save
 from refusals import refused
-from tiers import first_tier
 
 SOFT_ROWS = make({"u00": ('{"entailment": 1.0}', "entailment")}, labels=1)
 KINDS = {"": "plain", " augmented": "counterfactual", " half default": "extra_tuple", " matched": "matched_labels"}
@@ -41,7 +39,8 @@ def small(monkeypatch):
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """k = 0 and 1 with three seeds, two wordings, augmentation and both controls; another data set at chance."""
+    """Runs with k = 0 and 1, three seeds, two wordings and all kinds of demonstrations, on two data sets; on the second
+    the model is at chance."""
     root, n = tmp_path_factory.mktemp("runs"), 0
     prompted = [("paper", "plain", 0), ("short", "plain", 1), *(("paper", kind, 1) for kind in KINDS.values())]
     for data, right in (("nli", 0.8), ("hard", 0.2)):
@@ -52,22 +51,11 @@ def runs(tmp_path_factory):
                 rows = rows_of(right=right, attentive=0.5 + 0.4 * (kind == "counterfactual"), seed=n, context=context)
                 folder = root / data / f"{wording}-{kind}-k{tuples}-seed{seed}"
                 save(folder, rows, tuples, seed, kind, wording, context)
-    read, found = prompts._read, {}
-
-    def once(run, model):
-        if not Path(run.folder).is_relative_to(root):
-            return read(run, model)
-        if (run.folder, model) not in found:
-            found[run.folder, model] = read(run, model)
-        return found[run.folder, model]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(prompts, "_read", once)  # 32 folders, which no test changes, are read once
-        yield str(root)
+    return str(root)
 
 
 def tables(capsys, *arguments):
-    """Heading to rows; each a list of cells below its header."""
+    """Parse the tables of the report: rows, as cells by header, by heading."""
     command.main(["matrix", "--prompts", *arguments, "--format", "csv"])
     found = {}
     for block in capsys.readouterr().out.split("\n\n"):
@@ -78,7 +66,7 @@ def tables(capsys, *arguments):
 
 
 def table(found, *words):
-    """The rows of the one table that has these words in its heading."""
+    """The rows of the only table whose heading contains all words."""
     (rows,) = (rows for heading, rows in found.items() if all(word in heading for word in words))
     return rows
 
@@ -88,7 +76,7 @@ def row_of(rows, label):
 
 
 def by_loops(root, kind, likely=False):
-    """Of each of three seeds: accuracy, agreement, attentiveness, its std over draws, and the share of "neutral"."""
+    """Accuracy, agreement, attentiveness, its standard deviation over draws, and the share of "neutral", by seed."""
     found = []
     for seed in range(3):
         rows = read_evaluation(f"{root}/nli/paper-{kind}-k1-seed{seed}", "attentiveness")[0].to_pylist()
@@ -163,9 +151,9 @@ def test_the_tables_of_the_paper_hold_the_same_numbers(runs, capsys):
 
 @pytest.mark.parametrize("group", [1, 4])
 def test_one_seed_has_the_intervals_of_its_evaluation(tmp_path, capsys, group):
-    rows = rows_of(group=group, invalid=0.0)  # else draws are not of as many pairs of answers
+    rows = rows_of(group=group, invalid=0.0)  # missing answers would make draws unequally large
     save(tmp_path / "one", rows, 1, 0)
-    (found,) = groups_of([str(tmp_path / "one")])
+    (found,) = groups_of(read_runs([str(tmp_path / "one")]))
     expected = by_name(accuracy(rows, CONTEXT))[MetricName("accuracy", "nli")]
     number = found.numbers["written", "", "worth"]
     assert (number.value, number.ci95) == (expected.value, pytest.approx(expected.ci95))
@@ -180,30 +168,11 @@ def test_one_seed_has_the_intervals_of_its_evaluation(tmp_path, capsys, group):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("kind", "version"), first_tier(1, [("plain", 0), ("counterfactual", 0), ("extra_tuple", 1), ("matched_labels", 3)])
-)
-def test_demonstrations_of_another_version_stand_apart(tmp_path, capsys, kind, version):
-    """A folder that says no version has the first; plain demonstrations are drawn as they were then."""
-    for seed in range(2):
-        save(tmp_path / f"old{seed}", rows_of(seed=seed), seed=seed, kind=kind, version=version)
-        save(tmp_path / f"new{seed}", rows_of(seed=seed + 2), seed=seed + 2, kind=kind)
-    groups = {g.key.kind: [prompt.seed for prompt in g.prompts] for g in groups_of(find([str(tmp_path)])[0])}
-    if kind == "plain":
-        assert groups == {"plain": [0, 1, 2, 3]}
-        return
-    old = f"{kind}, version {max(1, version)}"
-    assert groups == {kind: [2, 3], old: [0, 1]}
-    command.main(["matrix", "--prompts", str(tmp_path)])
-    assert f"{old}: drawn by another version of Heedful." in " ".join(capsys.readouterr().out.split())
-
-
-@pytest.mark.slow
 def test_the_terminal_has_80_columns_and_at_chance_attentiveness_is_hidden(runs, capsys):
-    command.main(["matrix", "--prompts", runs])
+    command.main(["matrix", "--prompts", f"{runs}/hard"])
     text = capsys.readouterr().out
     assert max(len(line) for line in text.splitlines() if runs not in line) <= 80
-    assert f"in {runs}: 32 folders" in text
+    assert f"in {runs}/hard: 16 prompts" in text
     assert "(a) accuracy not above the majority share" in text
     assert "crosses examples and seeds" in text
     for more, is_shown in (((), False), (("--all",), True)):
@@ -260,17 +229,20 @@ def test_of_texts_it_is_exact_match_abstention_and_what_stays(tmp_path, capsys):
     assert not any("+invalid" in row for rows in found.values() for row in rows)
 
 
-def test_models_of_one_name_are_told_apart_by_settings_that_change_answers(tmp_path):
-    """Of the versions of an evaluation the newest is read."""
-    for version, decoding in enumerate(("greedy", "likelihood")):
-        folder = tmp_path / "run" / "evaluations" / "nli-dev" / f"version_{version}"
-        save(folder, rows_of(), decoding=decoding)
-    save(tmp_path / "greedy", rows_of(), decoding="greedy")
+def test_models_and_kinds_of_one_name_are_told_apart(tmp_path):
+    """Settings that change answers distinguish models; the version that drew demonstrations distinguishes kinds."""
+    for decoding in ("greedy", "likelihood"):
+        save(tmp_path / decoding, rows_of(), decoding=decoding)
+    for version in (0, None):
+        settings = {"kind": "extra_tuple", "version": version, "decoding": "greedy"}
+        save(tmp_path / str(version), rows_of(), seed=version or 1, **settings)
     save(tmp_path / "other", rows_of(), backbone="models/other")
     save(tmp_path / "seed", rows_of(seed=1), seed=1, backbone="models/other", max_requests=5, concurrency=2)
-    groups = groups_of(find([str(tmp_path)])[0])
-    names = {"models-tiny, decoding greedy": 1, "models-tiny, decoding likelihood": 1, "models-other": 2}
-    assert {group.key.model: len(group.prompts) for group in groups} == names
+    names = {("greedy", "plain"): 1, ("greedy", "extra_tuple, version 1"): 1, ("greedy", "extra_tuple"): 1}
+    names = {(f"models-tiny, decoding {name}", kind): n for (name, kind), n in names.items()}
+    names |= {("models-tiny, decoding likelihood", "plain"): 1, ("models-other", "plain"): 2}
+    groups = groups_of(read_runs(find([str(tmp_path)])))
+    assert {(group.key.model, group.key.kind): len(group.prompts) for group in groups} == names
 
 
 @pytest.mark.slow
@@ -296,7 +268,7 @@ def test_a_model_that_writes_nothing_or_has_no_probabilities_has_one_answer(tmp_
 @pytest.mark.slow
 @pytest.mark.parametrize("few", [9, 10])
 def test_of_few_examples_their_number_stands_in_every_table(tmp_path, capsys, few):
-    """Few of 60 examples are predicted as another label than the default label; these are swapped twice."""
+    """Attentiveness counts few of 60 examples, since the others are predicted as the default label."""
     uids = [f"u{i:02}" for i in range(60)]
     for k, (seed, kind) in enumerate((seed, kind) for seed in range(2) for kind in ("plain", "counterfactual")):
         base = {uid: (LABELS[i % 2], "entailment" if i < few else "neutral") for i, uid in enumerate(uids)}
@@ -326,16 +298,6 @@ def test_differences_are_over_the_seeds_that_both_have(tmp_path, capsys):
     assert (row["seeds"], row["accuracy"]) == ("1", "+0.0")  # both have the same rows
 
 
-def test_what_is_left_out_is_counted(tmp_path, capsys):
-    save(tmp_path / "in" / "a", rows_of())
-    (written_results.save(tmp_path / "in" / "plain") / "run.json").write_text("{}")
-    Path(save(tmp_path / "in" / "stopped", rows_of(), seed=1), "results.json").unlink()
-    command.main(["matrix", "--prompts", str(tmp_path / "in")])
-    text = capsys.readouterr().out
-    assert f"hold no prompt: 1 folders, such as {tmp_path}/in/plain." in text
-    assert f"has not ended: 1, such as {tmp_path}/in/stopped." in text
-
-
 @pytest.mark.parametrize(
     ("settings", "error", "facts"),
     [
@@ -351,7 +313,7 @@ def test_what_is_left_out_is_counted(tmp_path, capsys):
 def test_runs_that_do_not_belong_together_are_refused(tmp_path, settings, error: type[HeedfulError], facts):
     save(tmp_path / "a", rows_of())
     save(tmp_path / "b", **{"rows": rows_of(seed=1), "seed": 1, **(settings or {})})
-    if settings is None:  # results without rows of base predictions
+    if settings is None:  # results without rows
         written_results.save(tmp_path / "b", written_results.results(identity=read_results(tmp_path / "b")["identity"]))
     with refused(error, tmp_path / "b", *facts):
         command.main(["matrix", "--prompts", str(tmp_path / "a"), str(tmp_path / "b")])

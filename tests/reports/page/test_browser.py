@@ -1,4 +1,4 @@
-"""The page in a browser: filters, search and keys work, nothing is asked for, and it fits a narrow screen."""
+"""The page in a browser: filters, search and keys work, it loads no other file, and fits a narrow screen."""
 
 import shutil
 
@@ -37,7 +37,7 @@ def test_a_page_works_in_a_browser(tmp_path):
         assert not page.locator("#finder").is_visible()
         assert page.locator(".card").first.is_visible()
         browser.close()
-    assert asked == [page_of.as_uri()] * 2  # the second time, since the test did
+    assert asked == [page_of.as_uri()] * 2  # _keys() reloads the page
     assert not said
 
 
@@ -77,7 +77,7 @@ def _count(page, label, begins):
 
 
 def _keys(page):
-    """The first key leads to a link past the contents; the button for more works by key, and moves the focus on."""
+    """Tab focuses the skip link; Enter on the button "Show more" adds cards and focuses the first of them."""
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip"
     before = page.locator(".card").count()

@@ -1,4 +1,4 @@
-"""What examples hold, with what a change did to it marked."""
+"""Contents of examples, with marks on the differences after a change."""
 
 import base64
 import io

@@ -1,4 +1,4 @@
-"""Questions of a reader, answered by the visible text of the page alone."""
+"""The visible text of a page answers the questions of a reader."""
 
 import json
 import re
@@ -33,7 +33,7 @@ OF_TWO = list(QUESTIONS)[-2:]
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
-    """The texts of a page about one run and of one about two runs."""
+    """The text of a page about one run, and of a page about two runs."""
     place = tmp_path_factory.mktemp("runs")
     rows = paged_runs.rows()
     groups = [f"g{int(uid.rpartition('/')[2]) // 6}" for uid in rows["uid"].to_pylist()]

@@ -1,4 +1,4 @@
-"""Which rows are examples: some of each kind, by a hash of their uids, whatever the order."""
+"""The sample of rows on a page against a loop over rows."""
 
 from collections import Counter
 
@@ -19,7 +19,7 @@ def evaluated(table):
 
 
 def expected(table, most):
-    """The keys of the rows to choose, one by one."""
+    """The keys of the sampled rows, by a loop, and the number of candidates."""
     kinds = {}
     for row in table.to_pylist():
         if row["intervention"] != "base" and row["draw"] <= 0:

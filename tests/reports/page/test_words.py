@@ -1,44 +1,30 @@
-"""Words coloured by their attribution: which examples, in which colours, with which numbers, as escaped HTML."""
+"""Words coloured by their attribution: examples, strengths of colours, numbers, and escaped HTML."""
 
 import math
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
-from pathlib import Path
+from html import unescape
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from heedful.metrics.attributions.sample import example
-from heedful.reports.page import words
 from heedful.reports.page.words import block, explanations, legend, numbers, phi_text, scale_of, share_of
 
-from word_cases import CASES, HOSTILE, several
+HOSTILE = "<script>alert('1')</script> \"q\" &amp; $x^2$ \u202e\ud800 猫 " + "long" * 40
 
 
-def luminance(code):
-    """Relative luminance of WCAG 2."""
-    channels = (int(code[k : k + 2], 16) / 255 for k in (1, 3, 5))
-    linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
-    return sum(weight * c for weight, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+def several(n):
+    """Attributions of n pairs by two methods."""
+    pairs = [replace(example("it ran", [0.1, 0.2], "a cat", [0.3, -0.05]), uid=f"d/{k:02d}") for k in range(n)]
+    return [replace(pair, method=method) for pair in pairs for method in ("lime", "shap")]
 
 
-@pytest.mark.parametrize("theme", [0, 1])
-def test_text_can_be_read_on_the_full_colours_of_both_themes(theme):
-    css = Path(words.__file__).with_name("page.css").read_text()
-    color = {name: re.findall(rf"--{name}:(#[0-9a-f]{{3,6}})\b", css)[theme] for name in ("text", "up", "down")}
-    text, up, down = (luminance(color[name]) + 0.05 for name in ("text", "up", "down"))
-    assert min(max(text, end) / min(text, end) for end in (up, down)) >= 4.5  # contrast
-    assert up == pytest.approx(down, abs=0.03)
-
-
-@given(st.floats(-10, 10), st.floats(-10, 10))
-def test_more_has_a_stronger_colour(first, second):
-    less, more = sorted((abs(first), abs(second)))
-    for sign in (-1, 1):
-        assert share_of(sign * less, 10.0) <= share_of(sign * more, 10.0)
+def parsed(text):
+    """The headings, and the (word, number under the pointer, class and style) of the words in HTML."""
+    words = re.findall(r'<span class="([ws][^"]*)" style="([^"]*)" title="([^"]*)">(.*?)</span>', text)
+    headings = re.findall(r"<h[45]>(.*?)</h[45]>", text)
+    return list(map(unescape, headings)), [(unescape(word), title, kind + style) for kind, style, title, word in words]
 
 
 def test_the_ends_of_the_scale_and_values_without_a_number():
@@ -51,22 +37,6 @@ def test_the_ends_of_the_scale_and_values_without_a_number():
     assert scale_of(explanations([example("", [])])[0]) == 0.0
 
 
-def test_those_with_a_part_swapped_are_shown_or_else_the_first_ten():
-    def uids(found):
-        return [next(iter(explanation.values())).uid for explanation in found]
-
-    made = several(12)
-    assert uids(explanations(made)) == [f"d/{k:02d}" for k in range(10)]
-    for k in (11, 3):
-        made += [replace(one, variant="swap a") for one in made if one.uid == f"d/{k:02d}"]
-    made.sort(key=lambda one: (one.uid, one.method, one.variant))
-    changed = explanations(made)
-    assert uids(changed) == ["d/03", "d/11"]
-    assert set(changed[0]) == {(method, variant) for method in ("lime", "shap") for variant in ("", "swap a")}
-    assert uids(explanations(made, 1)) == ["d/03"]
-    assert explanations([]) == []
-
-
 def test_a_standard_error_is_shown_if_masks_are_random():
     one = example("it ran", [0.25, -0.5])
     assert numbers(one) == "f(x) -0.250, f(nothing) 0.000, delta +0.0000"
@@ -75,67 +45,41 @@ def test_a_standard_error_is_shown_if_masks_are_random():
     assert (phi_text(0.25, 0.01), phi_text(0.25)) == ("+0.2500 ± 0.0100", "+0.2500")
 
 
-def html_of(explained):
-    return "\n".join(map(block, explained))
+def test_examples_with_a_part_swapped_are_shown_or_else_the_first_ten():
+    attributions = several(12)
+    assert [explained["lime", ""].uid for explained in explanations(attributions)] == [f"d/{k:02d}" for k in range(10)]
+    attributions += [replace(one, variant="swap a") for one in attributions if one.uid in ("d/03", "d/11")]
+    changed = explanations(attributions)
+    assert [explained["lime", ""].uid for explained in changed] == ["d/03", "d/11"]
+    assert set(changed[0]) == {(method, variant) for method in ("lime", "shap") for variant in ("", "swap a")}
 
 
-class Reader(HTMLParser):
-    """The tags, attributes and texts of blocks; every tag is closed."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.tags, self.words, self.headings, self.open = [], [], [], []
-        self.feed(text)
-        self.close()
-        assert not self.open
-
-    def handle_starttag(self, tag, attrs):
-        attributes = dict(attrs)
-        self.tags.append((tag, attributes))
-        self.open.append(tag)
-        if attributes.get("class", "")[:1] in ("w", "s") and "title" in attributes:
-            self.words.append([None, attributes["title"], attributes["class"] + attributes["style"]])
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        if self.open and self.open[-1] in ("h4", "h5"):
-            self.headings.append(data)
-        elif self.words and self.words[-1][0] is None:
-            self.words[-1][0] = data
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_blocks_are_complete_and_need_no_other_file(case):
-    read = Reader(html_of(CASES[case]))
-    assert {tag for tag, _ in read.tags} <= {"h4", "h5", "p", "article", "div", "section", "span"}
-    assert {name for _, attributes in read.tags for name in attributes} <= {"class", "style", "title"}
-    assert "url(" not in html_of(CASES[case])
-    assert len([tag for tag, _ in read.tags if tag == "article"]) == len(CASES[case])
-
-
-def test_texts_are_escaped():
-    text = html_of(CASES["hostile"])
-    assert "<script" not in text
-    read = Reader(text)
-    assert [word for word, _, _ in read.words][:4] == ["<script>alert('1')</script>", '"q"', "&amp;", "$x^2$"]
-    assert len(read.words) == len(HOSTILE.split()) + 1
-    assert read.headings[0] == '<b>&uid</b>, gold ", y <i>'
-    text.encode("utf-8")  # half of a surrogate pair is shown as its number
-    assert "\u202e" not in text
+def test_texts_are_escaped_and_load_nothing():
+    hostile = example(HOSTILE, [0.1] * len(HOSTILE.split()))
+    text = block(explanations([replace(hostile, uid="<b>&uid</b>", y="<i>", gold='"')])[0])
+    headings, words = parsed(text)
+    assert headings[0] == '<b>&uid</b>, gold ", y <i>'
+    assert [word for word, _, _ in words][:4] == ["<script>alert('1')</script>", '"q"', "&amp;", "$x^2$"]
+    assert len(words) == len(HOSTILE.split()) + 1
+    assert {*re.findall(r"<(\w+)", text)} == {"article", "div", "h4", "h5", "p", "section", "span"}
+    assert not re.findall(r"url\(|\u202e", text)
+    text.encode("utf-8")  # raises for half of a surrogate pair
 
 
 def test_methods_stand_below_each_other_and_a_change_next_to_its_origin():
-    text = html_of(CASES["pair"])
-    read = Reader(text)
-    cells = ["lime, as it is", "lime, swap a", "shap, as it is", "shap, swap a"]
-    assert read.headings == ["d/00, gold yes, y yes", *cells]
-    base, swapped = ["it", "ran", "[SEP]", "a", "cat", "[SEP]"], ["no", "[SEP]", "a", "cat", "[SEP]"]
-    assert [word for word, _, _ in read.words] == [*base, *swapped, *base, *swapped]
+    lime, shap = several(1)
+    swapped = example("no", [-0.4], "a cat", [0.1, -0.05], separators=[0.05, 0.0])
+    swapped = replace(swapped, uid="d/00", variant="swap a", gold=None)
+    errors = {"a": np.array([0.015]), "b": np.array([0.02, 0.03])}
+    both = [replace(swapped, method="lime", errors=errors), replace(swapped, method="shap")]
+    text = block(explanations([lime, both[0], shap, both[1]])[0])
+    headings, words = parsed(text)
+    assert headings == ["d/00, gold yes, y yes", "lime, as it is", "lime, swap a", "shap, as it is", "shap, swap a"]
+    before, after = ["it", "ran", "[SEP]", "a", "cat", "[SEP]"], ["no", "[SEP]", "a", "cat", "[SEP]"]
+    assert [word for word, _, _ in words] == [*before, *after, *before, *after]
     phis = ["-0.4000 ± 0.0150", "+0.0500", "+0.1000 ± 0.0200", "-0.0500 ± 0.0300", "+0.0000"]
-    assert [number for _, number, _ in read.words[6:11]] == phis
-    assert read.words[6][2] == "w down--share:100%"  # the strongest of the block
+    assert [number for _, number, _ in words[6:11]] == phis
+    assert words[6][2] == "w down--share:100%"  # the largest abs(phi) of the example
     assert "swapped>a, swapped in (-0.400)<" in text
     assert re.findall(r"<p class=small>(f\(x\).*?)</p>", text)[:2] == [
         "f(x) 0.550, f(nothing) 0.000, delta +0.0000",

@@ -1,4 +1,4 @@
-"""The table at 80 columns: of one run, and of several side by side."""
+"""The table of one run, and of several runs, at 80 columns."""
 
 import dataclasses
 import io
@@ -19,7 +19,7 @@ from heedful.metrics.tables.challenge import HALF_ERROR, challenge
 from heedful.metrics.tables.transitions import invalid_transitions
 from heedful.records import SPAN, Context, Line, Measurement, MetricName, Section, Shown, printable
 from heedful.reports.flags import FLAGS
-from heedful.reports.terminal.table import TERMS, TITLE, build, merged, print_table
+from heedful.reports.terminal.table import TERMS, TITLE, build, print_table
 
 import written_results
 
@@ -39,7 +39,7 @@ UNDEFINED = Measurement(None, 0, reason="every prediction is the default label '
 
 
 def results(*shown: tuple[Line, Measurement], sections=(), asides=(), **others) -> dict:
-    """Results whose numbers are shown in these lines."""
+    """Results with these lines and their measurements."""
     numbers = {MetricName(*line.metric.split("/", 2)): m for line, m in shown}
     return written_results.results(numbers, Shown([line for line, _ in shown], asides, dict(sections)), **others)
 
@@ -51,7 +51,7 @@ def printed(found: dict[str, dict]) -> str:
 
 
 def table_of(text: str) -> list[str]:
-    """The lines of the table: from its header to the first footnote."""
+    """The lines of the printed table, from the header to the last row."""
     lines = [line for line in text.splitlines() if line.strip()]
     start = next(i for i, line in enumerate(lines) if line.startswith("% ±"))
     end = next(i for i, line in enumerate(lines) if re.match(r"\(\w\) |Note: |in ", line))
@@ -63,14 +63,14 @@ def words(lines: list[str]) -> str:
 
 
 def labels(text: str) -> list[str]:
-    """The labels in the table, with their indentation."""
+    """The labels in a printed table, with indentation."""
     header, *lines = table_of(text)
     width = len("% ± std over draws [95 %]")
     return [label for line in lines if (label := line[: max(width, header.find("(1)"))].rstrip())]
 
 
 def column(text: str, run: int) -> str:
-    """The words in the column of one of two runs, without its header."""
+    """The cells of one of two runs in a printed table, joined."""
     header, *lines = table_of(text)
     start = header.index(f"({run})")
     end = header.index("(2)") if run == 1 else None
@@ -84,15 +84,6 @@ def test_the_table_of_one_run_names_data_folder_and_every_line():
     assert "in runs/mnli/bert" in text
     assert labels(text) == ["  " * line.level + line.label for line in lines]
     assert table_of(text)[1].split() == "accuracy 61.23 ± 1.28 [59.4, 63.0] n=4321".split()
-
-
-def test_several_runs_name_their_data_sets_but_not_data_of_which_nothing_was_predicted():
-    elsewhere = Line("two_class/rte", "two-class accuracy rte")
-    found = {"mnli": (ACCURACY, {}), "rte": (ACCURACY, {}), "none": (elsewhere, {"counts": {"examples": 0}})}
-    runs = {data: results((line, PLAIN), data=data, **more) for data, (line, more) in found.items()}
-    text = printed(runs)
-    assert "mnli, rte, validation" in text
-    assert "none" not in printed({"a": runs["none"]})
 
 
 def test_two_runs_stand_side_by_side_with_their_headlines():
@@ -141,19 +132,13 @@ def test_no_line_of_the_table_is_longer_than_80_columns_and_no_number_is_cut(run
     ],
 )
 def test_a_number_is_shown_with_its_unit_interval_and_n(line, m, shown):
-    """The noise floor is not rounded away, and a text stands in place of a number."""
+    """Tiny values, such as the numeric noise, are not rounded to 0; a text replaces a number."""
     assert words(table_of(printed({"a": results((line, m))}))[1:]) == shown
 
 
 def test_a_metric_that_only_one_run_has_leaves_the_other_cell_empty():
     text = printed({"a": results((ACCURACY, PLAIN)), "b": results((PREMISE, UNDEFINED))})
     assert (column(text, 1), column(text, 2)) == ("50.00 n=4", f"undefined: {UNDEFINED.reason}")
-
-
-def test_what_a_later_run_adds_stands_beside_its_neighbours_there():
-    runs = ("abz", "cbdezf", "adgz", "h", "kf")
-    lines = merged([results(*((Line(f"accuracy/{name}", name), PLAIN) for name in run)) for run in runs])
-    assert "".join(line.label for line in lines) == "acbdgezkfh"
 
 
 EFFECTS = [Line(f"natural_logic/nlixy/{x}", x.upper(), beside=True, section="natural logic") for x in ("tce", "dce")]
@@ -176,22 +161,9 @@ def test_a_heading_says_once_what_its_lines_rest_on():
     assert heading == [["natural", "logic", "test,", "dev,"], "39,184 pairs 8 pairs".split(), "of 1,518 seeds".split()]
 
 
-@pytest.mark.parametrize(
-    ("asides", "line"),
-    [
-        (["by relation"], "By relation: results.json"),
-        (
-            ["by a, b and c", "other rules", "naive intervals"],
-            "By a, b and c, other rules and naive intervals: results",
-        ),
-        (["other rules", "other rules", "naive intervals"], "Other rules and naive intervals: results.json"),
-    ],
-)
-def test_what_is_elsewhere_is_named_below_one_run(asides, line):
-    found = results((ACCURACY, PLAIN), asides=asides)
-    text = printed({"a": found})
-    assert line in text
-    assert text.count("results.json") == 1
+def test_what_is_elsewhere_is_named_below_one_run():
+    found = results((ACCURACY, PLAIN), asides=["by relation", "other rules", "other rules", "naive intervals"])
+    assert "By relation, other rules and naive intervals: results.json" in printed({"a": found})
     assert "results.json" not in printed({"a": found, "b": found}) + printed({"a": results((ACCURACY, PLAIN))})
 
 
@@ -246,7 +218,7 @@ def test_every_flag_that_a_metric_can_raise_is_explained(rows_of):
     pairs = [
         change | {"intervention": "I0", "expectation": "change", "partner": "c", "clusters": ["u", "a", "c"], "p2": no}
     ]
-    for i in range(9):  # of which one changes, in one of two contexts
+    for i in range(9):  # one of the predictions changes, in one of two contexts
         moved = {"p2": yes if i else no, "variant": str(i), "partner": str(i), "clusters": ["u", "ab"[i % 2], str(i)]}
         pairs.append(change | {"intervention": "I2", "expectation": "stay"} | moved)
     rows = rows_of({"u": ("entailment", "entailment")}, pairs)
@@ -260,7 +232,7 @@ def test_every_flag_that_a_metric_can_raise_is_explained(rows_of):
     rows = rows_of(dict.fromkeys("uv", ("entailment", "entailment")), edits)
     found |= by_name(invalid_transitions(rows, "d", ["delete"], splits=["u", "v"]))
     found |= METRICS["accuracy"].score(rows_of(dict.fromkeys("uv", ("yes", "no"))), Context("d", labels=("yes", "no")))
-    over = over_seeds([Measurement(0.5, 2), Measurement(None, 0)])  # the second has no number
+    over = over_seeds([Measurement(0.5, 2), Measurement(None, 0)])  # the second is undefined
     ranked = measured(0.5, 3, np.full(9, np.nan), few_of(np.zeros(2)))
     assert {flag for m in (*found.values(), over, ranked) for flag in m.flags} == {HALF_ERROR, *FLAGS}
 
@@ -286,16 +258,6 @@ def test_names_neither_style_nor_command_the_terminal(name):
         assert words_ in text
     assert f"about {part}" in text
     assert f"on {part}" in text
-
-
-def test_of_several_data_sets_each_row_names_its_own():
-    other = Line("accuracy/mnli", "accuracy", beside=True)
-    kinds = Line("two_class/snli", "two-class accuracy snli", beside=True)
-    runs = {"a": results((ACCURACY, PLAIN), (kinds, PLAIN)), "b": results((other, SCORE), data="mnli")}
-    assert labels(printed(runs)) == ["accuracy d", "two-class accuracy snli", "accuracy mnli"]
-    assert labels(printed({"a": runs["a"]})) == ["accuracy", "two-class accuracy snli"]
-    same = {"a": results((ACCURACY, PLAIN)), "b": results((ACCURACY, SCORE))}
-    assert labels(printed(same)) == ["accuracy"]
 
 
 def test_the_cells_of_a_table_say_by_themselves_what_they_are():
@@ -327,7 +289,7 @@ def test_labels_that_do_not_explain_themselves_are_explained_once(shown, terms):
 
 
 def test_what_else_was_counted_stands_below_the_table_of_one_run():
-    """Changes that are never read, how much of each part is read, inputs predicted once, and what is no answer."""
+    """Unread changes, truncated parts, inputs that were predicted once, and missing answers."""
     flagged = dataclasses.replace(PLAIN, flags=("unread_changes",))
     lines = [(PREMISE, flagged), (Line("attentiveness/d/premise/unread", "unread", 1), Measurement(0.24, 50))]
     lines += [(dataclasses.replace(PREMISE, metric="x/d"), PLAIN), (Line("x/d/u", "unread", 1), Measurement(0.04, 50))]
