@@ -1,4 +1,4 @@
-"""Data modules for each kind of data: each class declares its settings and passes a loader to ``PairedData``."""
+"""Data modules of all kinds of data: each class declares its settings and passes a loader to ``PairedData``."""
 
 import functools
 import re
@@ -9,8 +9,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from heedful.datamodules.base.loader import Loader, Prepared, Regime, kept_parts
+from heedful.datamodules.base.loader import Loader, Prepared, kept_parts
 from heedful.datamodules.base.paired_data import PairedData
+from heedful.datamodules.base.pairs import Pairs
 from heedful.datamodules.base.splits import ALIASES
 from heedful.datamodules.loaders.natural_logic import load_natural_logic
 from heedful.datamodules.loaders.paradigms import (
@@ -43,14 +44,17 @@ READING_ALIASES = {
 
 
 class PairedText(PairedData):
-    """Pairs of texts, with the settings of :class:`~heedful.datamodules.Pairs`: inference, paraphrase detection, ..."""
+    """Pairs of texts, as in natural language inference or paraphrase detection.
+
+    :class:`~heedful.datamodules.Pairs` documents the settings.
+    """
 
 
 class NaturalLogic(PairedData):
     """NLI-XY (Rozanova et al., 2022): pairs of sentences that differ in one word.
 
-    Columns are uid, premise, hypothesis, gold, context, insertion, pair, monotonicity, relation and operator. ``path``
-    is a folder with a folder per split, or with one split.
+    The columns are uid, premise, hypothesis, gold, context, insertion, pair, monotonicity, relation and operator.
+    ``path`` is a folder with a subfolder per split, or the folder of a single split.
 
     Args:
         **kwargs: As for :class:`PairedText`.
@@ -61,21 +65,21 @@ class NaturalLogic(PairedData):
 
 
 class PairedTables(PairedData):
-    """Tables with hypotheses, in a folder like InfoTabS; partners come from different tables.
+    """Hypotheses about tables, in a folder like InfoTabS; examples about the same table are never partners.
 
-    To the columns of the files are added premise (the table), table (its id) and category. Inoculation reads TabProbe's
-    counterfactual tables, or a file of pairs about tables of ``path``.
+    The columns premise (the table), table (its id) and category are added to the columns of the files. Inoculation
+    reads TabProbe's counterfactual tables, or a file of hypotheses about tables of ``path``.
 
     Args:
         parts: Maps part names to columns, in reading order.
-        groups: As for :class:`PairedText`, after the table.
-        meta: As for :class:`PairedText`, after the table.
+        groups: As for :class:`PairedText`; the table is always the first group.
+        meta: As for :class:`PairedText`; the id of the table is always the first meta column.
         table_style: Linearisation of tables: "paragraph" (a sentence per row), "structure" (keys with values) or
             "cells".
-        keep_rows: Number of rows to keep, ranked by word overlap with the hypothesis; by default, long tables are
-            truncated at the end.
-        without_tables: A csv or tsv file with a column table_id, Table ID or original_tableid of tables to exclude from
-            training.
+        keep_rows: Number of table rows to keep, those with the largest word overlap with the hypothesis; by default,
+            long tables are truncated at the end.
+        without_tables: A csv or tsv file with a column table_id, Table ID or original_tableid: the tables to exclude
+            from training.
         **kwargs: As for :class:`PairedText`.
     """
 
@@ -105,22 +109,22 @@ class PairedTables(PairedData):
 
 
 class PairedImages(PairedData):
-    """Pictures with a text, from files, parquet or the hub; byte-identical pictures are never partners.
+    """Pictures with texts; examples with byte-identical pictures are never partners.
 
     Args:
         name: Name of the data set.
-        parts: Maps part names to columns, in reading order. A picture column has paths or bytes, or is a pattern of
-            file names such as ``images/{id}.png``. ``*`` in the file name matches letters and digits; every matching
+        parts: Maps part names to columns, in reading order. The column of a picture has paths or bytes, or is a pattern
+            of file names such as ``images/{id}.png``. ``*`` in the file name matches letters and digits; each matching
             file becomes an example with the uid ``<uid>-<match>``.
         pictures: The parts that are pictures.
         labels: Maps label names to spellings in the source, in label order.
-        answers: Instead of ``labels``, a file of labels: one per line (.txt), or json, a list or under ``id2label``. It
-            is looked up in ``path`` first.
-        default_label: The label of unrelated parts; added to ``answers`` if missing there.
-        image_folder: Root of paths and patterns; by default the folder of the file that names them.
+        answers: Instead of ``labels``, a file of labels, which is looked up in ``path`` first: a text file with a label
+            per line, or json with a list of labels or with ``id2label``.
+        default_label: The right label if picture and text are unrelated; added to ``answers`` if it is missing there.
+        image_folder: Root of paths and patterns; by default the folder of the file that contains the rows.
         swap: As for :class:`PairedText`; by default all pictures together, then each text.
         path: As for :class:`PairedText`.
-        **kwargs: As for :class:`PairedText`; ``groups`` may be patterns, too.
+        **kwargs: As for :class:`PairedText`; ``groups`` may be patterns of columns, such as ``{id-2}``.
     """
 
     def __init__(
@@ -137,9 +141,7 @@ class PairedImages(PairedData):
         **kwargs: Any,
     ) -> None:
         if (labels is None) == (answers is None):
-            raise SettingError(
-                f"{name} reads labels either from data.labels or from the file data.answers. Give one of the two."
-            )
+            raise SettingError(f"{name} needs labels, from either data.labels or the file data.answers.")
         if labels is None:
             labels = {answer: [] for answer in with_default(listed_answers(answers, path), default_label, name)}
         super().__init__(
@@ -155,16 +157,17 @@ class PairedImages(PairedData):
 
 
 class VisualQuestions(PairedData):
-    """Questions about pictures with soft labels: the score of an answer grows with the number of people who gave it.
+    """Questions about pictures; the score of an answer grows with the number of people who gave it.
 
     Args:
         name: Name of the data set.
         parts: Maps part names to columns, in reading order.
-        answers: The labels: a file, as for :class:`PairedImages` (or the config.json of a model), or the number of most
-            frequent answers in the training split.
-        given: Column of people's answers: a list of texts, or of objects with a text under ``answer``.
-        label: Column of the most frequent answer, which is gold where ``given`` is missing or empty.
-        default_label: The label of unrelated parts; added to the answers if missing there.
+        answers: The labels: a number of the most frequent answers in the training split, or a file as for
+            :class:`PairedImages`, such as the config.json of a model.
+        given: Column with one answer per person: a list of texts, or of objects with a text under ``answer``.
+        label: Column of the most frequent answer, which is the only right answer if ``given`` is missing or empty.
+        default_label: The right label if picture and question are unrelated; added to the answers if it is missing
+            there.
         image_folder: As for :class:`PairedImages`.
         swap: As for :class:`PairedImages`.
         path: As for :class:`PairedImages`.
@@ -218,7 +221,11 @@ class VisualQuestions(PairedData):
 
 
 def picture_sides(name: str, parts: dict[str, str], pictures: Sequence[str]) -> list[str]:
-    """Default swaps: all pictures together, then each text. ``pictures`` must be parts in the order of ``parts``."""
+    """The default of ``swap``: all pictures together, then each text.
+
+    Raises:
+        SettingError: ``pictures`` are not parts, or not in the order of the parts.
+    """
     if unknown := [part for part in pictures if part not in parts]:
         raise SettingError(f"data.pictures {unknown[0]} is not a part of {name}. {guess(unknown[0], parts)}")
     ordered = [part for part in parts if part in pictures]
@@ -229,42 +236,39 @@ def picture_sides(name: str, parts: dict[str, str], pictures: Sequence[str]) -> 
     return ["+".join(pictures), *(part for part in parts if part not in pictures)]
 
 
-def answerable_questions(regime: Regime, examples: Examples, training: bool) -> Prepared:
-    """Keep training questions with an answer among the labels, and count validation questions without one."""
-    has_label = answerable(examples, regime.task.labels)
+def answerable_questions(data: Pairs, examples: Examples, training: bool) -> Prepared:
+    """Drop training questions without an answer among the labels; count such validation questions."""
+    has_label = answerable(examples, data.full_task.labels)
     n = int((~has_label).sum())
     if not training:
         if n:
-            inform(f"{regime.name}: no answer to {agree(n, 'evaluated question', 'evaluated questions')} is a label.")
-        return replace(kept_parts(regime, examples, training), hopeless={UNKNOWN: n})
+            inform(f"{data.name}: no answer to {agree(n, 'evaluated question', 'evaluated questions')} is a label.")
+        return replace(kept_parts(data, examples, training), hopeless={UNKNOWN: n})
     if not has_label.any():
-        raise DataError(
-            f"{regime.name}: no answer to a training question is a label. Give labels that are answers with "
-            "data.answers."
-        )
+        raise DataError(f"{data.name}: no answer to a training question is a label. Name others with data.answers.")
     if n:
         left_out = agree(n, "training question is", "training questions are")
-        inform(f"{regime.name}: {left_out} left out: no answer is a label.")
-    return kept_parts(regime, examples.take(np.flatnonzero(has_label)) if n else examples, training)
+        inform(f"{data.name}: {left_out} left out: no answer is a label.")
+    return kept_parts(data, examples.take(np.flatnonzero(has_label)) if n else examples, training)
 
 
 class Reading(PairedData):
     """Reading comprehension: questions whose answer is a span of a text, or that have no answer.
 
-    Files have SQuAD's format (json), MRQA's (jsonl), or a row per question with answers as a list of texts or as
-    ``{text: [...], answer_start: [...]}``. ``partial`` replaces the other part as in Kaushik and Lipton (2018): see
+    Files have the format of SQuAD (json) or MRQA (jsonl), or a row per question, with answers as a list of texts or as
+    ``{text: [...], answer_start: [...]}``. ``partial`` does not drop the other part but replaces it:
     :func:`~heedful.datamodules.loaders.reading.without_part`.
 
     Args:
         name: Name of the data set.
         parts: Maps part names to columns: the text, the question, and further texts for models that write the answer.
         answers: Column of the answers.
-        no_answer: Boolean column of unanswerable questions; by default, an empty list of answers means no answer.
+        no_answer: Boolean column that is true for unanswerable questions; by default, these have an empty list of
+            answers.
         partial: As for :class:`PairedText`.
         meta: As for :class:`PairedText`.
-        distractors: Further texts that are irrelevant to the question. Replacing them must not change the answer;
-            attentiveness counts how often the answer stays.
-        **kwargs: As for :class:`PairedText`; by default, intervals cluster by text.
+        distractors: Further texts that are irrelevant to the question, as for :class:`PairedText`.
+        **kwargs: As for :class:`PairedText`; by default, the questions about a text are a cluster.
     """
 
     def __init__(
@@ -281,7 +285,7 @@ class Reading(PairedData):
         names = list(parts)
         if len(names) < 2 or partial and len(names) > 2:
             raise SettingError(
-                f"data.parts names {', '.join(names)}. Name a text and a question, and with partial no more."
+                f"data.parts names {', '.join(names)}, not text and question (with partial, only these)."
             )
         if wrong := [part for part in distractors if part in names[:2]]:
             raise SettingError(f"data.distractors {wrong[0]}: the text and the question matter. Name further parts.")
@@ -308,39 +312,40 @@ class Reading(PairedData):
         )
 
 
-def questions_to_read(regime: Regime, examples: Examples, training: bool) -> Prepared:
-    """Apply ``partial``, keep answerable training questions, and count unanswerable validation questions."""
-    within = SPLIT if regime.splits and SPLIT in examples.meta else None
-    read = without_part(examples, regime.partial, regime.seed, within) if regime.partial else examples
+def questions_to_read(data: Pairs, examples: Examples, training: bool) -> Prepared:
+    """Apply ``partial``; drop training questions without an answer in the text, and count such validation questions."""
+    within = SPLIT if data.splits_evaluated and SPLIT in examples.meta else None
+    read = without_part(examples, data.partial, data.seed, within) if data.partial else examples
     if not training:
-        inserts_answer = regime.partial == regime.task.parts[1]
+        inserts_answer = data.partial == data.full_task.parts[1]
         if n := 0 if inserts_answer else int((~is_learnable(examples)).sum()):
             questions = agree(n, "evaluated question is", "evaluated questions are")
-            inform(f"{regime.name}: the answers of {questions} not in the text.")
+            inform(f"{data.name}: the answers of {questions} not in the text.")
         return Prepared(examples, read.without_column(f"meta.{STARTS}"), {ABSENT: n})
     trainable = np.flatnonzero(is_learnable(read))
     if not len(trainable):
-        raise DataError(f"{regime.name}: no training question has an answer in its text. Take other answers or texts.")
+        raise DataError(f"{data.name}: no training question has an answer in its text. Take other answers or texts.")
     if missing := len(read) - len(trainable):
         left_out = agree(missing, "training question is", "training questions are")
-        inform(f"{regime.name}: {left_out} left out: no answer is in the text.")
+        inform(f"{data.name}: {left_out} left out: no answer is in the text.")
     return Prepared(examples, read.take(trainable) if missing else read)
 
 
 class Msgs(PairedData):
     """MSGS: training sentences whose linguistic and surface labels agree, and test sentences whose labels differ.
 
-    Gold is the linguistic label, or the surface label of tasks without one. A model that follows the surface feature
-    has an accuracy of 0 on rows with the condition "test". The column ``target`` is the index of the word that decides
-    the linguistic label: see :mod:`heedful.datamodules.loaders.targets`.
+    The gold label is the linguistic label, or the surface label in tasks without a linguistic one. A model that follows
+    the surface feature has an accuracy of 0 on rows with the condition "test". The added column ``target`` is the index
+    of the word that decides the linguistic label: see :mod:`heedful.datamodules.loaders.targets`.
 
     Args:
-        task: The task, a folder name; the name of the data is ``msgs-<task>``.
-        control: Percentages of control rows among the training examples with the linguistic (L) or surface label (S),
-            such as "2L" or "1L2S" (Singhal et al. 2023, appendix A).
-        name: Name of the data set.
+        task: Name of the task and of its folder.
+        control: Percentages of control rows among the training examples, with the linguistic (L) or the surface label
+            (S), such as "2L" or "1L2S" (Singhal et al. 2023, appendix A).
+        name: Start of the name of the data set, ``<name>-<task>``.
         label: Column of the label.
-        **kwargs: As for :class:`PairedText`; ``path`` is the folder of all tasks, or rows of this task in memory.
+        **kwargs: As for :class:`PairedText`; ``path`` is the folder with a subfolder per task, or rows of this task in
+            memory.
     """
 
     def __init__(

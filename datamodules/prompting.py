@@ -1,4 +1,4 @@
-"""Prompts for in-context learning: wordings, and demonstrations from the training set."""
+"""Prompts for in-context learning: each wording with demonstrations, which are solved examples of the training set."""
 
 from dataclasses import dataclass
 
@@ -9,9 +9,9 @@ from heedful.records.errors import guess
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import Wording
 
-PLAIN = "plain"  # wording of data without prompts
-TEMPLATE = "template"  # wording of text-to-text models
-PROMPT = "prompt"  # wording that the model was constructed with
+PLAIN = "plain"  # name of the wording of data without prompts
+TEMPLATE = "template"  # name of the wording of text-to-text models
+PROMPT = "prompt"  # name of the wording that the setting model.prompt gives
 
 
 @dataclass(frozen=True)
@@ -20,14 +20,15 @@ class Prompting:
 
     Attributes:
         tuples: Number of demonstrations per label.
-        seeds: Number of draws of demonstrations, measured separately.
-        demonstrations: "plain"; "counterfactual" adds, for demonstrations whose label is not the default, a copy with a
-            part of another example and the default label; "extra_tuple" and "matched_labels" are its controls: they add
-            real examples of the default label until half have it, or one real example instead of each copy.
-        wordings: Names of wordings, measured separately; by default the data's first. "template" is the data's
-            template, the default of T5 models; "prompt" is the prompt of an endpoint, its default.
+        seeds: Number of random draws of demonstrations; every draw is measured.
+        demonstrations: "plain"; "counterfactual" adds, for each demonstration whose label is not the default, a copy
+            with a part of another example and the default label. Its controls are "extra_tuple", which adds real
+            examples of the default label until half of the demonstrations have it, and "matched_labels", which adds a
+            real example of the default label instead of each copy.
+        wordings: Names of the wordings to measure, by default the first wording of the data. "template" is the template
+            of the data, the default of T5 models; "prompt" is ``model.prompt``, the default of an endpoint.
 
-    Evaluated examples are never demonstrations, since demonstrations show answers.
+    Demonstrations show answers, so that evaluated examples are never demonstrations.
     """
 
     tuples: int = 0
@@ -37,31 +38,30 @@ class Prompting:
 
     def __post_init__(self) -> None:
         names = self.wordings.replace(",", " ").split() if isinstance(self.wordings, str) else self.wordings
-        object.__setattr__(self, "wordings", tuple(dict.fromkeys(names)))  # equal settings compare equal
+        object.__setattr__(
+            self, "wordings", tuple(dict.fromkeys(names))
+        )  # a tuple, so that equal settings compare equal
         for flag, n, least in (("tuples", self.tuples, 0), ("seeds", self.seeds, 1)):
             if n < least:
                 raise SettingError(f"prompt.{flag} {n} is less than {least}.")
         if not self.tuples and self.demonstrations != "plain":
-            raise SettingError(
-                f"prompt.demonstrations {self.demonstrations} has no effect without demonstrations. Add prompt.tuples "
-                "1 or more."
-            )
+            raise SettingError(f"prompt.demonstrations {self.demonstrations} needs prompt.tuples 1 or more.")
 
     def prompts(self, data: Pairs, template: Wording | None = None, prompt: Wording | None = None) -> list[Prompt]:
-        """The prompts to measure: every wording with every draw of demonstrations.
+        """The prompts to measure: each wording with each draw of demonstrations.
 
         Args:
-            data: The data, set up; the training set is read only for demonstrations.
-            template: The wording "template" of a text-to-text model, for the parts that it reads.
+            data: The data, set up. The training set is read only if there are demonstrations.
+            template: The wording "template" of a text-to-text model, for the parts that the model reads.
             prompt: The wording "prompt" of the model, for all parts of the data.
 
         Raises:
-            HeedfulError: A wording is unknown, does not fit the data or is not measured, or there are too few training
-                examples.
+            HeedfulError: A wording is unknown or does not fit the data, ``prompt`` is not among the wordings, or there
+                are too few training examples.
         """
         if data.task.kind not in (CLASSIFICATION, SPAN):
             raise DataError(
-                f"{data.name} has labels of the kind {data.task.kind}; a model in context gives one label or text."
+                f"{data.name} has labels of the kind {data.task.kind}; a prompt asks for one label or text."
             )
         if self.seeds > 1 and not self.tuples:
             inform("Without demonstrations seeds do not differ: one prompt is measured.")
@@ -84,13 +84,11 @@ class Prompting:
         names = self.wordings or [next(iter(prompts | templates | from_data))]
         if prompts and PROMPT not in names:
             raise SettingError(
-                f"model.prompt has no effect: prompt.wordings names {listing([*names])} alone. Add {PROMPT} to it, or "
-                "leave one of the two out."
+                f"model.prompt has no effect, since prompt.wordings is {listing([*names])}. Add {PROMPT}."
             )
         if unknown := [name for name in names if name not in wordings]:
-            raise SettingError(
-                f"prompt.wordings {unknown[0]} is not a wording of {data.name}. {guess(unknown[0], wordings)}"
-            )
+            hint = guess(unknown[0], wordings)
+            raise SettingError(f"prompt.wordings {unknown[0]} is not a wording of {data.name}. {hint}")
         for name in names:
             if name not in templates:
                 wordings[name].require(name, full.parts, full.labels, "model.prompt" if name in prompts else "")
@@ -98,7 +96,7 @@ class Prompting:
         return {name: wordings[name] for name in names}
 
     def _draws(self, data: Pairs) -> list[tuple[Example, ...]]:
-        """The demonstrations of every draw."""
+        """The demonstrations of each draw."""
         examples = data.training_pool()
         evaluated = data.counts.evaluated
         if evaluated and not len(examples):

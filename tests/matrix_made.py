@@ -10,8 +10,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import tiny_data
 import tiny_models
-
-from drawn_pictures import write_nlvr2, write_vqa
+from tiny_data import PEOPLE, PLACES, THINGS, VERBS, write_lines, write_nlvr2, write_table, write_vqa
 
 LABELS = ("entailment", "neutral", "contradiction")
 # words of the planted data beside people, places, verbs and things
@@ -38,7 +37,7 @@ INSERTIONS = [("dog", "animal", "leq"), ("boy", "child", "leq"), ("cat", "child"
 
 def write_models(folder: Path) -> None:
     """A folder for each model."""
-    words = list(dict.fromkeys([*WORDS, *tiny_data.PEOPLE, *tiny_data.PLACES, *tiny_data.VERBS, *tiny_data.THINGS]))
+    words = list(dict.fromkeys([*WORDS, *PEOPLE, *PLACES, *VERBS, *THINGS]))
     words += [*string.digits, *(f"##{digit}" for digit in string.digits), *"?:;-"]
     texts = [" ".join(words), " ".join(word.capitalize() for word in words), "mnli rte premise: hypothesis: question:"]
     texts += ["context: sentence1: sentence2: entailment neutral contradiction not_entailment unanswerable"]
@@ -52,10 +51,50 @@ def write_models(folder: Path) -> None:
     tiny_models.causal(folder / "gpt2", "gpt2", chat=False)
 
 
+def pairs(n: int, first: int = 0) -> list[dict[str, str]]:
+    """Sentence pairs with three labels; a third of the premises occur twice."""
+    rows = []
+    for i in range(first, first + n):
+        k = i - 1 if i % 3 == 2 else i
+        person, verb, thing = PEOPLE[k % 64], VERBS[k % 10], THINGS[(k // 3) % 10]
+        place, other = PLACES[(7 * k) % 30], PLACES[(7 * i + 11) % 30]
+        claim = (f"a {person} {verb} {thing}", f"the {person} in the {other} {verb}", f"a {person} never {verb}")
+        rows.append(
+            {"id": f"p{i}", "premise": f"The {person} {verb} the {thing} in the {place} .", "kind": "ab"[i % 2]}
+        )
+        rows[-1] |= {"hypothesis": f"{claim[i % 3]} .", "label": ("entailment", "neutral", "contradiction")[i % 3]}
+    return rows
+
+
+def write_pairs(folder: Path) -> Path:
+    """Folders of pairs: csv with and without labels, with two classes, with several right labels, and as HANS."""
+    train, validation = pairs(96), pairs(48, 96)
+    for split, rows in {"train": train, "validation": validation}.items():
+        write_table(folder / "csv" / f"{split}.csv", rows)
+        bare = [{name: value for name, value in row.items() if name != "label"} for row in rows]
+        write_table(folder / "unlabelled" / f"{split}.csv", bare)
+        two = [
+            {"sentence1": r["premise"], "sentence2": r["hypothesis"], "label": int(i % 3 > 0)}
+            for i, r in enumerate(rows)
+        ]
+        write_table(folder / "two" / f"{split}.tsv", two)
+        gold = [["entailment"], ["entailment", "neutral"], ["neutral", "contradiction"], ["contradiction"]]
+        write_lines(folder / "several" / f"{split}.jsonl", [r | {"label": gold[i % 4]} for i, r in enumerate(rows)])
+    write_table(folder / "more.csv", pairs(24, 200))
+    for split, rows in {"train": train, "evaluation": validation}.items():
+        hans = [
+            {"premise": r["premise"], "hypothesis": r["hypothesis"], "heuristic": ("overlap", "subsequence")[i % 2]}
+            | {"label": ("entailment", "non-entailment")[i % 3 > 0], "subcase": f"s{i % 4}", "template": f"t{i % 8}"}
+            for i, r in enumerate(rows)
+        ]
+        write_lines(folder / "hans" / f"{split}.jsonl", hans)
+    return folder
+
+
 def write_data(folder: Path) -> None:
     """A folder or a file for each data set."""
     folder.mkdir()
-    tiny_data.write_pairs(folder / "pairs")
+    write_pairs(folder / "pairs")
     tiny_data.write_msgs(folder / "msgs")
     tiny_data.write_squad(folder / "squad.json", 4)
     tiny_data.write_passages(folder / "rag")

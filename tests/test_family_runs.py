@@ -4,6 +4,7 @@ import json
 from dataclasses import dataclass
 
 import pytest
+from tiny_data import write_nlvr2
 
 from heedful.cli import evaluation as evaluate
 from heedful.cli import training as train
@@ -12,7 +13,6 @@ from heedful.reports.rescore import rescored
 
 from causal import save
 from commands import QUIET, results_of, run
-from drawn_pictures import write_nlvr2
 from run_lab import BATCH, assert_same
 
 pytestmark = pytest.mark.slow  # whole runs, on one process and two

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import timm
 import yaml
+from tiny_data import write_vqa
 
 from heedful.cli import evaluation as evaluate
 from heedful.cli import training as train
@@ -14,7 +15,6 @@ from heedful.records.rows import read_rows, select
 from heedful.reports.compare import paired_differences
 
 from commands import results_of, run
-from drawn_pictures import write_vqa
 from refusals import refused_output
 
 pytestmark = pytest.mark.slow  # whole runs of train.py and evaluate.py

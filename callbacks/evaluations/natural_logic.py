@@ -42,22 +42,21 @@ class NaturalLogic(Evaluation):
 
     def plan(self, setting: Setting) -> Plan | Nothing:
         data = setting.data
-        flags = ("natural_logic.path", "natural_logic.split")
-        needed = Nothing(f"needs {flags[0]} DIR, the folder of NLI-XY")
+        needed = Nothing("needs natural_logic.path DIR, the folder of NLI-XY")
         inherited = self.path is None and data.loader.reads_by(load_natural_logic)
         path = data.path if inherited else self.path
         if path is None:
             return needed
         if inherited and not has_split(path, self.split):
-            inform(f"{path} has no split {self.split!r}: causal effects are not measured ({flags[1]}).")
+            inform(f"{path} has no split {self.split!r}: causal effects are not measured (natural_logic.split).")
             return needed
         if inherited and not setting.capabilities.probabilities:
             reason = f"{PROBABILITIES}: take model.read first_token"
             inform(f"Causal effects are not measured: natural_logic {reason}.")
             return Nothing(reason)
-        setting.require_probabilities(f"{flags[0]} {path}")
-        require_entailment(data.task.labels, f"{flags[0]} {path}")
-        examples = load_natural_logic(path, split=self.split, flags=flags)
+        setting.require_probabilities(f"natural_logic.path {path}")
+        require_entailment(data.task.labels, f"natural_logic.path {path}")
+        examples = load_natural_logic(path, split=self.split)
         design = Design(examples)
         sets = counterparts(design, self.seeds, data.seed, self.paired)
         return Plan(fitted(examples, data), sets, NaturalLogicSettings(NAME), {"split": self.split, **design.left_out})

@@ -13,12 +13,12 @@ END = object()
 
 
 def ahead(batches: Iterable[T], depth: int = 2, pin: bool = False) -> Iterator[T]:
-    """Prefetch batches in a thread; exceptions of the thread are raised here.
+    """Iterate over batches that a thread prefetches; an exception in the thread is raised in the caller.
 
     Args:
-        batches: The iterable; only the thread iterates over it.
-        depth: Number of prefetched batches.
-        pin: Whether to pin the memory of tensors, from which a GPU copies asynchronously.
+        batches: The batches; only the thread iterates over them.
+        depth: Number of batches to prefetch.
+        pin: Whether to copy tensors to pinned memory, from which a GPU copies asynchronously.
     """
     iterator: Iterator[Any] | None = None
 
@@ -35,4 +35,4 @@ def ahead(batches: Iterable[T], depth: int = 2, pin: bool = False) -> Iterator[T
             yield batch
             ready.append(thread.submit(following))
     finally:
-        thread.shutdown(cancel_futures=True)  # waits, since the next iterator may need resources that the thread holds
+        thread.shutdown(cancel_futures=True)  # wait, so that the thread no longer uses the batches

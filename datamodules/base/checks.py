@@ -1,4 +1,7 @@
-"""Checks of data settings that exclude each other or name a part, split or label that does not exist."""
+"""Checks of data settings: which ones exclude each other, and whether the named parts, splits and labels exist.
+
+A part is a named component of the input, such as "premise"; a swap replaces parts by the parts of another example.
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,11 +13,11 @@ from heedful.records.errors import guess
 from heedful.records.rows import SPLIT
 from heedful.records.storage.folder_names import FIT, is_folder_name
 
-RESERVED = "+/{}"  # + joins parts, / separates the names of metrics, and templates have braces
+RESERVED = "+/{}"  # separators in "left+right" and in names of metrics; braces of templates
 
 
 def require_sizes(name: str, sizes: Mapping[str, int | None]) -> None:
-    """Require a name that fits a folder, and sizes of 1 or more."""
+    """Require a data name that can name a folder, and sizes of at least 1; ``num_workers`` may be 0."""
     if not is_folder_name(name):
         raise SettingError(f"data.name {name!r} cannot name a folder. Use {FIT}.")
     for flag, n in sizes.items():
@@ -23,18 +26,16 @@ def require_sizes(name: str, sizes: Mapping[str, int | None]) -> None:
 
 
 def require_names(parts: Sequence[Any], labels: Sequence[Any]) -> None:
-    """Require distinct, printable texts as names of parts and labels; YAML may have converted them to other types."""
+    """Require names of parts and labels that are printable texts and differ in more than case.
+
+    YAML reads an unquoted yes, no, null or number as another type than text.
+    """
     for flag, names in (("data.parts", parts), ("data.labels", labels)):
         for name in names:
             if not isinstance(name, str):
-                raise SettingError(
-                    f"{flag}: {name!r} is not a text. Put it in quotes: YAML reads yes, no, on, off, null, ~ and "
-                    "numbers as other types."
-                )
+                raise SettingError(f"{flag}: {name!r} is not a text. Put it in quotes.")
             if not name or name != name.strip() or not name.isprintable():
-                raise SettingError(
-                    f"{flag}: the name {name!r} is empty, has a blank at an end, or cannot be printed. Choose another."
-                )
+                raise SettingError(f"{flag}: the name {name!r} is empty, has outer blanks, or cannot be printed.")
         twice = [name for name, n in Counter(name.casefold() for name in names).items() if n > 1]
         if twice:
             same = " and ".join(repr(name) for name in names if name.casefold() == twice[0])
@@ -52,7 +53,7 @@ def require_names(parts: Sequence[Any], labels: Sequence[Any]) -> None:
 def require_regime(
     name: str, parts: Sequence[str], swap: Sequence[str], partial: str | None, augment: str | None
 ) -> None:
-    """Require regime settings that name existing parts and do not exclude each other."""
+    """Require that ``swap`` and ``partial`` name existing parts and do not conflict with each other or ``augment``."""
     if len(parts) == 1 and (swap or augment == "counterfactual"):
         setting = f"data.swap {swap[0]}" if swap else "augment counterfactual"
         raise SettingError(f"{setting}: {name} has one part, {parts[0]}, and a swap needs two.")
@@ -62,10 +63,7 @@ def require_regime(
     if twice := [part for k, part in enumerate(swap) if part in swap[:k] or len({*part.split("+")}) <= part.count("+")]:
         raise SettingError(f"data.swap names {twice[0]} twice.")
     if swap_of_all := [part for part in swap if {*part.split("+")} == {*parts}]:
-        raise SettingError(
-            f"data.swap {swap_of_all[0]} replaces every part, so that the input is another example with its own "
-            "answer. Leave one part out."
-        )
+        raise SettingError(f"data.swap {swap_of_all[0]} replaces every part by another example's. Leave one out.")
     if partial and augment == "counterfactual":
         raise SettingError("partial reads one part, and augment counterfactual swaps one of two. Leave one out.")
     if augment == "counterfactual" and not swap:
@@ -73,53 +71,39 @@ def require_regime(
 
 
 def require_distractors(name: str, distractors: Sequence[str], parts: Sequence[str], swap: Sequence[str]) -> None:
-    """Require distractors that are parts, are not swapped, and are not all parts."""
+    """Require that distractors are parts, are not swapped, and leave at least one other part."""
     for part in distractors:
         if part not in parts:
             raise SettingError(f"data.distractors {part} is not a part of {name}. {guess(part, parts)}")
         if any(part in joined.split("+") for joined in swap):
-            raise SettingError(
-                f"data.swap {part} must change the answer, and data.distractors {part} must not. Leave one of the two "
-                "out."
-            )
+            raise SettingError(f"data.swap {part} and data.distractors {part} exclude each other. Leave one out.")
     if len(distractors) == len(parts):
         raise SettingError("data.distractors names every part. Leave one out that matters.")
 
 
 def require_folds(hold_out: int | None, folds: int | None, fold: int | None, augment: str | None) -> None:
-    """Require both ``folds`` and ``fold`` or neither, in range, and no other validation set."""
+    """Require ``folds`` and ``fold`` together, a fold from 0 to ``folds`` - 1, and no other validation set."""
     if folds is None and fold is None:
         return
     if folds is None or fold is None:
-        raise SettingError(
-            f"data.{'folds' if fold is None else 'fold'} is given alone. Give data.folds N, the number of folds, and "
-            "data.fold K, from 0 to N - 1."
-        )
+        raise SettingError("Give both data.folds N, the number of folds, and data.fold K, from 0 to N - 1.")
     if folds < 2 or not 0 <= fold < folds:
         raise SettingError(f"data.fold {fold} is not one of {folds} folds. Give two or more folds, and 0 to N - 1.")
     if hold_out is not None:
-        raise SettingError(
-            "data.hold_out and data.folds both define the validation set. Leave one of the two out; data.hold_out null "
-            "switches it off."
-        )
+        raise SettingError("data.hold_out and data.folds both define the validation set. Set data.hold_out null.")
     if augment == "inoculation":
-        raise SettingError(
-            "data.folds splits the training set, which augment inoculation does not read. Leave one of the two out."
-        )
+        raise SettingError("data.folds splits the training set, which augment inoculation replaces. Leave one out.")
 
 
 def require_splits(splits: Mapping[str, str | Sequence[str]], validation: Sequence[str], meta: Sequence[str]) -> None:
-    """Require one training split, and validation splits with distinct names."""
+    """Require a single training split, and one or more validation splits with distinct names."""
     if not isinstance(splits["train"], str):
         raise SettingError("data.splits: train is a list. Name one split; only validation may be a list.")
     names = [name.casefold() for name in validation]
     if not names or len(set(names)) < len(names):
         raise SettingError(f"data.splits: validation names no split, or one twice: {', '.join(validation)}.")
     if len(names) > 1 and SPLIT in meta:
-        raise SettingError(
-            f"data.meta names {SPLIT!r}, the column that is added for several splits. Leave it out, or rename the "
-            "column in the files."
-        )
+        raise SettingError(f"data.meta names {SPLIT!r}, the column that is added for several splits. Leave it out.")
 
 
 def require_one_validation(
@@ -129,7 +113,7 @@ def require_one_validation(
     where: Mapping[str, Any],
     aliases: Mapping[str, Sequence[str]],
 ) -> None:
-    """Refuse held-out training examples together with a validation split that was named explicitly."""
+    """Refuse to hold out training examples for validation if the settings also name a validation split."""
     if not (flags := [flag for flag, n in held_out.items() if n is not None]):
         return
     names = [splits["validation"]] if isinstance(splits["validation"], str) else splits["validation"]
@@ -148,19 +132,20 @@ def require_one_validation(
 def template_of(
     name: str, template: str | None, verbalisers: Mapping[str, str] | None, parts: Sequence[str], labels: Sequence[str]
 ) -> tuple[str, dict[str, str]]:
-    """The template of a data set, by default the plain one, and the texts of its labels."""
+    """The input template of text-to-text models, and the text of each label that differs from the label's name.
+
+    Raises:
+        SettingError: The template does not have each part once, or two labels have the same text.
+    """
     template, verbalisers = template or plain_template(parts, name), dict(verbalisers or {})
     if sorted(parts_of(template)) != sorted(parts):
-        raise SettingError(
-            f"data.template {template!r} does not name each of the parts {', '.join(parts)} once, in braces. Name "
-            "each once; null means the default template."
-        )
+        raise SettingError(f"data.template {template!r} must name each of {', '.join(parts)} once, in braces.")
     if unknown := [label for label in verbalisers if label not in labels]:
         raise SettingError(f"data.verbalisers {unknown[0]} is not a label of {name}. {guess(unknown[0], labels)}")
     texts = [verbalisers.get(label, label).strip() for label in labels]
     if "" in texts or len(set(texts)) < len(texts):
+        listed = ", ".join(map(repr, texts))
         raise SettingError(
-            f"data.verbalisers gives the labels {', '.join(labels)} the texts {', '.join(map(repr, texts))}. Give "
-            "each label a distinct text."
+            f"data.verbalisers: the labels {', '.join(labels)} have the texts {listed}, not distinct ones."
         )
     return template, verbalisers

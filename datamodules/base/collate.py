@@ -12,8 +12,30 @@ from heedful.records import Composed, Example, Examples, Task, column
 from heedful.records.stopping import leave_to_parent
 
 
+def make_batch(task: Task, positions: Any, inputs: dict[str, Any], golds: Sequence[str | None]) -> dict[str, Any]:
+    """Build a batch from encoded examples.
+
+    Args:
+        task: The task of the model.
+        positions: Positions of the examples in their data set.
+        inputs: Inputs of the model.
+        golds: Gold labels as text, or None.
+
+    Returns:
+        ``inputs``; ``labels``, the tensor of :meth:`~heedful.records.TaskKind.targets`; ``positions``, int64
+        [examples]; ``size``, the number of examples.
+    """
+    numbers = {label: i for i, label in enumerate(task.labels)}
+    return {
+        "inputs": inputs,
+        "labels": torch.from_numpy(task.kind.targets(golds, numbers)),
+        "positions": np.asarray(positions, dtype=np.int64),
+        "size": len(golds),
+    }
+
+
 class Indexed(Dataset):
-    """A data set that returns a whole batch at once: positions and examples."""
+    """Data set for a DataLoader that returns the positions and the examples of a whole batch at once."""
 
     def __init__(self, examples: Composed) -> None:
         self.examples = examples
@@ -26,53 +48,30 @@ class Indexed(Dataset):
         return indices, self.examples.take(indices)
 
 
-class BatchMaker:
-    """Builds batches with the keys ``inputs``, ``labels``, ``positions`` and ``size``.
-
-    ``labels`` is :meth:`~heedful.records.TaskKind.targets` as a tensor; ``positions`` is int64 [examples].
+class Collate:
+    """Picklable collate function for training: encodes examples and builds a batch of :func:`make_batch`.
 
     Args:
-        task: The task, with its labels and its kind of targets.
-    """
-
-    def __init__(self, task: Task) -> None:
-        self.kind = task.kind
-        self.numbers = {label: i for i, label in enumerate(task.labels)}
-
-    def batch(self, positions: Sequence[int], inputs: dict[str, Any], golds: Sequence[str | None]) -> dict[str, Any]:
-        """Build a batch from inputs and gold labels."""
-        return {
-            "inputs": inputs,
-            "labels": torch.from_numpy(self.kind.targets(golds, self.numbers)),
-            "positions": np.asarray(positions, dtype=np.int64),
-            "size": len(golds),
-        }
-
-
-class Collate(BatchMaker):
-    """Collate function for training; picklable.
-
-    Args:
-        processor: Encodes examples as ``inputs``.
-        task: As for :class:`BatchMaker`.
+        processor: Encodes examples as inputs of the model.
+        task: The task of the model.
     """
 
     def __init__(self, processor: Any, task: Task) -> None:
-        super().__init__(task)
         self.processor = processor
+        self.task = task
 
     def __call__(self, batch: tuple[Sequence[int], Sequence[Example]]) -> dict[str, Any]:
         positions, examples = batch
-        return self.batch(positions, self.processor(examples), list(column(examples, "label")))
+        return make_batch(self.task, positions, self.processor(examples), list(column(examples, "label")))
 
 
 class EvaluationLoader:
-    """Batches of a pool for evaluation in one process, prefetched unless the device is the CPU.
+    """Iterates over batches of :func:`make_batch` for evaluation, prefetched in a thread unless the device is the CPU.
 
     Args:
-        pool: The examples.
-        batches: Positions, batch by batch.
-        encoded: The encoded examples.
+        pool: The validation examples.
+        batches: Positions of the examples of each batch of this process.
+        encoded: The encoded validation examples.
         task: The task of the model.
         device: Device of the model.
     """
@@ -83,14 +82,13 @@ class EvaluationLoader:
         self.pool = pool
         self.batches = batches
         self.encoded = encoded
-        self.maker = BatchMaker(task)
+        self.task = task
         self.device = device
 
     def __len__(self) -> int:
         return len(self.batches)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        """Iterate over batches of :class:`BatchMaker`."""
         batches = self._batches()
         return batches if self.device.type == "cpu" else ahead(batches, pin=self.device.type == "cuda")
 
@@ -99,12 +97,12 @@ class EvaluationLoader:
         golds = self.pool.texts("label", np.concatenate(self.batches))
         start = 0
         for positions, encoded in zip(self.batches, inputs, strict=True):
-            yield self.maker.batch(positions, encoded, golds.slice(start, len(positions)).to_pylist())
+            yield make_batch(self.task, positions, encoded, golds.slice(start, len(positions)).to_pylist())
             start += len(positions)
 
 
 def loading(examples: Composed, sampler: Any, processor: Any, task: Task, workers: int) -> dict[str, Any]:
-    """Arguments of a DataLoader for training.
+    """Keyword arguments of a DataLoader for training.
 
     Args:
         examples: The training examples.

@@ -1,34 +1,17 @@
-"""Kinds of data: the functions that read and prepare examples."""
+"""A kind of data (texts, tables, pictures, ...) as a set of functions that read and prepare its examples."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
 from heedful.datamodules.base.splits import ALIASES
 from heedful.datamodules.loaders.pairs import Columns, load_pairs
 from heedful.datamodules.sources.source import Source, Split
-from heedful.records import CLASSIFICATION, Examples, TableForm, Task, TaskKind
+from heedful.records import CLASSIFICATION, TEXT, Examples, TableForm, TaskKind
 from heedful.records.same import Same
 
 Load = Callable[[Source, Columns, Split], Examples]
-
-
-@dataclass(frozen=True)
-class Regime:
-    """Settings that determine which part of the examples a model reads.
-
-    Attributes:
-        name: Name of the data set.
-        task: The task with all parts.
-        partial: The only parts that the model reads, joined by "+"; None for all.
-        seed: The run's seed.
-        splits: The validation splits, if there are several.
-    """
-
-    name: str
-    task: Task
-    partial: str | None
-    seed: int
-    splits: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -37,8 +20,9 @@ class Prepared:
 
     Attributes:
         examples: The examples with all parts.
-        read: The same examples as the model reads them.
-        hopeless: Number of examples that no answer can get right, by reason.
+        read: The examples with the parts that the model reads. A training set may have fewer examples here, without
+            the ones that cannot be learned.
+        hopeless: Maps a reason to the number of examples that no prediction can get right.
     """
 
     examples: Examples
@@ -46,9 +30,9 @@ class Prepared:
     hopeless: Mapping[str, int] = field(default_factory=dict)
 
 
-def kept_parts(regime: Regime, examples: Examples, training: bool) -> Prepared:
-    """Keep the parts that a partial model reads."""
-    return Prepared(examples, examples.keep_parts(regime.partial.split("+")) if regime.partial else examples)
+def kept_parts(data: Any, examples: Examples, training: bool) -> Prepared:
+    """Keep the parts of a partial-input model."""
+    return Prepared(examples, examples.keep_parts(data.partial.split("+")) if data.partial else examples)
 
 
 @dataclass(frozen=True)
@@ -57,28 +41,31 @@ class Loader:
 
     Attributes:
         load: Loads the examples of a split: a function of (source, columns, split).
-        kind: The kind of task.
-        kinds: Maps parts other than text to "table" or "picture".
+        kind: The kind of task, such as one label per example.
+        kinds: Maps parts that are not texts to "table" or "picture".
         form: Linearisation of tables.
-        prepare: Prepares the examples of a split for a model: a function of (regime, examples, training).
-        count_labels: Counts labels in the training split, if they are not listed: a function of (source, split).
-        challenge: Loads challenge examples for inoculation: a function of (source, columns, split, path); by default
-            ``load`` from the path.
-        perturb: Perturbs training examples: a function of (examples, labels, n, by_group, seed, name).
+        prepare: Prepares the examples of a split for a model: a function of (data module, examples, training), where
+            the data module is a :class:`~heedful.datamodules.Pairs`.
+        count_labels: Lists the labels that occur in the training split: a function of (source, split). None if the
+            settings list the labels.
+        challenge: Loads a challenge set for inoculation: a function of (source, columns, split, path); by default
+            ``load`` with this path.
+        perturb: Perturbs training examples for inoculation: a function of (examples, labels, n, by_group, seed, name).
         needs_gold: Whether evaluation requires gold labels.
         replaces_parts: Whether ``partial`` replaces the other parts by parts of another example instead of dropping
             them.
-        split_name: Name of a split in uids; by default "train", "validation", or the stem of one of several files.
-        aliases: Alternative file names by split.
-        same: Equality of free-text answers.
-        control: Name of the mixture in the regime.
+        split_name: Maps a split of the source to its name in uids; by default "train" or "validation", or with several
+            validation splits the stem of the file name.
+        aliases: Maps "train" and "validation" to alternative names of their files.
+        same: Decides whether two free-text answers are equal.
+        control: Name of the mixture in the name of the regime.
     """
 
     load: Load
     kind: TaskKind = CLASSIFICATION
     kinds: Mapping[str, str] = field(default_factory=dict)
     form: TableForm = TableForm()
-    prepare: Callable[[Regime, Examples, bool], Prepared] = kept_parts
+    prepare: Callable[[Any, Examples, bool], Prepared] = kept_parts
     count_labels: Callable[[Source, Split], Sequence[str]] | None = None
     challenge: Callable[[Source, Columns, Split, str], Examples] | None = None
     perturb: Callable[..., Examples] | None = None
@@ -89,9 +76,14 @@ class Loader:
     same: Same | None = None
     control: str | None = None
 
-    def reads_by(self, load: Load) -> bool:
-        """Whether ``load`` is this function or a partial of it."""
-        return load in (self.load, getattr(self.load, "func", None))
+    def reads_by(self, load_function: Callable[..., Examples]) -> bool:
+        """Whether :attr:`load` is ``load_function`` or a ``functools.partial`` of it."""
+        return load_function in (self.load, getattr(self.load, "func", None))
 
 
 PAIRS = Loader(load_pairs)
+
+
+def free_text(same: Same) -> Loader:
+    """Loader of pairs of texts with free-text answers; ``same`` decides whether two answers are equal."""
+    return Loader(partial(load_pairs, same=same), TEXT, same=same)

@@ -1,21 +1,18 @@
 """Mixtures: examples of another source replace a share of the training set.
 
-Source: "Assessing Out-of-Domain Language Model Performance from Few Examples", appendix A: 2 % of the ambiguous
-training set of MSGS are unambiguous rows, and 2 % of QQP are rows of PAWS. The paper does not say whether these rows
-are added. In Heedful they replace others, so that every mixture has the same number of examples and of steps in an
-epoch.
+Source: "Assessing Out-of-Domain Language Model Performance from Few Examples" (Singhal et al. 2023), appendix A: 2 % of
+the ambiguous training set of MSGS are unambiguous rows, and 2 % of QQP are rows of PAWS. The paper does not say whether
+these rows are added or replace others. Here they replace others, so that the number of training examples, and of steps
+in an epoch, is the same for all mixtures.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from heedful.datamodules.base.splits import by_hash
 from heedful.datamodules.loaders.pairs import Columns
-from heedful.datamodules.sources.row_filter import ANY_SPLIT, conditions_of
-from heedful.datamodules.sources.values import require_path
 from heedful.records import DataError, Examples, SettingError, agree, inform
 from heedful.records.errors import guess
 
@@ -25,14 +22,13 @@ class Mixture:
     """Examples that replace a share of the training set.
 
     Attributes:
-        share: Share of the training set, such as 0.02; required.
-        split: Split, or file in a folder, of the examples.
-        path: Path of the examples; by default the path of the data.
+        share: Share of the training set, between 0 and 1; required.
+        split: Split of the source, or file in its folder.
+        path: Path of the source; by default the path of the data.
         name: Name in uids and messages; by default the split.
         parts: Maps parts to columns, if the columns differ from the data.
-        label: Column of the label, if it differs.
-        labels: Maps labels to spellings, if the spellings differ; label names are the same as in the data.
-        where: Maps columns to the value or values of eligible rows.
+        label: Column of the label, if it differs from the data.
+        labels: Maps label names of the data to their spellings in this source, if the spellings differ.
     """
 
     share: float = 0.0
@@ -42,10 +38,6 @@ class Mixture:
     parts: dict[str, str] | None = None
     label: str | None = None
     labels: dict[str, list[str | int]] | None = None
-    where: dict[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        require_path(self.path, "data.mixture.path")
 
     @property
     def display_name(self) -> str:
@@ -53,7 +45,7 @@ class Mixture:
         return self.name or self.split
 
     def columns(self, data_columns: Columns) -> Columns:
-        """Columns of the mixture, derived from the columns of the data, without ids and meta columns."""
+        """Roles of the columns of this source: as in the data, without uids, groups and meta columns of the data."""
         return replace(
             data_columns,
             parts={part: (self.parts or data_columns.parts)[part] for part in data_columns.parts},
@@ -68,41 +60,34 @@ class Mixture:
 
 
 def require_mixture(mixture: Sequence[Mixture], parts: Sequence[str], labels: Sequence[str]) -> None:
-    """Require a total share between 0 and 1, and the parts and labels of the data."""
+    """Require shares that add up to less than 1, and the parts and labels of the data."""
     for each in mixture:
         if not 0 < each.share < 1:
-            raise SettingError(
-                f"data.mixture has the share {each.share} of {each.display_name}. Give a share between 0 and 1."
-            )
+            raise SettingError(f"data.mixture: the share {each.share} of {each.display_name} is not between 0 and 1.")
         if each.parts is not None and sorted(each.parts) != sorted(parts):
-            raise DataError(
-                f"data.mixture: {each.display_name} has the parts [{', '.join(each.parts)}]. Name a column for each of "
-                f"{', '.join(parts)}."
-            )
+            part_names = ", ".join(each.parts)
+            raise DataError(f"data.mixture: {each.display_name} has the parts [{part_names}], not {', '.join(parts)}.")
         if unknown := [label for label in each.labels or () if label not in labels]:
             raise DataError(
                 f"data.mixture: {each.display_name} has the label {unknown[0]!r}, which the data do not have. "
                 f"{guess(unknown[0], labels)}"
             )
         if not each.display_name or "/" in each.display_name:
-            raise SettingError(
-                f"data.mixture: {each.display_name!r} does not fit a uid. Give the mixture a name without a slash."
-            )
-        conditions_of(each.where, ANY_SPLIT)
+            raise SettingError(f"data.mixture: the name {each.display_name!r} is empty or has a slash.")
     if (total := sum(each.share for each in mixture)) >= 1:
         raise SettingError(f"data.mixture has shares that add up to {total:g}. Give shares that add up to less than 1.")
 
 
 def mixed(examples: Examples, mixture: Sequence[Mixture], read: Callable[[Mixture], Examples], seed: int) -> Examples:
-    """Replace a share of the training set by examples of mixtures.
+    """Replace shares of the training set by examples of the mixtures.
 
-    Replaced and new examples are chosen by (seed, uid), so that samples are nested: a larger share keeps the choice of
-    a smaller one. Mixtures may read the same rows with different labels, so no two mixtures share a text.
+    Hashes of (seed, uid) choose the replaced and the new examples, so that samples are nested: a larger share keeps the
+    choice of a smaller one. Two mixtures may read the same rows with different labels; they never take the same texts.
 
     Args:
         examples: The training set.
-        mixture: The mixtures.
-        read: Reads all eligible examples of a mixture.
+        mixture: The mixtures, in order of precedence.
+        read: Reads all examples of a mixture.
         seed: The run's seed.
 
     Returns:
@@ -112,7 +97,7 @@ def mixed(examples: Examples, mixture: Sequence[Mixture], read: Callable[[Mixtur
         DataError: A mixture has too few examples, or its share is less than one example.
     """
     samples: list[Examples] = []
-    used: list[np.ndarray] = []  # content keys
+    used: list[np.ndarray] = []  # hashes of the contents of earlier samples
     for each in mixture:
         pool = read(each)
         n = round(each.share * len(examples))

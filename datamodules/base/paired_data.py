@@ -1,4 +1,4 @@
-"""The LightningDataModule of all kinds of data."""
+"""LightningDataModule for all kinds of paired inputs."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,20 +7,22 @@ import numpy as np
 import pytorch_lightning as pl
 
 from heedful.datamodules.base.collate import EvaluationLoader, loading
-from heedful.datamodules.base.fingerprints import compare
 from heedful.datamodules.base.pairs import Pairs, how_read
 from heedful.datamodules.base.processes import require_alike
 from heedful.datamodules.base.sampler import TrainingLoader, TrainingSampler, base_batches, share
 from heedful.datamodules.base.splits import limited
-from heedful.records import Composed, DataError, HeedfulError, inform
+from heedful.records import DataError, HeedfulError, inform
 
 
 class PairedData(Pairs, pl.LightningDataModule):
-    """LightningDataModule over :class:`Pairs`, which checks on resume that the examples have not changed.
+    """LightningDataModule with the settings of :class:`Pairs`.
+
+    On resume, it checks that the examples have not changed.
 
     Attributes:
-        predicted: Positions of the evaluated examples, after ``limit_val_batches``.
-        changed: In a resumed run, the splits whose examples have changed.
+        predicted: int64 [examples], positions of the evaluated examples in the validation set, which
+            ``limit_val_batches`` may reduce.
+        changed: In a resumed run, the splits whose examples have changed since the run began.
     """
 
     changed: Sequence[str] = ()
@@ -36,14 +38,11 @@ class PairedData(Pairs, pl.LightningDataModule):
         self._allows_changed |= allow_changed
         super().setup(stage)
         if self.trainer is not None and self.trainer.world_size > 1:
-            self._require_alike()
-
-    def _require_alike(self) -> None:
-        try:
-            for split, fingerprint in self.fingerprints().items():
-                require_alike(fingerprint, f"{split} examples")
-        except HeedfulError as error:
-            raise error.at(self.name) from None
+            try:
+                for split, fingerprint in self.fingerprints().items():
+                    require_alike(fingerprint, f"{split} examples")
+            except HeedfulError as error:
+                raise error.at(self.name) from None
 
     def train_dataloader(self) -> TrainingLoader:
         trainer, module = self.trainer, self.trainer.lightning_module
@@ -56,8 +55,8 @@ class PairedData(Pairs, pl.LightningDataModule):
         sampler = TrainingSampler(encoded.lengths, self.batch_size, self.seed, trainer.global_rank, world)
         if not len(sampler):
             raise DataError(
-                f"{len(examples)} training examples make fewer batches of {self.batch_size} than there are processes "
-                f"({world}). Lower data.batch_size."
+                f"{len(examples)} training examples give {world} processes no batch of {self.batch_size} each. Lower "
+                "data.batch_size."
             )
         added = f" ({changed:,} counterfactual)" if (changed := int(examples.borrowed.sum())) else ""
         inform(f"{self.name}: training on {len(examples):,} examples{added}.{how_read(encoded.statistics)}")
@@ -71,7 +70,7 @@ class PairedData(Pairs, pl.LightningDataModule):
 
     def val_dataloader(self) -> EvaluationLoader:
         trainer, module = self.trainer, self.trainer.lightning_module
-        encoded = module.encode(Composed.whole(self.pool))
+        encoded = module.encode(self.pool)
         module.require_known(encoded.statistics, f"the validation examples of {self.name}")
         self.predicted, trainer.limit_val_batches = limited(
             self.pool, trainer.limit_val_batches, self.eval_batch_size, self.seed
@@ -84,16 +83,35 @@ class PairedData(Pairs, pl.LightningDataModule):
         return EvaluationLoader(self.pool, batches, encoded, self.task, trainer.strategy.root_device)
 
     def state_dict(self) -> dict[str, Any]:
-        """Settings of the order, and fingerprints of the examples, which must be equal on resume."""
+        """State for the checkpoint: settings that determine the order of batches, and hashes of the examples.
+
+        On resume, a different setting is logged, and a different hash is an error.
+        """
         order = {"seed": self.seed, "batch_size": self.batch_size, "processes": self.trainer.world_size}
         order |= {"accumulate_grad_batches": self.trainer.accumulate_grad_batches}
         return {"order": order, "examples": self.fingerprints()}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Compare with the checkpoint of a resumed run.
+        """Compare the data of a resumed run with the state in its checkpoint, and log the differences.
 
         Raises:
             DataError: The examples have changed, and :meth:`setup` did not allow changed examples.
         """
-        if self.trainer.state.fn == "fit":
-            self.changed = compare(state_dict, self.state_dict(), self.name, self._allows_changed)
+        if self.trainer.state.fn != "fit":
+            return
+        current = self.state_dict()
+        order, examples = (
+            [key for key, value in current[state].items() if state_dict.get(state, {}).get(key, value) != value]
+            for state in ("order", "examples")
+        )
+        if examples and not self._allows_changed:
+            raise DataError(
+                f"{self.name}: the {' and '.join(sorted(examples))} examples have changed since the run began. Give "
+                "the same files and settings, begin a new run, or add allow_changed_data true."
+            )
+        differences = [f"{key} was {state_dict['order'][key]}" for key in order]
+        differences += [f"the {split} examples were different" for split in examples]
+        if differences:
+            joined = ", ".join(differences)
+            inform(f"{self.name}: {joined}, so this run does not repeat one that was never stopped.")
+        self.changed = examples

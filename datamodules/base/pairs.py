@@ -1,5 +1,7 @@
-"""Settings, splits and augmentation of paired inputs, without Lightning and torch."""
+"""Settings, splits and augmentation of paired inputs; imports neither Lightning nor torch."""
 
+import hashlib
+import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -19,9 +21,8 @@ from heedful.datamodules.base.checks import (
     require_splits,
     template_of,
 )
-from heedful.datamodules.base.fingerprints import fingerprints
 from heedful.datamodules.base.inoculation import Inoculation
-from heedful.datamodules.base.loader import PAIRS, Loader, Prepared, Regime
+from heedful.datamodules.base.loader import PAIRS, Loader
 from heedful.datamodules.base.mixture import Mixture, mixed, require_mixture
 from heedful.datamodules.base.splits import (
     aliases_of,
@@ -36,7 +37,7 @@ from heedful.datamodules.base.splits import (
     without_overlap,
 )
 from heedful.datamodules.loaders.pairs import LABEL, Columns, load_pairs, require_parts
-from heedful.datamodules.sources.row_filter import ANY_SPLIT, SPLITS, conditions_of
+from heedful.datamodules.sources.row_filter import SPLITS, conditions_of
 from heedful.datamodules.sources.source import Hub, Source, Split
 from heedful.interventions import Swap
 from heedful.records import (
@@ -69,12 +70,12 @@ class Counts:
     """Numbers of examples, for results and messages.
 
     Attributes:
-        no_gold: Validation rows without a gold label.
-        shortened: Validation tables that lose rows.
-        hopeless: Validation examples that no answer can get right, by reason.
+        no_gold: Validation rows that were left out, since they have no gold label.
+        shortened: Validation tables from which ``keep_rows`` removes rows.
+        hopeless: Maps a reason to the number of validation examples that no prediction can get right.
         available: Validation examples before sampling.
-        seen: Validation examples whose content is also in the training set, of this run or of an initial checkpoint.
-        evaluated: Training examples that are excluded from demonstrations, since they are evaluated.
+        seen: Validation examples with the same content as a training example, of this run or of an initial checkpoint.
+        evaluated: Training examples that cannot be demonstrations in a prompt, since they are evaluated as well.
     """
 
     no_gold: int = 0
@@ -86,70 +87,75 @@ class Counts:
 
 
 class Pairs(RecordsArguments):
-    """Paired inputs for training and for measuring attentiveness.
+    """Inputs of several parts, such as premise and hypothesis, for training and for measuring attentiveness.
+
+    Attentiveness swaps a part: a partner, which is an unrelated example of the same split, lends its own.
 
     Args:
-        name: Name of the data set, the prefix of uids and part of metric names.
+        name: Name of the data set, the start of uids and a component of metric names.
         parts: Maps part names to columns, in reading order.
         labels: Maps label names to spellings in the source, in label order.
-        label: Column of the label; null for unlabelled examples, which can be evaluated but not trained on. A column of
-            the default name may be missing, too, unless another column has a similar name.
-        default_label: The label of unrelated parts.
+        label: Column of the label; null for unlabelled examples, which can be evaluated but not trained on. The column
+            of the default name may be missing for evaluation, unless another column has a similar name.
+        default_label: The right label if the parts of an input are unrelated.
         hub: Data set on the Hugging Face hub.
         path: Local files instead: a folder with one file per split, one file, or a save_to_disk folder. In Python, also
             rows in memory: a frame of pandas or polars, a pyarrow table, a ``datasets.Dataset``, a list of
             dictionaries, or a mapping of splits to one of these.
         quoting: Whether fields of csv and tsv files may be double-quoted.
-        columns: Column names, for csv, tsv and txt files without a header and for json files whose rows are lists.
-        where: Maps columns to the value or list of values of the rows to read, such as {heuristic: subsequence}.
+        columns: Column names, for csv and tsv files without a header and for json files whose rows are lists.
+        where: Maps columns to the value, or the list of values, of the rows to read, such as {heuristic: subsequence}.
             {train: {...}} and {validation: {...}} apply to one split.
-        uid: Column of a unique id; by default, a hash of label and parts is the id.
+        uid: Column of a unique id; by default, the id is a hash of label and parts.
         groups: Columns that relate examples: examples with equal values are never partners.
-        meta: Columns that are copied into the rows as text; they may be empty. ``slices`` are added.
-        cluster: Clusters for intervals: a part, a group or a meta column, by default the first of ``groups``.
-            ``hold_out`` and ``folds`` keep clusters together. Examples that share only a meta column may be partners.
+        meta: Columns that are copied into the rows of results as text; they may be empty. ``slices`` are added.
+        cluster: Part, group or meta column whose equal values form a cluster, the unit of sampling for intervals; by
+            default the first of ``groups``. ``hold_out`` and ``folds`` keep clusters together. Examples that share
+            only a meta column may be partners.
         slices: Columns by whose values accuracy and attentiveness are broken down, such as [heuristic].
         several: For examples with several right labels, each worth 1: "list" if the label column has lists of names,
             else the separator, such as ", ".
-        splits: Splits or files of the source for ``train`` and ``validation``. ``validation`` may be a list, which is
-            evaluated together in this order; the meta column ``split`` has the name.
-        hold_out: Number of training examples to hold out for validation, for sources without such a split; chosen by a
-            hash of the content, so that the order of rows does not matter and equal examples stay together.
-        folds: Number of folds for cross-validation on the training set. Examples of one cluster or with equal parts are
-            in one fold.
-        fold: Validate on this fold, from 0, and train on the others.
+        splits: Maps ``train`` and ``validation`` to splits or files of the source. ``validation`` may be a list of
+            splits, which are evaluated together in this order; the meta column ``split`` has the name of the split.
+        hold_out: Number of training examples to hold out for validation, for sources without a validation split. A
+            hash of the content chooses them, so that the order of rows does not matter and equal examples stay
+            together.
+        folds: Number of folds for cross-validation on the training set. Examples of one cluster, and examples with
+            equal parts, are in one fold.
+        fold: The fold to validate on, from 0; training uses the other folds.
         validate_on_train: Allow validation on the training rows, to measure memorisation.
         max_train: Train on a random sample of this size.
         max_validation: Validate on a random sample of this size.
         swap: Parts that the attentiveness test swaps, each in turn; "left+right" takes both from one partner.
-        distractors: Parts that must not matter: replacing them keeps the right answer, and attentiveness counts how
-            often the answer stays. They are not swapped otherwise.
+        distractors: Parts that must not matter: replacing them preserves the right answer, and attentiveness is the
+            share of swaps after which the prediction stays. They cannot be in ``swap``.
         partial: Train and evaluate on this part alone, or on "left+right".
         augment: "counterfactual" adds one example with the default label for each training example of another label;
             "inoculation" trains on a few examples of a challenge set instead of the training set.
-        resample_counterfactuals: Draw counterfactuals again in every epoch, not once per run.
+        resample_counterfactuals: Draw counterfactuals anew in every epoch, not once per run.
         inoculation: Source and number of challenge examples.
-        mixture: Rows that replace a share of the training examples, such as [{path: FILE, share: 0.02}].
+        mixture: Rows of other sources that replace a share of the training examples, such as
+            [{path: FILE, share: 0.02}].
         batch_size: Training examples per batch and process.
         eval_batch_size: Examples per evaluation batch.
         num_workers: Worker processes of training; evaluation batches are built in the main process.
         seed: The run's seed; follows --seed_everything.
         note: Caveat for readers of results on this data set.
         template: Input of text-to-text models, with part names in braces: "mnli hypothesis: {hypothesis} premise:
-            {premise}". By default the name, then the parts in alphabetical order. Without a part, the preceding word
-            that ends with a colon is dropped, too.
-        verbalisers: Maps label names to the text that such a model writes, if it is not the name.
-        prompts: Maps names to prompts, for models that are prompted in context; the first is the default.
-        loader: The kind of data, by default pairs of texts; not a setting.
+            {premise}". By default the name, then the parts in alphabetical order. If a model does not read a part, the
+            word before the part that ends with a colon is dropped as well.
+        verbalisers: Maps label names to the texts that a text-to-text model writes, if they differ from the names.
+        prompts: Maps names to wordings of the prompt, for in-context learning; the first is the default.
+        loader: The kind of data, by default pairs of texts; set by subclasses, not by users.
 
     Attributes:
         source: The source of rows.
         columns: Roles of the columns.
         full_task: The task with all parts.
         whole: The validation examples with all parts.
-        pool: The validation examples as the model reads them.
+        pool: The validation examples with the parts that the model reads.
         trained: The training examples with all parts.
-        train_examples: The training examples as the model reads them.
+        train_examples: The training examples with the parts that the model reads.
         counts: Numbers of examples.
     """
 
@@ -253,25 +259,25 @@ class Pairs(RecordsArguments):
         )
         words = template_of(name, template, verbalisers, list(part_columns), list(spellings))
         pictures = tuple(part for part in part_columns if loader.kinds.get(part) == "picture")
-        default = default_label if spellings or not kind.has_labels else None  # set later if labels are counted
+        default = default_label if spellings or not kind.has_labels else None  # set by setup, if labels are counted
         self.full_task = Task(kind, tuple(part_columns), tuple(spellings), default, loader.form, *words, pictures)
         if mixture:
             self._require_mixture()
         self.counts = Counts()
-        self._read: dict[str, tuple[str, Any]] = {}  # split to (file, (number of examples, hash of contents))
+        self._read: dict[str, tuple[str, Any]] = {}  # split to (source, (number of examples, hash))
 
     def settle_labels(self, labels: Sequence[str], default_label: str | None) -> None:
-        """Set the labels, if they are counted in the data or given by a model."""
+        """Set labels that are counted in the data or given by a model."""
         self.full_task = replace(self.full_task, labels=tuple(labels), default_label=default_label)
 
     @property
     def path(self) -> Any:
-        """The path, or the rows in memory."""
+        """The path of the source, or its rows in memory."""
         return self.source.path
 
     @property
     def task(self) -> Task:
-        """The task of the model: with ``partial``, only some parts."""
+        """The task of the model, with the parts of ``partial`` only."""
         full = self.full_task
         if not self.partial or self.loader.replaces_parts:
             return full
@@ -280,14 +286,14 @@ class Pairs(RecordsArguments):
 
     @property
     def sides(self) -> tuple[str, ...]:
-        """The parts of the task, with all pictures joined by "+"."""
+        """Names of the parts; the names of all pictures are joined to one by "+"."""
         pictures = self.task.pictures
         joined = ("+".join(pictures),) if pictures else ()
         return (*joined, *(part for part in self.task.parts if part not in pictures))
 
     @property
     def evaluated(self) -> str:
-        """Name of the validation set: the split of the source, or the fold."""
+        """Name of the validation set: the splits of the source joined by "+", or "fold-<k>"."""
         if self.fold is not None:
             return f"fold-{self.fold}"
         if self.hold_out is not None:
@@ -296,18 +302,21 @@ class Pairs(RecordsArguments):
 
     @property
     def splits_evaluated(self) -> tuple[str, ...]:
-        """Names of several validation splits, as in the meta column ``split``; empty for one."""
+        """Names of the validation splits, as in the meta column ``split``; empty for a single split."""
         names = self._names("validation")
         return tuple(self._split_name("validation", name) for name in names) if len(names) > 1 else ()
 
     @property
     def regime(self) -> str:
-        """Name of the training regime: plain, counterfactual, mixture, partial-<part> or inoculation-<n>; -fold-<k>."""
+        """Name of the training regime: plain, counterfactual, mixture, partial-<part> or inoculation-<n>.
+
+        With folds, the name ends in -fold-<k>.
+        """
         settings = self.partial, self.augment, self.inoculation.n, self.fold
         return regime_name(*settings, bool(self.mixture), self.loader.control)
 
     def without_examples(self, name: str) -> Self:
-        """A copy of the data module without examples, for evaluations that load other examples."""
+        """A copy of the data module with an empty validation set, for evaluations that load their own examples."""
         empty = self.with_arguments()
         empty.name = name
         empty.pool = ExamplesBuilder(self.task.parts).finish()
@@ -324,14 +333,14 @@ class Pairs(RecordsArguments):
         """
         if self.augment == "counterfactual" and self.default_label is None:
             raise SettingError(
-                f"augment counterfactual needs a label for unrelated parts, and {self.name} has none. Name it with "
-                "data.default_label, such as '(unrelated)' if no answer fits."
+                f"augment counterfactual: {self.name} has no label for unrelated parts. Name one with "
+                "data.default_label, such as '(unrelated)'."
             )
         if self.loader.count_labels is not None and not self.full_task.labels and self.pool is None:
             labels = self.loader.count_labels(self._source("train"), self._split("train", self._names("train")[0]))
             self.settle_labels(labels, self.default_label)
         if self.pool is None:
-            prepared = self._prepared(self._examples("validation"), False)
+            prepared = self.loader.prepare(self, self._examples("validation"), False)
             self.whole, self.pool, self.counts.hopeless = prepared.examples, prepared.read, dict(prepared.hopeless)
             require_slices(self.whole, self.slices, self.name)
             self.counts.shortened = self._shortened(self.pool)
@@ -340,24 +349,20 @@ class Pairs(RecordsArguments):
         if stage == "fit" and self.train_examples is None:
             examples = require_gold(self._examples("train"), self.name)
             self._require_apart()
-            prepared = self._prepared(examples, True)
+            prepared = self.loader.prepare(self, examples, True)
             self.trained, self.train_examples = prepared.examples, prepared.read
             self.counts.seen = int(overlap(self.whole, self.trained).sum())
             self._report_repeats("training", self.trained)
             self._report_labels("training", self.trained, self._labels_of(self.whole))
 
-    def _prepared(self, examples: Examples, training: bool) -> Prepared:
-        regime = Regime(self.name, self.full_task, self.partial, self.seed, self.splits_evaluated)
-        return self.loader.prepare(regime, examples, training)
-
     def load(self, role: Role) -> Examples:
-        """The examples of a split with all parts, before sampling, inoculation and mixtures."""
+        """Load the examples of a split with all parts, before sampling, inoculation and mixtures."""
         if self.hold_out is None and self.folds is None:
             return self._loaded(role)
         return self._divided[role == "validation"]
 
     def _examples(self, role: Role) -> Examples:
-        """The validation or training examples with all parts."""
+        """The examples of a split with all parts, after sampling, inoculation and mixtures."""
         if role == "train" and self.augment == "inoculation":
             return self._inoculation()
         examples = self.load(role)
@@ -372,15 +377,15 @@ class Pairs(RecordsArguments):
 
     @cached_property
     def _divided(self) -> tuple[Examples, Examples]:
-        """(Training examples, held-out examples)."""
+        """Training examples and held-out examples."""
         examples = self._loaded("train")
         self.counts.no_gold = examples.no_gold
         if self.hold_out is not None:
-            return hold_out(examples, self.hold_out, seed=0)  # equal for all seeds
+            return hold_out(examples, self.hold_out, seed=0)  # the same for all runs
         return fold_out(examples, self.folds, self.fold)
 
     def _loaded(self, role: Role) -> Examples:
-        """The examples of one split or of several splits of the source."""
+        """The examples of a role, which may be several splits of the source."""
         names = self._names(role)
         if len(names) > 1 and not self.source.has_splits:
             raise DataError(f"data.splits names {' and '.join(names)}, and {self.source.display_name} has no splits.")
@@ -392,10 +397,7 @@ class Pairs(RecordsArguments):
             inform(f"{self.name}: {rows} left out of {' and '.join(names)}.")
         unlabelled = [name for name, pool in zip(names, pools, strict=True) if pool.is_unlabelled]
         if 0 < len(unlabelled) < len(names):
-            raise DataError(
-                f"data.splits: {', '.join(unlabelled)} has no gold labels, and other splits of {self.name} have. "
-                "Evaluate it alone, or set data.label null for all."
-            )
+            raise DataError(f"data.splits: only {', '.join(unlabelled)} has no gold labels. Evaluate it alone.")
         if unlabelled:
             inform(f"{self.name}: the examples are unlabelled: accuracy and dependent metrics are not measured.")
         if role == "validation":
@@ -436,14 +438,14 @@ class Pairs(RecordsArguments):
         return replace(self.source, where=conditions_of(self.where, role))
 
     def _split(self, role: Role, name: str) -> Split:
-        """A split of the source; aliases apply to a single split, and never name the split of the other role."""
+        """A split of the source. Only a single split has aliases, and no alias is a split of the other role."""
         taken = {split for r in SPLITS if r != role for split in self._names(r)}
         aliases = aliases_of(name, self.loader.aliases) if len(self._names(role)) == 1 else []
         prefix = f"{self.name}/{self._split_name(role, name)}"
         return Split(name, prefix, [alias for alias in aliases if alias not in taken], role == "train")
 
     def _inoculation(self) -> Examples:
-        """Challenge examples or perturbed examples, which replace the training set."""
+        """The challenge examples or perturbed examples that replace the training set."""
         self.inoculation.require_source()
         n, by_group, path = self.inoculation.n, self.inoculation.by_group, self.inoculation.path
         if path is None:
@@ -463,21 +465,18 @@ class Pairs(RecordsArguments):
         if self.full_task.kind is SPAN or self.full_task.pictures:
             raise DataError(f"data.mixture is for texts with labels, which {self.name} is not.")
         if self.augment is not None:
-            raise SettingError(
-                f"data.mixture and augment {self.augment} both change the training set. Leave one of the two out."
-            )
+            raise SettingError(f"data.mixture and augment {self.augment} exclude each other. Leave one out.")
         require_mixture(self.mixture, self.full_task.parts, self.full_task.labels)
 
     def _ingredient(self, mixture: Mixture) -> Examples:
-        """All eligible examples of a mixture."""
+        """Load all examples of a mixture."""
         source = self.source.at(self.path if mixture.path is None else mixture.path)
-        source = replace(source, where=conditions_of(mixture.where, ANY_SPLIT))
         aliases = aliases_of(mixture.split, self.loader.aliases)
         split = Split(mixture.split, f"{self.name}/train+{mixture.display_name}", aliases, True)
         return self.loader.load(source, mixture.columns(self.columns), split)
 
     def _shortened(self, examples: Examples) -> int:
-        """Number of tables that lose rows."""
+        """Number of distinct tables from which ``keep_rows`` removes rows."""
         form = self.full_task.form
         if form.keep is None:
             return 0
@@ -491,7 +490,7 @@ class Pairs(RecordsArguments):
             inform(f"{self.name}: {agree(n, f'{role} example repeats', f'{role} examples repeat')} another's parts.")
 
     def _report_labels(self, role: str, examples: Examples, labels: Collection[str]) -> None:
-        """Log labels that no example has, for exclusive labels."""
+        """Log the labels that no example has, if each example has exactly one label."""
         if self.full_task.kind.exclusive and not examples.is_unlabelled:
             present = self._labels_of(examples)
             if missing := [label for label in self.full_task.labels if label in labels and label not in present]:
@@ -503,24 +502,38 @@ class Pairs(RecordsArguments):
         return {*examples.table["label"].unique().to_pylist()}
 
     def fingerprints(self) -> dict[str, str]:
-        """Fingerprints of the validation and training examples."""
+        """Hash the validation examples and, if they have been read, the training examples.
+
+        A hash covers uids, labels, the content of every part, the order of the examples, the task with its template,
+        and for training examples how counterfactuals are drawn.
+
+        Returns:
+            Maps "validation" and "train" to SHA-256 hashes.
+        """
         draws = [self.augment, self.swap[:1], Swap.version, self.resample_counterfactuals]
         augmentation = draws if self.augment == "counterfactual" else []
-        return fingerprints(self.task, self.pool, self.train_examples, augmentation)
+        settings = {"validation": [self.task.as_dict()], "train": [self.task.as_dict(), augmentation]}
+        pools = {"validation": self.pool, "train": self.train_examples}
+        return {
+            split: hashlib.sha256(json.dumps([pool.fingerprint, *settings[split]], sort_keys=True).encode()).hexdigest()
+            for split, pool in pools.items()
+            if pool is not None
+        }
 
     def training_pool(self) -> Examples:
-        """The training examples as the model reads them. Validation examples are removed and counted."""
+        """The training examples that may be demonstrations in a prompt: evaluated examples are removed and counted."""
         examples = require_gold(self._examples("train"), self.name)
         examples, self.counts.evaluated = without_overlap(examples, self.whole)
-        self.train_examples = self._prepared(examples, True).read if len(examples) else examples
+        self.train_examples = self.loader.prepare(self, examples, True).read if len(examples) else examples
         return self.train_examples
 
     def announce_evaluation(self, positions: np.ndarray, statistics: Any) -> None:
-        """Log the number of evaluated examples, and truncation and unknown tokens.
+        """Log the numbers of evaluated, truncated and previously seen examples, and the share of unknown tokens.
 
         Args:
-            positions: int64, positions of the evaluated examples.
-            statistics: Statistics of the pool, a :class:`~heedful.lightning_modules.predictor.Statistics`.
+            positions: int64 [examples], positions of the evaluated examples.
+            statistics: Statistics of the encoded examples, a
+                :class:`~heedful.lightning_modules.predictor.Statistics`.
         """
         total = self.counts.available or len(self.pool)
         limit = f"of {total:,} " if total > len(positions) else ""
@@ -537,8 +550,11 @@ class Pairs(RecordsArguments):
         self.counts.seen = examples
 
     def training_set(self, draw: int = 0) -> Composed:
-        """The training examples with counterfactuals, if any; ``draw`` is the epoch if counterfactuals are redrawn in
-        every epoch."""
+        """The training examples and, with ``augment="counterfactual"``, their counterfactuals.
+
+        Args:
+            draw: Number of the random draw of partners; the epoch, if counterfactuals are drawn anew in every epoch.
+        """
         if self.augment != "counterfactual":
             return Composed.whole(self.train_examples)
         swap = Swap(self.swap[0], self.task.default_gold)
@@ -547,7 +563,7 @@ class Pairs(RecordsArguments):
 
 
 def how_read(statistics: Any) -> str:
-    """Sentences about truncated examples and unknown tokens; empty if there are none."""
+    """Sentences for a message about truncated examples and unknown tokens; "" if there are none."""
     truncated = agree(statistics.truncated, "is too long and is", "are too long and are")
     return (f" {truncated} truncated." if statistics.truncated else "") + (
         f" {percent(statistics.unknown)} of the tokens are unknown to the model." if statistics.unknown else ""

@@ -10,19 +10,19 @@ import torch
 from heedful.records import DataError, HeedfulError, RunError, stopping
 
 T = TypeVar("T")
-HERE, BUSY, STOPPED = "here", "busy", "stopped"  # states of a process in `meet`; an error is a state, too
-LONGEST_MEASUREMENT = timedelta(days=7)  # the timeouts of torch, 10 or 30 minutes, are shorter than some measurements
+HERE, BUSY, STOPPED = "here", "busy", "stopped"  # states that processes exchange in `meet`; an error is a state, too
+LONGEST_MEASUREMENT = timedelta(days=7)  # torch's default timeout of 10 or 30 minutes is too short
 
 
 class _Communication:
-    """Whether communication is off; all threads share this state."""
+    """Whether communication is turned off, for all threads of this process."""
 
     is_off = False
 
 
 @contextmanager
 def isolated() -> Iterator[None]:
-    """Turn communication off: while active, this process counts as the only one."""
+    """Turn communication off: inside the context, functions of this module treat the process as the only one."""
     before = _Communication.is_off
     _Communication.is_off = True
     try:
@@ -32,7 +32,7 @@ def isolated() -> Iterator[None]:
 
 
 def is_isolated() -> bool:
-    """Whether :func:`isolated` is active."""
+    """Whether communication is turned off by :func:`isolated`."""
     return _Communication.is_off
 
 
@@ -42,12 +42,12 @@ def is_alone() -> bool:
 
 
 def is_first() -> bool:
-    """Whether this process is rank 0, which writes files."""
+    """Whether this process has rank 0, the rank that writes files."""
     return is_alone() or torch.distributed.get_rank() == 0
 
 
 def gather(value: Any) -> list[Any]:
-    """The value of every process, in the order of ranks, on every process."""
+    """Gather the values of all processes on every process, in the order of ranks."""
     if is_alone():
         return [value]
     values = [None] * torch.distributed.get_world_size()
@@ -56,12 +56,13 @@ def gather(value: Any) -> list[Any]:
 
 
 def meet(value: Any) -> list[Any]:
-    """Like :func:`gather`, after work that may take hours on one process (see :func:`busy`) and that SIGTERM
-    interrupts.
+    """Gather a value from all processes, even if one of them needs hours to get here.
+
+    A slow process calls :func:`busy` from time to time, since torch limits the wait; a failed one calls :func:`tell`.
 
     Raises:
         Stopped: A process received SIGTERM; every process raises it.
-        HeedfulError: A process failed and called :func:`tell`; every process raises it.
+        HeedfulError: A process failed; every process raises its error.
     """
     states = [BUSY]
     while BUSY in states:
@@ -70,7 +71,7 @@ def meet(value: Any) -> list[Any]:
 
 
 def busy() -> None:
-    """Tell the processes that wait in :func:`meet` to keep waiting, since torch stops after half an hour.
+    """Prevent a timeout of torch in the processes that wait in :func:`meet`; a slow process calls it regularly.
 
     Raises:
         Stopped: A process received SIGTERM.
@@ -79,7 +80,7 @@ def busy() -> None:
 
 
 def tell(error: HeedfulError) -> None:
-    """Send an error to the processes that wait in :func:`meet`."""
+    """Send an error to the processes that wait in :func:`meet`, which raise it."""
     gather((error, None))
 
 
@@ -93,7 +94,7 @@ def _met(state: str, value: Any = None) -> tuple[list[Any], list[Any]]:
 
 
 def to_first(value: Any) -> list[Any]:
-    """The value of every process, in the order of ranks, on rank 0; an empty list on other ranks."""
+    """Gather the values of all processes on rank 0, in the order of ranks; other ranks get an empty list."""
     if is_alone():
         return [value]
     values = [None] * torch.distributed.get_world_size() if is_first() else None
@@ -102,14 +103,14 @@ def to_first(value: Any) -> list[Any]:
 
 
 def by_first(make: Callable[[], T], group: Any = None) -> T:
-    """Call a function on rank 0 and broadcast its value.
+    """Call a function on rank 0 and broadcast its value to all processes.
 
     Args:
-        make: Returns a picklable value.
+        make: The function; its value is picklable.
         group: Process group; by default all processes.
 
     Raises:
-        HeedfulError: ``make`` raised it; every process raises it.
+        HeedfulError: ``make`` failed on rank 0; every process raises the error.
     """
     if is_alone():
         return make()
@@ -131,7 +132,7 @@ def by_first(make: Callable[[], T], group: Any = None) -> T:
 
 
 def by_first_isolated(make: Callable[[], T]) -> T:
-    """Like :func:`by_first`, for processes of another library; ``make`` runs inside :func:`isolated`."""
+    """Like :func:`by_first`, for processes that another library started; ``make`` runs inside :func:`isolated`."""
 
     def make_isolated() -> T:
         with isolated():
@@ -147,11 +148,11 @@ def by_first_isolated(make: Callable[[], T]) -> T:
 
 
 def require_alike(value: Any, what: str) -> None:
-    """Require the same value on all processes.
+    """Require that a value is the same on all processes.
 
     Args:
-        value: The value of this process.
-        what: Plural noun for the message.
+        value: The value on this process.
+        what: A plural noun for the value, for the message.
 
     Raises:
         DataError: Values differ; every process raises it.

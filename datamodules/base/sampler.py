@@ -1,4 +1,4 @@
-"""Batches of examples of similar length: deterministic for evaluation, random for training."""
+"""Batches of examples of similar length: in a fixed order for evaluation, in random order for training."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -12,18 +12,18 @@ from heedful.records import Examples, generator
 def evaluation_batches(
     lengths: np.ndarray, keys: Sequence[int] | Sequence[str] | np.ndarray, batch_size: int, first: int | None = None
 ) -> list[np.ndarray]:
-    """Cut a list of examples, sorted by (-length, key), into batches.
+    """Sort examples by decreasing length, then by key, and cut the sorted list into batches.
 
-    Batches depend only on the full list, so predictions are bit-identical on any number of processes.
+    Batches depend on the full list only, so that predictions are bit-identical on any number of processes.
 
     Args:
-        lengths: int [examples], lengths or any other numbers that are similar for similar examples.
-        keys: Unique number or text of each example, which sorts examples of equal length.
+        lengths: int [examples], lengths, or other numbers that are close for examples of similar length.
+        keys: Unique number or text of each example, which breaks ties between equal lengths.
         batch_size: Examples in a batch.
-        first: Size of the first batch, if different; it shifts all other batches.
+        first: Size of the first batch; by default ``batch_size``. Another size gives all examples other batch mates.
 
     Returns:
-        Positions into the list, batch by batch.
+        Positions of the examples of each batch.
     """
     order = np.lexsort((np.asarray(keys), -np.asarray(lengths)))
     cuts = range(batch_size if first is None else first, len(order), batch_size)
@@ -47,12 +47,15 @@ def base_batches(pool: Examples, order: np.ndarray, positions: np.ndarray, batch
 
 
 def snug_batches(lengths: np.ndarray, batch_size: int, padding: int) -> list[np.ndarray]:
-    """Like :func:`evaluation_batches`, but also limits the padding of a batch.
+    """Sort examples by decreasing length, and cut the list into batches of limited size and limited padding.
 
     Args:
         lengths: int [examples].
         batch_size: Maximum number of examples in a batch.
         padding: Maximum number of padding tokens in a batch.
+
+    Returns:
+        Positions of the examples of each batch.
 
     Example:
         >>> [batch.tolist() for batch in snug_batches(np.array([3, 9, 8, 3, 2]), 3, padding=4)]
@@ -74,15 +77,15 @@ def snug_batches(lengths: np.ndarray, batch_size: int, padding: int) -> list[np.
 
 
 def share(batches: Sequence[np.ndarray], rank: int, world: int) -> list[np.ndarray]:
-    """The batches of one rank: batch j goes to rank j mod world, and ranks above world get none."""
+    """The batches of a rank: batch j goes to rank j mod ``world``. Ranks of ``world`` and above get no batch."""
     return list(batches[rank::world]) if rank < world else []
 
 
 class TrainingSampler(Sampler[list[int]]):
-    """Random batches of similar length, a function of (seed, epoch), which can start in the middle of an epoch.
+    """Samples random batches of examples of similar length, as a function of seed and epoch.
 
-    Examples are shuffled, sorted by length within windows of many batches, and cut; then the batches are shuffled. All
-    ranks get the same number of batches; at most ``world - 1`` batches are dropped in an epoch.
+    Examples are shuffled, sorted by length within windows of several batches, and cut into batches, which are then
+    shuffled. All ranks get the same number of batches, so that at most ``world - 1`` batches are dropped in an epoch.
 
     Args:
         lengths: int [examples].
@@ -90,11 +93,10 @@ class TrainingSampler(Sampler[list[int]]):
         seed: The run's seed.
         rank: Rank of this process.
         world: Number of processes.
-        window: Number of batches that are sorted together: a larger window wastes less padding, a smaller one is more
-            random.
+        window: Number of batches in a window: a larger window needs less padding, a smaller one is more random.
 
     Attributes:
-        start: Number of skipped batches at the start of the epoch, in a resumed run.
+        start: Number of batches to skip at the start of the epoch, in a run that resumes within it.
     """
 
     def __init__(
@@ -111,11 +113,11 @@ class TrainingSampler(Sampler[list[int]]):
 
     @property
     def dropped(self) -> int:
-        """Number of batches dropped in every epoch, for equal numbers on all ranks."""
+        """Number of batches that are dropped in every epoch, so that all ranks get the same number."""
         return -(-len(self.lengths) // self.batch_size) % self.world
 
     def set_epoch(self, epoch: int) -> None:
-        """Set the epoch, which determines the order."""
+        """Set the epoch, which determines the order of the batches."""
         self.epoch = epoch
 
     def __len__(self) -> int:
@@ -134,13 +136,13 @@ class TrainingSampler(Sampler[list[int]]):
 
 
 class TrainingLoader(DataLoader):
-    """DataLoader that starts at the trainer's position, in a resumed run perhaps in the middle of an epoch.
+    """DataLoader that can start in the middle of an epoch, in a resumed run.
 
-    Lightning requests an iterator before it restores the progress of a resumed run and before it sets the epoch, so
-    everything happens at the first batch.
+    Lightning creates the iterator before it restores the progress of a resumed run and before it sets the epoch.
+    Therefore the iterator looks them up when the first batch is requested.
 
     Args:
-        position: Returns the number of finished batches of the epoch; called at the first batch.
+        position: Returns the number of finished batches of the epoch.
         **kwargs: As for DataLoader; ``batch_sampler`` is a :class:`TrainingSampler`.
     """
 
@@ -153,8 +155,8 @@ class TrainingLoader(DataLoader):
         yield from super().__iter__()
 
     def state_dict(self) -> dict[str, Any]:
-        """Return an empty state, since the trainer stores the position; this method tells Lightning that the loader can
-        resume."""
+        """An empty state, since the trainer stores the position; the method marks the loader as resumable for
+        Lightning."""
         return {}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:

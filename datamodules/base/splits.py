@@ -1,4 +1,4 @@
-"""Samples, folds, held-out examples and counterfactuals: pure functions of examples and a seed."""
+"""Samples, folds, held-out examples and counterfactuals, as pure functions of examples and a seed."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,15 +11,15 @@ from scipy.sparse import block_array, coo_array
 from scipy.sparse.csgraph import connected_components
 
 from heedful.interventions import Swap
-from heedful.records import CLUSTER, Composed, DataError, Examples, SettingError, generator, keys
+from heedful.records import CLUSTER, Composed, DataError, Examples, generator, keys
 from heedful.records.errors import guess
 
 ALIASES = {"train": ("train",), "validation": ("validation", "dev", "valid")}
-MOST_VALUES = 50  # different values of a slice
+MOST_VALUES = 50  # maximum number of different values of a slice column
 
 
 def aliases_of(split: str, aliases: Mapping[str, Sequence[str]]) -> list[str]:
-    """Alternative names of a split, such as "dev_matched" for "validation_matched".
+    """Alternative names of a split, such as "dev_matched" for "validation_matched"; empty if there are none.
 
     Example:
         >>> aliases_of("dev", ALIASES), aliases_of("dev_r1", ALIASES), aliases_of("test", ALIASES)
@@ -33,9 +33,18 @@ def aliases_of(split: str, aliases: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def by_hash(examples: Examples, seed: int, purpose: str, groups: Iterable[str] | None = None) -> np.ndarray:
-    """Positions in an order that depends only on (seed, purpose, uid), so that prefixes are nested samples.
+    """Positions of the examples, sorted by a hash of (seed, purpose, uid), so that prefixes are nested samples.
 
-    With groups, the examples of a group are adjacent, and the order of groups depends only on (seed, purpose, group).
+    With groups, groups are sorted by a hash of (seed, purpose, group), and examples are sorted within their group.
+
+    Args:
+        examples: The examples.
+        seed: The run's seed.
+        purpose: Name of the purpose of the order; orders for different purposes are independent.
+        groups: Group of each example.
+
+    Returns:
+        int64 [examples].
     """
 
     def hashes(values: Iterable[str], *purposes: str) -> np.ndarray:
@@ -48,9 +57,9 @@ def by_hash(examples: Examples, seed: int, purpose: str, groups: Iterable[str] |
 
 
 def sample(examples: Examples, n: int, seed: int, purpose: str, by_group: bool = False) -> Examples:
-    """Sample ``n`` examples by hash, in their original order; samples of different ``n`` are nested.
+    """Sample ``n`` examples by hash and keep their order; a larger sample contains a smaller one.
 
-    With ``by_group``, a group is exhausted before the next one.
+    With ``by_group``, all examples of a cluster are taken before the next cluster.
 
     Raises:
         DataError: There are fewer than ``n`` examples.
@@ -61,16 +70,16 @@ def sample(examples: Examples, n: int, seed: int, purpose: str, by_group: bool =
 
 
 def limited(examples: Examples, limit: int | float, batch_size: int, seed: int) -> tuple[np.ndarray, int | float]:
-    """Sample the examples for ``limit_val_batches`` of the Trainer by hash, independent of the number of processes.
+    """Sample the examples that ``limit_val_batches`` of the Trainer leaves, by hash.
 
     Args:
-        examples: The pool.
-        limit: Number of batches of all processes together, or a share.
+        examples: The validation examples.
+        limit: ``limit_val_batches``: a share, or a number of batches, which all processes together predict.
         batch_size: Examples in a batch.
         seed: The run's seed.
 
     Returns:
-        Ascending positions, int64 [examples], and a limit for the Trainer that keeps them all.
+        Ascending positions of the sample, int64 [examples], and a limit for the Trainer that leaves out none of them.
     """
     batches = -(-len(examples) // batch_size)
     if isinstance(limit, float) and limit < 1:
@@ -81,15 +90,15 @@ def limited(examples: Examples, limit: int | float, batch_size: int, seed: int) 
 
 
 def groups_of(examples: Examples) -> Iterator[str]:
-    """The cluster of every example (its table, say), or its uid without clusters."""
+    """The cluster of each example, such as its table; without clusters, its uid."""
     return examples.column(CLUSTER if examples.has_clusters else "uid")
 
 
 def split_groups(examples: Examples) -> np.ndarray:
-    """Group of every example, for splits that keep groups together: objects [examples].
+    """Name of the group of each example, for splits that keep groups together: objects [examples].
 
-    Examples with equal content or in the same cluster are in one group, regardless of labels and uids. The name of a
-    group is the smallest of its cluster names.
+    Examples with equal content or in the same cluster are in one group, whatever their labels and uids. A group is
+    named by its first cluster in alphabetical order; without clusters, by the hash of its content.
     """
     contents = examples.content_keys(examples.parts)
     if not examples.has_clusters:
@@ -99,33 +108,31 @@ def split_groups(examples: Examples) -> np.ndarray:
     shape = (len(names), len(kinds))
     held = coo_array((np.ones(len(examples), dtype=bool), (cluster, content)), shape).tocsr()
     component = connected_components(block_array([[None, held], [held.T, None]]), directed=False)[1][: len(names)]
-    first = np.unique(component, return_index=True)[1]  # names ascend
+    first = np.unique(component, return_index=True)[1]  # names are sorted
     return names[first[component]][cluster]
 
 
 def folds_of(groups: Sequence[str], folds: int) -> np.ndarray:
     """Assign examples to folds for cross-validation: int64 [examples], from 0 to ``folds`` - 1.
 
-    Groups, in the order of their hashes, go to the smallest fold so far, so that fold sizes differ by at most the
-    largest group. The result depends on neither a seed nor the order of the examples.
+    Groups, in the order of their hashes, are added to the fold that is smallest at that time, so that sizes of folds
+    differ by at most the size of the largest group. The folds depend on neither a seed nor the order of the examples.
     """
     names, group, sizes = np.unique(np.array(groups, dtype=object), return_inverse=True, return_counts=True)
     held = np.zeros(folds, dtype=np.int64)
     fold = np.zeros(len(names), dtype=np.int64)
-    for i in np.argsort(keys(names), kind="stable"):  # ties by name
+    for i in np.argsort(keys(names), kind="stable"):  # equal keys are sorted by name
         fold[i] = held.argmin()
         held[fold[i]] += sizes[i]
     return fold[group]
 
 
 def fold_out(examples: Examples, folds: int, fold: int) -> tuple[Examples, Examples]:
-    """Split one fold off for validation, by :func:`split_groups`: (training, fold)."""
+    """Split off one fold for validation, in whole groups of :func:`split_groups`: (other folds, this fold)."""
     groups = split_groups(examples)
     if len(set(groups)) < folds:
-        what = "values of data.cluster, or else the first of data.groups" if examples.has_clusters else "examples"
-        raise DataError(
-            f"data.folds {folds}: the training set has only {len(set(groups))} different {what}. Ask for fewer."
-        )
+        what = "values of data.cluster or the first of data.groups" if examples.has_clusters else "examples"
+        raise DataError(f"data.folds {folds}: the training set has only {len(set(groups))} different {what}.")
     held = folds_of(groups, folds) == fold
     return examples.take(np.flatnonzero(~held)), examples.take(np.flatnonzero(held))
 
@@ -134,10 +141,8 @@ def hold_out(examples: Examples, n: int, seed: int) -> tuple[Examples, Examples]
     """Hold out ``n`` examples or more for validation, in whole groups of :func:`split_groups`: (training, held out).
 
     Raises:
-        HeedfulError: ``n`` is less than 1, or no training example would remain.
+        DataError: No training example would remain.
     """
-    if n < 1:
-        raise SettingError(f"data.hold_out {n} is less than 1.")
     if n >= len(examples):
         raise DataError(f"data.hold_out {n} leaves none of the {len(examples)} training examples. Hold out fewer.")
     groups = split_groups(examples)
@@ -146,14 +151,14 @@ def hold_out(examples: Examples, n: int, seed: int) -> tuple[Examples, Examples]
     end = int(ends[np.searchsorted(ends, n)])
     if end == len(order):
         raise DataError(
-            f"data.hold_out {n} leaves no training example: equal examples, and groups (data.cluster, or else the "
-            "first of data.groups), are not split. Hold out fewer."
+            f"data.hold_out {n} leaves no training example, since clusters (data.cluster or the first of data.groups) "
+            "and equal examples are not split. Hold out fewer."
         )
     return examples.take(np.sort(order[end:])), examples.take(np.sort(order[:end]))
 
 
 def overlap(examples: Examples, pool: Examples) -> np.ndarray:
-    """Whether all parts of an example equal the parts of an example in a pool: bool [examples]."""
+    """Whether the pool has an example with the same content in every part: bool [examples]."""
     if set(examples.parts) != set(pool.parts):
         return np.zeros(len(examples), dtype=bool)
 
@@ -164,17 +169,19 @@ def overlap(examples: Examples, pool: Examples) -> np.ndarray:
 
 
 def without_overlap(examples: Examples, pool: Examples | None) -> tuple[Examples, int]:
-    """The examples whose content is not in a pool, and the number of removed examples."""
+    """Remove the examples whose content is in a pool, and return the other examples and the number of removed ones."""
     if pool is None or not (in_pool := overlap(examples, pool)).any():
         return examples, 0
     return examples.take(np.flatnonzero(~in_pool)), int(in_pool.sum())
 
 
 def counterfactual_partners(examples: Examples, swap: Swap, seed: int, draw: int = 0) -> np.ndarray:
-    """Draw a partner for every training example whose label is not the default (CAT, §6).
+    """Draw a partner, which lends the swapped part, for each training example with another label than the default.
+
+    Source: the Counterfactual Attentiveness Test (CAT), section 6.
 
     Returns:
-        Positions of partners, int64 [examples]; -1 without a partner, and for examples of the default label.
+        Positions of the partners, int64 [examples]; -1 for examples without a partner or with the default label.
     """
     partners = np.full(len(examples), -1, dtype=np.int64)
     labels = examples.column("label")
@@ -184,7 +191,7 @@ def counterfactual_partners(examples: Examples, swap: Swap, seed: int, draw: int
 
 
 def with_counterfactuals(examples: Examples, swap: Swap, partners: np.ndarray) -> Composed:
-    """Append counterfactuals with the default label to the training examples."""
+    """Append counterfactuals to the training examples: copies with a part of the partner and the default label."""
     every = np.arange(len(examples))
     base = np.flatnonzero(partners >= 0)
     lenders = dict.fromkeys(swap.parts, np.concatenate([every, partners[base]]))
@@ -192,23 +199,17 @@ def with_counterfactuals(examples: Examples, swap: Swap, partners: np.ndarray) -
 
 
 def require_gold(examples: Examples, name: str) -> Examples:
-    """Require a gold label for every training example or demonstration, and return the examples."""
+    """Require that every training example has a gold label, and return the examples."""
     if n := examples.table["label"].null_count:
-        raise DataError(
-            f"{n:,} of {len(examples):,} training examples of {name} have no gold label. Train on labelled examples; "
-            "unlabelled ones can only be evaluated."
-        )
+        raise DataError(f"{n:,} of {len(examples):,} training examples of {name} have no gold label.")
     return examples
 
 
 def require_slices(examples: Examples, columns: Sequence[str], name: str) -> None:
-    """Require slices that are columns of the validation examples with few different values."""
+    """Require that slice columns are meta columns of the validation examples and have few different values."""
     for column in columns:
         if column not in examples.meta:
             remedy = guess(column, examples.meta) if examples.meta else "Leave it out: there are no columns."
             raise DataError(f"data.slices {column} is not a column of {name}. {remedy}")
         if (values := len(set(examples.column(f"meta.{column}")))) > MOST_VALUES:
-            raise DataError(
-                f"data.slices {column}: the column has {values:,} different values, which is more than {MOST_VALUES}. "
-                "Name a column with fewer values."
-            )
+            raise DataError(f"data.slices {column}: the column has {values:,} values, more than {MOST_VALUES}.")

@@ -1,4 +1,4 @@
-"""Parsing of gold labels: one label, or several right labels."""
+"""Parser of gold labels: of one label per example, or of several right labels."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,20 +6,21 @@ from typing import Any
 from heedful.datamodules.sources.values import brief, plain
 from heedful.records import SOFT, DataError, listing
 
-MISSING = ("", "none", "null", "nan")  # missing values as tools write them
+MISSING = ("", "none", "null", "nan")  # missing values, as tools write them
 NO_GOLD = (*MISSING, "-", "-1")
-READ_AS_MISSING = (*MISSING, "na", "n/a", "<na>", "#n/a", "nil")  # missing values for some tools, in any case
+READ_AS_MISSING = (*MISSING, "na", "n/a", "<na>", "#n/a", "nil")  # some tools read these as missing values
 NAME_THEM = "Write the name of the right label, or a list of the names of all right labels, each once."
 LIST = "list"  # the column has lists
 
 
 class Gold:
-    """Parser of gold labels; case is ignored if that is unambiguous.
+    """Parser of gold labels. Case is ignored, unless spellings of two labels differ in case only.
 
     Args:
-        labels: Maps label names to spellings, besides the name itself; None for gold that is taken verbatim.
-        spellings: Maps spellings to label names.
-        several: "list", or the separator of several right labels; None for one right label.
+        labels: Maps label names to further spellings; None for free-text answers, which are not parsed.
+        spellings: Maps every spelling, including the names, to its label name.
+        several: "list" if a value is a list of right labels, or the separator of right labels in a text; None for one
+            right label.
     """
 
     def __init__(
@@ -37,7 +38,14 @@ class Gold:
         self.like_missing = sorted({label for text, label in spellings.items() if text.lower() in READ_AS_MISSING})
 
     def __call__(self, value: Any) -> str | None:
-        """Convert gold to the text format of the kind of task; None for a row without gold."""
+        """Convert a value to gold as text: a label name, or a JSON object with the score 1 for each of several labels.
+
+        Returns:
+            None for a value without a label.
+
+        Raises:
+            DataError: The value is not a label, or may be a missing value as well as a label.
+        """
         if self.several is None:
             return self._label(value)
         if isinstance(value, list) and self.several == LIST:
@@ -54,7 +62,7 @@ class Gold:
         return SOFT.write_gold(dict.fromkeys(labels, 1.0)) if labels else None
 
     def _is_vector(self, value: Any) -> bool:
-        """Whether a value is a one-hot list or a list of probabilities."""
+        """Whether a value is a list of one number from 0 to 1 per label, such as one-hot."""
         return (
             isinstance(value, list)
             and len(value) == self.n_labels > 1
@@ -68,18 +76,16 @@ class Gold:
             raise DataError(f"The label {brief(value)} is not one text or number. {hint}")
         if self.is_verbatim and isinstance(value, str):
             return value if value.strip() else None
-        is_null = value is None or value != value  # no label, not even one named "None"
+        is_null = value is None or value != value  # a null value, not the text "None", which may be a label
         label = None if is_null else self.spellings.get(str(value).strip()) or self.spellings.get(plain(value))
         if label is None and plain(value).lower() not in NO_GOLD:
             label = self.in_any_case.get(plain(value).lower())
             if label is None:
-                raise DataError(
-                    f"The label {brief(value)} is unknown. Known are {listing(list(self.spellings))}. Add a spelling "
-                    "with data.labels '{LABEL: [SPELLING]}'."
-                )
+                spellings = listing(list(self.spellings))
+                raise DataError(f"The label {brief(value)} is not one of data.labels: {spellings}.")
         if label is None and self.like_missing and (is_null or plain(value).lower() in MISSING):
             raise DataError(
-                f"The label is {'missing' if is_null else brief(value)}, as many tools write the label "
-                f"{self.like_missing[0]}. Spell the label as in data.labels, and write - for no label."
+                f"The label is {'missing' if is_null else brief(value)}, as tools may write {self.like_missing[0]}. "
+                "Spell labels as in data.labels, and write - for no label."
             )
         return label

@@ -1,10 +1,13 @@
-"""NLI-XY (Rozanova et al., 2022): rows composed from contexts and word pairs."""
+"""Loader of NLI-XY (Rozanova et al., 2022): a premise and a hypothesis are one context with two different words.
+
+A context is a sentence with a gap for the word.
+"""
 
 from pathlib import Path
 
 from heedful.datamodules.loaders.pairs import Columns, to_examples
 from heedful.datamodules.sources.readers import read
-from heedful.datamodules.sources.source import Source, Split, split_form
+from heedful.datamodules.sources.source import Source, Split
 from heedful.datamodules.sources.values import Rows
 from heedful.interventions.natural_logic import CONTEXTS, PAIRS, compose, sentences, word_pairs
 from heedful.records import DataError, Examples, inform
@@ -12,7 +15,6 @@ from heedful.records import DataError, Examples, inform
 META = ("context", "insertion", "pair", "monotonicity", "relation", "operator")
 PARTS = {"premise": "premise", "hypothesis": "hypothesis"}
 COLUMNS = Columns(PARTS, "gold", {"entailment": (), "non-entailment": ()}, "uid", meta=META)
-FLAGS = ("data.path", "data.splits")
 
 
 def has_split(path: str | Path, split: str) -> bool:
@@ -21,41 +23,34 @@ def has_split(path: str | Path, split: str) -> bool:
 
 
 def load_natural_logic(
-    source: Source | str | Path,
-    columns: Columns = COLUMNS,
-    split: Split | str = "train",
-    flags: tuple[str, str] = FLAGS,
+    source: Source | str | Path, columns: Columns = COLUMNS, split: Split | str = "train"
 ) -> Examples:
     """Load the examples of a split, including contexts whose monotonicity is ``neither``.
 
     Args:
-        source: A folder with contexts.tsv and insertions.tsv, used for any split, or a folder with a subfolder per
-            split.
+        source: A folder with a subfolder per split, or a folder with contexts.tsv and insertions.tsv, which are then
+            read for any split.
         columns: Roles of the columns uid, premise, hypothesis, gold, context, insertion, pair, monotonicity, relation
             and operator.
         split: The split; uids are ``nlixy/<split>/<hash of the context>/<word>|<relation>|<word>``.
-        flags: The settings of folder and split, for messages.
 
     Raises:
         DataError: The split does not exist, or a file is broken.
     """
     source = source if isinstance(source, Source) else Source(source)
     split = split if isinstance(split, Split) else Split(split, f"nlixy/{split}")
-    where, rows = _rows(source.folder, split, flags)
+    where, rows = _rows(source.folder, split)
     return to_examples(source.select(rows, where), where, columns, split)
 
 
-def _rows(path: Path, split: Split, flags: tuple[str, str]) -> tuple[str, Rows]:
-    """(Folder, rows of :func:`compose`) of a split; unused contexts and word pairs are logged."""
-    folder = _folder(path, split, flags)
+def _rows(path: Path, split: Split) -> tuple[str, Rows]:
+    """Return (folder, rows of :func:`compose`) of a split; log the contexts and word pairs that no row uses."""
+    folder = _folder(path, split)
     contexts = list(read(folder / CONTEXTS, quoting=False))
     pairs = list(read(folder / PAIRS, quoting=False))
     composed = list(compose(contexts, pairs, f"{folder}/"))
     if not composed:
-        raise DataError(
-            f"{folder}: none of the {len(pairs)} word pairs fits one of the {len(contexts)} contexts. Take {CONTEXTS} "
-            f"and {PAIRS} from one data set."
-        )
+        raise DataError(f"{folder}: none of the {len(pairs)} word pairs fits one of the {len(contexts)} contexts.")
     unused = len({words.pair for words in word_pairs(pairs)} - {row["pair"] for row in composed})
     idle = len({sentence.context for sentence in sentences(contexts)} - {row["context"] for row in composed})
     if unused or idle:
@@ -63,17 +58,15 @@ def _rows(path: Path, split: Split, flags: tuple[str, str]) -> tuple[str, Rows]:
     return str(folder), enumerate(composed, 1)
 
 
-def _folder(path: Path, split: Split, flags: tuple[str, str]) -> Path:
+def _folder(path: Path, split: Split) -> Path:
     if not path.is_dir():
-        raise DataError(f"{flags[0]} {path} is not a folder. Name one with {CONTEXTS} and {PAIRS}.")
+        raise DataError(f"{path} is not a folder. Name one with {CONTEXTS} and {PAIRS}.")
     if (path / CONTEXTS).is_file():
         return path
     for name in split.names:
         if has_split(path, name):
             return path / name
     inside = ", ".join(sorted(f"{p.name}/" if p.is_dir() else p.name for p in path.iterdir())) or "nothing"
-    form = f" {split_form(split.names)}" if flags == FLAGS else ""
     raise DataError(
-        f"{path} has no folder {' or '.join(split.names)} with {CONTEXTS} and {PAIRS}, but {inside}. Name another "
-        f"with {flags[1]}{form}."
+        f"{path} has no folder {' or '.join(split.names)} with {CONTEXTS} and {PAIRS}, but {inside}. Name another."
     )

@@ -1,6 +1,5 @@
-"""Pairs of texts: conversion of rows to examples."""
+"""Loader of pairs of texts, and conversion of rows to examples for all loaders."""
 
-from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,7 +19,7 @@ from heedful.records.same import Same
 
 LABEL = "label"  # the default column of gold labels
 DELIMITED = (".csv", ".tsv", ".txt")
-SEPARATORS = "\t;|,"  # signs of a wrong separator in the name of the only column
+SEPARATORS = "\t;|,"  # in the name of the only column, they suggest a wrong separator
 
 
 @dataclass(frozen=True)
@@ -30,14 +29,15 @@ class Columns:
     Attributes:
         parts: Maps part names to columns.
         label: Column of the label; None for unlabelled examples.
-        labels: Maps label names to spellings, besides the name itself; None for gold that is taken verbatim.
-        uid: Column of a unique id; None for ids from the content.
-        groups: Columns or parts: two examples with equal values are never partners. The first is the default cluster.
-        meta: Columns that are copied into the rows; they may be empty.
-        kinds: Maps parts to "table" or "picture", for parts other than text.
-        slices: The columns of ``meta`` that exist only for slices.
+        labels: Maps label names to further spellings; None for free-text answers.
+        uid: Column of a unique id; None for hashes of the content.
+        groups: Columns or parts that relate examples: examples with equal values are never partners. The first is the
+            default cluster.
+        meta: Columns that are copied into the rows of results; they may be empty.
+        kinds: Maps parts that are not texts to "table" or "picture".
+        slices: The columns of ``meta`` that only the setting ``slices`` names.
         several: Format of several right labels, as for :class:`Gold`.
-        cluster: Clusters for intervals instead of the first group: a part, a group or a meta column. Examples that
+        cluster: Part, group or meta column of the clusters for intervals, instead of the first group. Examples that
             share only a meta column may be partners.
     """
 
@@ -57,45 +57,40 @@ class Columns:
             if twice := [name for name in names if list(names).count(name) > 1]:
                 raise SettingError(f"data.{option} names {twice[0]!r} twice.")
         if self.cluster not in (None, *(names := (*self.parts, *self.groups, *self.meta))):
-            raise SettingError(
-                f"data.cluster {self.cluster} is not a part, nor in data.groups or data.meta. "
-                f"{guess(self.cluster, names)}"
-            )
+            hint = guess(self.cluster, names)
+            raise SettingError(f"data.cluster {self.cluster} is not a part, nor in data.groups or data.meta. {hint}")
 
     @property
     def further_groups(self) -> tuple[str, ...]:
-        """The groups that are columns, not parts."""
+        """The groups that are not parts."""
         return tuple(group for group in self.groups if group not in self.parts)
 
     @property
     def clustered_by(self) -> str | None:
-        """The part, group or meta column of the clusters; None without clusters."""
+        """Name of the part, group or meta column whose values are the clusters; None without clusters."""
         return next(iter(self.groups), None) if self.cluster is None else self.cluster
 
     @property
     def required(self) -> tuple[str, ...]:
-        """The required columns of a row, without the label."""
+        """Columns that every row must have, apart from the label."""
         return (*self.parts.values(), *self.further_groups, *self.meta, *filter(None, [self.uid]))
 
     def meta_of(self, values: Mapping[str, Any], where: str, row: int | str) -> list[str]:
-        """The meta columns of a row as text; only clusters may not be empty."""
+        """The values of a row's meta columns as text; all but the cluster may be empty."""
         return [
             "" if is_empty(values[name]) and name != self.cluster else text_of(values[name], where, row, name)
             for name in self.meta
         ]
 
     def spellings(self) -> dict[str, str]:
-        """Label names by spelling."""
+        """Map every spelling, including the names, to its label name."""
         if self.labels is not None and not self.labels:
-            raise SettingError("data.labels names no label. Name each with its spellings in the data.")
+            raise SettingError("data.labels names no label. Name each with its spellings.")
         label_of: dict[str, str] = {}
         for name, spellings in (self.labels or {}).items():
             for spelling in map(str, (name, *spellings)):
                 if label_of.setdefault(spelling, name) != name:
-                    raise SettingError(
-                        f"data.labels: {spelling!r} is a spelling of both {label_of[spelling]} and {name}. Name it "
-                        "for one label."
-                    )
+                    raise SettingError(f"data.labels: {spelling!r} is a spelling of {label_of[spelling]} and {name}.")
         return label_of
 
 
@@ -106,7 +101,7 @@ def load_pairs(source: Source, columns: Columns, split: Split, same: Same | None
         source: The source of rows.
         columns: Roles of the columns.
         split: The split.
-        same: For free-text gold: equality of answers; equal answers get the spelling of the first one.
+        same: For free-text answers: decides whether two are equal. Equal answers get the spelling of the first one.
 
     Raises:
         HeedfulError: The split does not exist, or a row does not fit the columns.
@@ -129,11 +124,10 @@ def _with_same_spelling(rows: Rows, column: str | None, same: Same) -> Rows:
 def to_examples(rows: Rows, where: str, columns: Columns, split: Split) -> Examples:
     """Convert rows to examples, sorted by uid; rows without a gold label are dropped and counted in ``no_gold``.
 
-    Rows for evaluation may lack the column "label", unless another column has a similar name: the examples are then
-    unlabelled.
+    Examples for evaluation are unlabelled if their rows lack the column "label" and no other column has a similar name.
 
     Args:
-        rows: (row number, columns) pairs.
+        rows: Pairs (row number, values by column).
         where: Name of the source in messages.
         columns: Roles of the columns.
         split: The split, whose prefix starts the uids.
@@ -147,7 +141,7 @@ def to_examples(rows: Rows, where: str, columns: Columns, split: Split) -> Examp
     further = columns.further_groups
     builder = ExamplesBuilder(tuple(columns.parts), further, columns.meta, columns.kinds, columns.clustered_by)
     has_label: bool | None = None
-    kept_rows = array("q")  # row number of every example
+    kept_rows = []  # row number of each example
     no_gold = 0
     for row, values in rows:
         if has_label is None:
@@ -172,21 +166,19 @@ def to_examples(rows: Rows, where: str, columns: Columns, split: Split) -> Examp
             for part, column in columns.parts.items()
         ]
         groups = [text_of(values[column], where, row, column) for column in further]
-        uid = uid_of(values, where, row, split.prefix, columns)
+        id_ = "" if columns.uid is None else text_of(values[columns.uid], where, row, columns.uid)
+        uid = f"{split.prefix}/{id_}"
         builder.add(uid, parts, label, groups, columns.meta_of(values, where, row))
         kept_rows.append(row)
     if not kept_rows:
-        raise DataError(
-            f"{where} has no row with a gold label ({no_gold} without). Take labelled data, or set data.label null to "
-            "evaluate without labels."
-        )
-    examples = sort_by_uid(builder.finish(), kept_rows, where, split.prefix, columns)
+        raise DataError(f"{where} has no row with a gold label ({no_gold} without). To evaluate, set data.label null.")
+    examples = _sort_by_uid(builder.finish(), kept_rows, where, split.prefix, columns)
     examples.no_gold, examples.origin = no_gold, where
     return examples
 
 
 def _is_unlabelled(values: Mapping[str, Any], columns: Columns) -> bool:
-    """Whether a row lacks only the label, and has no column with a similar name."""
+    """Whether a row has all columns but the label, and no column with a similar name."""
     if columns.label in values or not values.keys() >= set(columns.required):
         return False
     further = [str(name).lower() for name in values if name not in columns.required]
@@ -201,15 +193,22 @@ def require_columns(
     label: bool = True,
     more: Sequence[str] = (),
 ) -> None:
-    """Require the columns of a row."""
+    """Require that a row has all columns with a role.
+
+    Args:
+        columns: Roles of the columns.
+        values: Values of the row by column.
+        where: Name of the source in messages.
+        row: Number of the row in messages.
+        label: Whether the label column is required.
+        more: Further required columns.
+    """
     required = [*columns.required, *more, *([columns.label] if label and columns.label is not None else [])]
     missing = list(dict.fromkeys(name for name in required if name not in values))
     if not missing:
         return
     if len(values) == 1 and any(mark in str(*values) for mark in SEPARATORS):
-        raise DataError(
-            f"{where} has one column, {brief(*values)}. Separate columns by commas in csv files, by tabs in tsv files."
-        )
+        raise DataError(f"{where} has one column, {brief(*values)}. Separate columns by commas (csv) or tabs (tsv).")
     names = {str(name).lower(): column_name(name) for name in values}
     near = nearest(missing[0].lower(), names)
     hint = f"{listed(values)}{f' Do you mean {names[near]}?' if near else ''}"
@@ -223,47 +222,45 @@ def require_columns(
     raise DataError(f"{where}, row {row}: there is no column {', '.join(map(repr, missing))}. {hint} {remedy}.")
 
 
-def uid_of(values: Mapping[str, Any], where: str, row: int | str, prefix: str, columns: Columns) -> str:
-    """The uid of a row with an id; else "", which :func:`sort_by_uid` replaces."""
-    return "" if columns.uid is None else f"{prefix}/{text_of(values[columns.uid], where, row, columns.uid)}"
-
-
-def sort_by_uid(examples: Examples, rows: Sequence[int | str], where: str, prefix: str, columns: Columns) -> Examples:
-    """Sort examples by uid, so that the order of rows does not matter; without ids, set uids to content hashes first.
+def _sort_by_uid(examples: Examples, rows: Sequence[int | str], where: str, prefix: str, columns: Columns) -> Examples:
+    """Sort examples by uid, so that the order of rows does not matter. Without ids, uids are hashes of the content.
 
     Args:
-        examples: Examples with uids of :func:`uid_of`.
-        rows: Row number of every example, for the message.
+        examples: Examples with uids ``<prefix>/<id>``, where the id is "" without ids.
+        rows: Row number of each example, for the message.
         where: Name of the source in messages.
         prefix: ``<data>/<split>``, the start of uids.
         columns: Roles of the columns.
+
+    Raises:
+        DataError: Two rows have the same id.
     """
     if columns.uid is None:
         examples = _named_by_content(examples, prefix)
         return examples.take(examples.uid_order)
-    order = examples.uid_order  # stable
+    order = examples.uid_order  # stable: equal uids stay in the order of rows
     ordered = examples.table["uid"].take(pa.array(order))
     same = pc.equal(ordered[1:], ordered[:-1]).to_numpy()
     if same.any():
         again = order[1:][same]
         first = order[:-1][same][again.argmin()]
         name = examples.uid(again.min()).removeprefix(f"{prefix}/")
-        raise DataError(
-            f"{where}, row {rows[again.min()]}: the id {brief(name)} is also in row {rows[first]}. Give each row a "
-            "unique id."
-        )
+        raise DataError(f"{where}, row {rows[again.min()]}: the id {brief(name)} is also in row {rows[first]}.")
     return examples.take(order)
 
 
 def _named_by_content(examples: Examples, prefix: str) -> Examples:
     """Set uids to hashes of label and parts.
 
-    Repeats get the suffixes "#2", "#3" and so on, in the order of a hash of groups, meta columns and exact texts.
+    Examples with equal hashes get the suffixes "#2", "#3", ... in an order that depends on their groups, meta columns
+    and exact texts, not on the order of rows.
     """
     names = np.array(examples.contents(examples.parts).to_pylist(), dtype=object)
     _, content, counts = np.unique(names, return_inverse=True, return_counts=True)
     again = np.flatnonzero(counts[content] > 1)
-    pictures = [f"parts.{part}" for part, kind in examples.kinds.items() if kind == "picture"]  # hold their row
+    pictures = [
+        f"parts.{part}" for part, kind in examples.kinds.items() if kind == "picture"
+    ]  # a picture stores its row number
     detailed = [name for name in examples.table.column_names if name not in ("uid", *pictures)]
     details = np.array(identities(examples.table.take(again), detailed).to_pylist(), dtype=object)
     again = again[np.lexsort([details, content[again]])]
@@ -279,18 +276,13 @@ def require_parts(parts: Mapping[str, str], label: str | None, header: Iterable[
     Args:
         parts: Maps parts to columns.
         label: Column of the label, or None.
-        header: Names of all columns, for data without a header.
+        header: Names of all columns, for files without a header; otherwise empty.
     """
     names = list(header)
     if len(set(names)) < len(names) or not all(names):
-        raise SettingError(
-            f"data.columns [{', '.join(names)}] has an empty or a repeated name. Give each column a unique name."
-        )
+        raise SettingError(f"data.columns [{', '.join(names)}] has an empty or a repeated name.")
     for part, column in parts.items():
         if column == label:
-            raise SettingError(
-                f"data.parts: {part} is the column {column!r}, which is also the label. Name another column, or name "
-                "the label with data.label."
-            )
+            raise SettingError(f"data.parts: {part} is the column {column!r}, which is also data.label. Name another.")
         if twin := next((p for p, c in parts.items() if c == column and p != part), None):
             raise SettingError(f"data.parts: {part} and {twin} are one column, {column!r}. Name one for each.")

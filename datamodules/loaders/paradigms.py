@@ -1,4 +1,7 @@
-"""MSGS (Warstadt et al., 2020): sentences with a linguistic and a surface label."""
+"""Loader of MSGS (Warstadt et al., 2020): sentences with a linguistic and a surface label.
+
+A paradigm is a set of sentences that differ only as their labels require.
+"""
 
 import re
 from collections.abc import Mapping
@@ -14,8 +17,8 @@ from heedful.records import DataError, Examples, SettingError, agree, inform
 from heedful.records.errors import guess
 
 LINGUISTIC, SURFACE = "linguistic_feature_label", "surface_feature_label"
-CONTROL = "control_train"  # file of training rows whose labels differ
-TARGET = "target"  # column of the index of the word that decides the linguistic label
+CONTROL = "control_train"  # file of training rows whose two labels differ
+TARGET = "target"  # column with the index of the word that decides the linguistic label
 SURFACE_ALONE = ("lexical_content_the_control", "relative_position_control")  # tasks without a linguistic label
 FOLLOWING = {"L": LINGUISTIC, "S": SURFACE}
 
@@ -24,7 +27,7 @@ def load_paradigms(source: Source, columns: Columns, split: Split, task: str) ->
     """Load the examples of a task, with the additional column ``target``.
 
     Args:
-        source: The folder of all tasks, with a subfolder per task; or rows of this task in memory.
+        source: The folder with a subfolder per task, or rows of this task in memory.
         columns: Roles of the columns.
         split: The split.
         task: Name of the task.
@@ -36,10 +39,8 @@ def load_paradigms(source: Source, columns: Columns, split: Split, task: str) ->
         tasks = source.folder
         if not (tasks / task).is_dir():
             there = sorted(folder.name for folder in tasks.iterdir() if folder.is_dir()) if tasks.is_dir() else []
-            raise DataError(
-                f"data.path {tasks} has no folder of the task {task!r}. "
-                f"{guess(task, there) if there else 'Name the folder of all tasks.'}"
-            )
+            hint = guess(task, there) if there else "Name the folder of all tasks."
+            raise DataError(f"data.path {tasks} has no folder of the task {task!r}. {hint}")
         source = source.at(tasks / task)
     where, rows = source.rows(split)
     examples = to_examples(source.select(_with_targets(list(rows), where, task), where), where, columns, split)
@@ -50,7 +51,7 @@ def load_paradigms(source: Source, columns: Columns, split: Split, task: str) ->
 
 
 def _with_targets(rows: list[tuple[int, Mapping[str, Any]]], where: str, task: str) -> Rows:
-    """Add the column ``target``: the index of a word (:func:`heedful.records.parts.words.words`), or ""."""
+    """Add the column ``target``: an index into :func:`heedful.records.parts.words.words`, or "" if it is unknown."""
     for row, columns in rows:
         for name in ("sentence", "paradigmID", "condition", LINGUISTIC):
             require_column(name, columns, f"{where}, row {row}")
@@ -67,7 +68,7 @@ def _with_targets(rows: list[tuple[int, Mapping[str, Any]]], where: str, task: s
 
 
 def mixtures_of(control: str) -> tuple[Mixture, ...]:
-    """Parse the short form of mixtures of control rows.
+    """Parse mixtures of control rows: "2L1S" is 2 % with the linguistic (L) and 1 % with the surface label (S).
 
     Example:
         >>> [(mixture.share, mixture.label) for mixture in mixtures_of("2L1S")]
@@ -75,8 +76,6 @@ def mixtures_of(control: str) -> tuple[Mixture, ...]:
     """
     number = r"(\d+(?:\.\d+)?)"
     if not (read := re.fullmatch(rf"(?:{number}L)?(?:{number}S)?", control)) or not any(read.groups()):
-        raise SettingError(
-            f"data.control {control!r} is not a percentage of control rows with each label. Write 2L, 2S or 1L2S."
-        )
+        raise SettingError(f"data.control {control!r} is not a percentage of control rows per label, such as 1L2S.")
     percents = zip(FOLLOWING.values(), read.groups(), strict=True)
     return tuple(Mixture(float(n) / 100, CONTROL, label=label) for label, n in percents if n is not None)

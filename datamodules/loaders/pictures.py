@@ -1,4 +1,4 @@
-"""Pictures with texts: rows have paths or bytes, or columns for patterns of file names."""
+"""Loader of pictures with texts; rows have paths or bytes of pictures, or columns that fill a file name pattern."""
 
 import atexit
 import hashlib
@@ -21,8 +21,8 @@ import numpy as np
 from PIL import Image
 
 from heedful.datamodules.loaders.pairs import Columns, to_examples
-from heedful.datamodules.sources.readers import Row, inside, kind, read, unpacked
-from heedful.datamodules.sources.source import Source, Split
+from heedful.datamodules.sources.readers import Row, inside, read
+from heedful.datamodules.sources.source import Source, Split, is_table
 from heedful.datamodules.sources.values import Rows, brief, is_empty, plain, reason, require_column
 from heedful.records import (
     FORMATS,
@@ -38,10 +38,10 @@ from heedful.records import (
 )
 from heedful.records.parts.pixels import pixels
 
-STARRED = "*"  # column of uids, if a pattern matches several files per row
-FIELD = re.compile(r"{(\w+)(\?|-\d+)?(?::(\w+))?}")  # of a pattern
-ANIMATED = ("GIF", "PNG", "WEBP")  # formats; of a TIFF with several pages, the first page is read
-ROWS = 64  # number of rows whose pictures are read concurrently
+STARRED = "*"  # added column with the uid of each file that a pattern with a star matches
+FIELD = re.compile(r"{(\w+)(\?|-\d+)?(?::(\w+))?}")  # {column}, {column?}, {column-2} or {column:03d} in a pattern
+ANIMATED = ("GIF", "PNG", "WEBP")  # formats with several frames; the pages of a TIFF do not count
+ROWS = 64  # number of rows whose pictures are read at the same time
 
 
 def load_pictures(source: Source, columns: Columns, split: Split, image_folder: str | None = None) -> Examples:
@@ -49,10 +49,10 @@ def load_pictures(source: Source, columns: Columns, split: Split, image_folder: 
 
     Args:
         source: Files, a folder with a subfolder per split, rows in memory, or the hub.
-        columns: Roles of the columns. A picture column has paths or bytes, or is a pattern of file names; groups may be
-            patterns, too.
+        columns: Roles of the columns. The column of a picture part has paths or bytes, or is a pattern of file names.
+            Groups may be patterns, too.
         split: The split.
-        image_folder: Root of paths and patterns; by default the folder of the file of rows.
+        image_folder: Root of paths and patterns; by default the folder of the file that contains the rows.
 
     Raises:
         HeedfulError: The split does not exist, or a picture is missing or broken.
@@ -63,36 +63,32 @@ def load_pictures(source: Source, columns: Columns, split: Split, image_folder: 
 
 
 def rows_of_pictures(source: Source, split: Split) -> tuple[str, Rows]:
-    """(Name for messages, rows) of a split; its file may be in a subfolder ``<split>`` or ``<split>_...``."""
+    """Find the rows of a split, whose file may be in a subfolder ``<split>`` or ``<split>_...``.
+
+    Returns:
+        The name of the source for messages, and pairs (row number, values by column).
+    """
     path = source.path
     if isinstance(path, str | Path) and Path(path).is_dir():
         folders = sorted(f for f in Path(path).iterdir() if f.is_dir())
         for name in split.names:
             candidates = [f for f in folders if f.name == name] or [f for f in folders if f.name.startswith(f"{name}_")]
             for folder in candidates[:1]:
-                files = [f for f in sorted(folder.iterdir()) if f.is_file() and _is_table(f)]
+                files = [file for file in sorted(folder.iterdir()) if is_table(file)]
                 if len(files) == 1:
                     return str(files[0]), read(files[0], source.quoting, source.header)
     return source.rows(split)
 
 
-def _is_table(file: Path) -> bool:
-    """Whether a file has rows, by its suffix; a .txt file may be anything."""
-    try:
-        return kind(file) != "txt" and unpacked(file.name) == file.name
-    except DataError:
-        return False
-
-
 def starred(columns: Columns) -> Columns:
-    """The columns, with the uid column of matching files if a pattern has a star."""
+    """The roles of the columns; with a star in a pattern, the uid column is the added column ``*``."""
     patterns = [columns.parts[part] for part in columns.kinds]
     stars = any(is_pattern(pattern) and "*" in pattern for pattern in patterns) and columns.uid is not None
     return replace(columns, uid=STARRED) if stars else columns
 
 
 def with_pictures(rows: Rows, where: str, columns: Columns, image_folder: str | None) -> Rows:
-    """Add pictures and the groups that are patterns to the rows."""
+    """Replace picture columns by pictures, and add the values of groups that are patterns."""
     places = {part: columns.parts[part] for part, kind in columns.kinds.items() if kind == "picture"}
     pictures = Pictures(places, columns.uid, Path(image_folder) if image_folder else None)
     patterns = [group for group in columns.groups if is_pattern(group)]
@@ -103,15 +99,16 @@ def with_pictures(rows: Rows, where: str, columns: Columns, image_folder: str | 
 class Pictures:
     """Finds the pictures of rows and checks their headers.
 
-    Bytes in rows are written to a temporary file, each picture once; the file is removed when the process ends.
+    The bytes of pictures in rows are written to a temporary file, each picture once; the file is removed when the
+    process ends.
 
     Args:
         columns: Maps parts to picture columns (paths, bytes, or both as on the hub), or to patterns such as
-            ``images/{id}.png`` with Python's format specifications: ``{id-3}`` is the text before the third hyphen,
-            ``{folder?}`` may be missing, and ``*`` in the file name matches letters and digits; every matching file
-            becomes an example.
-        uid: Column of a unique id.
-        folder: Root of paths and patterns; by default the folder of the file of rows.
+            ``images/{id}.png``. A field may have a format specification of Python, as ``{id:05d}``; ``{id-3}`` is the
+            text before the third hyphen, and ``{folder?}`` may be missing. ``*`` in the file name matches letters and
+            digits, and each matching file becomes an example.
+        uid: Column of a unique id; None without ids.
+        folder: Root of paths and patterns; by default the folder of the file that contains the rows.
     """
 
     def __init__(self, columns: Mapping[str, str], uid: str | None, folder: Path | None = None) -> None:
@@ -119,7 +116,7 @@ class Pictures:
         self.uid = uid
         self.folder = folder
         self._bytes: Path | None = None
-        self._pictures: dict[str, Picture] = {}  # by path, or by sha256 if the row holds the bytes
+        self._pictures: dict[str, Picture] = {}  # by path, or by hash for bytes in rows
         self._names: dict[Path, list[str]] = {}
         self._animated: set[str] = set()
         starred = [pattern for pattern in self.columns.values() if is_pattern(pattern) and "*" in pattern]
@@ -129,11 +126,11 @@ class Pictures:
             raise SettingError(f"data.parts: {starred[0]} matches several files per row. Name an id with data.uid.")
 
     def rows(self, rows: Rows, where: str) -> Rows:
-        """Replace every column or pattern by a :class:`~heedful.records.Picture`.
+        """Replace each column or pattern by a :class:`~heedful.records.Picture`.
 
         Args:
-            rows: (row number, columns) pairs.
-            where: The file of the rows, or another name of the source in messages.
+            rows: Pairs (row number, values by column).
+            where: Path of the file that contains the rows, or another name of the source for messages.
 
         Raises:
             HeedfulError: A picture is missing or broken; the message names the row.
@@ -154,8 +151,7 @@ class Pictures:
             inform(f"{where}: {animated}, and the first frame is read.")
 
     def _named(self, values: Mapping[str, Any], where: str, folder: Path | None) -> Iterator[Row]:
-        """Resolve every column and pattern of a row to a path or bytes; yields several rows for a pattern with
-        ``*``."""
+        """Resolve the columns and patterns of a row to paths or bytes; a pattern with ``*`` may give several rows."""
         rows: list[Row] = [dict(values)]
         for column in self.columns.values():
             if not is_pattern(column):
@@ -173,8 +169,7 @@ class Pictures:
     def _matching(
         self, pattern: str, values: Mapping[str, Any], where: str, folder: Path | None
     ) -> list[tuple[Path, str]]:
-        """Pairs (file, text matched by ``*``) for all matching files; for a pattern without ``*``, one file, which may
-        not exist."""
+        """The matching files as pairs (path, text matched by ``*``); without ``*``, one path, which may not exist."""
         if folder is None:
             raise _without_folder(where, pattern)
         path = filled(pattern, values, where)
@@ -191,7 +186,7 @@ class Pictures:
         return [(_place(folder, f"{parent}/{n}" if parent else n), star) for n, star in matching]
 
     def _read(self, content: Path | bytes, where: str, column: str) -> tuple[Picture, bytes | None]:
-        """A pair (picture, bytes); the bytes are None if the picture is in a file."""
+        """Read a picture and check its header; return (picture, bytes), with None for the bytes of a file."""
         if isinstance(content, Path):
             if picture := self._pictures.get(str(content)):
                 return picture, None
@@ -209,6 +204,7 @@ class Pictures:
         return Picture(key, path, 0, len(data), where.replace("\n", " ")), None if path else data
 
     def _keep(self, picture: Picture, data: bytes | None) -> Picture:
+        """Remember a picture; write bytes that are not in a file to the temporary file."""
         name = picture.key if data is not None else picture.path
         if data is not None and name not in self._pictures:
             self._bytes = self._bytes or temporary_file()
@@ -219,14 +215,14 @@ class Pictures:
 
 
 def temporary_file() -> Path:
-    """A temporary file that other processes can open, removed when this process ends."""
+    """Create a temporary file that other processes can open and that is removed when this process ends."""
     with spooling():
         handle, name = tempfile.mkstemp(prefix="heedful-")
     os.close(handle)
     owner = os.getpid()
 
     def remove() -> None:
-        if os.getpid() == owner:  # not in a forked child
+        if os.getpid() == owner:  # a forked child must not remove the file
             Path(name).unlink(missing_ok=True)
 
     atexit.register(remove)
@@ -235,12 +231,12 @@ def temporary_file() -> Path:
 
 @lru_cache(2**16)
 def _place(folder: Path, path: str) -> Path:
-    """:func:`inside`, cached, since it resolves every folder and many rows name the same picture."""
+    """Cached :func:`inside`, which is slow: it resolves symbolic links, and many rows name the same picture."""
     return inside(folder, path)
 
 
 def is_pattern(column: str) -> bool:
-    """Whether this is a pattern of file names rather than a column."""
+    """Whether a text is a pattern of file names, not the name of a column."""
     return "{" in column
 
 
@@ -248,7 +244,7 @@ def require_picture(data: bytes, what: str) -> bool:
     """Check the header of a picture, and return whether it is animated."""
     try:
         with Image.open(io.BytesIO(data), formats=FORMATS) as opened:
-            with suppress(Exception):  # of a second frame, which is not read
+            with suppress(Exception):  # Pillow looks for a second frame, which may be damaged
                 return bool(opened.format in ANIMATED and getattr(opened, "is_animated", False))
             return False
     except Exception as error:  # Pillow raises many types
@@ -263,31 +259,29 @@ def thumbnail(picture: Picture, size: int = 480) -> np.ndarray:
         image.thumbnail((size, size))
         return image
 
-    return pixels(picture, shrink, lambda opened: opened.draft("RGB", (size, size)))  # decodes a JPEG at a small size
+    return pixels(picture, shrink, lambda opened: opened.draft("RGB", (size, size)))  # decodes JPEG at a reduced size
 
 
 def _content(value: Any, where: str, column: str, folder: Path | None) -> Path | bytes:
-    """The bytes in a column, or its path."""
+    """The bytes of the picture in a column, or its path."""
     if isinstance(value, Mapping):  # as on the hub
         value = value.get("bytes") or value.get("path")
     if isinstance(value, bytes) and value:
         return value
     if not isinstance(value, str) or not value.strip():
-        raise DataError(
-            f"{where}: the column {column!r} holds {brief(value)}, not a picture. Fill it in, or drop the row."
-        )
+        raise DataError(f"{where}: the column {column!r} holds {brief(value)}, not a picture.")
     if folder is None:
         raise _without_folder(where, brief(value))
     return _place(folder, value)
 
 
 def _without_folder(where: str, picture: str) -> HeedfulError:
-    """The error about paths in rows that are in memory."""
+    """The error for a path without a root, in rows that are in memory."""
     return SettingError(f"{where}: the folder of the picture {picture} is unknown. Name data.image_folder.")
 
 
 def filled(pattern: str, values: Mapping[str, Any], where: str) -> str:
-    """Fill a pattern with the values of a row, which may be empty only with ``?``.
+    """Fill a pattern with the values of a row. A value may be empty only if its field has a ``?``.
 
     Example:
         >>> filled("{id-1}/{folder?}/{id-3}-img0.png", {"id": "dev-850-0-1"}, "dev.json, row 1")
@@ -297,8 +291,7 @@ def filled(pattern: str, values: Mapping[str, Any], where: str) -> str:
         require_column(name, values, where)
         if is_empty(values[name]):
             raise DataError(
-                f"{where}: the column {name!r} is empty, and {pattern} needs it. Give it a value, or write {{{name}?}} "
-                "to allow an empty value."
+                f"{where}: the column {name!r} is empty, and {pattern} needs it. Allow it with {{{name}?}}."
             )
 
     def fill(field: re.Match) -> str:
@@ -313,16 +306,14 @@ def filled(pattern: str, values: Mapping[str, Any], where: str) -> str:
     try:
         text = FIELD.sub(fill, pattern)
     except (TypeError, ValueError) as error:
-        raise DataError(
-            f"{where}: {pattern} does not fit the row ({reason(error)}). Change the pattern in data.parts."
-        ) from None
+        raise DataError(f"{where}: the pattern {pattern} does not fit the row ({reason(error)}).") from None
     if "*" in pattern and text.count("*") != pattern.count("*"):
         raise DataError(f"{where}: a column of {pattern} has a *. Take another column.")
     return text
 
 
 def with_default(answers: Sequence[str], default_label: str | None, name: str) -> list[str]:
-    """The answers as labels, with the default label added if it is missing."""
+    """Add the default label to a list of labels, if it is missing."""
     if default_label is None or default_label in answers:
         return list(answers)
     inform(f"{name}: {default_label!r} is added to the {len(answers):,} answers as a label.")
@@ -330,7 +321,15 @@ def with_default(answers: Sequence[str], default_label: str | None, name: str) -
 
 
 def listed_answers(answers: str, path: Any) -> list[str]:
-    """Read labels from a file: one per line (.txt), or json, a list or under ``id2label``."""
+    """Read labels from a text file with a label per line, or from json: a list, or an object with ``id2label``.
+
+    Args:
+        answers: Path of the file, or its name in the folder of the data.
+        path: Folder of the data, or rows in memory.
+
+    Raises:
+        HeedfulError: The file is missing or malformed, or repeats a label.
+    """
     file = Path(answers)
     if isinstance(path, str | Path) and (Path(path) / answers).is_file():
         file = Path(path) / answers

@@ -1,4 +1,4 @@
-"""Visual questions with answers from several people: labels are frequent answers, and gold is a score per answer.
+"""Loader of visual questions that several people answered: labels are frequent answers, gold is a score per answer.
 
 Source: Goyal et al. (2017), VQA 2.0.
 """
@@ -18,19 +18,19 @@ from heedful.datamodules.sources.source import Source, Split
 from heedful.datamodules.sources.values import brief, is_empty, require_column, text_of
 from heedful.records import SOFT, DataError, Examples, HeedfulError
 
-GOLD = "gold"  # the column of computed gold scores
-UNKNOWN = "not_in_labels"  # no answer is a label
+GOLD = "gold"  # added column with the score of each answer
+UNKNOWN = "not_in_labels"  # name of the count of questions without an answer among the labels
 FROM_A_RUN = "Give the answers of the model, such as data.answers RUN/checkpoints/backbone/config.json."
 
 
 @dataclass(frozen=True)
 class Answers:
-    """Columns of people's answers.
+    """Columns of the answers to a question.
 
     Attributes:
-        column: Column of a list of texts, or of objects with a text under ``answer``.
-        frequent: Column of the most frequent answer, which is gold where ``column`` is missing or empty.
-        labels: The labels; None to count them.
+        column: Column with one answer per person: a list of texts, or of objects with a text under ``answer``.
+        frequent: Column of the most frequent answer, which is the only right answer if ``column`` is missing or empty.
+        labels: The labels; empty if they are counted in the training split.
     """
 
     column: str
@@ -42,7 +42,7 @@ class Answers:
         return spelled(self.labels)
 
     def gold(self, values: Mapping[str, Any], where: str, row: int) -> str | None:
-        """The score of every answer, as JSON; None without an answer."""
+        """The score of each answer of a row, as a JSON object; None without answers."""
         answers = [normalised(answer) for answer in self._answers(values, where, row)]
         worths = worth(answers if any(answers) else [self.most_frequent(values, where, row)])
         worth_of_label = {
@@ -51,38 +51,36 @@ class Answers:
         return SOFT.write_gold(worth_of_label) if worth_of_label else None
 
     def most_frequent(self, values: Mapping[str, Any], where: str, row: int) -> str:
-        """The most frequent answer, normalised; "" for none."""
+        """The most frequent answer of a row, normalised; "" if it is missing."""
         require_column(self.frequent, values, f"{where}, row {row}")
         answer = values[self.frequent]
         return "" if is_empty(answer) else normalised(text_of(answer, where, row, self.frequent))
 
     def _answers(self, values: Mapping[str, Any], where: str, row: int) -> list[str]:
-        """The answer of every person; "" for no answer."""
+        """The answer of each person; "" for a person without an answer."""
         held = values.get(self.column)
         if held is None:
             return []
-        if isinstance(held, Mapping):  # a list of objects as some tools write it
+        if isinstance(held, Mapping):  # an object of lists, as some tools write a list of objects
             held = held.get("answer")
         is_list = isinstance(held, list)
         answers = [
             item.get("answer", item) if isinstance(item, Mapping) else item for item in (held if is_list else ())
         ]
         if not is_list or any(isinstance(answer, Mapping) for answer in answers):
-            raise DataError(
-                f"{where}, row {row}: the column {self.column!r} is {brief(values[self.column])}, not a list of texts, "
-                "or of objects with an answer."
-            )
+            held = brief(values[self.column])
+            raise DataError(f"{where}, row {row}: the column {self.column!r} is {held}, not a list of answers.")
         return ["" if is_empty(answer) else text_of(answer, where, row, self.column) for answer in answers]
 
 
 def load_questions(
     source: Source, columns: Columns, split: Split, answers: Answers, image_folder: str | None = None
 ) -> Examples:
-    """Load the questions of a split with soft gold labels.
+    """Load the questions of a split; a gold label is a score per answer.
 
     Args:
         source: As for :func:`~heedful.datamodules.loaders.pictures.load_pictures`.
-        columns: Roles of the columns; the label is "gold".
+        columns: Roles of the columns; the label is the added column "gold".
         split: The split.
         answers: Columns of people's answers.
         image_folder: As for :func:`~heedful.datamodules.loaders.pictures.load_pictures`.
@@ -94,7 +92,7 @@ def load_questions(
 
 
 def count_answers(source: Source, split: Split, answers: Answers, n: int) -> list[str]:
-    """The ``n`` most frequent answers of a split; pictures are not read."""
+    """List the ``n`` most frequent answers of a split, without reading pictures."""
     try:
         if not source.has_splits:
             raise DataError(f"{source.display_name} has no splits.")

@@ -1,30 +1,40 @@
-"""Reading comprehension: questions about texts in the formats of SQuAD 2.0 and MRQA, or with a row per question."""
+"""Loader of reading comprehension: questions about texts, in the format of SQuAD 2.0 or MRQA, or a row per question."""
 
 import json
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from types import NoneType
 from typing import Any
 
 import numpy as np
 
-from heedful.datamodules.loaders.pairs import Columns, require_columns, sort_by_uid, uid_of
+from heedful.datamodules.loaders.pairs import Columns, require_columns, to_examples
 from heedful.datamodules.sources.readers import Row
 from heedful.datamodules.sources.source import Source, Split
-from heedful.datamodules.sources.values import brief, text_of
+from heedful.datamodules.sources.values import Rows, brief, text_of
 from heedful.interventions import Swap
 from heedful.records import CLUSTER, SPAN, DataError, Examples, ExamplesBuilder, agree, generator, inform
 from heedful.records.answers import normalised
 
-STARTS = "starts"  # meta column: JSON list of the character offset of every gold answer, or null
-ABSENT = "not_in_text"  # no answer is in the text
+GOLD = "gold"  # added column: JSON list of the distinct gold answers
+STARTS = "starts"  # meta column: JSON list with the character offset of each gold answer, null if it is not in the text
+ABSENT = "not_in_text"  # name of the count of questions whose answers are not in the text
 
 
 def questions(rows: Iterator[tuple[int, Row]], where: str) -> Iterator[tuple[int | str, Row]]:
-    """Flatten rows to (row, columns) per question, with the columns of the copies on the hub.
+    """Flatten nested rows to one row per question, with the column names of the data sets on the hub.
 
-    A SQuAD article (with ``paragraphs``) becomes rows with id, title, context, question and answers; an MRQA text (with
-    ``qas``) becomes rows with key, context, question and answers. Other rows stay; MRQA's header is dropped.
+    A SQuAD article (an object with ``paragraphs``) becomes rows with id, title, context, question and answers. An MRQA
+    text (an object with ``qas``) becomes rows with key, context, question and answers. Other rows stay, except the
+    header of MRQA files, which is dropped.
+
+    Args:
+        rows: Pairs (row number, values by column).
+        where: Name of the source in messages.
+
+    Yields:
+        Pairs (row for messages, values by column).
     """
     for row, columns in rows:
         if "paragraphs" not in columns and "qas" not in columns:
@@ -63,48 +73,44 @@ def load_reading(source: Source, columns: Columns, split: Split, no_answer: str 
 
     Args:
         source: Rows, flat or nested: see :func:`questions`.
-        columns: Roles of the columns; ``label`` has the answers, and the first part is the text of the spans.
+        columns: Roles of the columns. ``label`` has the answers, and the first part is the text that contains them.
         split: The split.
         no_answer: Boolean column of unanswerable questions; by default, an empty list of answers means no answer.
 
     Returns:
-        Examples whose gold is a JSON list of distinct answers, with the meta column ``starts``. Without groups, texts
-        are the clusters.
+        Examples with a JSON list of distinct answers as gold, and the meta column ``starts``, which has their offsets.
+        Without groups, each text is a cluster.
 
     Raises:
         DataError: A row lacks a column, has an empty part or malformed answers, or repeats an id, or an answer with an
             offset is not in its text; the message names the row.
     """
     where, rows = source.rows(split)
-    further = columns.further_groups
-    cluster = columns.clustered_by or next(iter(columns.parts))
-    builder = ExamplesBuilder(tuple(columns.parts), further, (STARTS, *columns.meta), cluster=cluster)
-    flags = () if no_answer is None else (no_answer,)
-    kept_rows = []  # row of every example
-    no_gold = hollow = 0
-    for row, values in source.select(questions(rows, where), where):
-        require_columns(columns, values, where, row, more=flags)
-        parts = [text_of(values[column], where, row, column) for column in columns.parts.values()]
+    text = next(iter(columns.parts))
+    roles = replace(
+        columns, label=GOLD, labels=None, meta=(STARTS, *columns.meta), cluster=columns.clustered_by or text
+    )
+    rows = _with_gold(source.select(questions(rows, where), where), where, columns, no_answer)
+    return to_examples(rows, where, roles, split)
+
+
+def _with_gold(rows: Rows, where: str, columns: Columns, no_answer: str | None) -> Rows:
+    """Add the columns ``gold``, None without a gold answer, and ``starts`` to the rows."""
+    text = next(iter(columns.parts.values()))
+    hollow = 0
+    for row, values in rows:
+        require_columns(columns, values, where, row, more=() if no_answer is None else (no_answer,))
         has_none = no_answer is not None and _has_none(values[no_answer], where, row, no_answer)
         answers = {} if has_none else answers_of(values[columns.label], where, row, columns.label)
-        if no_answer is not None and not has_none and not answers:
-            no_gold += 1
-            continue
         hollow += bool(answers) and not any(map(normalised, answers))
-        starts = [_place(parts[0], answer, start, f"{where}, row {row}") for answer, start in answers.items()]
-        groups = [text_of(values[column], where, row, column) for column in further]
-        meta = columns.meta_of(values, where, row)
-        uid = uid_of(values, where, row, split.prefix, columns)
-        builder.add(uid, parts, SPAN.write_gold(list(answers)), groups, [json.dumps(starts), *meta])
-        kept_rows.append(row)
-    if not kept_rows:
-        raise DataError(f"{where} has no question with a gold answer ({no_gold} without). Take data with gold labels.")
+        context = text_of(values[text], where, row, text)
+        starts = [_place(context, answer, start, f"{where}, row {row}") for answer, start in answers.items()]
+        is_unknown = no_answer is not None and not has_none and not answers
+        gold = None if is_unknown else SPAN.write_gold(list(answers))
+        yield row, {**values, GOLD: gold, STARTS: json.dumps(starts)}
     if hollow:
         answers_of_articles = "only answers of articles and punctuation, which count as no answer."
         inform(f"{where}: {agree(hollow, 'question has', 'questions have')} {answers_of_articles}")
-    examples = sort_by_uid(builder.finish(), kept_rows, where, split.prefix, columns)
-    examples.no_gold, examples.origin = no_gold, where
-    return examples
 
 
 def _has_none(value: Any, where: str, row: int | str, column: str) -> bool:
@@ -114,13 +120,16 @@ def _has_none(value: Any, where: str, row: int | str, column: str) -> bool:
 
 
 def answers_of(value: Any, where: str, row: int | str, column: str) -> dict[str, int | None]:
-    """Parse answers to a mapping of distinct answer to offset or None.
+    """Parse the answers to a question.
 
     Args:
         value: ``["Rome", ...]``, or ``{"text": ["Rome", ...], "answer_start": [12, ...]}``.
         where: Name of the source in messages.
         row: Row in messages.
         column: Column in messages.
+
+    Returns:
+        Maps each distinct answer to its character offset, or to None without offsets.
     """
     place = f"{where}, row {row}: the column {column!r}"
     texts = value
@@ -143,7 +152,11 @@ def answers_of(value: Any, where: str, row: int | str, column: str) -> dict[str,
 
 
 def _place(text: str, answer: str, start: int | None, display_name: str) -> int | None:
-    """Offset of an answer in its text, at or nearest to the given offset; None if the text does not have it."""
+    """Offset of an answer in the text: the given one, else the nearest occurrence; None if there is no occurrence.
+
+    Raises:
+        DataError: An offset is given, and the answer is not in the text.
+    """
     if start is not None and start >= 0 and text.startswith(answer, start):
         return start
     place = search(text, answer, start or 0)
@@ -153,7 +166,9 @@ def _place(text: str, answer: str, start: int | None, display_name: str) -> int 
 
 
 def search(text: str, answer: str, near: int = 0) -> int | None:
-    """Offset of an answer as whole words, nearest to an offset; case is ignored if no exact match exists.
+    """Offset of the occurrence of an answer, as whole words, that is nearest to the offset ``near``; None without one.
+
+    Case is ignored if no occurrence has the same case.
 
     Example:
         >>> text = "A party at the Art Museum, with art."
@@ -168,16 +183,27 @@ def search(text: str, answer: str, near: int = 0) -> int | None:
 
 
 def is_learnable(examples: Examples) -> np.ndarray:
-    """Whether each question is unanswerable or has an answer in its text: bool [examples]."""
+    """Whether each question has an answer in its text, or is unanswerable: bool [examples]."""
     offsets = (json.loads(starts) for starts in examples.column(f"meta.{STARTS}"))
     return np.array([not starts or any(start is not None for start in starts) for starts in offsets], dtype=bool)
 
 
 def without_part(examples: Examples, part: str, seed: int, within: str | None = None) -> Examples:
-    """Replace the other part by a random unrelated example's (CAT, footnote 16, after Kaushik and Lipton, 2018).
+    """Replace the other part, question or text, by the part of a random unrelated example.
 
-    If the question stays, its first gold answer is inserted between two words of the new text at a random place;
-    without an answer, nothing is inserted (the paper does not specify this case). Gold answers stay.
+    Gold answers stay. If the text is replaced, the first gold answer is inserted between two random words of the new
+    text; if the question has no answer, nothing is inserted, which the paper leaves open.
+
+    Source: the Counterfactual Attentiveness Test (CAT), footnote 16, after Kaushik and Lipton (2018).
+
+    Args:
+        examples: Questions with their texts.
+        part: The part that stays.
+        seed: The run's seed.
+        within: Meta column: the other part comes from an example with the same value.
+
+    Raises:
+        DataError: An example has no unrelated example.
     """
     text, question = examples.parts
     replaced = question if part == text else text
@@ -187,9 +213,7 @@ def without_part(examples: Examples, part: str, seed: int, within: str | None = 
     partners = swap.partners(examples, np.arange(len(examples)), 0, seed)
     for example, j in zip(examples, partners.tolist(), strict=True):
         if j < 0:
-            raise DataError(
-                f"partial {part} needs a {replaced} of another group, and {example.uid} has none. Take more data."
-            )
+            raise DataError(f"partial {part}: no {replaced} is unrelated to {example.uid}. Take more data.")
         parts = {**example.parts, replaced: examples.value(f"parts.{replaced}", j)}
         meta = dict(example.meta)
         if replaced == text:
@@ -210,7 +234,7 @@ def without_part(examples: Examples, part: str, seed: int, within: str | None = 
 
 
 def inserted(answer: str, text: str, rng: np.random.Generator) -> tuple[str, int]:
-    """Insert an answer before a random word or after the last word, and return the text and the answer's offset.
+    """Insert an answer before a random word or after the last word; return the new text and the answer's offset.
 
     Example:
         >>> inserted("Rome", "It is hot.", np.random.default_rng(0))

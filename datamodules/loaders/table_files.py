@@ -1,4 +1,4 @@
-"""Tables from json files: an object that maps keys, including the title, to lists of values."""
+"""Reader of tables in json files, which map the title and the key of each row to a list of values."""
 
 import json
 from pathlib import Path
@@ -12,14 +12,17 @@ TITLE = "title"
 
 
 class _Object(list):
-    """The (key, value) pairs of a json object, which may repeat keys."""
+    """The pairs (key, value) of a json object, in which keys may be repeated."""
 
 
 def parse_table(content: bytes, where: str) -> Table:
     """Parse a table: ``{"title": ["In Rainbows"], "Genre": ["art rock", "art pop"], "Length": ["42:39"]}``.
 
-    White space is collapsed. Values of a repeated key are joined (an infobox on a singer and actor has "Years active"
-    twice); a key may be empty (a row below a heading).
+    White space is collapsed. The values of a repeated key are joined: an infobox about a singer and actor has "Years
+    active" twice. A key may be empty, as for a row below a heading.
+
+    Raises:
+        DataError: The content is not such an object, or a value is empty; the message names file and key.
     """
     try:
         pairs = json.loads(content.decode("utf-8-sig"), object_pairs_hook=_Object)
@@ -46,14 +49,14 @@ def parse_table(content: bytes, where: str) -> Table:
 
 
 def plain(value: Any, where: str) -> str:
-    """Collapse white space; a value other than text raises DataError."""
+    """Require a text, and collapse its white space."""
     if not isinstance(value, str):
         raise DataError(f"{where} {brief(value)} is not a text.")
     return " ".join(value.split())
 
 
 class TableFolder:
-    """A folder of tables, such as T7.json for the table T7; every file is read once.
+    """A folder of tables, with the file T7.json for the table T7; each file is read once.
 
     Args:
         path: The folder.
@@ -64,7 +67,7 @@ class TableFolder:
         self._tables: dict[str, Table] = {}
 
     def table(self, name: str, where: str) -> Table:
-        """Read a table; ``where`` is the location of its name, for messages."""
+        """Return a table by its name; ``where`` is the file and row that contain the name, for messages."""
         if name not in self._tables:
             file = inside(self.path, f"{name}.json")
             with open_file(file, f"{where}: the table {self.path / name}.json") as opened:

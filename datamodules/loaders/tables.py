@@ -1,4 +1,4 @@
-"""InfoTabS (Gupta et al., 2020): tables with hypotheses."""
+"""Loader of InfoTabS (Gupta et al., 2020): hypotheses about tables."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -10,18 +10,18 @@ from heedful.datamodules.base.splits import by_hash, groups_of
 from heedful.datamodules.loaders.pairs import Columns, to_examples
 from heedful.datamodules.loaders.table_files import TableFolder
 from heedful.datamodules.loaders.tabprobe import LABELS, challenge_file, load_counterfactuals
-from heedful.datamodules.sources.readers import SUFFIXES, read
-from heedful.datamodules.sources.source import Source, Split
-from heedful.datamodules.sources.values import Rows, require_column
+from heedful.datamodules.sources.readers import read
+from heedful.datamodules.sources.source import Source, Split, stem
+from heedful.datamodules.sources.values import Rows, listed, require_column
 from heedful.interventions import DIRECTIONS, KINDS, PerturbHypothesis, best_analyser
 from heedful.interventions import Source as Hypotheses
 from heedful.records import DataError, Example, Examples, SettingError, agree, generator, inform
 
 PAIRS, TABLES, CATEGORIES = "maindata", "tables/json", "tables/table_categories.tsv"
-PREMISE = "premise"  # column of tables
-TABLE = "table"  # column of their ids
-PREFIXES = ("", "infotabs_", "infotabs_test_")  # of the names of files
-PERTURBED = "#perturbed"  # suffix of uids
+PREMISE = "premise"  # added column with the table
+TABLE = "table"  # added column with the id of the table
+PREFIXES = ("", "infotabs_", "infotabs_test_")  # file names start with one of these
+PERTURBED = "#perturbed"  # suffix of the uid of a perturbed example
 NAMES_OF_IDS = ("table_id", "Table ID", "original_tableid")
 COLUMNS = Columns(
     {PREMISE: PREMISE, "hypothesis": "hypothesis"},
@@ -44,10 +44,11 @@ def load_tables(
     Args:
         source: A folder with ``maindata/<split>.tsv``, ``tables/json/<table>.json`` and
             ``tables/table_categories.tsv``.
-        columns: Roles of the columns of the file and of premise (the table), table (its id) and category.
-        split: "train", "dev", "alpha1", ..., with or without the prefix of the file; uids are
+        columns: Roles of the columns of the file and of the added columns premise (the table), table (its id) and
+            category.
+        split: "train", "dev", "alpha1", ..., with or without the prefix of the file name; uids are
             ``infotabs/<split>/<hash>``.
-        without: A file of tables to exclude from training.
+        without: File with the ids of tables to exclude from training.
 
     Raises:
         DataError: The split does not exist, or a file is broken.
@@ -56,10 +57,7 @@ def load_tables(
     split = split if isinstance(split, Split) else Split(split, f"infotabs/{short_split(split)}")
     for folder in (PAIRS, TABLES):
         if not (source.folder / folder).is_dir():
-            raise DataError(
-                f"data.path {source.folder} has no folder {folder}. Name a folder with {PAIRS}/ and {TABLES}/, as "
-                "data/ of github.com/infotabs/infotabs."
-            )
+            raise DataError(f"data.path {source.folder} has no folder {folder}. Name one with {PAIRS}/ and {TABLES}/.")
     files = [prefix + name for name in split.names for prefix in PREFIXES]
     where, rows = source.at(source.folder / PAIRS).rows(replace(split, name=files[0], aliases=files[1:]))
     rows = source.select(_with_tables(rows, where, source.folder), where)
@@ -70,22 +68,20 @@ def load_tables(
 
 
 def short_split(split: str) -> str:
-    """A split without prefix and suffix: "alpha1" for "infotabs_test_alpha1.tsv"."""
-    for suffix in SUFFIXES:
-        split = split.removesuffix(".gz").removesuffix(f".{suffix}")
-    return split.removeprefix("infotabs_").removeprefix("test_")
+    """The name of a split without prefix and suffix of its file: "alpha1" for "infotabs_test_alpha1.tsv"."""
+    return stem(split).removeprefix("infotabs_").removeprefix("test_")
 
 
 def challenge_tables(source: Source, columns: Columns, split: Split, path: str) -> Examples:
-    """Load challenge examples from TabProbe's counterfactual tables, or from a file of pairs about the same tables."""
-    if file := challenge_file(path, "data.inoculation.path"):
-        return load_counterfactuals(file, split.prefix, columns.labels or {}, parts=columns.parts)[1]
+    """Load a challenge set: TabProbe's counterfactual tables, or a file of hypotheses about the tables of the data."""
+    if file := challenge_file(path):
+        return load_counterfactuals(file, split.prefix, columns.labels or {}, columns.parts)[1]
     rows = _with_tables(read(Path(path), source.quoting), path, source.folder)
     return to_examples(rows, path, columns, split)
 
 
 def _with_tables(rows: Rows, where: str, folder: Path) -> Rows:
-    """Add the columns premise, table and category to the rows."""
+    """Add the columns premise (the table), table (its id) and category to the rows."""
     tables = TableFolder(folder / TABLES)
     categories = _categories(folder / CATEGORIES)
     unknown = set()
@@ -101,7 +97,7 @@ def _with_tables(rows: Rows, where: str, folder: Path) -> Rows:
 
 
 def _categories(file: Path) -> dict[str, str] | None:
-    """Map tables to categories; None without a file."""
+    """Map ids of tables to categories; None without the file of categories."""
     if not file.is_file():
         inform(f"There is no {file}, so that tables have no category.")
         return None
@@ -112,31 +108,26 @@ def _categories(file: Path) -> dict[str, str] | None:
         name = columns["table_id"].strip()
         category = columns["category"].strip()
         if category_of.setdefault(name, category) != category:
+            before = category_of[name]
             raise DataError(
-                f"{file}, row {row}: the table {name!r} has the category {category!r}, and before "
-                f"{category_of[name]!r}."
+                f"{file}, row {row}: the table {name!r} has the category {category!r}, and before {before!r}."
             )
     return category_of
 
 
 def _without(examples: Examples, file: Path, name: str) -> Examples:
-    """Drop training examples about the tables in a file."""
+    """Drop the training examples about tables whose ids are in a file."""
     names = set()
     for row, columns in read(file):
         ids = [str(columns[column]).strip() for column in NAMES_OF_IDS if column in columns]
         if not ids:
-            raise DataError(
-                f"{file}, row {row}: there is no column {' or '.join(NAMES_OF_IDS)}. The columns are "
-                f"{', '.join(columns)}."
-            )
+            raise DataError(f"{file}, row {row}: there is no column {' or '.join(NAMES_OF_IDS)}. {listed(columns)}")
         names.add(ids[0])
     stays = np.array([table not in names for table in examples.column(f"meta.{TABLE}")])
     absent = sorted(names.difference(examples.column(f"meta.{TABLE}")))
     if len(absent) == len(names):
-        raise SettingError(
-            f"data.without_tables {file} names no table of the training set, but {absent[0]!r} and so on. Name tables "
-            f"such as {examples.value(f'meta.{TABLE}', 0)!r}."
-        )
+        usual = examples.value(f"meta.{TABLE}", 0)
+        raise SettingError(f"data.without_tables {file} names {absent[0]!r} and no training table, such as {usual!r}.")
     if not stays.any():
         raise DataError(f"data.without_tables {file} names every table of the training set. Name fewer.")
     unused = f"; not in the training set: {len(absent):,} of {len(names):,} tables" if absent else ""
@@ -149,20 +140,28 @@ def _without(examples: Examples, file: Path, name: str) -> Examples:
 def perturbed_hypotheses(
     examples: Examples, labels: Mapping[str, object], n: int, by_group: bool, seed: int, name: str
 ) -> Examples:
-    """Perturb ``n`` hypotheses of the training set, chosen by hash, with one random applicable change each.
+    """Sample ``n`` training examples by hash, and change each hypothesis by a random applicable perturbation.
 
-    Source: "Is My Model Using the Right Evidence?" (Gupta et al. 2022), §4 and §7.
+    Source: "Is My Model Using the Right Evidence?" (Gupta et al. 2022), sections 4 and 7.
+
+    Args:
+        examples: The training set.
+        labels: The labels, which must include entailment and contradiction.
+        n: Number of perturbed examples.
+        by_group: Whether to use all examples of a table before the next table.
+        seed: The run's seed.
+        name: Name of the data set, for messages.
+
+    Raises:
+        DataError: The examples are not pairs of a table and a text, or fewer than ``n`` can be perturbed.
     """
     texts = [part for part in examples.parts if part not in examples.tables]
     if (len(examples.tables), len(texts)) != (1, 1):
-        raise DataError(
-            "data.inoculation.perturbed needs one part that is a table and one that is a text, and data.parts has "
-            f"{', '.join(examples.parts)}. Take the table from the column {PREMISE}."
-        )
+        parts = ", ".join(examples.parts)
+        raise DataError(f"data.inoculation.perturbed needs one part that is a table and one text; there are {parts}.")
     if missing := [label for label in ("entailment", "contradiction") if label not in labels]:
-        raise DataError(
-            f"data.inoculation.perturbed needs the label {missing[0]!r}, and {name} has {', '.join(labels)}."
-        )
+        has = ", ".join(labels)
+        raise DataError(f"data.inoculation.perturbed needs the label {missing[0]!r}, and {name} has {has}.")
     hypotheses = Hypotheses(examples, best_analyser(), texts[0], examples.tables[0])
     kinds = [kind for kind in KINDS if kind != "entities" or hypotheses.analyser.knows_entities]
     changes = [PerturbHypothesis(kind, way, hypotheses) for kind in kinds for way in DIRECTIONS]
@@ -181,6 +180,4 @@ def perturbed_hypotheses(
                 f"{', '.join(kinds)} ({hypotheses.analyser.name})."
             )
             return Examples.of(perturbed)
-    raise DataError(
-        f"Only {len(perturbed)} hypotheses of the training set can be perturbed, and data.inoculation.n is {n}."
-    )
+    raise DataError(f"data.inoculation.n is {n}, and only {len(perturbed)} hypotheses can be perturbed.")

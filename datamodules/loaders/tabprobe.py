@@ -1,10 +1,9 @@
-"""TabProbe (Gupta et al., 2022): counterfactual tables and annotations of relevant rows."""
+"""Loaders of TabProbe (Gupta et al., 2022): counterfactual tables, and annotations of the relevant rows of tables."""
 
 import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +20,14 @@ PARTS = {"premise": "premise", "hypothesis": "hypothesis"}
 ORIGINALS, MODIFIED = "tables_json", "tables_mod_json"
 COUNTERFACTUAL = [f"{side}_{what}" for side in ("original", "modified") for what in ("tableid", "hypothesis", "label")]
 ANNOTATED = ("Table ID", "Hypothesis", "Truth Label", "Majority Label", "JSON")
-NONE = "none"  # the last bit of an annotation
+NONE = "none"  # key of the last bit of an annotation: no row is relevant
 
 
-def challenge_file(path: str | Path, flag: str = "path") -> Path | None:
-    """The tsv file of a folder of counterfactual tables, from the folder or the file; None for any other file."""
+def challenge_file(path: str | Path) -> Path | None:
+    """The tsv file of counterfactual tables, from its path or the path of its folder; None for another file."""
     path = Path(path)
     if not path.exists():
-        raise DataError(f"{flag} {path} does not exist.")
+        raise DataError(f"{path} does not exist.")
     folder = path if path.is_dir() else path.parent
     if path.is_file():
         return path if (folder / MODIFIED).is_dir() else None
@@ -36,8 +35,8 @@ def challenge_file(path: str | Path, flag: str = "path") -> Path | None:
     if len(files) != 1 or not all((folder / name).is_dir() for name in (ORIGINALS, MODIFIED)):
         held = ", ".join(sorted(p.name for p in folder.iterdir())[:8]) or "nothing"
         raise DataError(
-            f"{flag} {path} is not a folder of TabProbe's counterfactuals; it holds {held}. Name a folder with one "
-            f".tsv file, {ORIGINALS}/ and {MODIFIED}/."
+            f"{path} is not a folder of TabProbe's counterfactuals; it holds {held}. Name a folder with one .tsv file, "
+            f"{ORIGINALS}/ and {MODIFIED}/."
         )
     return files[0]
 
@@ -46,29 +45,29 @@ def load_counterfactuals(
     path: str | Path,
     prefix: str | None = None,
     labels: Mapping[str, Sequence[str | int]] = LABELS,
-    flag: str = "path",
     parts: Mapping[str, str] = PARTS,
 ) -> tuple[Examples, Examples]:
-    """Load examples about original tables, and their counterparts about modified tables.
+    """Load examples about original tables, and for each a counterpart about a modified table.
+
+    Pairs in which neither table nor hypothesis differs are dropped and logged.
 
     Args:
         path: A folder with one tsv file, tables_json/ and tables_mod_json/, or the tsv file.
         prefix: Start of uids, by default ``counterfactuals/<folder>``.
         labels: Maps label names to spellings.
-        flag: Name of the path in messages.
         parts: Maps part names to "premise", the table, or "hypothesis".
 
     Returns:
-        (originals, modified), in the same order and with the same uids (``<prefix>/<hash of both>``). Group and meta
-        column ``table`` of both is the original table; the meta column ``modified`` is the modified table. Pairs that
-        differ only in the label are dropped and logged.
+        (Originals, counterparts), in the same order and with the same uids, ``<prefix>/<hash of both>``. The group and
+        meta column ``table`` of both is the id of the original table, the meta column ``modified`` the id of the
+        modified table.
 
     Raises:
         DataError: A file is missing or broken, or a row has no label.
     """
-    file = challenge_file(path, flag)
+    file = challenge_file(path)
     if file is None:
-        raise DataError(f"{flag} {path} is not in a folder with {MODIFIED}/.")
+        raise DataError(f"{path} is not in a folder with {MODIFIED}/.")
     where = str(file)
     folders = [TableFolder(file.parent / name) for name in (ORIGINALS, MODIFIED)]
     sides: tuple[list[tuple[int, dict[str, Any]]], ...] = ([], [])
@@ -107,52 +106,35 @@ def load_counterfactuals(
 
 
 def _pair_id(pair: Sequence[Mapping[str, Any]]) -> str:
-    """A hash of the content of a pair of rows, independent of their position."""
+    """A hash of the contents of an original and its counterpart, which does not depend on row numbers."""
     content = [value.encode() if isinstance(value, Table) else value for values in pair for value in values.values()]
     return content_id(json.dumps(content))[:16]
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """The relevant rows of a table for a hypothesis.
+def load_evidence(path: str | Path, examples: Examples) -> tuple[dict[str, tuple[str, ...]], dict[str, int]]:
+    """Load the table rows that the majority of annotators found relevant to a hypothesis.
 
-    Attributes:
-        uid: Uid of the example.
-        table: Id of the table.
-        hypothesis: The hypothesis.
-        label: Name of the gold label.
-        keys: Keys of the relevant rows, in table order.
-    """
-
-    uid: str
-    table: str
-    hypothesis: str
-    label: str
-    keys: tuple[str, ...]
-
-
-def load_evidence(path: str | Path, examples: Examples) -> tuple[list[Evidence], dict[str, int]]:
-    """Load the rows that a majority of annotators marked as relevant.
-
-    An annotation has one bit per row of the table and a last bit for "none". Pairs are matched with examples by table
-    and exact hypothesis.
+    An annotation has one bit per row of the table and a last bit for "none". It belongs to the example with the same
+    table and the same hypothesis.
 
     Args:
-        path: A csv file with the columns Table ID, Hypothesis, Truth Label, Majority Label (majority of every bit) and
-            JSON (key to bit).
-        examples: The annotated split with the meta column ``table`` (:func:`load_tables`).
+        path: A csv file with the columns Table ID, Hypothesis, Truth Label, Majority Label (the majority's bits) and
+            JSON (an object that maps keys to bits).
+        examples: The annotated split, from :func:`~heedful.datamodules.load_tables`.
 
     Returns:
-        The usable pairs, and the numbers of dropped pairs by reason: "neutral", "no relevant row", and "relevant rows
-        and none" (the majority marks both rows and "none").
+        Maps the uid of an example to the keys of the relevant rows, in the order of the table; and maps a reason to the
+        number of dropped annotations: "neutral" (the gold label), "no relevant row", and "relevant rows and none" (the
+        majority marks rows and "none").
 
     Raises:
-        DataError: A column is missing, a pair is not an example or has another label, or bits are inconsistent.
+        DataError: A column is missing, an annotation matches no example or has another label, or its bits contradict
+            the table.
     """
     names = zip(*(examples.column(c) for c in ("meta.table", "parts.hypothesis")), strict=True)
-    positions = {name: i for i, name in reversed(list(enumerate(names)))}  # the first of repeated pairs
+    positions = {name: i for i, name in reversed(list(enumerate(names)))}  # the first, if examples are equal
     spellings = {letter: name for name, letters in LABELS.items() for letter in letters}
-    evidence: list[Evidence] = []
+    evidence: dict[str, tuple[str, ...]] = {}
     left_out = Counter(dict.fromkeys(("neutral", "no relevant row", "relevant rows and none"), 0))
     for row, columns in read(Path(path)):
         where = f"{path}, row {row}"
@@ -160,10 +142,7 @@ def load_evidence(path: str | Path, examples: Examples) -> tuple[list[Evidence],
             require_column(name, columns, where)
         table, hypothesis, label, majority, marks = (str(columns[name]) for name in ANNOTATED)
         if (table, hypothesis) not in positions:
-            raise DataError(
-                f"{where}: no example has the hypothesis {brief(hypothesis)} and the table {table!r}. Name the "
-                "annotated split."
-            )
+            raise DataError(f"{where}: no example has the hypothesis {brief(hypothesis)} and the table {table!r}.")
         example = examples[positions[table, hypothesis]]
         if spellings.get(label) != example.label:
             raise DataError(f"{where}: the label is {brief(label)}, but {example.label!r} in {example.uid}.")
@@ -177,16 +156,14 @@ def load_evidence(path: str | Path, examples: Examples) -> tuple[list[Evidence],
         elif majority[-1] == "1":
             left_out["relevant rows and none"] += 1
         else:
-            evidence.append(Evidence(example.uid, table, hypothesis, example.label, relevant))
+            evidence[example.uid] = relevant
     return evidence, dict(left_out)
 
 
 def _require_rows(majority: str, marks: str, keys: Sequence[str], where: str) -> None:
-    """Require one bit per row of the table and one for "none", and the same keys in the annotation as in the table."""
+    """Require one bit per row of the table and one for "none", and the keys of the table in the column JSON."""
     if not re.fullmatch(f"[01]{{{len(keys) + 1}}}", majority):
-        raise DataError(
-            f"{where}: {brief(majority)} is not {len(keys) + 1} bits, one per row of the table and one for none."
-        )
+        raise DataError(f"{where}: {brief(majority)} is not {len(keys) + 1} bits: one per table row, one for none.")
     try:
         marked = [(plain(key, where), bit) for key, bit in json.loads(marks, object_pairs_hook=list)]
     except (ValueError, TypeError, RecursionError):

@@ -1,16 +1,17 @@
-"""Index of the word that decides the linguistic label of a sentence of MSGS, found by comparison with its sibling.
+"""Target words of MSGS: finds the word that decides the linguistic label of a sentence.
 
-MSGS (Warstadt et al., 2020, "Learning Which Features Matter") has paradigms: sentences that differ only as their labels
-require. Two sentences of one paradigm and condition with different linguistic labels are siblings.
+MSGS (Warstadt et al., 2020, "Learning Which Features Matter") consists of paradigms: sentences that differ only as
+their labels require. Two sentences of a paradigm and condition with different linguistic labels are siblings. The
+target is:
 
-- **Irregular form**: the verb of the second clause. Siblings share their clauses except for this verb, the preposition
-  of its object and "the". So the verb is the first word after the last "and" that is neither shared nor a determiner.
-  In a sentence with label 0, the word is a regular verb.
-- **Adjective**: follows the last "and" in sentences with label 1, so it is the only word there that never follows the
-  last "and" in a sentence with label 0. In a sentence with label 0, the target is the word at the position of a
-  predicate adjective: the first word after the last form of "be" that is not a determiner.
+- **Irregular form**: the verb of the second clause. The clauses of siblings differ in this verb, in the preposition of
+  its object and in "the". So the target is the first word after the last "and" that is neither in the sibling's clause
+  nor a determiner. With label 0, it is a regular verb.
+- **Adjective**: with label 1, the adjective after the last "and": the only word there that never follows the last "and"
+  in a sentence with label 0. With label 0, the word where a predicate adjective would be: the first word after the last
+  form of "be" that is not a determiner.
 - **Main verb**: with label 1, the only progressive form. With label 0, another form of the same verb; among several
-  candidates, the one with the longest common continuation.
+  candidates, the one after which most words agree with the sibling.
 """
 
 from collections import defaultdict
@@ -27,14 +28,14 @@ AND = "and"
 
 
 def targets(task: str, sentences: Iterable[tuple[str, str, bool]]) -> list[int | None]:
-    """Index of the target word in every sentence, among :func:`heedful.records.parts.words.words`.
+    """Index of the target word in the words of each sentence (:func:`heedful.records.parts.words.words`).
 
     Args:
-        task: Name of the task; only tasks of :data:`FINDERS` have targets.
-        sentences: (Paradigm and condition, sentence, whether the linguistic label is 1) of a file.
+        task: Name of the task; only the tasks in :data:`FINDERS` have targets.
+        sentences: All sentences of a file: (paradigm and condition, sentence, whether the linguistic label is 1).
 
     Returns:
-        An index per sentence; None if unknown.
+        An index per sentence; None if the target is unknown.
     """
     listed = [(key, tuple(words(sentence)), label) for key, sentence, label in sentences]
     if task not in FINDERS:
@@ -43,7 +44,7 @@ def targets(task: str, sentences: Iterable[tuple[str, str, bool]]) -> list[int |
 
 
 def _pairs(sentences: Sequence[tuple[str, Sequence[str], bool]]) -> Iterable[tuple[int, int]]:
-    """Indices of siblings, label 1 first, for paradigms with one sentence per label."""
+    """Indices (sentence with label 1, sibling) for the paradigms with exactly one sentence per label."""
     siblings: Mapping[str, list[int]] = defaultdict(list)
     for i, (key, _, _) in enumerate(sentences):
         siblings[key].append(i)
@@ -91,7 +92,7 @@ def main_verbs(sentences: Sequence[tuple[str, Sequence[str], bool]]) -> list[int
 
 
 def _same_verb(sentence: Sequence[str], verb: int, sibling: Sequence[str]) -> int | None:
-    """Index in a sibling of another form of a verb; None if ambiguous."""
+    """Index of another form of a verb in the sibling of its sentence; None if it is ambiguous."""
     forms = _forms(sentence[verb])
     progressive = _progressive(sibling)
     candidates = [i for i, word in enumerate(sibling) if word in forms and i not in progressive]
@@ -101,17 +102,17 @@ def _same_verb(sentence: Sequence[str], verb: int, sibling: Sequence[str]) -> in
 
 
 def _second_clause(sentence: Sequence[str]) -> int:
-    """Index after the last "and"."""
+    """Index of the first word after the last "and"."""
     return len(sentence) - sentence[::-1].index(AND) if AND in sentence else len(sentence)
 
 
 def _progressive(sentence: Sequence[str]) -> list[int]:
-    """Indices of all words after a form of "be", which precedes only participles in main_verb tasks."""
+    """Indices of the words that follow a form of "be"; in main_verb tasks, all of them are participles."""
     return [i for i in range(1, len(sentence)) if sentence[i - 1] in BE]
 
 
 def _forms(progressive: str) -> frozenset[str]:
-    """Candidate forms of a verb from its progressive form, including forms that do not exist.
+    """Possible forms of a verb, from its progressive form; some of them are not words.
 
     Example:
         >>> sorted({"hug", "hugs", "hugged", "hide", "hid"} & (_forms("hugging") | _forms("hiding")))

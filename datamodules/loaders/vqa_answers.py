@@ -1,8 +1,8 @@
-"""Normalisation and scores of people's answers to a question.
+"""Normalisation and scores of the answers that people gave to a visual question.
 
 Source: Antol et al. (2015), VQA, and the rules at visualqa.org/evaluation.html. The script on that page deviates from
-the rules: a space next to one punctuation mark changes the treatment of others, and unanimous answers are not
-normalised.
+the rules, which this module follows: there, a space next to a punctuation mark changes how other marks are treated, and
+unanimous answers are not normalised.
 """
 
 import re
@@ -15,7 +15,7 @@ DIGITS = {"none": "0"} | {word: str(n) for n, word in enumerate(NUMBERS)}
 COMMA_IN_NUMBER = re.compile(r"(?<=\d),(?=\d)")
 PUNCTUATION = re.compile(r"[]\[;/\"{}()=+\\_<>@`,?!-]")
 PERIOD = re.compile(r"\.(?!\d)")
-ENDINGS = {  # contractions and the words before them; "well" and "its" are not contractions
+ENDINGS = {  # endings of contractions, and the words before them; "well" and "its" are no contractions
     "n't": "ai are ca could did does do had has have is might must need ought sha should was were wo would",
     "'s": "he she that there what when where how who why someone somebody",
     "'d": "he it they you who there how where",
@@ -30,12 +30,12 @@ CONTRACTIONS |= {word + end.replace("'", ""): word + end for end, words in ENDIN
 def normalised(answer: str) -> str:
     """Normalise an answer: lower case, digits for number words, apostrophes in contractions, no articles.
 
-    Punctuation except apostrophes and colons becomes blanks; commas within numbers, and periods other than decimal
-    points, are dropped. Articles stay if nothing else is left ("a").
+    Punctuation marks become blanks, except apostrophes and colons. Commas within numbers, and periods that are not
+    decimal points, are dropped. An answer of articles alone, such as "a", stays.
 
     Example:
         >>> normalised("The  Two T-shirts, and 1,000.5 more."), normalised("DONT"), normalised("A")
-        ("2 t shirts and 1000.5 more", "don't", 'a')
+        ('2 t shirts and 1000.5 more', "don't", 'a')
     """
     text = PERIOD.sub("", PUNCTUATION.sub(" ", COMMA_IN_NUMBER.sub("", answer.lower())))
     words = [CONTRACTIONS.get(word, DIGITS.get(word, word)) for word in text.split()]
@@ -44,16 +44,16 @@ def normalised(answer: str) -> str:
 
 
 def worth(answers: Iterable[str]) -> dict[str, float]:
-    """VQA accuracy of each human answer to a question.
+    """VQA accuracy of each answer to a question.
 
-    An answer scores a third per person who gave it, at most 1, averaged over leaving out one person in turn. Among ten
-    people, one scores 0.3, two 0.6, three 0.9, and four or more 1.
+    An answer scores a third for each person who gave it, at most 1; the score is the mean over all subsets without one
+    person. If one of ten people gave the answer, it scores 0.3; two, 0.6; three, 0.9; four or more, 1.
 
     Args:
-        answers: Normalised answer of every person; "" for none. A single answer scores 1.
+        answers: Normalised answer of each person; "" for a person without an answer. A single answer scores 1.
 
     Returns:
-        Scores by answer, in alphabetical order.
+        Maps answers, in alphabetical order, to scores.
     """
     answers = list(answers)
     if len(answers) == 1:
@@ -69,12 +69,12 @@ def worth(answers: Iterable[str]) -> dict[str, float]:
 
 
 def most_frequent(counts: Counter[str], n: int) -> list[str]:
-    """The ``n`` most frequent answers, or all; ties in alphabetical order."""
+    """The ``n`` most frequent answers, or all if there are fewer; ties are in alphabetical order."""
     return sorted(counts.keys() - {""}, key=lambda answer: (-counts[answer], answer))[:n]
 
 
 def spelled(labels: Sequence[str]) -> dict[str, list[str]]:
-    """Map normalised answers to labels with this normal form; labels from other sources may share a normal form."""
+    """Map each normalised answer to the labels with this normal form; labels of a given model may share one."""
     labels_of: dict[str, list[str]] = {}
     for label in labels:
         labels_of.setdefault(normalised(label), []).append(label)

@@ -1,4 +1,4 @@
-"""Readers of files and of rows in memory, which yield (row number, columns); errors name file and row."""
+"""Readers of files and of rows in memory: they yield pairs (row number, values by column); errors name file and row."""
 
 import csv
 import gzip
@@ -6,9 +6,8 @@ import io
 import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,13 +16,16 @@ from heedful.datamodules.sources.values import Rows, brief, column_name, reason
 from heedful.records import DataError, SettingError, open_file
 
 SUFFIXES = ("jsonl", "json", "csv", "tsv", "parquet")
-TEXT = "txt"  # tab-separated, or any other text
-CHUNK = 8192  # rows that pandas parses together
+TEXT = "txt"  # a tsv file, if it is named explicitly; found in a folder, it may be any text
 Row = dict[str, Any]
 
 
 def inside(folder: Path, path: Any) -> Path:
-    """Resolve a path in a data file, which must be below ``folder``, symbolic links included."""
+    """Resolve a path that a data file contains.
+
+    Raises:
+        DataError: The path leads out of the folder, perhaps by a symbolic link.
+    """
     try:
         root = folder.resolve()
         target = (root / path).resolve()
@@ -34,12 +36,9 @@ def inside(folder: Path, path: Any) -> Path:
     raise DataError(f"{folder}: the path {brief(path)} does not lead to a file in this folder.")
 
 
-def kind(path: Path) -> str:
-    """The format of a file by its suffix: one of :data:`SUFFIXES` or :data:`TEXT`, also with ``.gz`` or ``.zst``."""
-    suffix = unpacked(path.name.lower()).rpartition(".")[2]
-    if suffix not in (*SUFFIXES, TEXT):
-        raise DataError(f"{path} has none of the suffixes {', '.join((*SUFFIXES, TEXT))} (text also with .gz or .zst).")
-    return suffix
+def suffix_of(name: str) -> str:
+    """The suffix of a file name in lower case, without the dot and before ".gz" or ".zst"; "" for none."""
+    return Path(unpacked(name.lower())).suffix[1:]
 
 
 def unpacked(name: str) -> str:
@@ -48,18 +47,20 @@ def unpacked(name: str) -> str:
 
 
 def read(path: Path, quoting: bool = True, header: Sequence[str] = ()) -> Iterator[tuple[int, Row]]:
-    """Yield (row number, columns) of a file; rows count from 1, without the header.
+    """Yield pairs (row number, values by column) of a file; rows are counted from 1, without the header.
 
     Args:
-        path: A csv, tsv or parquet file; json with a list of objects, perhaps under "data", or with an object per line;
-            jsonl. Text may be compressed (.gz, .zst).
-        quoting: Whether fields of a csv or tsv file may be double-quoted; otherwise a quote is a character.
-        header: Column names, for csv or tsv without a header and for json whose rows are lists.
+        path: A csv, tsv, parquet or jsonl file, or a json file with an object per line or with a list of objects, which
+            may be the value of "data". Text may be compressed (.gz, .zst).
+        quoting: Whether fields of a csv or tsv file may be double-quoted; otherwise quotes are characters.
+        header: Column names, for a csv or tsv file without a header and for a json file whose rows are lists.
 
     Raises:
         DataError: The file is missing, empty, not UTF-8, or broken.
     """
-    suffix = kind(path)
+    suffix = suffix_of(path.name)
+    if suffix not in (*SUFFIXES, TEXT):
+        raise DataError(f"{path} has none of the suffixes {', '.join((*SUFFIXES, TEXT))} (text also with .gz or .zst).")
     row = 0
     try:
         with open_file(path) as packed:
@@ -67,7 +68,7 @@ def read(path: Path, quoting: bool = True, header: Sequence[str] = ()) -> Iterat
                 yield row, columns
     except (OSError, EOFError, zlib.error, UnicodeDecodeError, pa.ArrowException) as error:
         raise DataError(
-            f"{path} cannot be read after row {row} ({reason(error)}). Take a whole copy of it; text has to be UTF-8."
+            f"{path}, after row {row}: damaged, or not UTF-8 ({reason(error)}). Take a whole copy."
         ) from None
     if not row:
         raise DataError(f"{path} has no rows. Take a whole copy of it.")
@@ -111,7 +112,7 @@ def _json(text: str, path: Path, header: Sequence[str]) -> Rows:
             raise _no_json(str(path), error) from None
         yield from _json_lines(text.encode().split(b"\n"), path)
         return
-    if isinstance(rows, dict):  # with the rows beside a version, as in SQuAD; or one row
+    if isinstance(rows, dict):  # an object with the rows and a version, as in SQuAD; or a single row
         rows = rows["data"] if isinstance(rows.get("data"), list) else [rows]
     if not isinstance(rows, list):
         raise DataError(f"{path} holds {brief(rows)}, not rows. Save a list of objects, or one object a line.")
@@ -135,90 +136,55 @@ def _object(columns: Any, path: Path, row: int) -> Row:
 
 
 def _delimited(file: IO[str], path: Path, delimiter: str, quoting: bool, names: Sequence[str]) -> Rows:
-    """Rows of a csv or tsv file, parsed by pandas; all fields are text, also empty ones."""
-    import pandas as pd
-
-    remedy = (
-        "Correct the row or, if quotes are plain characters, set data.quoting false; in measure, set quoting false."
-    )
+    """Rows of a csv or tsv file; all fields are text, also empty ones, and blank lines are skipped."""
+    remedy = "Correct the row or, if quotes are characters, set data.quoting false; in measure, set quoting false."
     remedy = remedy if quoting else ""
     header = list(names)
     row = 0
-    csv.field_size_limit(2**31 - 1)  # the engine is the csv module of Python
+    csv.field_size_limit(2**31 - 1)
+    form = csv.QUOTE_MINIMAL if quoting else csv.QUOTE_NONE
     try:
-        chunks = pd.read_csv(
-            file,
-            sep=delimiter,
-            header=None,
-            dtype=str,
-            keep_default_na=False,
-            engine="python",  # the other engine makes missing fields of a short row empty
-            quoting=_quoting(quoting),
-            chunksize=CHUNK,
-        )
-        for chunk in chunks:
-            fields: list[list[Any]] = [chunk[column].tolist() for column in chunk.columns]
-            for values in zip(*fields, strict=True):
-                if not header:
-                    header = _names(values, path)
-                    continue
-                row += 1
-                _require_fields(values, header, names, f"{path}, row {row}", delimiter, remedy)
-                yield row, {name: value for name, value in zip(header, values, strict=True) if name}
-    except (csv.Error, pd.errors.ParserError) as error:
-        broken = _broken_row(file, delimiter, quoting, bool(names))
-        raise DataError(f"{path}, row {broken}: not a row of fields ({reason(error)}). {remedy}") from None
-    except pd.errors.EmptyDataError:
-        return
-
-
-def _broken_row(file: IO[str], delimiter: str, quoting: bool, is_headless: bool) -> int:
-    """Number of the first row with unbalanced quotes or too many fields, which pandas does not always report."""
-    file.seek(0)
-    rows = filter(None, csv.reader(file, delimiter=delimiter, quoting=_quoting(quoting), strict=True))
-    row = int(is_headless)
-    with suppress(csv.Error):
-        most = len(next(rows))
-        while len(next(rows, ())) <= most:
+        for fields in csv.reader(file, delimiter=delimiter, quoting=form, strict=True):
+            if len(fields) < 2 and not "".join(fields).strip():
+                continue
+            if not header:
+                header = _header(fields, path)
+                continue
             row += 1
-    return row + 1
+            _require_fields(fields, header, names, f"{path}, row {row}", delimiter, remedy)
+            yield row, {name: value for name, value in zip(header, fields, strict=True) if name}
+    except csv.Error as error:
+        raise DataError(f"{path}, row {row + 1}: not a row of fields ({reason(error)}). {remedy}") from None
 
 
-def _quoting(quoting: bool) -> Literal[0, 3]:
-    return csv.QUOTE_MINIMAL if quoting else csv.QUOTE_NONE
+def _header(names: list[str], path: Path) -> list[str]:
+    """Require distinct column names.
 
-
-def _names(header: Sequence[Any], path: Path) -> list[str]:
-    """Column names; "" for an unnamed first column, in which tools store row numbers, and for unnamed last columns."""
-    names = ["" if name != name else str(name) for name in header]
-    texts = [name for name in names if name]
-    inner = names[1 if not names[0] else 0 : len(names) - next((i for i, name in enumerate(names[::-1]) if name), 0)]
-    if not texts or inner != texts or len(set(texts)) < len(texts):
-        raise DataError(
-            f"{path}: the header {brief(names)} has an empty or a repeated column. Correct the header, or name the "
-            "columns with data.columns."
-        )
+    The name may be empty for the first column, in which tools store row numbers, and for the last columns.
+    """
+    inner = names[1 if not names[0] else 0 :]
+    while inner and not inner[-1]:
+        inner.pop()
+    if not inner or "" in inner or len(set(inner)) < len(inner):
+        raise DataError(f"{path}: the header {brief(names)} has an empty or a repeated column.")
     return names
 
 
 def _require_fields(
-    values: Sequence[Any], header: Sequence[str], names: Sequence[str], where: str, delimiter: str, remedy: str
+    fields: Sequence[str], header: Sequence[str], names: Sequence[str], where: str, delimiter: str, remedy: str
 ) -> None:
-    """Refuse rows with missing fields, which pandas fills with NaN, and tsv rows that were merged by quotes."""
-    if len(values) != len(header) or values[-1] != values[-1]:
-        n = sum(value == value for value in values)
-        raise DataError(
-            f"{where}: the fields are {n}, and {'data.columns names' if names else 'the header has'} {len(header)}. "
-            f"{remedy}"
-        )
-    if names and list(values) == list(names):
+    """Refuse rows with another number of fields than the header, and tsv rows that were merged by quotes."""
+    if len(fields) != len(header):
+        expected = f"{'data.columns' if names else 'the header'} names {len(header)}"
+        raise DataError(f"{where} has {len(fields)} fields, and {expected}. {remedy}")
+    if names and list(fields) == list(names):
         raise DataError(f"{where}: this is a header. Remove it, or leave data.columns out.")
-    if delimiter == "\t" and any("\t" in value and "\n" in value for value in values):
+    if delimiter == "\t" and any("\t" in value and "\n" in value for value in fields):
         raise DataError(f"{where}: several lines within quotes, with a tab in them. {remedy}")
 
 
 def arrow_rows(batches: Iterable[Any]) -> Rows:
-    """Rows of record batches or tables of Arrow."""
+    """Rows of record batches of Arrow."""
     row = 0
     for batch in batches:
         for columns in batch.to_pylist():
@@ -227,12 +193,16 @@ def arrow_rows(batches: Iterable[Any]) -> Rows:
 
 
 def rows_in_memory(content: Any) -> tuple[str, Rows]:
-    """(Name for messages, rows) of a frame of pandas or polars, an Arrow table, a ``datasets.Dataset``, or a list of
-    dictionaries. Types are recognised without importing their libraries.
+    """Rows of a pandas or polars frame, an Arrow table, a ``datasets.Dataset``, or a list of dictionaries.
+
+    Types are recognised without importing their libraries.
+
+    Returns:
+        The name of the content for messages, and pairs (row number, values by column).
     """
     if isinstance(content, list | tuple):
         return "the list", _dictionaries(content, "the list")
-    if hasattr(content, "with_format"):  # columns of pictures and sounds are not decoded
+    if hasattr(content, "with_format"):  # does not decode pictures and sounds
         return "the data set", arrow_rows(content.with_format("arrow").iter(256))
     table, name = content, "the table"
     if hasattr(content, "iloc"):
@@ -240,16 +210,13 @@ def rows_in_memory(content: Any) -> tuple[str, Rows]:
         _require_unique(list(content.columns), name)
         try:
             table = pa.Table.from_pandas(content, preserve_index=False)
-        except (pa.ArrowException, ValueError, TypeError):  # a column mixes types
+        except (pa.ArrowException, ValueError, TypeError):  # a column has values of several types
             return name, _dictionaries(content.to_dict("records"), name)
     elif hasattr(content, "to_arrow"):
         table, name = content.to_arrow(), "the frame"
     if not isinstance(table, pa.Table):
         kind = "None" if content is None else f"a value of the type {type(content).__name__}"
-        raise SettingError(
-            f"data.path is {kind}, neither a path nor rows. Give a path, a frame, a table, a data set, a list of "
-            "dictionaries, or a mapping of splits to one of these."
-        )
+        raise SettingError(f"data.path is {kind}, not a path, a frame, a table, a data set or a list of dictionaries.")
     _require_unique(table.column_names, name)
     return name, arrow_rows(table.to_batches(256))
 

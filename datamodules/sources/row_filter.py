@@ -1,4 +1,4 @@
-"""Filters of rows by the values of their columns."""
+"""Filter of rows by the values of their columns: the setting ``data.where``."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -7,23 +7,19 @@ from typing import Any
 from heedful.datamodules.sources.values import Rows, brief, column_name, is_empty, listed, plain
 from heedful.records import DataError, SettingError, inform
 
-MOST_NAMED = 10  # values that a message lists
-MOST_KEPT = 1000  # values that are counted for the message
+MOST_NAMED = 10  # maximum number of values in a message
 
 SPLITS = ("train", "validation")
-ANY_SPLIT = ""  # rows without splits, such as mixtures
+ANY_SPLIT = ""  # for conditions that do not depend on a split
 
 
 def conditions_of(where: Mapping[str, Any], split: str) -> dict[str, tuple[str, ...]]:
-    """The conditions for a split: column to accepted values, as text."""
+    """Map columns to accepted values, as text, for a split: conditions of other splits are left out."""
     conditions = {}
     for column, values in where.items():
         if isinstance(values, Mapping):
             if column not in SPLITS:
-                raise SettingError(
-                    f"data.where: {brief(column)} has nested conditions, which only train and validation may have. "
-                    "Give it a value."
-                )
+                raise SettingError(f"data.where: {brief(column)} has nested conditions. Only train and validation may.")
             conditions |= conditions_of(values, ANY_SPLIT) if column == split else {}
             continue
         several = list(values) if isinstance(values, list | tuple) else [values]
@@ -34,7 +30,16 @@ def conditions_of(where: Mapping[str, Any], split: str) -> dict[str, tuple[str, 
 
 
 def filtered(rows: Rows, where: str, conditions: Mapping[str, Sequence[str]]) -> Rows:
-    """Filter (row, columns) pairs by conditions of :func:`conditions_of`."""
+    """Keep the rows that meet all conditions.
+
+    Args:
+        rows: Pairs (row number, values by column).
+        where: Name of the source in messages.
+        conditions: Accepted values by column, from :func:`conditions_of`.
+
+    Raises:
+        HeedfulError: A column is missing, no row has an accepted value, or no row meets all conditions.
+    """
     values: dict[str, Counter[str]] = {column: Counter() for column in conditions}
     seen = matching = 0
     for row, columns in rows:
@@ -42,9 +47,7 @@ def filtered(rows: Rows, where: str, conditions: Mapping[str, Sequence[str]]) ->
         for column, counts in values.items():
             if column not in columns:
                 raise DataError(f"data.where: {where}, row {row}, has no column {column!r}. {listed(columns)}")
-            value = _text(columns[column])
-            if value in counts or len(counts) < MOST_KEPT or value in conditions[column]:
-                counts[value] += 1
+            counts[_text(columns[column])] += 1
         if all(_text(columns[column]) in wanted for column, wanted in conditions.items()):
             matching += 1
             yield row, columns
@@ -52,18 +55,14 @@ def filtered(rows: Rows, where: str, conditions: Mapping[str, Sequence[str]]) ->
         if absent := [value for value in wanted if value not in values[column]]:
             common = [column_name(value) for value, _ in values[column].most_common(MOST_NAMED)]
             more = " and others" if len(values[column]) > MOST_NAMED else ""
-            raise SettingError(
-                f"data.where: the column {column!r} of {where} never has the value {brief(absent[0])}. It has "
-                f"{', '.join(common)}{more}."
-            )
+            has = f"It has {', '.join(common)}{more}."
+            raise SettingError(f"data.where: the column {column!r} of {where} never has {brief(absent[0])}. {has}")
     if not matching:
         text = "; ".join(f"{column} is {' or '.join(wanted)}" for column, wanted in conditions.items())
-        raise DataError(
-            f"data.where: no row of {where} meets all conditions ({text}). Name values that occur together."
-        )
+        raise DataError(f"data.where: no row of {where} meets all conditions ({text}).")
     inform(f"{where}: data.where keeps {matching:,} of {seen:,} rows.")
 
 
 def _text(value: Any) -> str:
-    """A value as text for comparison; "" for missing values."""
+    """A value as text, for comparison; "" for a missing value."""
     return "" if is_empty(value) else plain(value)

@@ -1,4 +1,4 @@
-"""Sources of rows: local files, saved data sets, rows in memory, the hub."""
+"""Sources of rows: local files, saved data sets, rows in memory, and the Hugging Face hub."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from heedful.datamodules.sources.readers import SUFFIXES, TEXT, arrow_rows, read, rows_in_memory, unpacked
+from heedful.datamodules.sources.readers import SUFFIXES, read, rows_in_memory, suffix_of, unpacked
 from heedful.datamodules.sources.row_filter import filtered
 from heedful.datamodules.sources.values import Rows, column_name, reason
 from heedful.records import DataError, HeedfulError, SettingError, inform, listing
@@ -20,10 +20,10 @@ class Split:
     """A split of a source.
 
     Attributes:
-        name: Name in the source, or name of a file.
+        name: Name of the split in the source, or name of its file.
         prefix: ``<data>/<split>``, the start of uids.
-        aliases: Alternative names.
-        training: Whether the split is the training set.
+        aliases: Alternative names, which are tried in this order.
+        training: Whether the split is for training.
     """
 
     name: str
@@ -39,13 +39,13 @@ class Split:
 
 @dataclass(frozen=True)
 class Hub:
-    """A data set on the Hugging Face hub, without a loading script.
+    """A data set on the Hugging Face hub that needs no loading script.
 
     Attributes:
-        id: The repository.
+        id: Name of the repository.
         subset: Name of the subset.
         revision: Revision of the repository.
-        train: Another repository with the split "train".
+        train: Name of another repository, which has the split "train".
     """
 
     id: str
@@ -54,10 +54,10 @@ class Hub:
     train: str | None = None
 
     def rows(self, split: str) -> tuple[str, Rows]:
-        """(Name for messages, rows) of a split.
+        """Return (name for messages, rows) of a split.
 
         Raises:
-            DataError: The hub cannot be reached, or does not have the data set or split.
+            DataError: The hub cannot be reached, or does not have the data set or the split.
         """
         import datasets
 
@@ -68,9 +68,8 @@ class Hub:
             data_set = datasets.load_dataset(**arguments, split=split)
         except Exception as error:
             raise DataError(
-                f"The hub does not give the split {split!r} of {arguments['path']} ({reason(error)}). Name another "
-                f"with data.splits {split_form([split])} or files with data.path, take data planted, or set "
-                "HF_HUB_OFFLINE=1 to use the cache alone."
+                f"The hub does not give the split {split!r} of {arguments['path']} ({reason(error)}). Name files with "
+                "data.path, take data planted, or set HF_HUB_OFFLINE=1 to use the cache alone."
             ) from error
         return f"{arguments['path']} ({split})", rows_in_memory(data_set)[1]
 
@@ -81,11 +80,11 @@ class Source:
 
     Attributes:
         path: A folder with a file per split, a file, a ``save_to_disk`` folder, rows in memory, or a mapping of splits
-            to rows.
-        hub: The source if there is no path.
+            to rows in memory.
+        hub: Data set on the hub, which is read if ``path`` is None.
         quoting: Whether fields of csv and tsv files may be double-quoted.
         header: Column names of files without a header.
-        where: Maps columns to accepted values, as text.
+        where: Maps columns to the accepted values of the filter, as text.
     """
 
     path: Any = None
@@ -96,68 +95,74 @@ class Source:
 
     @property
     def display_name(self) -> str:
-        """Name in messages."""
+        """Name of the source in messages."""
         if isinstance(self.path, str | Path):
             return f"data.path {self.path}"
         return str(self.hub and self.hub.id) if self.path is None else "data.path"
 
     @property
     def has_splits(self) -> bool:
-        """Whether the source has splits: a folder, a mapping or a repository, not a single file or frame."""
+        """Whether the source has splits, as a folder, a mapping or a repository has, unlike a file or a frame."""
         if isinstance(self.path, str | Path):
             return Path(self.path).is_dir() and not (Path(self.path) / "dataset_info.json").exists()
         return self.path is None or isinstance(self.path, Mapping)
 
     @property
     def folder(self) -> Path:
-        """The path of data that can be read only from a folder."""
+        """The path, for data that can be read only from a folder.
+
+        Raises:
+            SettingError: There is no path, or the rows are in memory.
+        """
         if not isinstance(self.path, str | Path):
             kind = "not given" if self.path is None else f"of the type {type(self.path).__name__}"
             raise SettingError(f"data.path is {kind}, and these data need a folder of files. Name the folder.")
         return Path(self.path)
 
     def at(self, path: Any) -> "Source":
-        """The same settings with another path."""
+        """The same source with another path."""
         return replace(self, path=path)
 
     def select(self, rows: Rows, where: str) -> Rows:
-        """Filter rows by :attr:`where`."""
+        """Filter rows by the accepted values of :attr:`where`."""
         return filtered(rows, where, self.where) if self.where else rows
 
     def rows(self, split: Split) -> tuple[str, Rows]:
-        """(Name for messages, all rows) of a split.
+        """Return (name for messages, rows) of a split, before the filter.
 
         Raises:
             HeedfulError: The split does not exist; the message lists the existing splits.
         """
-        path = self.path
-        if path is None:
+        content = self.path
+        folder = ""
+        if content is None:
             if self.hub is None:
                 raise SettingError("The data have neither a path nor a hub id. Name their files with data.path.")
             return self.hub.rows(split.name)
-        if isinstance(path, Mapping):
-            name = next((name for name in split.names if name in path), None)
+        if isinstance(content, str | Path):
+            if content == IN_MEMORY:
+                raise DataError("The rows were in the memory of a Python program. Name a file with data.path.")
+            if not any((Path(content) / f"dataset_{name}.json").exists() for name in ("dict", "info")):
+                file = file_of(Path(content), split)
+                return str(file), read(file, self.quoting, self.header)
+            folder = str(content)
+            content = _saved(folder)
+        name = None
+        if isinstance(content, Mapping):
+            name = next((name for name in split.names if name in content), None)
             if name is None:
-                raise missing_split("data.path", split.names, list(path))
-            where, rows = rows_in_memory(path[name])
+                raise missing_split(folder or "data.path", split.names, list(content))
+            content = content[name]
+        where, rows = rows_in_memory(content)
+        if folder:
+            where = str(Path(folder, name or ""))
+        elif name:
             where = f"{where} ({name})"
-            return where, _some(rows, where)
-        if not isinstance(path, str | Path):
-            where, rows = rows_in_memory(path)
-            return where, _some(rows, where)
-        if path == IN_MEMORY:
-            raise DataError(
-                "The rows were in the memory of a Python program. Name a file with data.path, or give data= in Python."
-            )
-        path = Path(path)
-        if (path / "dataset_dict.json").exists() or (path / "dataset_info.json").exists():
-            return _saved(path, split)
-        file = file_of(path, split)
-        return str(file), read(file, self.quoting, self.header)
+        return where, _some(rows, where)
 
 
 def _some(rows: Rows, where: str) -> Rows:
-    """Require at least one row."""
+    """Yield the rows, and require at least one."""
     row = 0
     for row, columns in rows:
         yield row, columns
@@ -166,76 +171,53 @@ def _some(rows: Rows, where: str) -> Rows:
 
 
 def file_of(path: Path, split: Split) -> Path:
-    """The file of a split: the path itself, the file with the split's name in the folder, or its only file."""
+    """The file of a split: the path if it is a file; else the file with the name of the split, or the only file."""
     if not path.exists():
         raise DataError(f"data.path {path} does not exist.")
     if not path.is_dir():
         return path
-    files = sorted(f for f in path.iterdir() if f.is_file() and _ending(f) in (*SUFFIXES, TEXT) and f.name[0] != ".")
+    files = sorted(file for file in path.iterdir() if is_table(file))
     for name in map(str.lower, split.names):
-        candidates = [f for f in files if name in (f.name.lower(), stem(f.name.lower()))]
-        candidates = [f for f in candidates if _ending(f) != TEXT] or candidates
+        candidates = [file for file in files if name in (file.name.lower(), stem(file.name.lower()))]
         if len(candidates) > 1:
             raise DataError(
-                f"{path} has several files for the split {name!r}: {', '.join(f.name for f in candidates)}. Name one "
-                f"with data.splits {split_form(split.names)}."
+                f"{path} has several files for the split {name!r}: {', '.join(file.name for file in candidates)}. Name "
+                "one with data.splits."
             )
         if candidates:
             return candidates[0]
-    single = [file for file in files if _ending(file) != TEXT]
-    if len(single) != 1 or NAMED_BY_SPLIT.match(stem(single[0].name.lower())):
+    if len(files) != 1 or NAMED_BY_SPLIT.match(stem(files[0].name.lower())):
         raise missing_split(str(path), split.names, [file.name for file in files])
-    inform(f"{path} holds one file, {single[0].name}, which is read as {split.name}.")
-    return single[0]
+    inform(f"{path} holds one file, {files[0].name}, which is read as {split.name}.")
+    return files[0]
 
 
-def _saved(folder: Path, split: Split) -> tuple[str, Rows]:
+def is_table(file: Path) -> bool:
+    """Whether a path is a file of rows, by its suffix, and not hidden."""
+    return file.is_file() and file.name[0] != "." and suffix_of(file.name) in SUFFIXES
+
+
+def _saved(folder: str) -> Any:
+    """The data set, or the splits, of a ``save_to_disk`` folder."""
     import datasets
 
     try:
-        saved: Any = datasets.load_from_disk(str(folder))
-        if isinstance(saved, Mapping):
-            name = next((name for name in split.names if name in saved), None)
-            if name is None:
-                raise missing_split(str(folder), split.names, list(saved))
-            saved, folder = saved[name], folder / name
-    except HeedfulError:
-        raise
+        return datasets.load_from_disk(folder)
     except Exception as error:
-        raise DataError(
-            f"{folder} is not a whole folder of save_to_disk ({reason(error)}). Save the data again, or take a whole "
-            "copy."
-        ) from None
-    return str(folder), arrow_rows(saved.with_format("arrow").iter(256))
+        raise DataError(f"{folder} is not a whole folder of save_to_disk ({reason(error)}).") from None
 
 
 def missing_split(where: str, names: Sequence[str], splits: Sequence[Any]) -> HeedfulError:
-    """The error about a missing split."""
+    """The error for a missing split, with the names of the existing splits."""
     aliases = dict.fromkeys(name for name in names if name != names[0])
     alternatives = f" (or {', '.join(aliases)})" if aliases else ""
     hold_out = ", or set data.hold_out N" if "validation" in names else ""
     existing = listing(list(map(column_name, splits))) or "none"
     return DataError(
-        f"{where} has no split {names[0]!r}{alternatives}; it has {existing}. Name one with data.splits "
-        f"{split_form(names)}{hold_out}."
+        f"{where} has no split {names[0]!r}{alternatives}; it has {existing}. Name one with data.splits{hold_out}."
     )
 
 
-def split_form(names: Sequence[str]) -> str:
-    """The form of data.splits for the role of a split.
-
-    Example:
-        >>> split_form(["validation_matched", "dev_matched"]), split_form(["test"])
-        ("'{validation: NAME}'", "'{SPLIT: NAME}'")
-    """
-    usual_names = (split for split in ("train", "validation") if any(name.startswith(split) for name in names))
-    return f"'{{{next(usual_names, 'SPLIT')}: NAME}}'"
-
-
-def _ending(file: Path) -> str:
-    return unpacked(file.name.lower()).rpartition(".")[2] if "." in file.name else ""
-
-
 def stem(name: str) -> str:
-    """Name of a file without suffix and ".gz" or ".zst"."""
+    """The name of a file without ".gz" or ".zst" and without its suffix."""
     return unpacked(name).rpartition(".")[0] or name

@@ -3,10 +3,9 @@
 import re
 import reprlib
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
-from heedful.records import DataError, SettingError, listing, printable
+from heedful.records import DataError, listing, printable
 
 Rows = Iterator[tuple[int, Mapping[str, Any]]]  # row numbers, and values by column
 
@@ -20,36 +19,32 @@ def brief(value: Any) -> str:
 
 
 def reason(error: BaseException) -> str:
-    """The start of the first line of an exception's message, without a full stop."""
+    """The first 80 characters of the first line of an exception's message, without a full stop."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return printable(lines[0][:80]).rstrip(".")
 
 
 def plain(value: Any) -> str:
-    """Convert a value to text; 1.0 becomes "1", since many tools store integer columns with missing values as
-    floats."""
+    """Convert a value to text without outer white space.
+
+    1.0 becomes "1", since many tools store a column of integers with missing values as floats.
+    """
     return re.sub(r"(?<=\d)\.0+$", "", str(value).strip())
 
 
-def require_path(path: Any, setting: str) -> None:
-    """Require a path or None, not rows in memory."""
-    if not isinstance(path, str | Path | None):
-        raise SettingError(f"{setting} has the type {type(path).__name__}, not a path. Name a file or a folder.")
-
-
 def listed(columns: Iterable[Any]) -> str:
-    """A sentence that lists the columns."""
+    """A sentence that lists columns, for a message."""
     return f"The columns are {listing(list(map(column_name, columns)))}."
 
 
 def require_column(column: str, values: Mapping[str, Any], where: str) -> None:
-    """Require a column in a row."""
+    """Require that a row has a column."""
     if column not in values:
         raise DataError(f"{where}: there is no column {column!r}. {listed(values)}")
 
 
 def column_name(column: Any) -> str:
-    """A column's name for a message, in quotes if it has outer blanks, is long or is not printable."""
+    """The name of a column for a message; in quotes if it has outer white space, is long or is not printable."""
     name = str(column)
     return name if name.isprintable() and name == name.strip() and len(name) <= 60 else brief(name)
 
@@ -60,7 +55,11 @@ def is_empty(value: Any) -> bool:
 
 
 def text_of(value: Any, where: str, row: int | str, column: str) -> str:
-    """Convert text or a number to text."""
+    """Convert a text or a number to text.
+
+    Raises:
+        DataError: The value is empty or of another type; the message names file, row and column.
+    """
     if is_empty(value):
         raise DataError(f"{where}, row {row}: the column {column!r} is empty. Fill it in, or drop the row.")
     if isinstance(value, bool) or not isinstance(value, str | int | float):

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from heedful.assembly.settings import several
+from heedful.datamodules.base.loader import free_text
 from heedful.datamodules.base.pairs import Pairs
 from heedful.datamodules.base.splits import ALIASES
-from heedful.datamodules.free_text_pairs import FreeTextPairs
 from heedful.datamodules.loaders.gold import NO_GOLD
 from heedful.datamodules.loaders.pairs import LABEL
 from heedful.datamodules.sources.source import Source, Split
@@ -120,7 +120,7 @@ def data_of(
         of_data["meta"] = [] if settings.cluster in parts else [settings.cluster]
     name = settings.name or "rows"  # the same for every source: equal rows have equal uids, and so equal draws
     if labels is None:
-        return FreeTextPairs(name, parts, _same(settings, scan.texts), **of_data), {*scan.texts}
+        return Pairs(name, parts, {}, loader=free_text(_same(settings, scan.texts)), **of_data), {*scan.texts}
     return kind(name, parts, labels, **of_data), {*scan.labels}
 
 

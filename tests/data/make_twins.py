@@ -21,8 +21,6 @@ sys.path.insert(0, str(HERE.parent / "helpers"))
 
 import tiny_data  # noqa: E402
 
-import drawn_pictures  # noqa: E402
-
 SEED = 64
 NLI = ("entailment", "neutral", "contradiction")
 TRAINING, VALIDATION = 12, 6  # examples
@@ -210,14 +208,14 @@ def rag(folder: Path, rng: random.Random) -> None:
 
 
 def easy_vqa(folder: Path, rng: random.Random) -> None:
-    (folder / "answers.txt").write_text("\n".join([*drawn_pictures.COLORS, "yes", "no"]) + "\n")
+    (folder / "answers.txt").write_text("\n".join([*tiny_data.COLORS, "yes", "no"]) + "\n")
 
     def write(name: str, n: int) -> None:
         (folder / name / "images").mkdir(parents=True)
         rows: list[list[Any]] = []
         for i in range(n // 2):
-            color = rng.choice(drawn_pictures.COLORS)
-            (folder / name / "images" / f"{i}.png").write_bytes(drawn_pictures.png(color, i + 9 * (name == "test")))
+            color = rng.choice(tiny_data.COLORS)
+            (folder / name / "images" / f"{i}.png").write_bytes(tiny_data.png(color, i + 9 * (name == "test")))
             rows += [
                 ["what color is the shape?", color, i],
                 ["is the shape red?", "yes" if color == "red" else "no", i],
@@ -233,11 +231,11 @@ def nlvr(folder: Path, rng: random.Random) -> None:
     def write(name: str, n: int) -> None:
         split, rows = name.partition("_")[0], []
         for i in range(n // 2):
-            colors = rng.sample(drawn_pictures.COLORS, 2)
+            colors = rng.sample(tiny_data.COLORS, 2)
             place = folder / name / "images" / str(i % 2)
             place.mkdir(parents=True, exist_ok=True)
             for k, color in enumerate(colors):
-                (place / f"{split}-{i}-0-{k}.png").write_bytes(drawn_pictures.png(color, i + 9 * (split == "dev")))
+                (place / f"{split}-{i}-0-{k}.png").write_bytes(tiny_data.png(color, i + 9 * (split == "dev")))
             row = {"sentence": f"There is a {colors[0]} box .", "label": ("true", "false")[i % 2]}
             rows.append(row | {"identifier": f"{i}-0", "directory": str(i % 2)})
         file = folder / name / (f"{name}.jsonl" if split == "train" else f"{name}.json")
@@ -247,11 +245,11 @@ def nlvr(folder: Path, rng: random.Random) -> None:
 
 
 def nlvr2(folder: Path, rng: random.Random) -> None:
-    drawn_pictures.write_nlvr2(folder, 3, 2)
+    tiny_data.write_nlvr2(folder, 3, 2)
 
 
 def vqa2(folder: Path, rng: random.Random) -> None:
-    drawn_pictures.write_vqa(folder, TRAINING // 2, VALIDATION // 2)
+    tiny_data.write_vqa(folder, TRAINING // 2, VALIDATION // 2)
 
 
 TWINS: dict[str, Callable[[Path, random.Random], None]] = {

@@ -40,28 +40,21 @@ NAMES: list[Case] = [
     ("own", {option: given, "default_label": None}, [f"data.{option}", *facts])
     for option, given, *facts in (
         ("labels", {True: [1], False: [0]}, "True", "quotes"),
-        ("labels", {"": [], "b": []}, "''"),
         ("labels", {"a\x1b[2J": [], "b": []}, r"'a\x1b[2J'"),
         ("labels", {"Yes": [], "yes": [], "no": []}, "'Yes' and 'yes'"),
-        ("labels", {"a": []}, "'a'"),
         ("labels", {"majority": [], "b": []}, "'majority'"),
         ("labels", {}),
         ("labels", {"a": [1], "b": [1]}, "'1'", "a and b"),
         ("parts", {}),
         ("parts", {"a": "premise", "b": "label"}, "b is the column 'label'"),
-        ("parts", {"a": "premise", "b": "premise"}, "a and b", "'premise'"),
         ("parts", {"a/b": "a", "c": "c"}, "'a/b'", "+ / { }"),
     )
 ]
 SETTINGS: list[Case] = [
     *NAMES,
-    *(
-        ("own", {name: -1}, [f"data.{name} -1", 1])
-        for name in ("max_train", "max_validation", "hold_out", "batch_size")
-    ),
+    *(("own", {name: 0}, [f"data.{name} 0", 1]) for name in ("max_train", "hold_out", "batch_size")),
     ("own", {"name": "../own"}, ["name '../own'"]),
     ("own", {"path": None}, ["data.path"]),
-    ("own", {"path": 3}, ["data.path", "int"]),
     ("own", {"columns": ["premise", "premise"]}, ["columns [premise, premise]"]),
     ("own", {"meta": ["topic", "topic"]}, ["data.meta", "'topic'"]),
     ("own", {"cluster": "title"}, ["data.cluster title", "premise, hypothesis, topic"]),
@@ -73,7 +66,6 @@ SETTINGS: list[Case] = [
     ("nlvr2", {"swap": ["left+middle"]}, ["swap middle", "nlvr2", "left, right, sentence"]),
     ("reading", {"parts": {"context": "context"}}, ["data.parts", "context"]),
     ("rag", {"partial": "question"}, ["data.parts", "partial", "passage, question, distractor"]),
-    ("rag", {"distractors": ["passage"]}, ["distractors passage"]),
     ("rag", {"swap": ["distractor"]}, ["swap distractor", "distractors"]),
     ("reading", {"distractors": ["title"]}, ["distractors title"]),
     ("own", {"distractors": ["premise", "hypothesis"], "swap": []}, ["distractors", "every part"]),
@@ -90,14 +82,12 @@ SETTINGS: list[Case] = [
     ("own", {"splits": {"validation": []}}, ["splits: validation names no split"]),
     ("own", {"splits": {"validation": ["One", "two", "one.tsv"]}}, ["splits: validation", "One, two, one"]),
     ("infotabs", {"splits": {"validation": ["alpha1", "infotabs_test_alpha1.tsv"]}}, ["validation", "alpha1, alpha1"]),
-    ("own", {"splits": SEVERAL, "hold_out": 3}, ["hold_out 3", "default of own", "names one, two", "hold_out null"]),
     (
         "own",
         {"splits": SEVERAL, "folds": 3, "fold": 0},
         ["folds 3", "names one, two", "folds null data.fold null"],
     ),
     ("own", {"splits": SEVERAL, "meta": ["split"]}, ["meta", "'split'"]),
-    ("own", {"where": {"topic": []}}, ["data.where", "'topic'", "[]"]),
     ("own", {"where": {"topic": {"y": 1}}}, ["data.where", "'topic'", "train", "validation"]),
     ("own", {"where": {"train": {"topic": "t9"}}}, ["data.where", "'topic'", "'t9'", "t0, t1, t2, t3"]),
     # training sets
@@ -115,52 +105,41 @@ SETTINGS: list[Case] = [
             ([{"share": 0.1}], {"augment": "counterfactual"}, "augment counterfactual"),
         )
     ),
-    ("own", {"mixture": [Mixture(0.1, "one", where={"topic": "t9"})]}, ["topic", "'t9'"]),
     # words around the parts
     *(
         ("planted", settings, [*settings, *facts])
         for settings, *facts in (
             ({"template": "premise: {premise}"}, "'premise: {premise}'", "premise, hypothesis"),
-            ({"verbalisers": {"yes": "y"}}, "verbalisers yes", "entailment, neutral, contradiction"),
             ({"verbalisers": {"neutral": "entailment "}}, "neutral", "'entailment'"),
         )
     ),
     # further kinds
-    *(
-        ("planted", {name: x}, [f"data.{name} {x}"])
-        for name in ("shortcut", "unrelated")
-        for x in (-0.1, 1.1, math.nan)
-    ),
-    *(("planted", {name: 0}, [name]) for name in ("n_train", "n_validation")),
+    *(("planted", {"shortcut": x}, [f"data.shortcut {x}"]) for x in (-0.1, 1.1, math.nan)),
+    ("planted", {"n_validation": 0}, ["n_validation"]),
     ("planted", {"path": "x"}, ["data.path", "planted"]),
     ("infotabs", {"keep_rows": 0}, ["keep_rows 0", 1]),
-    ("infotabs", {"path": None}, ["data.path"]),
     *((name, {"path": pd.DataFrame(TOPICS)}, ["data.path", "DataFrame", "folder"]) for name in ("infotabs", "nlixy")),
     ("squares", {"pictures": ["photo"]}, ["pictures photo", "squares", "image, question"]),
     ("squares", {"labels": None}, ["squares", "labels", "answers"]),
     ("nlvr2", {"pictures": ["right", "left"]}, ["pictures [right, left]"]),  # the network reads them in order
     ("vqa2", {"answers": 0}, ["answers 0", 1]),
     ("vqa2", {"answers": 4, "augment": "counterfactual"}, ["counterfactual", "vqa2", "default_label", "'(unrelated)'"]),
-    ("easy_vqa", {"augment": "counterfactual"}, ["counterfactual", "easy_vqa", "default_label", "'(unrelated)'"]),
     *(("msgs", {"control": percents}, ["control"]) for percents in ("", "L", "2", "2S1L", "2L 1S", "-1L", "100L")),
     ("msgs", {"control": "2L", "mixture": [1]}, ["data.control and data.mixture"]),
     ("msgs", {"task": "../x"}, ["task '../x'"]),
-    ("msgs", {"swap": ["sentence"]}, ["swap sentence", "msgs-main_verb_lexical_content_the"]),
     ("msgs", {"augment": "counterfactual"}, ["augment counterfactual", "msgs-main_verb", "sentence"]),
-    ("msgs", {"where": {"condition": "tests"}}, ["condition", "'tests'"]),
 ]
 DATA: list[Case] = [
     ("own", {"folds": 50, "fold": 0}, ["folds 50", "12 different examples"]),
     ("own", {"folds": 5, "fold": 0, "groups": ["topic"]}, ["folds 5", "4 different", "cluster", "groups"]),
     *(("own", {"hold_out": n}, [f"hold_out {n}", 12]) for n in (12, 13)),
     ("own", {"hold_out": 10, "groups": ["topic"]}, ["hold_out 10", "cluster", "groups"]),
-    ("own", {"path": {"train": TOPICS, "validation": nli_rows(6)}, "meta": ["topic"]}, ["row 1", "'topic'"]),
     ("own", {"where": {"z": 1}}, ["row 1", "'z'", "premise, hypothesis"]),
     ("own", {"where": {"validation": {"topic": "t0", "label": "entailment"}}}, ["topic is t0; label is entailment"]),
     ("own", {"slices": ["topics"]}, ["slices topics", "premise, hypothesis", "mean topic?"]),
     ("own", {"path": nli_rows(6), "splits": {"validation": ["a", "b"]}}, ["splits names a and b"]),
     ("own", {**INOCULATION, "inoculation": Inoculation(perturbed=True)}, ["perturbed", "tables", "own has none"]),
-    ("infotabs", {**INOCULATION, "inoculation": Inoculation("nowhere.tsv")}, ["inoculation.path", "nowhere.tsv"]),
+    ("infotabs", {**INOCULATION, "inoculation": Inoculation("nowhere.tsv")}, ["nowhere.tsv"]),
     ("infotabs", {**INOCULATION, "inoculation": Inoculation(n=99, perturbed=True)}, ["inoculation.n is 99"]),
     *(
         ("infotabs", {**INOCULATION, "inoculation": Inoculation(n=2, perturbed=True), "template": None, **more}, facts)
@@ -179,17 +158,13 @@ DATA: list[Case] = [
         )
     ),
     ("own", {"mixture": [Mixture(0.9, "test")]}, ["data.mixture", "share 0.9 of 12", "11 of test", 6]),
-    ("own", {"mixture": [Mixture(0.1, "nothing")]}, ["'nothing'"]),
-    ("own", {"mixture": [Mixture(0.1, "one", label="gilt")]}, ["'gilt'"]),
     ("reading", {"mixture": [Mixture(0.1)]}, ["data.mixture", "d is not"]),
-    ("squares", {"mixture": [Mixture(0.1)]}, ["data.mixture", "squares is not"]),
     ("infotabs", {"splits": {"validation": "alpha4"}}, ["maindata", "'alpha4'", "infotabs_dev.tsv"]),
     *(("infotabs", {"path": path}, [f"path {path}", "maindata/ and tables/json/"]) for path in ("nowhere", __file__)),
     ("msgs", {"task": "main_verb"}, ["data.path", "'main_verb'", "main_verb_lexical_content_the"]),
     ("squares", {"labels": None, "answers": "none.txt"}, ["data.answers none.txt"]),
-    ("own", {"splits": {"train": "trian"}}, ["'trian'", "train, validation, test", "'{SPLIT: NAME}'"]),
-    ("own", {"splits": {"validation": "dev_matched"}}, ["'dev_matched'", "validation_matched", "'{validation: NAME}'"]),
-    ("own", {"splits": {"train": "validation", "validation": "tset"}}, ["'tset'"]),
+    ("own", {"splits": {"train": "trian"}}, ["'trian'", "train, validation, test", "data.splits"]),
+    ("own", {"splits": {"validation": "dev_matched"}}, ["'dev_matched'", "validation_matched", "data.splits"]),
     ("nlixy", {"labels": {"entailment": [], "neutral": []}}, ["'non-entailment'"]),
     (
         "vqa2",
@@ -211,9 +186,3 @@ def test_a_mistake_is_one_error(
     with refused(error, *facts):
         arguments = {k: str(v) if isinstance(v, Path) else v for k, v in (usual | path | settings).items()}
         getattr(datamodules, kind)(**arguments).setup("fit")
-
-
-@pytest.mark.parametrize("setting", [Inoculation, Mixture])
-def test_rows_are_no_path_of_other_settings(setting: type) -> None:
-    with refused(SettingError, f"data.{setting.__name__.lower()}.path", "DataFrame"):
-        setting(path=pd.DataFrame(TOPICS))

@@ -14,8 +14,6 @@ from heedful.datamodules import PairedText
 from heedful.datamodules.base.inoculation import Inoculation
 from heedful.datamodules.base.mixture import Mixture
 from heedful.records import DataError, Examples, generator
-from heedful.records.storage.results import write_results
-from heedful.reports.rescore import rescored
 
 from oracles import measure
 from own_data import LABELS, NLI, everything, nli_rows, own, set_up, uids, write_jsonl
@@ -81,19 +79,6 @@ def test_rows_without_gold_are_counted_by_split(tmp_path: Path) -> None:
     with refused(DataError, "train", "row 2", "None"):  # a label of this name is written as nothing by many tools
         rows = nli_rows(8, labels=["None", None])
         own({"train": rows}, labels={"None": [], "nan": []}, default_label=None, hold_out=1)
-
-
-def test_samples_are_those_of_the_seed_and_nested(folder: Path) -> None:
-    def chosen(n: int, seed: int = 0) -> list[set[str]]:
-        data = own(folder, max_train=n, max_validation=n // 2, seed=seed)
-        return [{*uids(data.train_examples)}, {*uids(data.pool)}]
-
-    few, many = chosen(20), chosen(40)
-    assert [len(found) for found in (*few, *many)] == [20, 10, 40, 20]
-    assert few[0] < many[0]
-    assert few[1] < many[1]
-    assert chosen(20) == few != chosen(20, seed=1)
-    assert [len(found) for found in chosen(10_000)] == [60, 30]
 
 
 def test_regimes_and_folds_go_together(folder: Path) -> None:
@@ -162,7 +147,7 @@ def test_a_slice_is_a_column_of_few_values() -> None:
     set_up(sliced("row", max_validation=50), "validate")
 
 
-def test_numbers_by_slice_come_from_rows_alone(tmp_path: Path) -> None:
+def test_numbers_by_slice() -> None:
     def guess(premise: str, hypothesis: str) -> str:
         return LABELS[generator("guess", premise, hypothesis).integers(3)]
 
@@ -172,13 +157,9 @@ def test_numbers_by_slice_come_from_rows_alone(tmp_path: Path) -> None:
     assert {f"{name}/{text}" for name in ("accuracy/own", "attentiveness/own/premise") for text in by} <= found.keys()
     majorities = [name for name in found if name.startswith("accuracy/own/majority/")]
     assert majorities == ["accuracy/own/majority/half=0", "accuracy/own/majority/half=1"]  # a kind has one label
-    assert engine.content["metrics"]["accuracy/own/kind=overlap"]["flags"] == []
-    write_results(tmp_path / "run", engine.content, engine.rows)
-    assert rescored(tmp_path / "run") == (tmp_path / "run" / "results.json").read_text()
     base = [row for row in engine.rows["accuracy"][0].to_pylist() if row["intervention"] == "base"]
     right = [row["gold"] == row["y"] for row in base if "kind=overlap" in row["slices"]]
     assert found["accuracy/own/kind=overlap"] == pytest.approx(sum(right) / 20)
-    assert not any("kind=" in str(name) for chart in engine.plans.charts for name in chart.curves.values())
 
 
 # inoculation
@@ -255,3 +236,11 @@ def test_each_process_needs_a_batch(folder: Path) -> None:
     data.trainer = SimpleNamespace(lightning_module=module, current_epoch=0, world_size=3, global_rank=0)
     with refused(DataError, 40, 20, 3, "batch_size"):
         data.train_dataloader()
+
+
+def test_a_data_module_records_the_arguments_that_its_pairs_take() -> None:
+    rows = nli_rows(20)
+    data = PairedText("own", NLI["parts"], NLI["labels"], None, path=rows, batch_size=3)
+    assert data.arguments | {"default_label": "neutral"} == {**NLI, "label": None, "path": rows, "batch_size": 3}
+    again = data.with_arguments(batch_size=4)
+    assert (type(again), again.batch_size, again.trainer) == (PairedText, 4, None)

@@ -73,8 +73,15 @@ def test_real_counterfactual_tables_flip_the_label(split: str, expected: str, sh
 def test_real_annotations_leave_71_pairs_of_18_tables(shared_data: Path) -> None:
     """140 pairs: 59 are neutral; of the others 4 have no relevant row, and 6 have relevant rows and "none"."""
     path = shared_data / "tabprobe" / "annotation" / "results" / "remaining_annotations.csv"
-    found, left_out = load_evidence(path, load_tables(shared_data / "infotabs", split="train"))
+    examples = load_tables(shared_data / "infotabs", split="train")
+    found, left_out = load_evidence(path, examples)
     assert left_out == {"neutral": 59, "no relevant row": 4, "relevant rows and none": 6}
-    assert (len(found), len({e.table for e in found}), sum(e.label == "entailment" for e in found)) == (71, 18, 32)
-    music = next(e for e in found if e.hypothesis == "Hollywood Undead has made music on 5 or more music labels.")
-    assert (music.table, music.keys) == ("T1976", ("Labels",))
+    about = [examples[uid] for uid in found]
+    assert (len(found), len({e.meta["table"] for e in about}), sum(e.label == "entailment" for e in about)) == (
+        71,
+        18,
+        32,
+    )
+    music = "Hollywood Undead has made music on 5 or more music labels."
+    (example,) = [e for e in about if e.parts["hypothesis"] == music]
+    assert (example.meta["table"], found[example.uid]) == ("T1976", ("Labels",))

@@ -1,4 +1,4 @@
-"""The columns of changes as examples, one by one, as a test can compare them."""
+"""Changed examples as objects, for comparison in tests; the library keeps them as columns."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from heedful.records.pool.groups import related
 
 
 class Made(NamedTuple):
-    """One changed example, and what its row says of it."""
+    """A changed example with the columns of its row."""
 
     position: int
     draw: int
@@ -22,7 +22,7 @@ class Made(NamedTuple):
 
 
 def made(intervention: Intervention, pool: Examples, positions: list[int] | None = None, seed: int = 0) -> list[Made]:
-    """What an intervention makes of some examples of a pool, or of all."""
+    """The changed examples of an intervention, for positions of a pool or for all."""
     positions = np.arange(len(pool)) if positions is None else np.array(positions, dtype=np.int64)
     changes = intervention.changes(pool, positions, seed)
     assert (changes.positions.dtype, changes.draws.dtype) == (np.int64, np.int16)
@@ -47,5 +47,5 @@ def examples_of(changes: Changes, pool: Examples) -> list[Example]:
 
 
 def sharing(pool: Examples, i: int) -> np.ndarray:
-    """The positions that share a group with a position, itself included: int64, ascending."""
+    """Ascending positions of the examples that share a group with an example, itself included: int64."""
     return np.flatnonzero(related(pool.table).share(i, slice(None)))

@@ -1,4 +1,4 @@
-"""Whole commands in this process that show no progress."""
+"""Commands, run in this process without progress bars."""
 
 import json
 import sys
@@ -19,17 +19,17 @@ QUIET = ["--trainer.accelerator", "cpu", "--trainer.enable_progress_bar", "false
 
 
 def run(main: Callable[[Sequence[str]], None], *argv: Any) -> None:
-    """Run a command with these arguments, quietly; figures of curves are drawn without curves."""
+    """Run a command; figures of curves stay empty, which is faster."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(board, "history_figure", lambda points, title: Figure(figsize=(1, 1)))
-        quiet = QUIET[2:] if QUIET[0] in argv else QUIET  # a device that is named stays
+        quiet = QUIET[2:] if QUIET[0] in argv else QUIET  # the arguments may name a device
         words = [*map(str, argv), *quiet]
         patch.setattr(sys, "argv", ["heedful.py", *words])
         main(words)
 
 
 def config_of(argv: Sequence[str], evaluating: bool = False) -> Config:
-    """The settings that a command line names; nothing is made of them yet."""
+    """The configuration of a command line, before objects are built."""
     options, call = divide(evaluating, argv)
     if evaluating:
         return evaluation.configured(call, options.config, options.checkpoint)
@@ -44,5 +44,5 @@ def plan_of(monkeypatch: pytest.MonkeyPatch, argv: Sequence[str], evaluating: bo
 
 
 def results_of(folder: Path) -> dict[str, Any]:
-    """What a command wrote into results.json."""
+    """The content of results.json."""
     return json.loads((folder / "results.json").read_text())

@@ -1,4 +1,4 @@
-"""Runs train.py, evaluate.py and scripts of tests in forked processes: imports cost their seconds once.
+"""Runs train.py, evaluate.py and scripts of tests in forked processes, which need not import libraries again.
 
 Reads jobs from stdin, one JSON object a line, and answers each with the exit statuses of its processes.
 
@@ -6,17 +6,17 @@ Reads jobs from stdin, one JSON object a line, and answers each with the exit st
     script      the code of a script
     argv        its command line
     log         file of stdout and stderr of all processes
-    env         variables of the environment, null for one that is to be missing
+    env         environment variables; null removes a variable
     cwd         folder to work in
-    limit       bytes that a file may have: a write beyond fails as on a full disk
-    sketched    whether figures of curves are drawn without curves, which is quicker: for runs whose weights count
-    processes   how many; several are connected as torchrun would
-    kill        null, or [where, nth, when, word]: SIGKILL before or after the nth call of a function (that has the word
-                among its arguments) by rank 0; in place of "before", "term" and "int" send SIGTERM and SIGINT to the
-                last rank and its workers, and "raise" raises an error there
-    signals     null, or [number, seconds, ranks]: a signal to these ranks and their workers so long after the start
+    limit       maximum size of a file in bytes: a longer write fails as on a full disk
+    sketched    whether figures of curves stay empty, which is faster
+    processes   number of processes, connected as by torchrun
+    kill        null, or [function, nth, when, word]: SIGKILL to rank 0 "before" or "after" its nth call of the function
+                with the word among the arguments; or to the last rank and its workers SIGTERM ("term") or SIGINT
+                ("int"), or an error ("raise")
+    signals     null, or [number, seconds, ranks]: a signal to ranks and their workers some seconds after the start
 
-The last.ckpt of a run that finishes is kept beside its checkpoints/, to be compared.
+The last.ckpt of a finished run is kept beside its checkpoints/, for comparison.
 """
 
 import gc
@@ -25,7 +25,6 @@ import io
 import json
 import os
 import signal
-import socket
 import sys
 import time
 from collections.abc import Callable
@@ -43,6 +42,7 @@ import timm
 import torch
 from matplotlib.figure import Figure
 from pytorch_lightning.utilities import rank_zero_only
+from ranks import exit_after, free_port
 from transformers import BertConfig, BertModel, logging
 
 from heedful.callbacks.checkpoints.files import LAST, remove_last
@@ -69,7 +69,7 @@ def watch(where: str, nth: int, when: str, word: str = "") -> None:
         if left[0] == 0 and when == "before":
             os.kill(os.getpid(), signal.SIGKILL)
         if left[0] == 0 and when in ("term", "int"):
-            left[0] -= 1  # it need not end here
+            left[0] -= 1  # the process may go on
             os.killpg(0, signal.SIGTERM if when == "term" else signal.SIGINT)
         result = original(*args, **kwargs)
         if left[0] == 0:
@@ -80,7 +80,7 @@ def watch(where: str, nth: int, when: str, word: str = "") -> None:
 
 
 def keep_last(folder: Path) -> None:
-    """Remove what a finished run does not need, but for one link."""
+    """Remove the last checkpoints of a finished run, but keep a link to last.ckpt."""
     if (folder / LAST).exists():
         (folder.parent / LAST).unlink(missing_ok=True)
         os.link(folder / LAST, folder.parent / LAST)
@@ -88,18 +88,18 @@ def keep_last(folder: Path) -> None:
 
 
 def without_hub() -> None:
-    """Have timm make its networks with random weights."""
+    """Make timm build networks with random weights."""
     create = timm.create_model
     timm.create_model = lambda name, pretrained, **kwargs: create(name, **kwargs)
 
 
 def child(job: dict, rank: int, port: int) -> None:
-    """Be one process of a job; does not return."""
+    """Run a rank of a job in this process, and exit."""
     with open(job["log"], "a") as log:
         os.dup2(log.fileno(), 1)
         os.dup2(log.fileno(), 2)
     os.setpgid(0, 0)
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell may have had ignored
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have made children ignore it
     for name, value in (job.get("env") or {}).items():
         os.environ.pop(name, None) if value is None else os.environ.update({name: value})
     os.chdir(job.get("cwd") or ".")
@@ -107,26 +107,11 @@ def child(job: dict, rank: int, port: int) -> None:
         import resource
 
         resource.setrlimit(resource.RLIMIT_FSIZE, (job["limit"], job["limit"]))
-    act = prepared(job, rank, port)
-    status = 1
-    try:
-        act()
-        status = 0
-    except SystemExit as stop:
-        status = stop.code
-        if isinstance(status, str):
-            print(status, file=sys.stderr)
-            status = 1
-    except BaseException:
-        sys.excepthook(*sys.exc_info())
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(status or 0)
+    exit_after(prepared(job, rank, port))
 
 
 def prepared(job: dict, rank: int, port: int) -> Callable[[], None]:
-    """The script or the command of a job, ready to run."""
+    """A function that runs the script or the command of a job."""
     if job.get("command") == "script":
         sys.argv = ["-c", *job["argv"]]
         return lambda: exec(compile(job["script"], "<script>", "exec"), {"__name__": "__main__"})
@@ -137,7 +122,7 @@ def prepared(job: dict, rank: int, port: int) -> Callable[[], None]:
         os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), GROUP_RANK="0", WORLD_SIZE=str(world))
         os.environ.update(LOCAL_WORLD_SIZE=str(world), TORCHELASTIC_RUN_ID="test")
         os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
-        rank_zero_only.rank = rank  # which Lightning read when it was imported
+        rank_zero_only.rank = rank  # Lightning set it at import
     run_folder.remove_last = keep_last
     without_hub()
     if job.get("sketched"):
@@ -148,10 +133,8 @@ def prepared(job: dict, rank: int, port: int) -> Callable[[], None]:
 
 
 def run(job: dict) -> list[int]:
-    """Exit statuses, negative for a signal: -14 for a process that outlived another's death by half a minute."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    """Exit statuses of the ranks; minus a signal, or -14 for a rank that outlives another by half a minute."""
+    port = free_port()
     pids = []
     for rank in range(job.get("processes", 1)):
         pids.append(os.fork())
@@ -179,7 +162,7 @@ def run(job: dict) -> list[int]:
 
 
 def warm() -> None:
-    """Do once what every run would do first: make the parser, load a model, see its kernels made."""
+    """Do what every run would do first: build the parser and load a model."""
     logging.disable_progress_bar()
     config = BertConfig(vocab_size=9, hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8)
     with TemporaryDirectory() as folder, torch.inference_mode():
@@ -193,7 +176,7 @@ def warm() -> None:
 if __name__ == "__main__":
     warm()
     gc.collect()
-    gc.freeze()  # what is imported is neither looked through nor copied by every fork
+    gc.freeze()  # forks neither collect nor copy imported objects
     print("ready", flush=True)
     for line in sys.stdin:
         print(json.dumps(run(json.loads(line))), flush=True)

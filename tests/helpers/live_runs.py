@@ -1,4 +1,4 @@
-"""Runs from Python on a tiny model and a few planted pairs, and what is compared of two of them."""
+"""Runs from Python on a tiny model and planted pairs, and the files and numbers to compare between runs."""
 
 from pathlib import Path
 from typing import Any
@@ -18,17 +18,17 @@ MEASURED = ["accuracy", "attentiveness"]
 
 
 def small(tiny_bert: Path, **settings: Any) -> Classifier:
-    """A model that has loaded no weights yet."""
+    """A model before its weights are loaded."""
     return load_model(tiny_bert, max_length=64, **settings)
 
 
 def pairs(**settings: Any) -> Planted:
-    """Planted pairs: a batch or two of them."""
+    """A batch or two of planted pairs."""
     return load_data("planted", **{"n_train": 32, "n_validation": 12} | settings)
 
 
 def written(folder: Path) -> dict[str, bytes]:
-    """The results, the rows and the exported weights of a run, to the byte."""
+    """The bytes of results, rows and exported weights of a run, by path."""
     names = [
         folder / "results.json",
         *folder.glob("rows/*.parquet"),
@@ -38,24 +38,24 @@ def written(folder: Path) -> dict[str, bytes]:
 
 
 def measurements(folder: Path) -> dict[str, bytes]:
-    """The same without weights, as an evaluation writes them."""
+    """The bytes of results and rows of a run, by path."""
     return {name: content for name, content in written(folder).items() if not name.endswith(".safetensors")}
 
 
 def numbers(folder: Path) -> dict[str, Any]:
-    """Numbers and rows, whoever was measured: a model in memory does not know of which run it is."""
+    """Numbers and rows of a run, without the identity of its model."""
     content = read_results(folder)
     tables = {name: read_rows(folder / "rows" / f"{name}.parquet")[0].to_pylist() for name in content["rows"]}
     return content | {"identity": None, "rows": tables}
 
 
 def config(folder: Path) -> dict[str, Any]:
-    """What config.yaml says."""
+    """The content of config.yaml."""
     return yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8"))
 
 
 class Fall(Callback):
-    """Raises at a step; never, by default."""
+    """Raises an error at a step, by default never."""
 
     def __init__(self, at: int = -1) -> None:
         self.at = at

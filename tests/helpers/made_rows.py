@@ -1,4 +1,4 @@
-"""Rows as the engine yields them, for the tests of what reads rows."""
+"""Rows of base examples and swaps with random probabilities, for the tests of metrics and reports."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
@@ -9,9 +9,8 @@ import pyarrow as pa
 
 from heedful.metrics.number import Number, measured
 from heedful.records import Measurement
-from heedful.records import rows as r
 
-from python_rows import make_rows, sort_rows
+from python_rows import rows_from
 
 
 def make(
@@ -21,21 +20,18 @@ def make(
     seed: int = 0,
     likely: Sequence[str] = (),
 ) -> pa.Table:
-    """Rows as the engine yields them.
+    """Rows of base examples and changed examples with random probabilities.
 
     Args:
-        base: uid to (gold label, predicted label).
-        changed: One mapping for each changed example, with ``uid``, ``y2`` and whatever differs from a swap of the
-            part "premise" in draw 0. ``y`` and ``gold`` are those of the base.
+        base: Maps uids to (gold label, predicted label).
+        changed: A mapping for each changed example, with ``uid``, ``y2`` and the columns that differ from a swap of the
+            part "premise" in draw 0. ``y`` and ``gold`` are as in the base row.
         labels: Number of labels.
-        seed: Of the probabilities, which no metric but the noise floor reads.
-        likely: The labels, in the order of probabilities, of which answers are the most probable one.
+        seed: Seed of the probabilities, which only the noise floor reads.
+        likely: The labels in the order of probabilities, to make each answer the most probable label.
     """
     rng = np.random.default_rng(seed)
-    entries = [
-        {"uid": uid, "intervention": r.BASE, "gold": gold, "y": y, "part": "", "draw": r.NO_DRAW, "y2": None}
-        for uid, (gold, y) in base.items()
-    ]
+    entries: list[dict[str, Any]] = [{"uid": uid, "gold": gold, "y": y} for uid, (gold, y) in base.items()]
     for change in changed:
         gold, y = base[change["uid"]]
         entries.append({"intervention": "swap", "part": "premise", "draw": 0, "gold": gold, "y": y, **change})
@@ -43,32 +39,20 @@ def make(
     p_of: dict[str, np.ndarray] = {}
     for entry in entries:
         p = p_of.setdefault(entry["uid"], next(drawn))
-        p2 = None if entry["intervention"] == r.BASE else next(drawn)
-        defaults = {
-            "variant": "",
-            "partner": "",
-            "allowed": "",
-            "expectation": {"swap": "change", "null": "stay"}.get(entry["intervention"], ""),
-            "content": "",
-            "group": None,
-            "version": 1,
-            "unread": None,
-            "p": p,
-            "p2": p2,
-        }
+        p2 = next(drawn) if "intervention" in entry else None
+        expectation = {"swap": "change", "null": "stay"}.get(entry.get("intervention", ""), "")
         clusters = [name for name in (entry["uid"], entry.get("partner")) if name]
-        entry |= {**defaults, "clusters": clusters, "slices": [], **entry}
+        entry |= {"p": p, "p2": p2, "expectation": expectation, "clusters": clusters, **entry}
         for answer, of in (("y", "p"), ("y2", "p2")) if likely else ():
-            if entry[answer] is not None:
+            if entry.get(answer) is not None:
                 entry[of] = np.roll(np.sort(entry[of])[::-1], likely.index(entry[answer]))
-    columns = {name: [entry[name] for entry in entries] for name in r.schema(labels).names}
-    return sort_rows(make_rows(columns, labels))
+    return rows_from(entries, labels)
 
 
 def by_text(
     metric: Callable[..., Mapping[Any, Measurement] | Iterable[Number]],
 ) -> Callable[..., dict[str, Measurement]]:
-    """A metric whose numbers are named by texts, as in results.json."""
+    """A metric with its numbers by name as text, as in results.json."""
 
     @wraps(metric)
     def named(*args: Any, **kwargs: Any) -> dict[str, Measurement]:

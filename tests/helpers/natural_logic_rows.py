@@ -6,9 +6,8 @@ import pyarrow as pa
 from heedful.metrics.natural_logic.causal_effects import causal_effects
 from heedful.metrics.number import measured
 from heedful.records import Context, Measurement
-from heedful.records import rows as r
 
-from python_rows import make_rows, sort_rows
+from python_rows import BASE_ROW, rows_from
 
 THREE = ("contradiction", "entailment", "neutral")
 KINDS = {"context": ("I0", "I2"), "insertion": ("I1", "I3")}
@@ -19,8 +18,8 @@ def answer(p, labels) -> str:
 
 
 def base_row(uid: str, p, labels, gold: str = "entailment", slices=()) -> dict:
-    return {"uid": uid, "intervention": r.BASE, "part": "", "variant": "", "gold": gold, "y": answer(p, labels),
-            "p": p, "partner": "", "clusters": [uid], "slices": list(slices)}  # fmt: skip
+    about = {"uid": uid, "gold": gold, "y": answer(p, labels), "p": p}
+    return BASE_ROW | about | {"clusters": [uid], "slices": list(slices)}
 
 
 def pair_row(
@@ -35,13 +34,7 @@ def pair_row(
 
 def table(entries: list[dict], labels=THREE) -> pa.Table:
     """Rows in their canonical order."""
-    common = {"group": None, "allowed": "", "expectation": "", "content": "", "version": 1}
-    common |= {"draw": r.NO_DRAW, "y2": None, "p2": None, "unread": None}
-    entries = [common | entry for entry in entries]
-    columns = {name: [entry[name] for entry in entries] for name in r.schema(len(labels)).names}
-    for name in ("p", "p2"):
-        columns[name] = [None if p is None else np.array(p, dtype=np.float32) for p in columns[name]]
-    return sort_rows(make_rows(columns, len(labels)))
+    return rows_from(entries, len(labels))
 
 
 def effects(rows: pa.Table, labels=THREE, seed: int = 0) -> dict[str, Measurement]:

@@ -1,6 +1,8 @@
-"""Data for tests of data modules: sentence pairs of a user's own, and the tiny twins of configs/data."""
+"""Data for tests of data modules: sentence pairs, and the tiny twins of the data sets in configs/data."""
 
+import hashlib
 import json
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -32,7 +34,7 @@ NLI: dict[str, Any] = {
 
 
 def nli_rows(n: int, start: int = 0, labels: Sequence[Any] = LABELS) -> list[dict[str, Any]]:
-    """Pairs ``p <i>`` and ``h <i>`` whose labels take turns."""
+    """Sentence pairs ``p <i>`` and ``h <i>``, with labels in turn."""
     numbers = range(start, start + n)
     return [{"premise": f"p {i}", "hypothesis": f"h {i}", "label": labels[i % len(labels)]} for i in numbers]
 
@@ -44,7 +46,7 @@ def write_jsonl(path: Path, rows: Iterable[Mapping[str, Any]]) -> Path:
 
 
 def own(path: Any, stage: str = "fit", **settings: Any) -> PairedText:
-    """Sentence pairs of a user's own, set up."""
+    """A data module of sentence pairs, set up."""
     return set_up(PairedText(**NLI | {"path": str(path) if isinstance(path, Path) else path} | settings), stage)
 
 
@@ -54,7 +56,7 @@ def set_up(data: Any, stage: str = "fit") -> Any:
 
 
 def configured(name: str, path: Any = None, stage: str = "fit", **settings: Any) -> Any:
-    """The data of a config from files or rows instead of the hub, set up."""
+    """The data module of a config, with files or rows in place of the hub, set up."""
     kind, arguments = CONFIGS[name]["class_path"], CONFIGS[name]["init_args"] | {"hub": None}
     path = {"path": str(path) if isinstance(path, Path) else path}
     arguments = {
@@ -64,7 +66,7 @@ def configured(name: str, path: Any = None, stage: str = "fit", **settings: Any)
 
 
 def twin_path(name: str) -> Path | None:
-    """The folder of a config's twin; None where nothing is read."""
+    """The folder of a config's twin; None for generated data."""
     return None if name == "planted" else TWINS / SHARED.get(name, name)
 
 
@@ -73,10 +75,24 @@ def uids(examples: Examples) -> list[str]:
 
 
 def everything(data: PairedData) -> list[Any]:
-    """All that a run sees of its examples, except where the bytes of a picture lie."""
+    """Everything that a run reads of its examples, apart from the paths of pictures."""
     found: list[Any] = [data.fingerprints(), data.counts, data.task]
     for examples in filter(None, (data.trained, data.pool)):
         pictures = [f"parts.{part}" for part, kind in examples.kinds.items() if kind == "picture"]
         found.append(examples.table.drop_columns(pictures).to_pydict())
         found.append([[picture.key for picture in examples.column(name)] for name in pictures])
     return found
+
+
+def content_uid(prefix: str, label: str | None, parts: Mapping[str, str], repeat: int = 1) -> str:
+    """The uid of the ``repeat``-th example with a label and texts, computed apart from Heedful."""
+    plain = (" ".join(unicodedata.normalize("NFC", parts[name]).split()) for name in sorted(parts))
+    told = repr((label, *(hashlib.sha256(text.encode()).hexdigest() for text in plain)))
+    number = int.from_bytes(hashlib.blake2b(told.encode(), digest_size=8).digest(), "little")
+    return f"{prefix}/{number:016x}" + (f"#{repeat}" if repeat > 1 else "")
+
+
+def context_id(sentence: str) -> str:
+    """The id of a context of NLI-XY, computed apart from Heedful."""
+    plain = " ".join(unicodedata.normalize("NFC", sentence).split())
+    return hashlib.sha256(plain.encode()).hexdigest()[:16]

@@ -1,12 +1,12 @@
-"""Runs Python programs in forks of a process that has imported libraries, but nothing of Heedful: tests/matrix.py.
+"""Runs Python programs in forks of a process that has imported libraries, but not Heedful, for tests/matrix.py.
 
 Reads jobs from stdin, one JSON object a line, and answers each with its exit status.
 
     argv        a file and its arguments, or "-m", a module and its arguments
     env         further variables of the environment
     cwd         folder to work in
-    out, err    files of what it prints
-    limit       seconds after which it is killed, with all that it has started
+    out, err    files of its output
+    limit       seconds after which it and its children are killed
 """
 
 import gc
@@ -17,9 +17,10 @@ import runpy
 import signal
 import sys
 import time
-import traceback
 from contextlib import suppress
-from typing import Any
+from typing import Any, NoReturn
+
+from ranks import exit_after
 
 LIBRARIES = """torch.optim torch.utils.tensorboard pytorch_lightning torchmetrics transformers
 transformers.modeling_utils transformers.models.bert.modeling_bert tokenizers safetensors.torch jsonargparse numpy
@@ -27,35 +28,26 @@ scipy.stats scipy.special pandas pyarrow.parquet pyarrow.compute matplotlib.figu
 PIL.Image timm yaml""".split()
 
 
-def child(job: dict[str, Any]) -> None:
-    """Be the program; does not return."""
+def program(argv: list[str]) -> None:
+    """Run a file, or a module after "-m", with its arguments."""
+    importlib.reload(sys.modules["sitecustomize"])  # it reads the environment
+    is_module = argv[0] == "-m"
+    sys.argv = argv[1:] if is_module else argv
+    if is_module:
+        runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+    else:
+        runpy.run_path(sys.argv[0], run_name="__main__")
+
+
+def child(job: dict[str, Any]) -> NoReturn:
+    """Be the program of a job."""
     os.setsid()
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     for number, name in enumerate(("out", "err"), 1):
         os.dup2(os.open(job[name], os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
     os.environ.update(job["env"])
     os.chdir(job["cwd"])
-    status: Any = 1
-    try:
-        importlib.reload(sys.modules["sitecustomize"])  # which reads the environment
-        sys.argv = job["argv"]
-        if sys.argv[0] == "-m":
-            sys.argv = sys.argv[1:]
-            runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
-        else:
-            runpy.run_path(sys.argv[0], run_name="__main__")
-        status = 0
-    except SystemExit as stop:
-        status = stop.code or 0
-        if isinstance(status, str):
-            print(status, file=sys.stderr)
-            status = 1
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(status)
+    exit_after(lambda: program(job["argv"]))
 
 
 def run(job: dict[str, Any]) -> int:
@@ -67,7 +59,7 @@ def run(job: dict[str, Any]) -> int:
     while True:
         done, status = os.waitpid(pid, os.WNOHANG)
         if done or time.monotonic() > end:
-            with suppress(ProcessLookupError):  # what it has started may outlive it
+            with suppress(ProcessLookupError):  # its children may still run
                 os.killpg(pid, signal.SIGKILL)
         if done:
             return os.waitstatus_to_exitcode(status)

@@ -17,7 +17,7 @@ from heedful.records import rows as r
 from heedful.records.storage.results import write_results
 
 import written_results
-from python_rows import make_rows, sort_rows
+from python_rows import rows_from
 
 LABELS = ("entailment", "neutral", "contradiction")
 CONTEXT = Context("nli", labels=LABELS, default_label="neutral", own={"swap": ["premise"]})
@@ -59,7 +59,7 @@ def rows_of(
         y, p = (NO_LABEL if rng.random() < invalid else y), _near(y, labels, rng)
         base = {"uid": f"u{i:04}", "gold": gold, "y": y, "p": p if with_p else None}
         base |= {"content": f"c{i}", "group": f"g{i // group:04}" if group > 1 else None}
-        entries.append({"intervention": r.BASE, "part": "", "draw": -1, "y2": None, "p2": None, **base})
+        entries.append(base)
         if y == labels[int(p.argmax())] == context.default_label:
             continue
         for part in context.own["swap"]:
@@ -68,12 +68,7 @@ def rows_of(
                 p2 = _near(after, labels, rng) if with_p else None
                 after = NO_LABEL if rng.random() < invalid / 2 else after
                 entries.append({"intervention": "swap", "part": part, "draw": draw, "y2": after, "p2": p2, **base})
-    plain = {"variant": "", "partner": "", "allowed": "", "expectation": "", "version": 1, "slices": [], "unread": None}
-    columns = {
-        name: [{**plain, "clusters": [entry["uid"]], **entry}[name] for entry in entries]
-        for name in r.schema(len(labels)).names
-    }
-    return sort_rows(make_rows(columns, len(labels)))
+    return rows_from(entries, len(labels))
 
 
 def _near(label: str, labels: Sequence[str], rng: np.random.Generator) -> np.ndarray:

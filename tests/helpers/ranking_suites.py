@@ -10,12 +10,11 @@ import pyarrow as pa
 from heedful.metrics.attributions.attribution import Attribution
 from heedful.metrics.attributions.sample import example
 from heedful.records import Context
-from heedful.records.rows import BASE, NO_DRAW, schema
 from heedful.records.storage.results import write_results
 from heedful.reports.results import score
 
 from attribution_rows import word_rows
-from python_rows import make_rows, sort_rows
+from python_rows import rows_from
 
 LABELS = ("no", "yes")
 PARTS = ("a", "b")
@@ -34,16 +33,12 @@ def base_rows(
         content: Prefix of the content of each example.
         group: Group of all examples, or None.
     """
-    uids = [f"{data}/test/{k:04d}" for k in range(len(gold))]
-    entry = {
-        "uid": uids, "content": [content + uid for uid in uids], "gold": [LABELS[k] for k in gold],
-        "y": [LABELS[k] for k in probs.argmax(axis=1)], "p": list(probs.astype(np.float32)),
-        "clusters": [[uid] for uid in uids], "slices": [[] for _ in uids],
-    }  # fmt: skip
-    same = {"group": group, "intervention": BASE, "draw": NO_DRAW, "y2": None, "p2": None, "version": 1}
-    same["unread"] = None
-    columns = {name: [same.get(name, "")] * len(uids) for name in schema(2).names} | entry
-    return sort_rows(make_rows(columns, 2))
+    entries = [
+        {"uid": (uid := f"{data}/test/{k:04d}"), "content": content + uid, "gold": LABELS[gold[k]], "group": group,
+         "y": LABELS[p.argmax()], "p": p.astype(np.float32)}
+        for k, p in enumerate(probs)
+    ]  # fmt: skip
+    return rows_from(entries, 2)
 
 
 def explained(

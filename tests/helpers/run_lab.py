@@ -1,4 +1,4 @@
-"""Runs that are killed or stopped, and taken up again, in forks of one process: see fork_runs.py."""
+"""Runs that are killed or stopped and then resumed, in forks of one process: see fork_runs.py."""
 
 import json
 import os
@@ -48,7 +48,7 @@ KINDS = {  # name: (flags, processes); between 14 and 34 batches
 
 
 class Forks:
-    """One process that has imported what runs need, and forks them: see fork_runs.py."""
+    """A process that has imported the libraries of runs and forks a process for each run: see fork_runs.py."""
 
     def __init__(self, folder):
         self.log, self.ended = folder / "log", 0
@@ -71,7 +71,7 @@ class Forks:
         self.process.wait(timeout=30)
 
     def run(self, *argv, log=None, **job):
-        """(exit statuses, what was printed)."""
+        """(Exit statuses, output)."""
         while self.ended == int(time.time()) and {"--resume", "--ckpt_path"} & {*argv}:
             time.sleep(0.02)  # files of events of one second are read in the order of process ids, as text
         log = log or self.log
@@ -82,14 +82,14 @@ class Forks:
         return statuses, log.read_text()
 
     def script(self, code, *argv, **job):
-        """The printed lines of a script that has to end well."""
+        """The output of a script that must succeed."""
         statuses, out = self.run(*argv, command="script", script=code, **job)
         assert statuses == [0], out[-3000:]
         return out
 
 
 class Lab:
-    """Runs of train.py and evaluate.py on a small model, whose figures are sketched, and those that others repeat."""
+    """Runs of train.py and evaluate.py on a small model, and undisturbed runs to compare them with."""
 
     def __init__(self, tiny_bert, folder, forks):
         self.folder, self.forks, self.references, self.kinds = folder, forks, {}, dict(KINDS)
@@ -99,16 +99,16 @@ class Lab:
         self.argv += ["--trainer.log_every_n_steps", "1"]
 
     def run(self, *argv, processes=1, **job):
-        """(exit statuses, what was printed)."""
+        """(Exit statuses, output)."""
         return self.forks.run(*argv, processes=processes, sketched=True, **job)
 
     def command(self, kind):
-        """(command line, processes) of a kind of run; a third member stands for what the others have in common."""
+        """(Command line, number of processes) of a kind of run."""
         flags, processes, *argv = self.kinds[kind]
         return [*(argv[0] if argv else self.argv), *flags], processes
 
     def whole(self, kind):
-        """The folder of a run that is left alone."""
+        """The folder of an undisturbed run."""
         if kind not in self.references:
             argv, processes = self.command(kind)
             self.references[kind] = self.folder / f"whole-{kind}"
@@ -126,7 +126,7 @@ class Lab:
         return folder
 
     def stopped(self, kind, kill, name):
-        """The folder of a run that is stopped by SIGTERM, and what it says."""
+        """The folder of a run that is stopped by SIGTERM, and the sentence that it prints."""
         argv, processes = self.command(kind)
         folder = self.folder / name
         statuses, out = self.run(*argv, "--output", str(folder), kill=kill, processes=processes)
@@ -136,14 +136,14 @@ class Lab:
         return folder, sentence
 
     def resumed(self, kind, folder, *argv):
-        """What is printed by the run that goes on."""
+        """The output of a resumed run."""
         statuses, out = self.run("--resume", str(folder), *argv, processes=self.kinds[kind][1])
         assert statuses == [0] * self.kinds[kind][1], out
         return out
 
 
 def tensors(value, path=""):
-    """Every tensor of a checkpoint's weights or optimizer state, by path."""
+    """Yield the tensors in the weights or the optimizer state of a checkpoint, with their paths."""
     if isinstance(value, torch.Tensor):
         yield path, value
     elif isinstance(value, dict | list):

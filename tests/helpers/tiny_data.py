@@ -1,12 +1,15 @@
 """Small data sets of every kind, in the files of the real ones, written without Heedful."""
 
 import csv
+import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from PIL import Image
+import pyarrow as pa
+import pyarrow.parquet as pq
+from PIL import Image, ImageDraw
 
 PEOPLE = """violinist drummer pianist guitarist cellist flutist trumpeter harpist swimmer sprinter boxer gymnast
 cyclist rower skier wrestler carpenter blacksmith potter weaver mason tailor cobbler glazier chemist biologist
@@ -18,22 +21,26 @@ attic bakery workshop stadium airport temple vineyard desert valley office priso
 barn""".split()
 VERBS = "bought found repaired hid collected washed built kept lifted sold".split()
 THINGS = "apples plums hammers trucks coats parrots violins boxes roses letters".split()
-MSGS = {  # words of: (linguistic, surface) label to a sentence
+MSGS = {  # condition to (linguistic, surface) label to a sentence
     "training": {(1, 1): "the {0} is {1}ing dogs that ran.", (0, 0): "every {0} {1}s dogs that were running."},
     "test": {(1, 0): "every {0} is {1}ing cats that sat.", (0, 1): "the {0} {1}s cats that were sitting."},
     "control": {(1, 0): "every {0} was {1}ing dogs that ran.", (0, 1): "the {0} {1}s all dogs that were running."},
 }
 
+COLORS = ("red", "blue", "green", "black")
+IMAGE = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+PERSON = pa.struct([("answer", pa.string()), ("answer_confidence", pa.string()), ("answer_id", pa.int64())])
+
 
 def write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> Path:
-    """A JSON object a line."""
+    """Write a JSON object per line."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return path
 
 
 def write_table(path: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
-    """A csv file with a header, or a tsv file."""
+    """Write a csv or tsv file with a header."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]), delimiter="\t" if path.suffix == ".tsv" else ",")
@@ -42,48 +49,8 @@ def write_table(path: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
     return path
 
 
-def pairs(n: int, first: int = 0) -> list[dict[str, str]]:
-    """Sentence pairs of three labels, of which every third premise stands twice."""
-    rows = []
-    for i in range(first, first + n):
-        k = i - 1 if i % 3 == 2 else i
-        person, verb, thing = PEOPLE[k % 64], VERBS[k % 10], THINGS[(k // 3) % 10]
-        place, other = PLACES[(7 * k) % 30], PLACES[(7 * i + 11) % 30]
-        claim = (f"a {person} {verb} {thing}", f"the {person} in the {other} {verb}", f"a {person} never {verb}")
-        rows.append(
-            {"id": f"p{i}", "premise": f"The {person} {verb} the {thing} in the {place} .", "kind": "ab"[i % 2]}
-        )
-        rows[-1] |= {"hypothesis": f"{claim[i % 3]} .", "label": ("entailment", "neutral", "contradiction")[i % 3]}
-    return rows
-
-
-def write_pairs(folder: Path) -> Path:
-    """Folders of pairs: csv with labels, csv without any, of two classes, of several labels, and as HANS has them."""
-    train, validation = pairs(96), pairs(48, 96)
-    for split, rows in {"train": train, "validation": validation}.items():
-        write_table(folder / "csv" / f"{split}.csv", rows)
-        bare = [{name: value for name, value in row.items() if name != "label"} for row in rows]
-        write_table(folder / "unlabelled" / f"{split}.csv", bare)
-        two = [
-            {"sentence1": r["premise"], "sentence2": r["hypothesis"], "label": int(i % 3 > 0)}
-            for i, r in enumerate(rows)
-        ]
-        write_table(folder / "two" / f"{split}.tsv", two)
-        gold = [["entailment"], ["entailment", "neutral"], ["neutral", "contradiction"], ["contradiction"]]
-        write_lines(folder / "several" / f"{split}.jsonl", [r | {"label": gold[i % 4]} for i, r in enumerate(rows)])
-    write_table(folder / "more.csv", pairs(24, 200))
-    for split, rows in {"train": train, "evaluation": validation}.items():
-        hans = [
-            {"premise": r["premise"], "hypothesis": r["hypothesis"], "heuristic": ("overlap", "subsequence")[i % 2]}
-            | {"label": ("entailment", "non-entailment")[i % 3 > 0], "subcase": f"s{i % 4}", "template": f"t{i % 8}"}
-            for i, r in enumerate(rows)
-        ]
-        write_lines(folder / "hans" / f"{split}.jsonl", hans)
-    return folder
-
-
 def write_msgs(folder: Path, task: str = "main_verb_lexical_content_the") -> Path:
-    """A folder of one task of MSGS: 50 paradigms to train on and 20 others."""
+    """A folder of a task of MSGS: 50 paradigms for training and 20 for validation."""
 
     def rows(conditions: Sequence[str], paradigms: Iterable[int]) -> list[dict[str, Any]]:
         nouns, verbs = ("girl", "boy", "cook"), ("paint", "find", "look", "bark")
@@ -103,7 +70,7 @@ def write_msgs(folder: Path, task: str = "main_verb_lexical_content_the") -> Pat
 
 
 def write_nlixy(folder: Path, contexts: Sequence[tuple[str, str]], insertions: Sequence[tuple[str, str, str]]) -> Path:
-    """A folder as of NLI-XY from (sentence, monotonicity) and (x, y, relation); every word fits everywhere."""
+    """A folder like NLI-XY, from (sentence, monotonicity) and (x, y, relation); each word fits into each sentence."""
     folder.mkdir(parents=True)
     rows = [f"{text}\t{slope}\t{'no' if slope == 'down' else ''}\tx\t\t\n" for text, slope in contexts]
     (folder / "contexts.tsv").write_text("context\tmonotonicity\toperator\tsingular\tmass\tplural\n" + "".join(rows))
@@ -113,10 +80,7 @@ def write_nlixy(folder: Path, contexts: Sequence[tuple[str, str]], insertions: S
 
 
 def write_squad(path: Path, articles: int) -> Path:
-    """A file as SQuAD 2.0 has it, of so many articles with two texts and five questions about each.
-
-    Who is where is said in three sentences of a text; of two questions nobody knows the answer.
-    """
+    """A file like SQuAD 2.0: each article has two texts with five questions, of which two have no answer."""
     data = []
     for a in range(articles):
         paragraphs = []
@@ -137,7 +101,7 @@ def write_squad(path: Path, articles: int) -> Path:
 
 
 def write_passages(folder: Path) -> Path:
-    """Questions with the passage that answers them and one that does not."""
+    """Questions, each with a passage that answers it and a distractor."""
     for split, first in (("train", 0), ("validation", 40)):
         rows = []
         for i in range(first, first + 24):
@@ -150,7 +114,7 @@ def write_passages(folder: Path) -> Path:
 
 
 def write_squares(folder: Path, train: int = 48, validation: int = 24) -> Path:
-    """A folder of pictures of one coloured square, with questions about them, a file for each split, and data.yaml."""
+    """A folder of one-coloured pictures, with a file of questions for each split, and data.yaml."""
     colours = {"red": (220, 20, 20), "green": (20, 200, 20), "blue": (20, 20, 230), "white": (250, 250, 250)}
     (folder / "pictures").mkdir(parents=True, exist_ok=True)
     for split, n in (("train", train), ("validation", validation)):
@@ -158,7 +122,7 @@ def write_squares(folder: Path, train: int = 48, validation: int = 24) -> Path:
         for i in range(n):
             colour, asked = list(colours)[i % 4], list(colours)[(i // 4) % 4]
             picture = Image.new("RGB", (20, 16), colours[colour])
-            picture.putpixel((i % 20, i // 20 % 16), (i % 256, len(split), 0))  # no two are byte for byte the same
+            picture.putpixel((i % 20, i // 20 % 16), (i % 256, len(split), 0))  # all pictures differ
             picture.save(folder / "pictures" / f"{split}-{i}.png")
             answer = "yes" if colour == asked else "no"
             rows.append({"id": f"q{i}", "file": f"{split}-{i}.png", "text": f"is it {asked} ?", "answer": answer})
@@ -171,50 +135,149 @@ def write_squares(folder: Path, train: int = 48, validation: int = 24) -> Path:
 
 
 def write_tables(folder: Path) -> Path:
-    """Twelve tables with claims as InfoTabS has them, and annotated rows and counterfactual tables as TabProbe."""
-    made, genres, tables = folder / "infotabs", ("rock", "jazz", "pop"), {}
-    (made / "maindata").mkdir(parents=True)
+    """Twelve tables with claims like InfoTabS, and annotations and counterfactual tables like TabProbe."""
+    genres, tables, claims, marked = ("rock", "jazz", "pop"), {}, [], []
     for i in range(12):
         table = {"title": [f"Album {i}"], "Genre": [genres[i % 3], genres[(i + 1) % 3]], "Year": [str(1990 + i)]}
         table |= {"Label": ["XL"]} if i % 2 else {"Producer": ["Ann"], "Length": [f"{i}:00"]}
         tables[f"T{i}"] = table
-    claims = []
     for i, name in enumerate(tables):
         claims += [(name, f"The genre is {genres[i % 3]}.", "E"), (name, f"The year is {1980 + i}.", "C")]
         claims += [(name, "It was sold in Rome.", "N"), (name, f"Album {i} has over {i + 2} songs.", "E")]
         claims += [(name, f"Album {i} was not made in {1990 + i}.", "C")]
-    for split, part in {
-        "infotabs_train": claims,
-        "infotabs_dev": claims[20:],
-        "infotabs_test_alpha1": claims[40:],
-    }.items():
-        rows = [{"annotater_id": "GW1", "table_id": t, "hypothesis": h, "label": label} for t, h, label in part]
-        write_table(made / "maindata" / f"{split}.tsv", rows)
-    marked = []
     for name, hypothesis, label in claims[::2]:
-        keys = [key for key in tables[name] if key != "title"]
-        bits = ["1" if key.lower() in hypothesis else "0" for key in keys]
-        bits.append("0" if "1" in bits else "1")
-        row = {"Table ID": name, "Hypothesis": hypothesis, "Truth Label": label, "Labels": f"['{''.join(bits)}']"}
-        marks = json.dumps(dict(zip([*keys, "none"], bits, strict=True)))
-        marked.append(row | {"Majority Label": "".join(bits), "JSON": marks})
-    write_table(folder / "relevant.csv", marked)
+        bits = ["1" if key.lower() in hypothesis else "0" for key in tables[name] if key != "title"]
+        marked.append((name, hypothesis, label, "".join([*bits, "0" if "1" in bits else "1"])))
+    splits = {"infotabs_train": claims, "infotabs_dev": claims[20:], "infotabs_test_alpha1": claims[40:]}
     changed = {
         f"{name}_mod": table | {"Genre": [genres[(i + 2) % 3]]} for i, (name, table) in enumerate(tables.items())
     }
-    for where, those in {
+    flips = [(table, hypothesis, "E", "C") for table, hypothesis, _ in claims if "genre" in hypothesis]
+    return write_table_files(folder, tables, splits, marked, changed, flips)
+
+
+def write_table_files(
+    folder: Path,
+    tables: Mapping[str, Any],
+    splits: Mapping[str, Iterable[tuple[str, str, str]]],
+    marked: Iterable[tuple[str, str, str, str]],
+    changed: Mapping[str, Any],
+    flips: Iterable[tuple[str, str, str, str]],
+) -> Path:
+    """A folder as of InfoTabS, and beside it annotations and counterfactual tables as of TabProbe.
+
+    Args:
+        folder: The folder of infotabs/, relevant.csv and flips/.
+        tables: Maps names to tables.
+        splits: Maps splits to (table, hypothesis, label).
+        marked: (Table, hypothesis, label, bits of relevant rows and of "none").
+        changed: Maps ``<table>_mod`` to changed tables.
+        flips: (Table, hypothesis, label, label with the changed table).
+    """
+    made = folder / "infotabs"
+    for split, claims in splits.items():
+        rows = [{"annotater_id": "GW1", "table_id": t, "hypothesis": h, "label": label} for t, h, label in claims]
+        write_table(made / "maindata" / f"{split}.tsv", rows)
+    rows = []
+    for name, hypothesis, label, bits in marked:
+        keys = [*(key for key in tables[name] if key != "title"), "none"]
+        row = {"Table ID": name, "Hypothesis": hypothesis, "Truth Label": label, "Labels": f"['{bits}']"}
+        rows.append(row | {"Majority Label": bits, "JSON": json.dumps(dict(zip(keys, bits, strict=True)))})
+    write_table(folder / "relevant.csv", rows)
+    for where, some in {
         made / "tables" / "json": tables,
         folder / "flips" / "tables_json": tables,
         folder / "flips" / "tables_mod_json": changed,
     }.items():
         where.mkdir(parents=True)
-        for name, table in those.items():
+        for name, table in some.items():
             (where / f"{name}.json").write_text(json.dumps(table))
-    flips = [
-        {"original_tableid": t, "original_hypothesis": h, "original_label": "E"}
-        | {"modified_tableid": f"{t}_mod", "modified_hypothesis": h, "modified_label": "C"}
-        for t, h, label in claims
-        if "genre" in h
+    rows = [
+        {"original_tableid": table, "original_hypothesis": hypothesis, "original_label": old}
+        | {"modified_tableid": f"{table}_mod", "modified_hypothesis": hypothesis, "modified_label": new}
+        for table, hypothesis, old, new in flips
     ]
-    write_table(folder / "flips" / "flips.tsv", flips)
+    write_table(folder / "flips" / "flips.tsv", rows)
+    return folder
+
+
+# drawn pictures, in the schemas of data sets on the hub
+
+
+def png(color: str, place: int = 4) -> bytes:
+    """The bytes of a picture: a coloured square at a place on white."""
+    picture = Image.new("RGB", (32, 32), "white")
+    ImageDraw.Draw(picture).rectangle((place, place, place + 12, place + 12), fill=color)
+    file = io.BytesIO()
+    picture.save(file, "PNG")
+    return file.getvalue()
+
+
+def people(*answers: str) -> list[dict[str, Any]]:
+    """The answers of ten people; the last one is repeated."""
+    given = [*answers, *[answers[-1]] * (10 - len(answers))]
+    return [{"answer": a, "answer_confidence": "yes", "answer_id": i + 1} for i, a in enumerate(given)]
+
+
+def vqa_rows(pictures: int, first: int = 0) -> list[dict[str, Any]]:
+    """Two questions per picture: its color, on which people disagree, and whether it is red."""
+    rows = []
+    for i in range(first, first + pictures):
+        color = COLORS[i % 4]
+        image = {"bytes": png(color, i % 19), "path": f"COCO_{i:012}.png"}
+        shared = {"image_id": i, "image": image, "question_type": "is the"}
+        yes = "yes" if color == "red" else "no"
+        rows += [
+            shared
+            | {"question": f"what color is square {i} ?", "question_id": 1000 * i, "answer_type": "other"}
+            | {
+                "answers": people("The white.", f"dark {color}", f"dark {color}", color),
+                "multiple_choice_answer": color,
+            },
+            shared
+            | {"question": f"is square {i} red ?", "question_id": 1000 * i + 1, "answer_type": "yes/no"}
+            | {"answers": people("maybe", yes), "multiple_choice_answer": yes},
+        ]
+    return rows
+
+
+def write_parquet(path: Path, rows: Sequence[dict[str, Any]]) -> Path:
+    """Write rows as on the hub: a picture is a struct of bytes and path."""
+    kinds = {"image": IMAGE, "image0": IMAGE, "image1": IMAGE}
+    if isinstance(rows[0].get("answers", [""])[0], dict):
+        kinds["answers"] = pa.list_(PERSON)
+    arrays = {name: pa.array([row[name] for row in rows], kinds.get(name)) for name in rows[0]}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table(arrays), path)
+    return path
+
+
+def write_vqa(folder: Path, training: int = 24, validation: int = 12) -> Path:
+    """A folder with both splits and a number of pictures in each; training answers are texts, not objects."""
+    rows = vqa_rows(training)
+    for row in rows:
+        row["answers"] = [person["answer"] for person in row["answers"]]
+    write_parquet(folder / "train.parquet", rows)
+    write_parquet(folder / "validation.parquet", vqa_rows(validation, first=100))
+    return folder
+
+
+def nlvr2_rows(sets: int, split: str) -> list[dict[str, Any]]:
+    """Two pairs of pictures per set, and two sentences per pair."""
+    rows = []
+    for s in range(sets):
+        for pair in range(2):
+            left, right = COLORS[(s + pair) % 4], COLORS[(s + 2 * pair) % 4]
+            images = {"image0": png(left, 2 * s % 19), "image1": png(right, (2 * s + pair) % 19)}
+            for k, holds in enumerate((left == right, left != right)):
+                said = f"the squares {s} are {'not ' if k else ''}of one color ."
+                row = {"identifier": f"{split}-{s}-{pair}-{k}", "sentence": said, "label": str(holds)}
+                rows.append(row | {name: {"bytes": data, "path": None} for name, data in images.items()})
+    return rows
+
+
+def write_nlvr2(folder: Path, training: int = 10, validation: int = 6) -> Path:
+    """A folder with both splits and a number of sets in each."""
+    write_parquet(folder / "train.parquet", nlvr2_rows(training, "train"))
+    write_parquet(folder / "validation.parquet", nlvr2_rows(validation, "dev"))
     return folder

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from heedful.interventions.natural_logic import compose, gold
 from heedful.records import DataError, HeedfulError
 
-from content_uids import context_id
+from own_data import context_id
 from refusals import refused
 
 

@@ -1,8 +1,6 @@
 """Rows: their schema, their order, and the way to disk and back."""
 
 import hashlib
-import random
-import re
 
 import numpy as np
 import pyarrow as pa
@@ -13,9 +11,25 @@ from hypothesis import strategies as st
 from heedful.records import RunError
 from heedful.records import rows as r
 
-from plain_rows import LABELS, plain, table
-from python_rows import sort_rows
+from python_rows import make_rows
 from refusals import refused
+
+LABELS = 3
+
+
+def table(keys: list[tuple], **columns: list) -> pa.Table:
+    """Rows with these (uid, intervention, part, variant, draw) keys; other columns have plain values unless given."""
+    n = len(keys)
+    filled = {name: [""] * n for name in r.STRINGS} | {name: [None] * n for name in ("group", "p", "p2", "unread")}
+    filled |= {name: [key[k] for key in keys] for k, name in enumerate(r.KEY)}
+    filled |= {"version": [1] * n, "clusters": [[key[0]] for key in keys], "slices": [[] for _ in keys]}
+    return make_rows(filled | columns, LABELS)
+
+
+def plain(n: int) -> pa.Table:
+    probs = [np.full(LABELS, (i + 1) / (n + 1), dtype=np.float32) for i in range(n)]
+    return table([(f"u{i}", "swap", "premise", "", i % 5) for i in range(n)], p=probs)
+
 
 keys = st.tuples(
     st.text(max_size=3),
@@ -40,30 +54,6 @@ def test_probabilities_keep_their_bits_and_none_is_null(values):
         assert r.probabilities(present, "p").dtype == np.float32
 
 
-def test_select_takes_the_rows_that_match_all():
-    rows = table(
-        [("a", "base", "", "", -1), ("a", "swap", "p", "", 0), ("a", "swap", "p", "", 1), ("b", "swap", "q", "", 1)]
-    )
-    assert r.strings(r.select(rows, intervention="swap", draw=1), "uid").tolist() == ["a", "b"]
-    assert r.select(rows, intervention="swap", part="p", draw=0).num_rows == 1
-    assert r.select(rows, intervention="none such").num_rows == 0
-    assert r.select(rows).num_rows == 4
-
-
-@given(st.lists(keys, unique=True, max_size=20))
-def test_sorted_like_the_tuples_of_their_keys(found):
-    rows = sort_rows(table(found))
-    assert list(zip(*(rows[name].to_pylist() for name in r.KEY), strict=True)) == sorted(found)
-    assert sort_rows(rows).equals(rows)
-
-
-@given(st.lists(keys, unique=True, min_size=1, max_size=8), st.data())
-def test_two_rows_of_one_key_are_an_error_that_names_it(found, data):
-    twice = data.draw(st.sampled_from(found))
-    with pytest.raises(ValueError, match=re.escape(str(dict(zip(r.KEY, twice, strict=True))))):
-        sort_rows(table(data.draw(st.permutations([*found, twice]))))
-
-
 @given(st.lists(st.tuples(keys, vectors, vectors, st.lists(st.text(max_size=3), max_size=3)), max_size=8))
 def test_to_disk_and_back_is_the_same(tmp_path_factory, found):
     rows = table(
@@ -84,16 +74,24 @@ def test_to_disk_and_back_is_the_same(tmp_path_factory, found):
     assert [f.name for f in path.parent.iterdir()] == ["rows.parquet"]
 
 
-def test_the_same_rows_give_the_same_bytes_in_whatever_order_they_came(tmp_path):
+def test_the_same_rows_give_the_same_bytes_in_whatever_chunks(tmp_path):
     rows = plain(500)
-    order = list(range(500))
-    random.Random(0).shuffle(order)
-    shuffled = rows.take(order)
-    parts = sort_rows(pa.concat_tables([shuffled[300:], shuffled[:10], shuffled[10:300]]))
-    first = r.save_rows(tmp_path / "a.parquet", sort_rows(rows), {"seed": 1, "task": ["a"]})
-    second = r.save_rows(tmp_path / "b.parquet", parts, {"task": ["a"], "seed": 1})
-    assert first == second
-    assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()
+    chunks = pa.concat_tables([rows[:10], rows[10:300], rows[300:]])
+    first = r.save_rows(tmp_path / "a.parquet", rows, {"seed": 1, "task": ["a"]})
+    assert first == r.save_rows(tmp_path / "b.parquet", chunks, {"task": ["a"], "seed": 1})
+
+
+@given(st.lists(keys, unique=True, max_size=9), st.data())
+def test_only_sorted_rows_without_repeated_keys_are_canonical(found, data):
+    shuffled = data.draw(
+        st.permutations(found + data.draw(st.lists(st.sampled_from(found), max_size=1)) if found else [])
+    )
+    rows = table(shuffled)
+    if shuffled == sorted(set(shuffled)):
+        r.require_canonical(rows)
+    else:
+        with refused(RunError, "uid"):
+            r.require_canonical(rows)
 
 
 def test_a_truncated_file_is_named(tmp_path):
@@ -125,12 +123,6 @@ def test_where_same_codes_and_runs_say_what_a_loop_says(many):
     for i, row in enumerate(listed):
         expected.append(0 if not i else expected[-1] + (row["uid"] != listed[i - 1]["uid"]))
     assert found == expected
-
-
-def test_runs_go_on_where_a_slice_ends(monkeypatch):
-    monkeypatch.setattr(r, "GROUP", 3)
-    rows = table([(uid, "base", "", "", 0) for uid in "aaabbbbccd"])
-    assert r.runs(rows, "uid").tolist() == [0, 0, 0, 1, 1, 1, 1, 2, 2, 3]
 
 
 def test_sliced_reads_one_of_the_names_that_a_breakdown_groups_by():

@@ -77,7 +77,7 @@ class CounterfactualTables(Evaluation):
             name = Path(path).resolve().name
             if name in sets:
                 raise SettingError(f"{flag} {path}: another folder is called {name} as well. Rename one of the two.")
-            sets[name] = load_counterfactuals(path, set_data(name), flag=flag)
+            sets[name] = load_counterfactuals(path, set_data(name))
         originals, changed = map(Examples.concatenate, zip(*sets.values(), strict=True))
         pool = fitted(originals, data)
         table, hypothesis = fitted_parts(originals, data)

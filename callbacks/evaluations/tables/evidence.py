@@ -50,7 +50,7 @@ class Evidence(Evaluation):
                 f"evidence.path {self.path} marks no row as relevant to a pair that is not neutral. Name another "
                 "file, or another evidence.split."
             )
-        relevant = {pair.uid: frozenset(pair.keys) for pair in annotated}
+        relevant = {uid: frozenset(keys) for uid, keys in annotated.items()}
         lenders = fitted(examples, data)
         pool = lenders.take(sorted({examples.position(uid) for uid in relevant}))
         part = pool.tables[0]

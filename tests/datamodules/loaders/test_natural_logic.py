@@ -9,8 +9,7 @@ from heedful.datamodules.base.inoculation import Inoculation
 from heedful.records import DataError
 
 from changed_examples import sharing
-from content_uids import context_id
-from own_data import configured, uids
+from own_data import configured, context_id, uids
 from refusals import refused
 
 BOY, RAP = "s\tboy\tchild\ts\tleq", "m\trap\tfood\tm\tnone"
@@ -64,7 +63,7 @@ def test_one_split_is_for_evaluation_unless_some_is_held_out(folder: Path) -> No
 
 
 def test_what_is_wrong_with_a_folder_is_named(folder: Path) -> None:
-    with refused(DataError, folder, "test", "contexts.tsv", "insertions.tsv", "dev/, train/", "splits"):
+    with refused(DataError, folder, "test", "contexts.tsv", "insertions.tsv", "dev/, train/"):
         load_natural_logic(folder, split="test")
     with refused(DataError, "nowhere", "contexts.tsv", "insertions.tsv"):
         load_natural_logic(folder / "nowhere", split="test")

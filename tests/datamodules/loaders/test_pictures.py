@@ -15,6 +15,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
+from tiny_data import people, png, vqa_rows
 
 from heedful.datamodules import PairedImages, VisualQuestions
 from heedful.datamodules.base.collate import Collate
@@ -22,7 +23,6 @@ from heedful.datamodules.loaders.pictures import STARRED, Pictures, filled, list
 from heedful.datamodules.loaders.vqa_answers import most_frequent, normalised, spelled, worth
 from heedful.records import FORMATS, SOFT, DataError, HeedfulError, Picture, SettingError
 
-from drawn_pictures import people, png, vqa_rows
 from own_data import CONFIGS, configured, set_up, twin_path
 from refusals import refused
 
@@ -80,11 +80,8 @@ def test_a_star_makes_an_example_of_every_file(tmp_path: Path) -> None:
         ("image", {"image": "gone.png"}, ["gone.png"]),
         ("image", {"image": "text.png"}, ["text.png", *FORMATS]),
         ("image", {"image": "eps.png"}, ["eps.png"]),  # would start a program
-        ("image", {"image": None}, ["'image'", "None"]),
         ("image", {"image": 3}, ["'image'", "3"]),
         ("image", {"a": 1}, ["'image'", "are a"]),
-        ("{id}.png", {"a": 1}, ["'id'", "are a"]),
-        ("{id}.png", {"id": "gone"}, ["gone.png"]),
         ("{id:03d}.png", {"id": "x"}, ["{id:03d}.png"]),
         ("*-{id}-*.png", {"id": "8"}, ["*-8-*.png", "image_folder"]),
         ("*-{id}-*.png", {"id": "*"}, ["*-{id}-*.png"]),
@@ -160,10 +157,8 @@ def test_a_thumbnail_is_small_and_of_a_known_format(tmp_path: Path) -> None:
         ("a.json", json.dumps({"id2label": {str(i): "abcdefghijk"[i] for i in reversed(range(11))}}), [*"abcdefghijk"]),
         ("a.json", '["x", "y", 1, 2.0]', ["x", "y", "1", "2"]),
         ("a.json", "5", ["holds 5"]),
-        ("a.json", '["a"', ["cannot be read"]),
         ("a.json", '["a", "b", "a"]', ["'a' twice"]),
         ("a.json", '["yes", "no", true]', ["lists True"]),
-        ("a.json", '["yes", ["no"]]', ["lists ['no']"]),
         ("a.json", '{"id2label": {"0": "yes", "1": "", "2": "no"}}', ["lists ''"]),
         ("a.json", '{"0": "yes", "1": "no", "version": "3"}', ["'2'. Number them from 0"]),
         ("a.txt", "\udcff", ["cannot be read"]),
@@ -261,9 +256,7 @@ def test_rows_without_answers() -> None:
     [
         ({"answers": "yes"}, ["'answers'", "'yes'"]),
         ({"answers": [{"text": "yes"}]}, ["'answers'", "[{'text': 'yes'}]"]),
-        ({"answers": [["yes"]]}, ["'answers'", "['yes']"]),
         ({"answers": None, "multiple_choice_answer": True}, ["'multiple_choice_answer'", "True"]),
-        ({"answers": None}, ["'multiple_choice_answer'"]),
     ],
 )
 def test_answers_of_another_kind_are_refused(tmp_path: Path, wrong: dict[str, Any], facts: list[str]) -> None:

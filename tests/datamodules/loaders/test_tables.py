@@ -52,11 +52,8 @@ def test_a_table_is_its_object_with_single_spaces_wherever_the_title_stands(
         (b"\xff", ["UTF-8"]),
         (b"[]", ["[]", "'title'"]),
         (b'{"B": ["C"]}', ["0 titles"]),
-        (b'{"title": ["A", "B"], "B": ["C"]}', ["2 titles"]),
-        (b'{"title": [" "], "B": ["C"]}', ["key 'title'", "value 1 of 1"]),
         (b'{"title": ["A"]}', ["0 rows"]),
         (b'{"title": ["A"], "B": []}', ["key 'B'", "[]"]),
-        (b'{"title": ["A"], "B": {"C": "D"}}', ["key 'B'"]),
         (b'{"title": ["A"], "B": ["C", "\\n"]}', ["key 'B'", "value 2 of 2"]),
         (b'{"title": ["A"], "B": [3]}', ["key 'B'", "3"]),
     ],
@@ -126,11 +123,9 @@ def test_tables_without_a_category_are_counted(folder: Path, caplog: pytest.LogC
     ("name", "text", "facts"),
     [
         ("maindata/infotabs_dev.tsv", f"{HEADER}GW1\tT99\th\tE\n", ["row 1", "T99.json"]),
-        ("maindata/infotabs_dev.tsv", f"{HEADER}GW1\tT1\th\tX\n", ["row 1", "'X'"]),
         ("maindata/infotabs_dev.tsv", "hypothesis\tlabel\nh\tE\n", ["row 1", "'table_id'", "hypothesis, label"]),
         ("tables/json/T4.json", '{"a": ["b"]}', []),
         ("tables/table_categories.tsv", "table_id\tcategory\nT1\ta\nT1\tb\n", ["row 2", "'T1'", "'b'", "'a'"]),
-        ("tables/table_categories.tsv", "id\tcategory\nT1\ta\n", ["row 1", "'table_id'", "id, category"]),
     ],
 )
 def test_a_broken_file_is_named_with_its_row(folder: Path, name: str, text: str, facts: list[str]) -> None:
@@ -219,9 +214,7 @@ def test_a_pair_that_changes_nothing_is_left_out_and_counted(flipped: Path, capl
     ("row", "facts"),
     [
         (["T9", "h", "E", "T1_mod", "h", "C"], ["row 1", "tables_json/T9.json"]),
-        (["T1", "h", "E", "T1_mod_9", "h", "C"], ["row 1", "tables_mod_json/T1_mod_9.json"]),
         (["T1", "h", "E", "T1_mod", "h", "x"], ["row 1", "'x'"]),
-        (["T1", "", "E", "T1_mod", "h", "C"], ["row 1", "'hypothesis'"]),
         (["T1", "h", "", "T1_mod", "h", "C"], ["1 label"]),
     ],
 )
@@ -238,7 +231,7 @@ def test_what_is_no_challenge_says_what_it_should_hold(flipped: Path, tmp_path: 
     (tmp_path / "alone.tsv").touch()
     for path, *facts in (
         (flipped, "flips.tsv, second.tsv", "one .tsv", "tables_json/", "tables_mod_json/"),
-        (tmp_path / "nowhere", f"path {tmp_path / 'nowhere'}"),
+        (tmp_path / "nowhere",),
         (tmp_path / "alone.tsv", "tables_mod_json/"),
     ):
         with refused(DataError, path, *facts):
@@ -273,14 +266,15 @@ def annotation(majority: str, hypothesis: str = "Genre: pop", label: str = "E", 
 
 def evidence(folder: Path, rows: list[list[str]]) -> Any:
     examples = load_tables(write_infotabs(folder) / "infotabs", split="train")
-    return load_evidence(write_rows(folder / "a.csv", rows, ANNOTATED[: len(rows[0])]), examples)
+    return examples, load_evidence(write_rows(folder / "a.csv", rows, ANNOTATED[: len(rows[0])]), examples)
 
 
 def test_each_reason_is_counted(tmp_path: Path) -> None:
     neutral = ["T2", "Year: 1999", "N", "100", '{"Genre": "1", "Producer": "0", "none": "0"}']
     rows = [annotation(bits) for bits in ("1010", "0001", "1001", "0000")] + [annotation("0100", "Length: 9:00", "C")]
-    found, left_out = evidence(tmp_path, [*rows, neutral])
-    assert {e.hypothesis: e.keys for e in found} == {"Genre: pop": ("Genre", "Label"), "Length: 9:00": ("Length",)}
+    examples, (found, left_out) = evidence(tmp_path, [*rows, neutral])
+    by_hypothesis = {examples[uid].parts["hypothesis"]: keys for uid, keys in found.items()}
+    assert by_hypothesis == {"Genre: pop": ("Genre", "Label"), "Length: 9:00": ("Length",)}
     assert left_out == {"neutral": 1, "no relevant row": 2, "relevant rows and none": 1}
 
 
@@ -289,9 +283,7 @@ def test_each_reason_is_counted(tmp_path: Path) -> None:
     [
         (annotation("10000"), ["'10000'", "4 bits"]),
         (annotation("1000", keys=["Genre", "Length", "x"]), ["JSON", "'x'"]),
-        (annotation("1000", keys=["Genre"]), ["JSON"]),
         ([*annotation("1000")[:4], "[1]"], ["JSON", "[1]"]),
-        ([*annotation("1000")[:4], "{}"], ["JSON"]),
         (annotation("1000", "h9"), ["'h9'", "'T1'"]),
         (annotation("1000", label="C"), ["'C'", "infotabs/train/", "'entailment'"]),
         (annotation("1000")[:3], ["'Majority Label'", "Table ID, Hypothesis"]),

@@ -1,11 +1,6 @@
 """Local files: what was written is read, and what is broken is named by file and row."""
 
-import csv
-import gzip
 import json
-import os
-import random
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,13 +12,13 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import heedful
 from heedful.cli.measure import settings_of
 from heedful.datamodules import PairedText
-from heedful.datamodules.sources.readers import SUFFIXES, inside, kind, read
+from heedful.datamodules.sources.readers import SUFFIXES, inside, read, suffix_of
 from heedful.datamodules.sources.values import brief
 from heedful.records import DataError
 
@@ -42,7 +37,7 @@ NO_QUOTES: dict[str, Any] = {"quoting": False}
 
 def write(path: Path, rows: list[dict], **options: Any) -> Path:
     """Write rows in the format of the path's suffix, compressed where it ends in .gz."""
-    frame, form = pd.DataFrame(rows), kind(path)
+    frame, form = pd.DataFrame(rows), suffix_of(path.name)
     if form == "parquet":
         frame.to_parquet(path)
     elif form in ("json", "jsonl"):
@@ -81,7 +76,6 @@ AB = {"a": "1", "b": "2"}
     [
         ("A.CSV", "a,b\n1,2\n", {}, {1: AB}),
         ("a.csv", "a\n1\n2", {}, {1: {"a": "1"}, 2: {"a": "2"}}),  # a last line without a line feed
-        ("a.jsonl", '{"a": "1"}\n{"a": "2"}', {}, {1: {"a": "1"}, 2: {"a": "2"}}),
         ("a.jsonl", '{"a": 1}\n\n  \n{"a": 2}\n', {}, {1: {"a": 1}, 4: {"a": 2}}),  # a row number is that of an editor
         ("a.csv", "a\n1\n\n2\n", {}, {1: {"a": "1"}, 2: {"a": "2"}}),
         ("a.jsonl", '{"a": 1}\r\r\n{"a":\r 2}\r\r\n', {}, {1: {"a": 1}, 2: {"a": 2}}),
@@ -108,24 +102,20 @@ def test_a_file_is_read(tmp_path: Path, name: str, text: str, options: dict, exp
     [
         ("a.jsonl", '{"a": 1}\n\n[1, 2]\n', {}, ["row 3", "[1, 2]"]),
         ("a.json", '[{"a": 1}, {"a": 1]', {}, ["JSON"]),
-        ("a.json", '{"data": []}', {}, ["no rows"]),
         ("a.json", "1", {}, [" 1"]),
         ("a.json", '[{"a": 1}, "b"]', {}, ["row 2", "'b'"]),
         ("a.json", '[["1"]]', XY, ["row 1", " 1", "columns names 2"]),
         ("a.csv", "a,b\n1,2\n1,2,3\n", {}, ["row 2", " 3", " 2"]),
         ("a.tsv", 'a\tb\n"Yes," he said.\tx\n', {}, ["row 1", "quoting false"]),
         ("a.csv", "a,b,a\n1,2,3\n", {}, ["'a', 'b', 'a'"]),
-        ("a.csv", "a,,b\n1,2,3\n", {}, ["'a', '', 'b'"]),
         ("a.tsv", 'p\th\tl\nA\t"B c\tx\nD\te"\ty\nF\tG\tz\n', {}, ["row 1", "lines", "quoting false"]),
         ("a.tsv", 'a\tb\nx\t"To be\ny\tor not\nz\t5 disks\n', {}, ["row 1", "quoting false"]),  # nothing is swallowed
-        ("a.csv", 'a,b\n"c,d\n', XY, ["row 2"]),
         ("a.csv", "1,2,3\n", XY, ["row 1", " 3", "columns names 2"]),
         ("a.csv", "x,y\n1,2\n", XY, ["row 1", "header", "columns"]),
         *((name, text, {}, ["no rows"]) for name, text in {"a.csv": "a,b\n", "a.tsv": "a\tb", "a.json": "[]"}.items()),
         *[(f"a.{suffix}", "", {}, []) for suffix in (*SUFFIXES, "jsonl.gz")],
         ("a.jsonl", '{"a": "x"}\n{"a": "é"}\n'.encode("latin-1"), {}, ["UTF-8", "row 2"]),
         *((f"a.{form}", "a\né".encode("latin-1"), {}, ["UTF-8"]) for form in ("csv", "tsv", "json")),
-        ("a.csv", "a\n1\n".encode("utf-16"), {}, ["UTF-8"]),
         *((name, "a\n1\n", {}, SUFFIXES) for name in ("a.doc", "a", "a.csv.zip", "a.gz", "a.xlsx")),
     ],
 )
@@ -175,74 +165,22 @@ def test_files_are_read_row_by_row_and_parquet_batch_by_batch(tmp_path: Path) ->
     rows.close()
 
 
-# damaged files: each loads completely, or is refused in one line that names the file and the row
-
-PIECES = ["\r\n", "a, b", *"A dog é 🙂 NA null None ' 0 \" \\ { } ; ,".split(), *" \n\u2028\x0c\x85"]
-MARKS = b'",\t\n\r\0\\{}[]: \xff\x80\xed'
-PLACE = re.compile(r"row \d+|line \d+|footer|header|not rows|not valid JSON|not UTF-8")
-DAMAGES = dict.fromkeys(("byte", "insert", "cut"), "either") | {"ends": "loads"}
-DAMAGES |= dict.fromkeys(("ragged", "latin-1", "nul"), "refused")  # and what must come of it
-
-
-def pieces(form: str, rows: list[dict[str, str]], rng: random.Random) -> list[bytes]:
-    """The header (csv, tsv) or nothing, and then each row, all with their line ends."""
-    if form == "jsonl":
-        return [b"", *(json.dumps(row, ensure_ascii=rng.random() < 0.5).encode() + b"\n" for row in rows)]
-    how = {"sep": "\t" if form == "tsv" else ",", "quoting": rng.choice([csv.QUOTE_MINIMAL, csv.QUOTE_ALL])}
-    lines = [pd.DataFrame([row]).to_csv(header=False, index=False, **how) for row in rows]
-    return [line.encode() for line in (pd.DataFrame(columns=[*rows[0]]).to_csv(index=False, **how), *lines)]
-
-
-def damaged(damage: str, lines: list[bytes], k: int, rng: random.Random) -> bytes:
-    """A file of which a row, the ends of lines or the number of rows is not what it was."""
-    line, head = lines[k], lines[0]
-    at = rng.randrange(1, len(line) - 1)
-    marks = bytes(rng.choices(MARKS, k=rng.randint(1, 2)))
-    row = {
-        "byte": line[:at] + rng.choice([marks, b""]) + line[at + 1 :],
-        "insert": line[:at] + marks + line[at:],
-        "cut": line[:at],
-        "ragged": rng.choice([b"x\n", line[:-1] + b",\tx\n"] if head else [b"[]\n", b"1\n", b"null\n"]),
-        "latin-1": line.replace("é".encode(), b"\xe9").replace(b"\\u00e9", b"\xe9"),
-    }.get(damage, line)
-    after = [] if damage == "cut" else lines[k + 1 :]
-    whole = [*lines[:k], row, *after, *([bytes(rng.choice([1, 7, 4096]))] if damage == "nul" else [])]
-    if damage == "ends":
-        ends = [b"\n", b"\r\n", b"\n\n"]
-        whole = [rng.choice([b"\xef\xbb\xbf", b""]), *(one[:-1] + rng.choice(ends) for one in whole if one)]
-    return b"".join(whole)
-
-
-@pytest.mark.slow
-@settings(max_examples=int(os.environ.get("HEEDFUL_DAMAGED", 600)))
-@given(
-    rng=st.integers(0, 2**32).map(random.Random),
-    damage=st.sampled_from([*DAMAGES]),
-    form=st.sampled_from(["csv", "tsv", "jsonl"]),
-)
-def test_a_damaged_file_loads_completely_or_is_refused_by_name(
-    tmp_path_factory: pytest.TempPathFactory, rng: random.Random, damage: str, form: str
+@given(texts=st.lists(TEXT, min_size=3, max_size=6), form=st.sampled_from(["csv", "tsv", "jsonl"]), cut=st.integers(1))
+def test_a_file_that_ends_early_gives_its_first_rows_or_is_refused(
+    tmp_path_factory: pytest.TempPathFactory, texts: list[str], form: str, cut: int
 ) -> None:
-    rows = [
-        {"id": f"r{i}"} | {c: f"é{i} {''.join(rng.choices(PIECES, k=rng.randint(0, 12)))}." for c in NAMES[:2]}
-        for i in range(rng.choice([3, 5, 30]))
-    ]
-    path, k = tmp_path_factory.getbasetemp() / f"a.{form}", rng.randrange(len(rows))
-    path.write_bytes(damaged(damage, pieces(form, rows, rng), k + 1, rng))
+    rows = [{"a": text, "b": f"{i}"} for i, text in enumerate(texts)]
+    path = write(tmp_path_factory.getbasetemp() / f"a.{form}", rows, lineterminator="\r\n")
+    content = path.read_bytes()
+    path.write_bytes(content[: cut % len(content)])
+    found, message = [], path.name
     try:
-        found = [columns for _, columns in read(path)]
+        for _, columns in read(path):
+            found.append(columns)
     except DataError as error:
         message = str(error)
-        assert DAMAGES[damage] != "loads", message
-        assert message.isprintable()
-        assert len(message) - len(str(path.parent)) < 400
-        assert path.name in message
-        assert PLACE.search(message.replace(path.name, "")), message
-        return
-    assert DAMAGES[damage] != "refused"
-    intact = rows if damage == "ends" else rows[:k] + ([] if damage == "cut" else rows[k + 1 :])
-    assert [row for row in found if row in intact] == intact
-    assert len(found) - len(intact) in {"ends": (0,), "cut": (0, 1)}.get(damage, (1,))
+    assert path.name in message
+    assert found[:-1] == rows[: max(0, len(found) - 1)]  # the last may have lost its end
 
 
 # paths within data files
@@ -307,56 +245,32 @@ def zst(text: str) -> bytes:
     return pa.compress(text.encode(), codec="zstd", asbytes=True)
 
 
-TRUE = {"labels": {"yes": [1, True], "no": []}}
-NOTHING = [("null", "NA", "yes"), ("nan", "None", "no")]
-DATASET = datasets.Dataset.from_list(rows())
 FRAME = pd.DataFrame(rows())
 CATEGORIES = pd.DataFrame(PLAIN_ROWS, columns=NAMES).astype("category")
 # what it is: (name of a file or None for rows in memory, content, settings, examples or the facts of a DataError)
 FILES: dict[str, tuple[str | None, Any, dict[str, Any], list[Any]]] = {
     "BOM": ("a.csv", "\ufeff" + PLAIN, {}, PLAIN_ROWS),
-    "BOM, a quoted header": ("a.csv", '\ufeff"premise",hypothesis,label\na,b,yes\n', {}, PLAIN_ROWS[:1]),
     "BOM, no header": ("a.csv", "\ufeff" + PLAIN.removeprefix(HEADER), {"columns": NAMES}, PLAIN_ROWS),
     "BOM, jsonl": ("a.jsonl", "\ufeff" + lines(rows()), {}, labelled("yes", "no")),
     "BOM, json": ("a.json", "\ufeff" + json.dumps(rows()), {}, labelled("yes", "no")),
-    "CRLF, csv": ("a.csv", PLAIN.replace("\n", "\r\n"), {}, PLAIN_ROWS),
-    "CRLF, tsv": ("a.tsv", PLAIN.replace("\n", "\r\n").replace(",", "\t"), {}, PLAIN_ROWS),
-    "CRLF, jsonl": ("a.jsonl", lines(rows()).replace("\n", "\r\n"), {}, labelled("yes", "no")),
     "an open quote": ("a.csv", OPEN_QUOTE, {}, ["a.csv, row 2", "data.quoting false", "in measure, set quoting false"]),
     "an open quote, a character": ("a.csv", OPEN_QUOTE, NO_QUOTES, [*PLAIN_ROWS[:1], ('"c', "d", "no"), "..."]),
     "a long field": ("a.csv", f"{HEADER}{LONG},b,yes\n", {}, [(LONG, "b", "yes")]),
-    "a long field in quotes": ("a.tsv", f'premise\thypothesis\tlabel\n"{LONG}"\tb\tyes\n', {}, [(LONG, "b", "yes")]),
-    "U+2028": ("a.jsonl", lines([rows()[0] | {"premise": "a\u2028b"}]), {}, [("a\u2028b", "h", "yes")]),
-    "labels of types": (None, rows([1, "1", 1.0]), {}, labelled("yes", "yes", "yes")),
-    "labels of types, jsonl": ("a.jsonl", lines(rows([1, "1", 1.0])), {}, labelled("yes", "yes", "yes")),
     "labels of types, frame": (None, pd.DataFrame(rows([1, "1", 1.0])), {}, labelled("yes", "yes", "yes")),
     "true among numbers": ("a.jsonl", lines(rows([1, True])), {}, ["a.jsonl, row 2", "True", "data.labels"]),
-    "true that is declared": ("a.jsonl", lines(rows([1, True])), TRUE, labelled("yes", "yes")),
-    "-1 and null": ("a.jsonl", lines(rows([1, -1, None])), {}, labelled("yes")),
     "-1 alone": ("a.jsonl", lines(rows([-1, -1])), {}, ["a.jsonl", "2 without", "data.label null"]),
-    "null, then text": ("a.jsonl", lines([*rows([1] * GAP, n=None), *rows([0], n="t")]), {"meta": ["n"]}, [GAP + 1]),
     "null, then text, frame": (None, pd.DataFrame([*rows([1] * GAP, n=None), *rows([0], n="t")]), {}, [GAP + 1]),
-    "list-valued text": (None, rows(premise=["a", "b"]), {}, ["the list, row 1", "'premise'", "['a', 'b']"]),
-    "texts like nothing": ("a.csv", HEADER + "null,NA,1\nnan,None,0\n", {}, NOTHING),
-    "frame, NaN label": (None, pd.DataFrame(rows([1, np.nan])), {}, labelled("yes")),
     "frame, NaN text": (None, FRAME.assign(premise=["a", np.nan]), {}, ["the frame, row 2", "'premise'", "Fill it in"]),
-    "dictionary columns": ("a.parquet", CATEGORIES.to_parquet(), {}, PLAIN_ROWS),
     "dictionary columns in memory": (None, pa.Table.from_pandas(CATEGORIES), {}, PLAIN_ROWS),
-    "torch": (None, DATASET.with_format("torch"), {}, labelled("yes", "no")),
-    "numpy": (None, DATASET.with_format("numpy"), {}, labelled("yes", "no")),
-    "pandas": (None, DATASET.with_format("pandas"), {}, labelled("yes", "no")),
-    "gz": ("a.csv.gz", gzip.compress(PLAIN.encode()), {}, PLAIN_ROWS),
+    "torch": (None, datasets.Dataset.from_list(rows()).with_format("torch"), {}, labelled("yes", "no")),
     "zst": ("a.csv.zst", zst(PLAIN), {}, PLAIN_ROWS),
-    "zst, jsonl": ("a.jsonl.zst", zst(lines(rows())), {}, labelled("yes", "no")),
     "zst, cut": ("a.csv.zst", zst(PLAIN)[:-9], {}, ["a.csv.zst", "row 0", "whole copy"]),
-    "zst, nothing of it": ("a.csv.zst", PLAIN, {}, ["a.csv.zst", "row 0", "whole copy"]),
     "blanks in the header": (
         "a.csv",
         PLAIN.replace(",h", ", h"),
         {},
         ["row 1", "premise, ' hypothesis', label. Do you"],
     ),
-    "tabs in a csv file": ("a.csv", PLAIN.replace(",", "\t"), {}, ["a.csv", "by tabs in tsv"]),
 }
 
 
