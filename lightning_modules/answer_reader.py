@@ -81,7 +81,9 @@ class AnswerReader:
         label = self.spellings.get(text) or self._by_case.get(text.lower())
         is_place = self._has_numbers and type(value) is int and 0 <= value < len(self.task.labels)
         if label is None and not is_place:
-            raise Unreadable(f"; the labels are {listing(self.task.labels)}. Name all: labels=[...]; of texts, same=.")
+            raise Unreadable(
+                f"; the labels are {listing(self.task.labels)}. Name all with labels=[...]; for free texts, set same=."
+            )
         return self.task.labels[value] if label is None else label
 
     def _in_order(self, value: Mapping[Any, Any]) -> list[Any]:
@@ -98,8 +100,7 @@ class AnswerReader:
     def _require_labels(self, is_ordered: bool) -> None:
         if not self.task.labels or not is_ordered:
             raise SettingError(
-                "predict returned probabilities, and nobody says in which order. Name their labels in their order, as "
-                "labels=[...]."
+                "predict returned probabilities, but their order is unknown. Name the labels in order: labels=[...]."
             )
 
     def probabilities(self, values: Sequence[Any]) -> np.ndarray | int:

@@ -196,7 +196,7 @@ class BasePredictor(RecordsArguments):
             raise ModelError(
                 f"{percent(statistics.unknown)} of the tokens of {examples} are unknown to the tokenizer of "
                 f"{self.description}, and model.max_unknown allows {percent(self.max_unknown)}. Take a model for such "
-                "texts, or see whether its tokenizer is its own."
+                "texts, or check that the tokenizer belongs to the model."
             )
 
     def require_head(self) -> None:

@@ -25,7 +25,7 @@ from heedful.records import (
 from heedful.records.same import Same
 
 QUOTED = 20  # characters of a part or an answer that a message quotes
-LONGEST = 32  # characters of an exception that a message quotes
+LONGEST = 80  # characters of an exception that a message quotes
 MOST_QUOTED = 2  # parts of an input that a message quotes
 STEADY = 1e-3  # largest difference of probabilities between two calls; other batches round otherwise
 Predict = Callable[[list[dict[str, Any]]], Any]
@@ -156,7 +156,7 @@ class Function(BasePredictor):
         if not len(inputs):
             return []
         rows = inputs.rows
-        first = f"{len(inputs)} inputs from {quoted(rows[0])} on"  # quoted before the function may change the rows
+        first = f"{len(inputs)} inputs, first {quoted(rows[0])}"  # quoted before the function may change the rows
         try:
             returned = self.predict_rows(rows)
         except HeedfulError:
@@ -164,8 +164,8 @@ class Function(BasePredictor):
         except Exception as error:
             reason = cut(str(error).strip().partition("\n")[0], LONGEST)
             raise ModelError(
-                f"{self.description} raised {type(error).__name__} ({reason}) for {first}. Correct it, or have it "
-                "return None for no answer."
+                f"{self.description} raised {type(error).__name__} ({reason}) for {first}. It receives a list of "
+                "dictionaries, and may return None for no answer."
             ) from error
         values = values_of(returned)
         if values is None:
@@ -221,8 +221,8 @@ class Function(BasePredictor):
             return
         commonest = ", ".join(f"{cut(text)!r}" for text in sorted(counts, key=lambda text: (-counts[text], text))[:3])
         raise DataError(
-            f"default_label {default_label!r} is never an answer, and the commonest are {commonest}. Write it as the "
-            "model does, or leave it out: then all examples count."
+            f"The model never answers the default label {default_label!r}; its most frequent answers are {commonest}. "
+            "Spell it as the model does, or leave it out: then all examples count."
         )
 
     def _label(self, answer: Answer) -> str:

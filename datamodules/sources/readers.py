@@ -137,7 +137,7 @@ def _object(columns: Any, path: Path, row: int) -> Row:
 
 def _delimited(file: IO[str], path: Path, delimiter: str, quoting: bool, names: Sequence[str]) -> Rows:
     """Rows of a csv or tsv file; all fields are text, also empty ones, and blank lines are skipped."""
-    remedy = "Correct the row or, if quotes are characters, set data.quoting false; in measure, set quoting false."
+    remedy = "Correct the row or, if quotes are characters, set data.quoting false."
     remedy = remedy if quoting else ""
     header = list(names)
     row = 0

@@ -69,7 +69,8 @@ def _opened(predict: Any) -> tuple[BasePredictor | None, str | None, Any]:
             "dictionaries to labels that calls it."
         )
     raise SettingError(
-        f"predict has the type {type(predict).__name__}. Give a function, (model, tokenizer), a pipeline or a folder."
+        f"predict has the type {type(predict).__name__}. Give a function from a list of dictionaries to labels, "
+        "(model, tokenizer) or a pipeline of transformers, or a folder."
     )
 
 

@@ -255,8 +255,7 @@ def _spellings(labels: Labels) -> dict[str, list[Any]]:
     """Lists of spellings by label name; raise SettingError for a repeated name and for labels without order."""
     if not isinstance(labels, Mapping | list | tuple) or len(set(map(str, labels))) < len(labels):
         raise SettingError(
-            f"labels {labels!r} has no order or repeats a name. Give a list of distinct names, or a dictionary from "
-            "names to spellings."
+            f"labels {labels!r} is not a list of distinct names. Give one, or a dictionary from names to spellings."
         )
     if isinstance(labels, Mapping):
         return {str(name): several(spellings) for name, spellings in labels.items()}

@@ -11,7 +11,7 @@ from heedful.records.errors import nearest
 # The main function of each module parses the words; it may return a function that imports torch and Lightning.
 COMMANDS = {
     "train": ("heedful.cli.training", "train a classifier, and measure whether it uses every part"),
-    "evaluate": ("heedful.cli.evaluation", "measure a trained model with all evaluations"),
+    "evaluate": ("heedful.cli.evaluation", "measure a trained model on all examples"),
     "measure": ("heedful.cli.measure", "measure a Python function, or any model, on rows"),
     "list": ("heedful.cli.list_names", "names that --data, --model and --evaluations take"),
     "compare": ("heedful.cli.compare", "print the numbers of one run, or compare runs"),

@@ -36,7 +36,7 @@ def _show(run: Run) -> None:
     if run.checkpoint is not None:
         path = run.folder if run.checkpoint.name in ("best.ckpt", LAST) else run.checkpoint
         words = [*start_of("evaluate"), "--checkpoint", quote(str(path)), *_allow_options(run)]
-        print(f"All evaluations, on all examples: {' '.join(words)}")
+        print(f"Measure all examples: {' '.join(words)}")
         if any(run.folder.glob("events.out.tfevents.*")):
             print(f"Curves: tensorboard --logdir {quote(str(run.folder.parent))}")
 

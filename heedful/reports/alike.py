@@ -132,7 +132,7 @@ def _models(first: Run, second: Run) -> Found:
         yield MODEL, f"{names} hold results of the same model"
     steps = [run.identity.get("steps") for run in (first, second)]
     if all(steps) and steps[0] != steps[1]:
-        yield STEPS, f"{names} were trained for unequal numbers of steps, {steps[0]:,} and {steps[1]:,}"
+        yield STEPS, f"{names} have weights from different training steps, {steps[0]:,} and {steps[1]:,}"
     if first.kind and second.kind:  # otherwise the model is not known
         if (first.model, first.kind) != (second.model, second.kind):
             yield KIND, f"{names} hold different models, {first.label} and {second.label}"

@@ -26,7 +26,7 @@ QUESTIONS = {
     "which command makes it again?": r"python train.py --config config.yaml",
     "how is it cited?": r"@software\{heedful",
     "what moved between two runs, and how surely?": r"attentiveness premise \*? ?\+0\.0 \[-\S+, \+\S+\]",
-    "do the runs differ in something else?": r"unequal numbers of steps, 46 and 94",
+    "do the runs differ in something else?": r"different training steps, 46 and 94",
 }
 OF_TWO = list(QUESTIONS)[-2:]
 
