@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from heedful.metrics.statistics.paired import recorded
 from heedful.metrics.statistics.shares import numbered, share
 from heedful.records import Measurement
 from heedful.records.rows import pairs_in, runs
@@ -68,18 +67,24 @@ def mean_over_draws(hit: np.ndarray, columns: Drawn, flags: tuple[str, ...] = ()
         reason: Reason why the number is undefined, if there are no rows.
     """
     lenders = None if (columns.lender < 0).any() else columns.lender
-    measured = share(hit, columns.cluster, flags, reason, lenders=lenders, n=columns.examples)
+    draws, place, counts = np.unique(columns.draw, return_inverse=True, return_counts=True)
+    weight = (len(hit) / (len(draws) * counts))[place]  # each draw has the same total; 1 if no answer is missing
+    measured = share(
+        weight * hit,
+        columns.cluster,
+        flags,
+        reason,
+        counts=weight,
+        lenders=lenders,
+        n=columns.examples,
+    )
     if not len(hit):
         return measured
-    draws, place, counts = np.unique(columns.draw, return_inverse=True, return_counts=True)
     per_draw = tuple(float(hit[place == k].mean()) for k in range(len(draws)))
-    measured = replace(
+    return replace(
         measured,
         value=float(np.mean(per_draw)),
         draws=len(per_draw),
         std=float(np.std(per_draw, ddof=1)) if len(per_draw) > 1 else None,
         per_draw=per_draw,
     )
-    weight = (len(hit) / (len(draws) * counts))[place]  # equal for all draws; 1 unless some answers are missing
-    ways = [columns.cluster] if lenders is None else [columns.cluster, lenders]
-    return recorded(measured, weight * hit, weight, *ways, are_pairs=lenders is not None)

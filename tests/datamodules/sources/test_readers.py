@@ -253,7 +253,7 @@ FILES: dict[str, tuple[str | None, Any, dict[str, Any], list[Any]]] = {
     "BOM, no header": ("a.csv", "\ufeff" + PLAIN.removeprefix(HEADER), {"columns": NAMES}, PLAIN_ROWS),
     "BOM, jsonl": ("a.jsonl", "\ufeff" + lines(rows()), {}, labelled("yes", "no")),
     "BOM, json": ("a.json", "\ufeff" + json.dumps(rows()), {}, labelled("yes", "no")),
-    "an open quote": ("a.csv", OPEN_QUOTE, {}, ["a.csv, row 2", "data.quoting false", "in measure, set quoting false"]),
+    "an open quote": ("a.csv", OPEN_QUOTE, {}, ["a.csv, row 2", "data.quoting false"]),
     "an open quote, a character": ("a.csv", OPEN_QUOTE, NO_QUOTES, [*PLAIN_ROWS[:1], ('"c', "d", "no"), "..."]),
     "a long field": ("a.csv", f"{HEADER}{LONG},b,yes\n", {}, [(LONG, "b", "yes")]),
     "labels of types, frame": (None, pd.DataFrame(rows([1, "1", 1.0])), {}, labelled("yes", "yes", "yes")),
@@ -295,7 +295,7 @@ def test_a_file_works_or_is_refused_by_its_row(case: str, tmp_path: Path) -> Non
 
 def test_the_advice_about_quotes_works_in_measure(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(HEADER + "".join(f'"p{i},h{i % 5},{"yes" if i % 2 else "no"}\n' for i in range(30)))
-    with refused(DataError, "row 1", "in measure, set quoting false"):
+    with refused(DataError, "row 1", "data.quoting false"):
         heedful.measure(lambda inputs: ["yes"] * len(inputs), tmp_path / "a.csv", NAMES[:2])
     result = heedful.measure(lambda inputs: ["yes"] * len(inputs), tmp_path / "a.csv", NAMES[:2], quoting=False)
     assert settings_of({"quoting": "false"}, ["quoting"]) == {"quoting": False}

@@ -26,11 +26,20 @@ def test_each_draw_counts_alike(entries):
     assert found.per_draw == pytest.approx(shares)
     assert found.std == (pytest.approx(stdev(shares)) if len(shares) > 1 else None)
     assert (found.n, found.draws, found.flags) == (len(set(uid.tolist())), len(shares), ("f",))
-    assert found.ci95 == share(hit, uid).ci95
+    assert found.ci95[0] <= found.value <= found.ci95[1]
     kept = found.entries
     assert kept.hits.sum() / kept.counts.sum() == pytest.approx(found.value)
     if len({(draw == d).sum() for d in set(draw.tolist())}) == 1:
         assert (kept.counts == 1).all()
+        assert found.ci95 == share(hit, uid).ci95
+
+
+def test_a_draw_with_fewer_answers_counts_as_much_in_the_interval_as_in_the_value():
+    """Draw 0 has a single answer, a miss, and draw 1 has 30 hits: the value is 0.5, not the pooled share of 0.97."""
+    uid, draw = np.append(np.arange(30), 0), np.append(np.ones(30, dtype=int), 0)
+    found = mean_over_draws((draw == 1).astype(float), Drawn(uid, uid, draw, np.full(31, -1)))
+    assert found.value == 0.5
+    assert found.ci95[0] <= 0.5 <= found.ci95[1]
 
 
 def test_without_rows_it_is_undefined():
