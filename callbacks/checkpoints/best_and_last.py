@@ -162,7 +162,7 @@ class BestCheckpoint(RecordsArguments, ModelCheckpoint):
             super().on_exception(trainer, pl_module, exception)
         elif self.dirpath:
             saved = f"step {self._last_step:,} is saved" if self._last_step else "nothing was saved yet"
-            message = f"at step {trainer.global_step:,}; {saved}: continue with --resume {Path(self.dirpath).parent}"
+            message = f"at step {trainer.global_step:,}; {saved}: python train.py --resume {Path(self.dirpath).parent}"
             if isinstance(exception, Stopped):
                 exception.message = f"stopped by SIGTERM {message}"
             elif trainer.is_global_zero:

@@ -17,6 +17,7 @@ from heedful.records import DataError, SettingError, open_file
 
 SUFFIXES = ("jsonl", "json", "csv", "tsv", "parquet")
 TEXT = "txt"  # a tsv file, if it is named explicitly; found in a folder, it may be any text
+QUOTES = "Correct the row. If quotes are characters, set data.quoting false, or pass rows of pandas.read_csv(quoting=3)."
 Row = dict[str, Any]
 
 
@@ -137,8 +138,7 @@ def _object(columns: Any, path: Path, row: int) -> Row:
 
 def _delimited(file: IO[str], path: Path, delimiter: str, quoting: bool, names: Sequence[str]) -> Rows:
     """Rows of a csv or tsv file; all fields are text, also empty ones, and blank lines are skipped."""
-    remedy = "Correct the row or, if quotes are characters, set data.quoting false."
-    remedy = remedy if quoting else ""
+    remedy = QUOTES if quoting else ""
     header = list(names)
     row = 0
     csv.field_size_limit(2**31 - 1)

@@ -101,7 +101,7 @@ REFUSED = {
     "another label": (LISTED, ["maybe", "no"], ModelError, "'maybe' to {'left': 'l 0'}; the labels are yes, no"),
     "a number that is no label": (LISTED, [0, 2], ModelError, "2 to {'left': 'l 1'}; the labels are"),
     "a negative number": (LISTED, [-1, 0], ModelError, "-1 to {'left': 'l 0'}; the labels are"),
-    "numbers in no order": (OF_ROWS, [0, 1], ModelError, "the labels are yes, no. Name all: labels=[...]"),
+    "numbers in no order": (OF_ROWS, [0, 1], ModelError, "labels=[...]"),
     "truth values": (LISTED, [True, False], ModelError, "True to {'left': 'l 0'}; the labels are"),
     "a number that is not spelled": ({**SPELLED, "labels": {"yes": [1], "no": []}}, [1, 0], ModelError, "0 to"),
     "shares of a label": (LISTED, [0.83, 0.2], ModelError, "0.83 to {'left': 'l 0'}; the labels are"),
@@ -160,8 +160,6 @@ twice["choices"][0]["logprobs"]["content"][0]["top_logprobs"] *= 2
 SERVERS = {  # way to read, JSON of the response, label or error
     "a label": ("written", chat("yes"), "yes"),
     "a label in a sentence": ("written", chat("No, it is not."), "no"),
-    "a label behind thoughts": ("written", chat("<think>Yes? Hm.</think>\nno"), "no"),
-    "thoughts that do not end": ("written", chat("<think>yes"), NO_LABEL),
     "two labels": ("written", chat("Yes. No."), NO_LABEL),
     "an error in words": ("written", chat("Error: upstream timeout"), NO_LABEL),
     "no text": ("written", chat(""), NO_LABEL),

@@ -95,7 +95,6 @@ def test_a_model_binds_to_a_task_and_counts_begin_anew_with_each_evaluation():
     assert predictor.capabilities == Capabilities(probabilities=True, writes=False, repeats=None, ranks=None)
     assert predictor.encode(POOL).lengths.tolist() == [3, 1, 2]
     predictor.count("no_answers", ["well", "well", "hm"])
-    predictor.count("several_labels", ["", ""])
-    assert predictor.counts_of(predictor.counted) == {"no_answers": [["well", 2], ["hm", 1]], "several_labels": 2}
+    assert predictor.counts_of(predictor.counted) == {"no_answers": [["well", 2], ["hm", 1]]}
     predictor.start(Composed.whole(Examples.of(POOL)), None)
     assert predictor.counts_of(predictor.counted) == {}

@@ -16,7 +16,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import heedful
-from heedful.cli.measure import settings_of
 from heedful.datamodules import PairedText
 from heedful.datamodules.sources.readers import SUFFIXES, inside, read, suffix_of
 from heedful.datamodules.sources.values import brief
@@ -295,8 +294,8 @@ def test_a_file_works_or_is_refused_by_its_row(case: str, tmp_path: Path) -> Non
 
 def test_the_advice_about_quotes_works_in_measure(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(HEADER + "".join(f'"p{i},h{i % 5},{"yes" if i % 2 else "no"}\n' for i in range(30)))
-    with refused(DataError, "row 1", "data.quoting false"):
+    with refused(DataError, "row 1", "quoting=3"):
         heedful.measure(lambda inputs: ["yes"] * len(inputs), tmp_path / "a.csv", NAMES[:2])
-    result = heedful.measure(lambda inputs: ["yes"] * len(inputs), tmp_path / "a.csv", NAMES[:2], quoting=False)
-    assert settings_of({"quoting": "false"}, ["quoting"]) == {"quoting": False}
+    rows = pd.read_csv(tmp_path / "a.csv", quoting=3)
+    result = heedful.measure(lambda inputs: ["yes"] * len(inputs), rows, NAMES[:2])
     assert next(value for key, value in result.numbers.items() if key.family == "accuracy")["n"] == 30

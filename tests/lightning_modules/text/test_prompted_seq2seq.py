@@ -184,5 +184,5 @@ def test_no_answer_is_what_the_prompt_calls_it_and_silence_is_not(zoo, monkeypat
     assert meant("unanswerable", "nobody .") == ["", "nobody ."]
     assert meant("", "...") == [NO_LABEL, NO_LABEL]
     writer.prompt_with(Prompt(Wording("{context} {question}", answers={"": "nobody"}), READING))
-    assert meant("Nobody.", "unanswerable", "no garden") == ["", "", "no garden"]
+    assert meant("Nobody.", "unanswerable", "no garden") == ["", "unanswerable", "no garden"]
     assert meant("", "garden") == [NO_LABEL, "garden"]
