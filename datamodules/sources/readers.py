@@ -17,7 +17,7 @@ from heedful.records import DataError, SettingError, open_file
 
 SUFFIXES = ("jsonl", "json", "csv", "tsv", "parquet")
 TEXT = "txt"  # a tsv file, if it is named explicitly; found in a folder, it may be any text
-QUOTES = "Correct the row. If quotes are characters, set data.quoting false, or pass rows of pandas.read_csv(quoting=3)."
+QUOTES = "Correct the row. If quotes are characters, set data.quoting false or pass rows of pandas.read_csv(quoting=3)."
 Row = dict[str, Any]
 
 
