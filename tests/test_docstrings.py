@@ -1,4 +1,4 @@
-"""The examples in docstrings are right, in every module that needs no model."""
+"""The examples in docstrings are right, in every module."""
 
 import doctest
 import pkgutil
@@ -6,11 +6,11 @@ from importlib import import_module
 
 import pytest
 
-from heedful import cli, interventions, metrics, records
+from heedful import assembly, callbacks, cli, datamodules, interventions, lightning_modules, metrics, records, reports
 
 MODULES = [
     found.name
-    for package in (records, interventions, metrics, cli)
+    for package in (records, interventions, metrics, reports, datamodules, lightning_modules, callbacks, assembly, cli)
     for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
 ]
 

@@ -22,9 +22,7 @@ ROOT = Path(__file__).parents[1]
 HEAVY = ("torch", "pytorch_lightning", "transformers", "timm", "matplotlib", "datasets", "PIL", "shap", "openai")
 LAZY = ("heedful", "heedful.callbacks", "heedful.datamodules", "heedful.lightning_modules")
 LIGHT = [*LAZY[1:], "heedful.records", "heedful.interventions", "heedful.metrics"]
-LIGHT += [
-    f"heedful.reports.{name}" for name in ("compare", "rescore", "figures.transitions", "html.table", "page.command")
-]
+LIGHT += [f"heedful.reports.{name}" for name in ("compare", "rescore", "figures.transitions", "page.command")]
 FUNCTIONS = ("measure", "train", "evaluate")  # of the public interface, there or to come
 
 

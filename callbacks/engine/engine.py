@@ -24,8 +24,8 @@ from heedful.lightning_modules.predictor import Predictor
 from heedful.lightning_modules.predictor_module import predictor_of
 from heedful.lightning_modules.pretrained.weights import different, weights_hash
 from heedful.metrics.number import Numbers
-from heedful.metrics.statistics.draws import FEW_EXAMPLES
-from heedful.records import Composed, HeedfulError, Measurement, RunError, SettingError, stopping
+from heedful.metrics.statistics.draws import is_known
+from heedful.records import Composed, HeedfulError, RunError, SettingError, stopping
 
 SIDES = ("low", "high")  # suffixes of the bounds of an interval
 
@@ -160,7 +160,7 @@ class Engine(Callback):
         planned = [p for p in self.plans.planned.values() if p.plan.pool is trainer.datamodule.pool]
         headlines = {name for p in planned for chart in p.charts if chart.figure for name in chart.curves.values()}
         for name, measurement in numbers.items():
-            if not is_known(measurement):
+            if not is_known(measurement):  # otherwise a number of few examples may be the best by chance
                 kept_metrics(trainer).pop(str(name), None)  # the value of the previous epoch
             elif name.by == ("", ""):  # numbers of slices are not logged
                 is_headline = name in headlines
@@ -190,11 +190,6 @@ def bounds_of(name: str, ci95: tuple[float, float] | None) -> Iterator[tuple[str
     """Yield the names and values of the lower and upper bound of an interval; nothing if there is no interval."""
     for side, value in zip(SIDES, ci95 or (), strict=False):
         yield f"{name}/{side}", value
-
-
-def is_known(measurement: Measurement) -> bool:
-    """Whether a number is defined and rests on at least ten examples; otherwise it may be the best by chance."""
-    return measurement.value is not None and FEW_EXAMPLES not in measurement.flags
 
 
 def _require_data(trainer: Trainer) -> PairedData:

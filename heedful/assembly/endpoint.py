@@ -37,8 +37,8 @@ def Endpoint(  # has the name of the class that it returns
 
     Examples:
         >>> endpoint = Endpoint("http://localhost:8000/v1", "qwen", "{premise} Is it true that {hypothesis}?", seed=1)
-        >>> endpoint.name, endpoint.seed
-        ('qwen', 1)
+        >>> endpoint.name
+        'qwen'
     """
     for name, value in (("url", url), ("model", model), ("key", key)):
         if not isinstance(value, str | None):

@@ -20,8 +20,8 @@ from heedful.lightning_modules.base_predictor import BasePredictor
 from heedful.lightning_modules.function import Answered, Function
 from heedful.records import SettingError
 from heedful.records.arguments import IN_MEMORY, class_path, plain
+from heedful.records.messages import has_bars
 from heedful.records.parser import construct
-from heedful.reports.html.table import has_bars
 
 OF_MODELS = ("prompt", "config", "allow_package")  # arguments for models that Heedful loads
 OF_TRAINER = ("enable_progress_bar", "limit_val_batches", "accelerator", "devices")  # accepted without a Trainer

@@ -13,13 +13,13 @@ import pyarrow as pa
 
 from heedful.assembly.numbers import NoSuchNumber, Numbers, words_of_name
 from heedful.records import MetricName, RunError, listing, printable, writing
+from heedful.records.messages import in_notebook
 from heedful.records.rows import read_rows
 from heedful.records.storage.files import WRITING, write_json
 from heedful.records.storage.lock import LOCK
 from heedful.records.storage.results import CONFIG, RUN, named, read_results, rows_file, write_results
 from heedful.reports.compare import paired_differences
 from heedful.reports.configs import run_settings
-from heedful.reports.html.table import in_notebook
 from heedful.reports.in_context.tables import print_summary
 from heedful.reports.page.contents import Provider
 from heedful.reports.page.examples import write_examples
@@ -336,12 +336,6 @@ def load(folder: str | PathLike[str]) -> Results:
 
     Raises:
         HeedfulError: The folder has no results, or its files were changed.
-
-    Examples:
-        >>> import heedful
-        >>> heedful.load("runs/missing")
-        Traceback (most recent call last):
-        heedful.records.errors.DataError: runs/missing/results.json does not exist. Check the path.
     """
     path = Path(fspath(folder))
     return Run.finished(path) if run_settings(path).get("trained") else Results(path, read_results(path))

@@ -32,7 +32,7 @@ from heedful.callbacks.outputs.progress import Progress
 from heedful.datamodules.base.processes import is_alone, is_isolated
 from heedful.lightning_modules.pretrained.backbones import allowed_packages
 from heedful.records import HeedfulError, SettingError
-from heedful.reports.html.table import has_bars
+from heedful.records.messages import has_bars
 
 UNSUPPORTED = {  # callbacks of Lightning
     BackboneFinetuning: "freezes model.backbone, which is a name. Write a BaseFinetuning for model.network.base_model.",

@@ -1,9 +1,10 @@
-"""Log messages and warnings on rank 0 only."""
+"""Log messages and warnings on rank 0 only; whether the code runs in a notebook."""
 
 import logging
 import os
 import sys
 import warnings
+from importlib.util import find_spec
 from typing import TextIO
 
 LOGGER = logging.getLogger("heedful")
@@ -49,3 +50,15 @@ def warn(message: str) -> None:
     """Issue a warning on rank 0."""
     if rank() == 0:
         warnings.warn(message, stacklevel=2)
+
+
+def in_notebook() -> bool:
+    """Whether the code runs in a notebook, which displays HTML."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return getattr(shell, "kernel", None) is not None
+
+
+def has_bars() -> bool:
+    """Whether progress bars can be drawn without a warning: a notebook needs ipywidgets for them."""
+    return not in_notebook() or find_spec("ipywidgets") is not None

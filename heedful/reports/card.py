@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from heedful.metrics.statistics.draws import is_known
 from heedful.records import MetricName, RunError, SettingError, printable, writing
 from heedful.records.command_lines import CommandParser
 from heedful.records.storage.files import as_json, read_json
@@ -22,7 +23,7 @@ from heedful.reports.configs import backbone_of, run_settings, trainings
 from heedful.reports.page.made import name_of, without_quotes
 from heedful.reports.page.writing import REPORT, write_page
 from heedful.reports.runs import Run, read_runs
-from heedful.reports.tables import as_markdown, escaped, is_known
+from heedful.reports.tables import as_markdown, escaped
 from heedful.reports.terminal.table import build, footnotes, lines_of
 
 CARD = "card"  # name of the folder
@@ -116,15 +117,15 @@ def readme(measured: Run, run: Path, name: str | None) -> str:
     architecture, parts = str((config.get("architectures") or [""])[0]), config.get("heedful", {}).get("parts", [])
     family = str(chain[0]["model"]["class_path"]).rpartition(".")[2]
     task, is_classifier = TASKS.get(family, TEXT_TASK), architecture.endswith("ForSequenceClassification")
-    is_known, place = hasattr(transformers, architecture), name or "FOLDER"
+    in_transformers, place = hasattr(transformers, architecture), name or "FOLDER"
     base = base_model(backbone_of(chain[-1]))
     trained = [training["data"] for training in chain if training["trained"]]
     title = _last(name) if name else f"{name_of(measured)}-{measured.data}"
     metadata = ModelCardData(
         base_model=base,
         datasets=list(dict.fromkeys(hub["id"] for hub in map(hub_of, trained) if hub)) or None,
-        library_name="transformers" if is_known else "heedful",
-        pipeline_tag=task if is_classifier and task == TEXT_TASK and is_known else None,
+        library_name="transformers" if in_transformers else "heedful",
+        pipeline_tag=task if is_classifier and task == TEXT_TASK and in_transformers else None,
         tags=["heedful", *results["rows"]],
         model_name=title,
         eval_results=[EvalResult(task_type=task, **entry) for entry in _entries(results, data)],

@@ -8,7 +8,7 @@ import numpy as np
 
 from heedful.metrics import METRICS
 from heedful.metrics.number import measured
-from heedful.metrics.statistics.draws import FEW_EXAMPLES
+from heedful.metrics.statistics.draws import is_known
 from heedful.metrics.statistics.paired import change, recording
 from heedful.records import Measurement, RunError
 from heedful.reports.alike import (
@@ -30,7 +30,7 @@ from heedful.reports.alike import (
 )
 from heedful.reports.flags import FLAGS, marks
 from heedful.reports.runs import Run, read_runs, unlabelled_notes
-from heedful.reports.tables import basis, emit, is_known
+from heedful.reports.tables import basis, emit
 from heedful.reports.terminal.table import TITLE, build, merged, print_table
 
 MEAN = (MODEL, KIND, REGIME, TRAINING, DATA, DEFAULT, EXAMPLES, IDENTITY)  # aspects checked before runs are averaged
@@ -55,7 +55,7 @@ def averaged(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     metrics = {}
     for name in first["metrics"]:
         entries = [result["metrics"][name] for result in results if name in result["metrics"]]
-        values = [m["value"] for m in entries if m["value"] is not None and FEW_EXAMPLES not in m["flags"]]
+        values = [m["value"] for m in entries if is_known(m)]
         flags = tuple(dict.fromkeys(flag for m in entries for flag in m["flags"]))
         if len(entries) < n:
             continue

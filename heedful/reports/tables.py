@@ -121,11 +121,6 @@ def too_few(n: float, flags: Sequence[str]) -> str:
     return "n=" + f"{n:.1f}".removesuffix(".0") if FEW_EXAMPLES in flags else ""
 
 
-def is_known(m: Mapping[str, Any] | None) -> bool:
-    """Whether a table shows the value of an entry of results.json: it is defined, and of enough examples."""
-    return m is not None and m["value"] is not None and not too_few(m["n"], m["flags"])
-
-
 def basis(m: Entry) -> str:
     """The sample size of an interval: the number of examples, and the number of their clusters if that is smaller.
 

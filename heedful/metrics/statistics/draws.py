@@ -51,8 +51,10 @@ def few_examples(n: float) -> tuple[str, ...]:
     return (FEW_EXAMPLES,) if 0 < n < LEAST else ()
 
 
-def is_known(m: Measurement | Mapping[str, Any]) -> bool:
-    """Whether a number, or its entry of results.json, has a value and is not over too few examples."""
+def is_known(m: Measurement | Mapping[str, Any] | None) -> bool:
+    """Whether a number, or its entry of results.json, exists, is defined and is over at least 10 examples."""
+    if m is None:
+        return False
     entry = m if isinstance(m, Mapping) else vars(m)
     return entry["value"] is not None and FEW_EXAMPLES not in entry["flags"]
 

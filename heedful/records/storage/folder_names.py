@@ -1,10 +1,7 @@
 """Names of the folders of runs and evaluations."""
 
 import re
-from collections.abc import Iterable
-from pathlib import Path
 
-VERSION = re.compile(r"(?P<name>.*/evaluations/[^/]+)/version_(?P<n>\d+)(/[^/]+)?")  # optionally a prompt's folder
 FIT = "letters, digits, '.', '_', '+' and '-' only, and a letter, digit or '_' first"
 
 
@@ -52,18 +49,3 @@ def regime_name(
     mixture = "-".join(filter(None, ["mixture", control])) if mixed or control else None
     name = f"partial-{partial}" if partial else augment or mixture or "plain"
     return name if fold is None else f"{name}-fold-{fold}"
-
-
-def newest_versions(folders: Iterable[Path]) -> list[Path]:
-    """Drop each folder ``evaluations/NAME/version_N`` that has a newer version; keep all other folders.
-
-    Example:
-        >>> folders = [Path("plain/version_0"), *(Path(f"run/evaluations/dev/version_{n}") for n in (2, 10))]
-        >>> [str(folder) for folder in newest_versions(folders)]
-        ['plain/version_0', 'run/evaluations/dev/version_10']
-    """
-    places = {folder: VERSION.fullmatch(folder.absolute().as_posix()) for folder in folders}
-    newest: dict[str, int] = {}
-    for place in filter(None, places.values()):
-        newest[place["name"]] = max(int(place["n"]), newest.get(place["name"], 0))
-    return [folder for folder, place in places.items() if place is None or int(place["n"]) == newest[place["name"]]]

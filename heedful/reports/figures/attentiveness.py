@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from heedful.metrics.statistics.draws import is_known
 from heedful.records import MetricName, printable
 from heedful.reports.figures.registry import GREY, Drawn, bars, figure, style
 from heedful.reports.runs import Run
-from heedful.reports.tables import is_known
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

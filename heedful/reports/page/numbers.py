@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from heedful.metrics.statistics.draws import is_known
 from heedful.records import Line
 from heedful.reports.flags import warnings
 from heedful.reports.page.about import evaluation_of
 from heedful.reports.runs import Run
-from heedful.reports.tables import bounds, is_known, percents, precise
+from heedful.reports.tables import bounds, percents, precise
 from heedful.reports.terminal.table import lines_of, meaning
 
 Entry = Mapping[str, Any]  # a measurement in results.json

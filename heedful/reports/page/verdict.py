@@ -4,13 +4,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from heedful.metrics.attentiveness import parts_of
+from heedful.metrics.statistics.draws import is_known
 from heedful.records import MetricName, percent
 from heedful.reports.figures.partial_inputs import partial_of
 from heedful.reports.flags import warnings
 from heedful.reports.page.about import abouts, evaluation_of, in_order
 from heedful.reports.page.numbers import Entry, quoted
 from heedful.reports.runs import ATTENTIVENESS, UNKNOWN_WORTH, Run
-from heedful.reports.tables import is_known
 
 QUALITIES = ("accuracy", "exact_match", "two_class")
 
