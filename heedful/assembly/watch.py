@@ -8,6 +8,7 @@ import pytorch_lightning as pl
 
 from heedful.assembly.training_hook import Predict, TrainingHook
 from heedful.records import RunError
+from heedful.records.messages import warn
 
 if TYPE_CHECKING or not find_spec("lightning"):
 
@@ -71,6 +72,8 @@ class Watch(TrainingHook, Base):
 
     def on_fit_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         self.require_rows()
+        if not trainer.enable_validation:
+            warn("Watch measures after each validation, and this training has none: pass validation data to fit.")
 
     def on_validation_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         if trainer.sanity_checking:

@@ -4,9 +4,10 @@ import re
 from importlib import import_module
 from inspect import getdoc
 from pathlib import Path
+from shutil import get_terminal_size
 from textwrap import shorten
 
-from heedful.records.command_lines import WIDTH, CommandParser
+from heedful.records.command_lines import CommandParser
 from heedful.records.storage.named_configs import named_configs
 
 KINDS = ("data", "models", "evaluations")
@@ -28,8 +29,9 @@ def main(argv: list[str]) -> None:
     kind = parser.parse_args(argv).kind
     abouts = about_evaluations() if kind == "evaluations" else about_configs(kind.removesuffix("s"))
     width = max(map(len, abouts)) + 2
+    rest = get_terminal_size().columns - 1 - width
     for name, about in abouts.items():
-        print(f"{name:<{width}}{shorten(first_sentence(about), WIDTH - width, placeholder=' ...')}")
+        print(f"{name:<{width}}{shorten(first_sentence(about), rest, placeholder=' ...')}")
 
 
 def about_configs(kind: str) -> dict[str, str]:

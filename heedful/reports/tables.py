@@ -91,20 +91,22 @@ def precise(m: Mapping[str, Any], unit: str) -> tuple[str, str]:
         unit: "percent", or "ratio" for a number that is not a share.
 
     Returns:
-        The value with its standard deviation over draws, and the interval. A value below 0.01, such as the numeric
-        noise, is in scientific notation.
+        The value with its standard deviation over draws, and the interval. A value below 0.01, such as numeric noise,
+        and its interval are in scientific notation.
 
     Example:
         >>> precise({"value": 0.5, "std": 0.01, "ci95": [0.4, 0.6]}, "percent")
         ('50.00 ± 1.00', '[40.0, 60.0]')
-        >>> precise({"value": 3e-7, "std": None, "ci95": None}, "ratio")
-        ('3e-07', '')
+        >>> precise({"value": 3e-7, "std": None, "ci95": [-1e-7, 7e-7]}, "ratio")
+        ('3e-07', '[-1e-07, 7e-07]')
     """
     scale, digits = (0.01, 2) if unit == "ratio" else (1, 1)
     is_tiny = 0 < abs(100 * scale * m["value"]) < 1e-2
     text = f"{100 * scale * m['value']:.0e}" if is_tiny else percents(scale * m["value"], digits=2)
     text += "" if m["std"] is None else f" ± {percents(scale * m['std'], digits=2)}"
-    return text, "" if m["ci95"] is None else bounds([scale * bound for bound in m["ci95"]], digits=digits)
+    ends = [scale * bound for bound in m["ci95"] or ()]
+    interval = f"[{', '.join(f'{100 * end:.0e}' for end in ends)}]" if is_tiny else bounds(ends, digits=digits)
+    return text, interval if ends else ""
 
 
 def too_few(n: float, flags: Sequence[str]) -> str:

@@ -46,7 +46,7 @@ def watching(rows: Any = ROWS, **settings: Any) -> heedful.Watch:
     return heedful.Watch(parity, rows, PARTS, **{"default_label": "neutral", "labels": labels, "draws": 1} | settings)
 
 
-def fitted(L: Any, *callbacks: Any, **settings: Any) -> Any:
+def fitted(L: Any, *callbacks: Any, validated: bool = True, **settings: Any) -> Any:
     class Line(L.LightningModule):
         def __init__(self) -> None:
             super().__init__()
@@ -69,7 +69,7 @@ def fitted(L: Any, *callbacks: Any, **settings: Any) -> Any:
     trainer = L.Trainer(**QUIET | usual | settings)
     torch.manual_seed(0)
     loader = DataLoader(TensorDataset(torch.ones(8, 2)), 4)
-    trainer.fit(Line(), loader, loader)
+    trainer.fit(Line(), loader, loader if validated else None)
     return trainer
 
 
@@ -96,6 +96,13 @@ def test_each_validation_is_measured_and_training_is_left_as_it_is(L: Any, tmp_p
     value = watch.results["attentiveness", "hypothesis"].value
     assert float(trainer.callback_metrics["attentiveness_hypothesis"]) == pytest.approx(value)
     assert sorted(path.name for path in (tmp_path / "measured").iterdir()) == ["step-2", "step-4", "step-6"]
+
+
+def test_without_validation_data_it_warns_that_nothing_is_measured(L: Any) -> None:
+    watch = watching()
+    with pytest.warns(UserWarning, match="validation data"):
+        fitted(L, watch, validated=False, max_epochs=1)
+    assert watch.history == []
 
 
 def test_two_of_them_have_names(L: Any) -> None:

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from heedful.metrics import METRICS
 from heedful.metrics.metric import UNREAD_CHANGES
+from heedful.metrics.statistics.draws import is_known
 from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
 from heedful.records import Line, MetricName, agree, percent, printable
 from heedful.records.rows import UNREAD
@@ -143,10 +144,10 @@ def footnotes(run: Content) -> list[str]:
 
 
 def _no_merit(runs: Sequence[Content], lines: Sequence[Line]) -> list[str]:
-    """The warning about attentiveness, if a model is not above the majority share."""
-    flags = (run["metrics"].get(line.metric, {"flags": ()})["flags"] for run in runs for line in lines)
-    is_attentiveness = any(line.metric.startswith("attentiveness/") for line in lines)
-    return [NO_MERIT] if is_attentiveness and any(NOT_ABOVE_MAJORITY in each for each in flags) else []
+    """The warning about attentiveness, if it is measured for a model that is not above the majority share."""
+    names = [line.metric for line in lines if line.metric.startswith("attentiveness/")]
+    measured = [m for run in runs for name in names if is_known(m := run["metrics"].get(name))]
+    return [NO_MERIT] if any(NOT_ABOVE_MAJORITY in m["flags"] for m in measured) else []
 
 
 def asides_of(run: Content) -> list[str]:

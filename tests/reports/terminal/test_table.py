@@ -195,8 +195,9 @@ def test_marks_belong_to_their_run_and_metric_and_few_examples_show_their_number
     assert column(text, 1) == "n=3 (a) (b) 50.00 n=4 (new)"
     assert "(b) fewer than 10 examples count" in text
     assert build({"a": found}).rows[0][1] == "n=3 (not_above_majority) (few_examples)"
-    assert "no merit" in text
-    assert "no merit" not in printed({"a": results((ACCURACY, raise_flag("not_above_majority")))})
+    guesses = dataclasses.replace(SCORE, flags=("not_above_majority",))
+    assert "no merit" in printed({"a": results((PREMISE, guesses))})
+    assert "no merit" not in text + printed({"a": results((PREMISE, undefined), (ACCURACY, guesses))})
 
 
 def test_every_flag_that_a_metric_can_raise_is_explained(rows_of):
