@@ -25,7 +25,7 @@ class Repeat:
         bases = np.repeat(positions, [self.counts[i] for i in positions])
         draws = np.concatenate([np.zeros(0, int), *(np.arange(self.counts[i]) for i in positions)]).astype(np.int16)
         clusters = pa.array([[pool.uid(i)] for i in bases], pa.list_(pa.string()))
-        lent = (bases + draws + 1) % len(pool)
+        lent = partner(bases, draws, len(pool))
         kinds = {
             "lent": {"lenders": {"b": lent}},
             "emptied": {"lenders": {"a": np.full(len(bases), EMPTIED)}},
@@ -39,6 +39,11 @@ class Repeat:
             },
         }
         return Changes(bases, draws, clusters, **kinds[self.kind])
+
+
+def partner(positions, draws, n):
+    """The position of another one of n examples, which differs between the first n - 1 draws."""
+    return (positions + 1 + draws % (n - 1)) % n
 
 
 def pool_of(uids):
@@ -71,7 +76,7 @@ def test_blocks_are_those_of_a_loop_over_examples(planned, chunk, step):
     def draws_of(repeat, mask, i):
         """The changes of an example, except changes into examples without a prediction."""
         counts, kind = repeat
-        return [d for d in range(counts[i] if mask[i] else 0) if kind != "known" or (i + d + 1) % n in predicted]
+        return [d for d in range(counts[i] if mask[i] else 0) if kind != "known" or partner(i, d, n) in predicted]
 
     expected, held, changed = [], [], 0
     for i in sorted(predicted.tolist(), key=lambda i: uids[i]):
@@ -93,7 +98,7 @@ def test_blocks_are_those_of_a_loop_over_examples(planned, chunk, step):
             mine = [(i, draw) for i in block.positions.tolist() for draw in draws_of(repeat, mask, i)]
             assert list(zip(changes.positions.tolist(), changes.draws.tolist(), strict=True)) == mine
             assert changes.clusters.to_pylist() == [[uids[i]] for i, _ in mine]
-            assert changes.known is None or changes.known.tolist() == [(i + d + 1) % n for i, d in mine]
+            assert changes.known is None or changes.known.tolist() == [partner(i, d, n) for i, d in mine]
             rows += [(block.positions.tolist().index(i), k, d) for i, d in mine if repeat[1] != "known"]
         _assert_in_order(block, plan, pool, [(k, int(block.positions[i]), d) for i, k, d in sorted(rows)])
 
@@ -102,7 +107,7 @@ def _assert_in_order(block, plan, pool, changes):
     """The changed examples are sorted by base example, then by intervention; predictions are split again."""
     expected = []
     for k, i, draw in changes:
-        base, lender = pool[i], pool[(i + draw + 1) % len(pool)]
+        base, lender = pool[i], pool[partner(i, draw, len(pool))]
         parts = {
             "lent": {**base.parts, "b": lender.parts["b"]},
             "emptied": {**base.parts, "a": ""},
