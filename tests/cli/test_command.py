@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import logging
 import re
 import subprocess
 import sys
@@ -10,7 +11,6 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from pytorch_lightning.utilities.rank_zero import rank_zero_module
 
 import heedful
 from heedful.assembly.config import Call, resolve
@@ -104,7 +104,7 @@ def test_list_has_a_line_for_each_name(kind: str, names: list[str], capsys: pyte
 def test_a_debug_run_measures_what_a_run_measures(
     name: str, tiny_bert: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rank_zero_module.log, "handlers", [caplog.handler])
+    monkeypatch.setattr(logging.getLogger("pytorch_lightning"), "handlers", [caplog.handler])
     argv = ["--model", tiny_bert, "--model.max_length", 64, "--data.n_train", 600, "--data.n_validation", 12]
     shorter = {"fast": [], "overfit": ["--trainer.max_epochs", 3], "profile": ["--trainer.limit_train_batches", 3]}
     run(training.main, "--debug", name, *argv, *shorter[name], "--output", tmp_path / "run")
