@@ -22,11 +22,15 @@ TEXT, PROMPTED = "lightning_modules/text/", "lightning_modules/prompted/"
 NUMBERS = TEXT + "seq2seq.py:answer"
 PREDICTING = {
     "Reader": {TEXT + "reader.py:answer"},
+    "Seq2Seq, BART": {TEXT + "seq2seq.py:_decoded"},
     "Seq2Seq, greedy": {TEXT + "seq2seq.py:_written", NUMBERS},
     "Writer": {TEXT + "seq2seq.py:_written"},
     "BlipAnswers, ranked": {"lightning_modules/label_scorer.py:forward"},
 }
-TRAINING = {"BlipAnswers, soft": {"lightning_modules/label_scorer.py:loss"}}
+TRAINING = {
+    "Seq2Seq, BART": {TEXT + "seq2seq.py:_decoded"},
+    "BlipAnswers, soft": {"lightning_modules/label_scorer.py:loss"},
+}
 SHARED = PROMPTED + "shared_prefix.py:"
 FIRST = {SHARED + "read_prefix", PROMPTED + "causal_lm.py:_read"}
 WRITTEN = {PROMPTED + "causal_lm.py:" + name for name in ("answer", "_written", "_generated")}

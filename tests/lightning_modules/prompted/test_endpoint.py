@@ -150,12 +150,11 @@ class Questions(PairedData):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("none", ["I don't know.", "I do not know.", "Unanswerable", "The text does not say that."])
-def test_questions_are_answered_in_words(at, none):
+def test_questions_are_answered_in_words(at):
     def rule(body, n):
         parts = parts_of(question_of(body))
         number = parts["question"].removeprefix("What is ").removesuffix("?")
-        return number if number in parts["context"].removesuffix(".").split() else none
+        return number if number in parts["context"].removesuffix(".").split() else "I don't know."
 
     with FakeServer(rule) as fake:
         engine = measured(at(fake), Questions(9), Answers(), Attentiveness())
