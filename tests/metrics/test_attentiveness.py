@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from heedful.callbacks import Attentiveness
@@ -54,7 +54,10 @@ def cases(draw):
     keys = [(uid, part, d) for uid in base for part in ("premise", "other") for d in range(3)]
     after = {key: draw(answers) for key in keys if draw(st.booleans())}
     labels = () if kind is SPAN else LABELS
-    return Case(replace(CONTEXT, kind=kind, labels=labels, default_label=default), base, after)
+    case = Case(replace(CONTEXT, kind=kind, labels=labels, default_label=default), base, after)
+    # numbers are flagged or withheld if most answers after a swap are one text: see the test below
+    assume(all(OneText.of_rows(case.rows, part, case.context) is None for part in ("premise", "other")))
+    return case
 
 
 def is_same(kind, y, y2):
