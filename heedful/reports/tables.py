@@ -92,7 +92,7 @@ def precise(m: Mapping[str, Any], unit: str) -> tuple[str, str]:
 
     Returns:
         The value with its standard deviation over draws, and the interval. A value below 0.01, such as numeric noise,
-        and its interval are in scientific notation.
+        is in scientific notation, and so are bounds of its interval below 0.01.
 
     Example:
         >>> precise({"value": 0.5, "std": 0.01, "ci95": [0.4, 0.6]}, "percent")
@@ -104,9 +104,9 @@ def precise(m: Mapping[str, Any], unit: str) -> tuple[str, str]:
     is_tiny = 0 < abs(100 * scale * m["value"]) < 1e-2
     text = f"{100 * scale * m['value']:.0e}" if is_tiny else percents(scale * m["value"], digits=2)
     text += "" if m["std"] is None else f" ± {percents(scale * m['std'], digits=2)}"
-    ends = [scale * bound for bound in m["ci95"] or ()]
-    interval = f"[{', '.join(f'{100 * end:.0e}' for end in ends)}]" if is_tiny else bounds(ends, digits=digits)
-    return text, interval if ends else ""
+    ends = [100 * scale * bound for bound in m["ci95"] or ()]
+    texts = [f"{end:.0e}" if is_tiny and 0 < abs(end) < 1e-2 else f"{end:z.{digits}f}" for end in ends]
+    return text, f"[{', '.join(texts)}]" if ends else ""
 
 
 def too_few(n: float, flags: Sequence[str]) -> str:
