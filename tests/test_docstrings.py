@@ -8,8 +8,9 @@ import pytest
 
 from heedful import assembly, callbacks, cli, datamodules, interventions, lightning_modules, metrics, records, reports
 
+TRAINS = "heedful.assembly.training"  # its example trains a model
 MODULES = [
-    found.name
+    pytest.param(found.name, marks=pytest.mark.slow if found.name == TRAINS else ())
     for package in (records, interventions, metrics, reports, datamodules, lightning_modules, callbacks, assembly, cli)
     for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
 ]

@@ -59,7 +59,7 @@ def test_a_run_has_the_numbers_and_the_rows_of_its_files(run: Run) -> None:
         assert part_of_all.drop_columns(["evaluation"]).to_pylist() == rows.to_pylist()
     assert run.rows.num_rows == sum(run.rows_of(name).num_rows for name in MEASURED)
     for missing in ("natural_logic", ""):
-        with pytest.raises(KeyError, match=missing):
+        with pytest.raises(KeyError, match=repr(missing)):
             run.rows_of(missing)
 
 

@@ -84,6 +84,7 @@ def test_leave_sigterm_keeps_lightning_from_ending_the_run(left):
     assert len(watch.seen) == (5 if left else 2)
 
 
+@pytest.mark.filterwarnings("ignore:The dirpath has changed")
 def test_resume_by_epochs_counts_an_epoch_once(tmp_path):
     """By default, the resumed epoch has number 2, whose data have another order."""
 
