@@ -210,7 +210,7 @@ class Function(BasePredictor):
         if not is_same:
             self.answered = None  # another call must not resume from unsteady answers
             again = cut(repr(self._label(after)))
-            problem = f", and {again} when asked again. Take chance out of it, as by a fixed seed."
+            problem = f", and {again} when asked again. Make the function deterministic, for example by a fixed seed."
             raise self._wrong(self._label(before), inputs, place, problem)
 
     def _require_default(self, default_label: str) -> None:

@@ -26,7 +26,7 @@ from heedful.reports.page.examples import write_examples
 from heedful.reports.page.writing import REPORT, write_page
 from heedful.reports.results import Evaluated
 from heedful.reports.runs import UNKNOWN_WORTH
-from heedful.reports.tables import Cells, as_html, number
+from heedful.reports.tables import Cells, as_html, emit, number
 from heedful.reports.terminal.table import build, footnotes, lines_of, print_table
 
 NOTHING = "Nothing was measured."
@@ -274,10 +274,11 @@ class Results(Numbers):
             if name in subtracted and str(name) in changes:
                 flags = dict.fromkeys([*m["flags"], *subtracted[name]["flags"]])
                 differences[name] = changes[str(name)].as_dict() | {"flags": [*flags]}
-        return Differences(differences)
+        titles = [str(results.folder or name) for results, name in ((self, "the first"), (other, "the second"))]
+        return Differences(differences, " minus ".join(titles))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Differences(Numbers):
     """The differences between the numbers of two runs on the same examples, with paired 95 % intervals.
 
@@ -286,15 +287,35 @@ class Differences(Numbers):
 
     Attributes:
         differences: Differences by metric name, as measurements of results.json.
+        title: Names of the two runs.
     """
 
     differences: Mapping[MetricName, dict[str, Any]]
+    title: str
     _bounds = (-1.0, 1.0)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {printable(self.title)}: {len(self.differences)} numbers>"
 
     @property
     def numbers(self) -> dict[MetricName, dict[str, Any]]:
         """Differences by metric name, as measurements of results.json."""
         return dict(self.differences)
+
+    def show(self) -> None:
+        """Print the differences as a table."""
+        emit([self._cells()])
+
+    def _repr_html_(self) -> str:
+        cells = self._cells()
+        return as_html(Cells("", cells.header, cells.rows, cells.heading))
+
+    def _cells(self) -> Cells:
+        rows = [
+            [words_of_name(name), number(m, "+", ci95=True) + "".join(f" ({flag})" for flag in m["flags"]), str(m["n"])]
+            for name, m in self.differences.items()
+        ]
+        return Cells(self.title, ["difference", "points [paired 95 %]", "n"], rows)
 
 
 @dataclass(frozen=True, repr=False)

@@ -202,7 +202,7 @@ def test_rows_of_other_labels_fit_below_each_other(rows_of: Callable[..., pa.Tab
     assert found["evaluation"].to_pylist() == ["accuracy", "two_class"]
 
 
-def test_a_difference_is_that_of_the_report(two: tuple[Results, Results]) -> None:
+def test_a_difference_is_that_of_the_report(two: tuple[Results, Results], capsys: pytest.CaptureFixture[str]) -> None:
     worse, better = two
     changes = compare.paired_differences(worse.folder, better.folder)
     less = better - worse
@@ -215,6 +215,9 @@ def test_a_difference_is_that_of_the_report(two: tuple[Results, Results]) -> Non
     with refused(RunError):
         less.require("accuracy >= 0.25")
     assert less.to_frame()["value"].iloc[0] == number.value
+    less.show()
+    assert "+25.0 [" in capsys.readouterr().out
+    assert "+25.0 [" in less._repr_html_()
 
 
 def test_saved_results_have_the_same_bytes(two: tuple[Results, Results], tmp_path: Path) -> None:
