@@ -98,6 +98,7 @@ def test_each_validation_is_measured_and_training_is_left_as_it_is(L: Any, tmp_p
     assert sorted(path.name for path in (tmp_path / "measured").iterdir()) == ["step-2", "step-4", "step-6"]
 
 
+@pytest.mark.filterwarnings("ignore:You defined a `validation_step`")  # Lightning warns as well
 def test_without_validation_data_it_warns_that_nothing_is_measured(L: Any) -> None:
     watch = watching()
     with pytest.warns(UserWarning, match="validation data"):
