@@ -64,7 +64,7 @@ class Design:
         self._sharing = {name: self._by(self.codes[k]) for k, name in enumerate(VARIABLES[:2])}
 
     def _by(self, codes: np.ndarray) -> list[np.ndarray]:
-        """For each code, the positions of the used examples with this code: int64, ascending."""
+        """For each code, the ascending positions of the used examples with this code: int64."""
         order = np.argsort(codes, kind="stable")
         starts = np.searchsorted(codes[order], np.arange(1, codes.max(initial=-1) + 1))
         return [positions[self.inside[positions]] for positions in np.split(order, starts)]
@@ -152,7 +152,7 @@ def counterparts(design: Design, seeds: int, seed: int, paired: bool = False) ->
 
 
 def _sample(uids: Sequence[str], n: int, seed: int, purpose: str) -> list[str]:
-    """Draw ``n`` uids; a smaller ``n`` draws a subset."""
+    """Draw ``n`` uids; the uids drawn for a smaller ``n`` are a subset."""
     return sorted(uids, key=lambda uid: generator(seed, "natural_logic", purpose, uid).random())[:n]
 
 

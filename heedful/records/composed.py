@@ -76,7 +76,7 @@ class Composed(Sequence[Example]):
 
     @property
     def borrowed(self) -> np.ndarray:
-        """Whether each example has a lent or an emptied part: bool [examples]."""
+        """Mask of the examples with a lent or emptied part: bool [examples]."""
         borrowed = np.zeros(len(self), dtype=bool)
         for lenders in self.lenders.values():
             borrowed |= lenders != self.positions
@@ -84,11 +84,11 @@ class Composed(Sequence[Example]):
 
     @property
     def repeated(self) -> np.ndarray:
-        """Whether each example is an unchanged example of a pool that has been predicted already: bool [examples]."""
+        """Mask of the examples that are unchanged and have been predicted already: bool [examples]."""
         return self.again & (self.positions < len(self.pool)) & ~self.borrowed
 
     def take(self, indices: np.ndarray) -> "Composed":
-        """The examples at some indices, in their order."""
+        """Select the examples at some indices, in the order of the indices."""
         lenders = {part: positions[indices] for part, positions in self.lenders.items()}
         return replace(self, positions=self.positions[indices], lenders=lenders)
 

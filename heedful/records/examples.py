@@ -171,7 +171,7 @@ class Examples(Sequence[Example]):
     def __getitem__(self, key: slice) -> "Examples": ...
 
     def __getitem__(self, key: int | str | slice) -> "Example | Examples":
-        """The example at a position, the example with a uid, or the pool of a slice."""
+        """Return the example at a position, the example with a uid, or the pool of the examples in a slice."""
         if isinstance(key, slice):
             return self.take(range(len(self))[key])
         i = self.position(key) if isinstance(key, str) else range(len(self))[key]
@@ -227,7 +227,7 @@ class Examples(Sequence[Example]):
 
     @cached_property
     def _constants(self) -> list[str]:
-        """The parts with the same content in all examples, such as the instruction of a prompt."""
+        """The parts that have the same content in all examples, such as the instruction of a prompt."""
         return [part for part in self.parts if len(self.table[f"groups.{part}"].unique()) == 1]
 
     def _once(self, *key: Any, make: Callable[[], Any]) -> Any:
@@ -297,7 +297,9 @@ class Examples(Sequence[Example]):
         return map(self._decoders[name], texts) if name in self._decoders else texts
 
     def take(self, positions: Sequence[int] | np.ndarray) -> "Examples":
-        """The pool of the examples at some positions, in their order; raises IndexError for an invalid position."""
+        """Select the examples at some positions, in the order of the positions; raises IndexError for an invalid
+        position.
+        """
         positions = np.asarray(positions, dtype=np.int64)
         if len(positions) and not 0 <= positions.min() <= positions.max() < len(self):
             raise IndexError(f"The positions go from 0 to {len(self) - 1}.")
@@ -319,12 +321,14 @@ class Examples(Sequence[Example]):
         return Examples(self.table.drop_columns([name]) if name in self.table.column_names else self.table)
 
     def keep_parts(self, parts: Sequence[str]) -> "Examples":
-        """A pool with some of the parts, in the given order; the content groups of the other parts stay."""
+        """Return a pool with some of the parts, in the given order. The content groups of the other parts are kept."""
         columns = [c for c in self.table.column_names if not c.startswith("parts.")]
         return Examples(self.table.select(columns[:2] + [f"parts.{p}" for p in parts] + columns[2:]))
 
     def rename_parts(self, names: Sequence[str]) -> "Examples":
-        """A pool with new names for all parts, in their order; a further group with such a name is dropped."""
+        """Return a pool with new names for all parts, given in the order of the parts. A further group with a new name
+        of a part is dropped.
+        """
         pairs = list(zip(self.parts, names, strict=True))
         new = {f"{kind}.{old}": f"{kind}.{name}" for kind in ("parts", "groups") for old, name in pairs}
         columns = [c for c in self.table.column_names if c in new or c not in new.values()]

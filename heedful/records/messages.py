@@ -47,7 +47,7 @@ def inform(message: str) -> None:
 
 
 def warn(message: str) -> None:
-    """Issue a warning on rank 0."""
+    """Issue a Python warning on rank 0."""
     if rank() == 0:
         warnings.warn(message, stacklevel=2)
 

@@ -86,14 +86,16 @@ class Parser(ArgumentParser):
 
 @cache
 def class_parser(owner: type, name: str) -> Parser:
-    """Create the parser for the constructor arguments of a class, with a prefix such as "data"."""
+    """Create a parser for the constructor arguments of ``owner``; the names of the arguments get the prefix ``name``,
+    such as "data".
+    """
     parser = Parser()
     parser.add_class_arguments(owner, name, instantiate=False, skip={"loader"})
     return with_integers_first(parser)
 
 
 def with_integers_first(parser: Parser) -> Parser:
-    """Let a parser try int before the other types of a union, and accept :class:`InMemory` objects as data."""
+    """Change a parser: unions try int before other types, and the data settings accept :class:`InMemory` objects."""
     for action in parser._actions:
         hint = getattr(action, "_typehint", None)
         members = get_args(hint) if get_origin(hint) in (Union, UnionType) else ()

@@ -216,7 +216,7 @@ def _dates(text: str) -> tuple[Date, ...]:
 
 
 def _is_name(prefix: str) -> bool:
-    """Whether a year belongs to a name, as in "the War of 1812", given the text before the year."""
+    """Whether a year is part of a name, as in "the War of 1812", given the text before the year."""
     match = re.search(r"([A-Z]\w+) of $", prefix)
     return match is not None and match[1] not in MONTHS and match[1].lower() not in SEASONS
 

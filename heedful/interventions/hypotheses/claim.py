@@ -61,12 +61,14 @@ class Claim:
         return verb if verb is None or self.free(verb.start, verb.end) else auxiliary(self.masked)
 
     def free(self, start: int, end: int) -> bool:
-        """Whether a span overlaps no mention of the table's title."""
+        """Whether a span does not overlap any mention of the table's title."""
         return not inside(start, end, title_mentions(self.table, self.text))
 
 
 def words(text: str) -> set[str]:
-    """The words of a text with at least three letters, in lower case and without particles of names such as "von"."""
+    """The words of a text that have at least three letters, in lower case; particles of names such as "von" are left
+    out.
+    """
     return set(re.findall(r"\w{3,}", text.lower())) - {"the", "and", "for", "von", "van", "del"}
 
 

@@ -68,12 +68,14 @@ def entities(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
 
 
 def has_name(table: Table, name: str, kind: str) -> bool:
-    """Whether a table has a name in a row whose key fits the name's type, such as "Born" for locations."""
+    """Whether a name occurs in a table, in a row whose key fits the type of the name: "Born" fits locations, for
+    example.
+    """
     content = " | ".join(value for key, values in table.rows if key.rstrip(":") in KEYS[kind] for value in values)
     return bool(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", content))
 
 
 def names_of(kinds: Mapping[str, set[str]]) -> dict[str, tuple[str, ...]]:
-    """Sort the names by type of entity, and drop names that have more than one type."""
+    """Map each type of entity to the names of this type; names with more than one type are dropped."""
     counts = Counter(name for names in kinds.values() for name in names)
     return {kind: tuple(sorted(n for n in names if counts[n] == 1)) for kind, names in sorted(kinds.items())}

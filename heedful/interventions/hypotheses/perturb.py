@@ -115,7 +115,7 @@ class Source:
 
 @dataclass(frozen=True)
 class PerturbHypothesis(EachExample):
-    """Perturb each hypothesis; of all perturbations of one kind that a hypothesis allows, one is drawn.
+    """Perturb each hypothesis. If a hypothesis allows several perturbations of one kind, one of them is drawn.
 
     Attributes:
         kind: Kind of perturbation, one of :data:`KINDS`.

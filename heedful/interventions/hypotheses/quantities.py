@@ -89,7 +89,9 @@ def numbers(claim: Claim, flip: bool, rng: np.random.Generator, half_or_double: 
 
 
 def _flipping(claim: Claim, number: Number) -> list[Decimal]:
-    """The half and the double of a number; with a governor, only the value that makes the statement stronger."""
+    """Half and double of a number; if a governor such as "more than" precedes the number, only the one that makes the
+    statement stronger.
+    """
     prefix, suffix = claim.text[: number.start], claim.text[number.end :]
     if number.value < 2 or OR_SO.search(claim.text) or GAMES.match(suffix) or AND_MORE.match(suffix):
         return []
@@ -133,7 +135,7 @@ def dates(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
 
 
 def _moved_date(claim: Claim, date: Date, rng: np.random.Generator) -> str | None:
-    """A year or decade with a governor, moved by up to 15 years or decades; None if this may change the label."""
+    """Move a year or decade with a governor by up to 15 years or decades; None if the label may change."""
     monotone = directly(claim.text, date.governor_start) and not SUPERLATIVE.search(claim.text)
     if date.unit not in ("year", "decade") or date.governor not in TIMES or not monotone:
         return None
@@ -143,7 +145,7 @@ def _moved_date(claim: Claim, date: Date, rng: np.random.Generator) -> str | Non
 
 
 def _other_date(claim: Claim, date: Date, content: str, flip: bool, rng: np.random.Generator) -> str | None:
-    """A date that contradicts the table; None if the sentence may be true with several dates."""
+    """Draw a date that contradicts the table; None if the sentence may be true for several dates."""
     if any(p.search(claim.text) for p in (OR_SO, BETWEEN)) or OPEN_ENDED.search(claim.text[: date.start]):
         return None
     if date.unit == "season":
@@ -161,7 +163,7 @@ def _other_date(claim: Claim, date: Date, content: str, flip: bool, rng: np.rand
 
 
 def _other_years(claim: Claim, date: Date, content: str) -> list[int]:
-    """The near years or decades that the table neither contains nor spans; empty if the table has no year."""
+    """The years or decades near a date that the table neither contains nor spans; empty if the table has no year."""
     years_of_table = {int(year) for year in YEARS.findall(content)}
     if not years_of_table:
         return []
@@ -197,7 +199,7 @@ def _opposite(claim: Claim, governor: str, start: int) -> list[Edits]:
 
 
 def directly(text: str, start: int) -> bool:
-    """Whether a governor follows no distance or alternative, as in "just over", "2 years before" and "in or before"."""
+    """Whether a governor has no distance or alternative before it, such as "just", "2 years" or "in or"."""
     distance = (
         r"\b(?:just|right|shortly|soon|immediately|slightly|well|far|little|bit|much|years?|months?|days?|weeks?"
         r"|or)\s*$"
@@ -213,7 +215,9 @@ def _half_and_double(value: Decimal) -> list[Decimal]:
 
 
 def _moved(value: Decimal, direction: str, rng: np.random.Generator) -> Decimal | None:
-    """A random number between a number and its half or double, at least 2 and as precise; None if there is none."""
+    """Draw a number between a number and its half or double, at least 2 and with the same precision; None if there is
+    none.
+    """
     exponent = int(value.normalize().as_tuple().exponent)
     step = Decimal(1).scaleb(min(exponent, value.adjusted() - 1) if value.adjusted() > 0 or exponent < 0 else exponent)
     count = int(value / step)
@@ -242,5 +246,5 @@ def _percent(text: str, end: int) -> bool:
 
 
 def months(text: str) -> set[int]:
-    """The months in a text, from 0, by their full names or the first three letters."""
+    """The months that a text names in full or by their first three letters, as numbers from 0."""
     return {k for k, month in enumerate(MONTHS) if re.search(rf"\b{month[:3]}(?:{month[3:]})?\b", text)}

@@ -92,7 +92,9 @@ RULES: dict[str, Rule] = {
 
 
 def _quantifies(text: str, start: int, end: int, word: str) -> bool:
-    """Whether a word quantifies a noun; it does not in "of all time", "as many as" and "the most awards"."""
+    """Whether a word quantifies a noun, unlike "all" in "of all time", "many" in "as many as" and "most" in "the most
+    awards".
+    """
     previous = before(text, start)
     next_word = re.match(r"\s+([\w-]+)", text[end:])
     following = next_word[1].lower() if next_word else ""

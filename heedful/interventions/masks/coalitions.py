@@ -33,7 +33,8 @@ class Coalitions:
 
 
 def coalitions(n: int, budget: int, rng: np.random.Generator) -> Coalitions:
-    """Choose coalitions within a budget: small and large ones are enumerated, the others drawn by the Shapley kernel.
+    """Choose coalitions within a budget: small and large coalitions are enumerated, all others are drawn by the Shapley
+    kernel.
 
     Pairs of a single feature and its complement come first, since they determine phi. Pairs of the next size are
     enumerated if the expected number of draws from the remaining budget would cover them. The remaining pairs are drawn
@@ -74,7 +75,7 @@ def coalitions(n: int, budget: int, rng: np.random.Generator) -> Coalitions:
 
 
 def _enumerated(n: int, size: int, pairs: int) -> np.ndarray:
-    """Enumerate the subsets of a size, one per complementary pair: bool [pairs, n]."""
+    """Enumerate the subsets of a size, one of each complementary pair: bool [pairs, n]."""
     # for size n / 2, the first half of the combinations has the first feature, and the other half are complements
     members = np.array(list(islice(combinations(range(n), size), pairs)))
     half = np.zeros((pairs, n), dtype=bool)
@@ -83,7 +84,9 @@ def _enumerated(n: int, size: int, pairs: int) -> np.ndarray:
 
 
 def _random_pairs(n: int, sizes: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Draw uniform subsets of given sizes: the distinct ones, bool [pairs, n], and how often each, int64 [pairs]."""
+    """Draw uniform random subsets of given sizes. Returns the distinct subsets, bool [pairs, n], and the number of
+    draws of each subset, int64 [pairs].
+    """
     masks = subsets(sizes, n, rng)
     masks ^= (2 * sizes == n)[:, None] & ~masks[:, :1]  # of size n / 2, take the subset with the first feature
     packed, counts = np.unique(np.packbits(masks, axis=1), axis=0, return_counts=True)

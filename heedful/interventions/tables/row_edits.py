@@ -35,7 +35,9 @@ class _Edited:
     partner: str = ""
 
     def then(self, rows: Iterable[Row], *keys: str, partner: str = "") -> "_Edited":
-        """The state after an operation: the new rows, the keys of the edited rows, and the lending example."""
+        """Return the state after an operation, given the new rows, the keys of the edited rows, and the lending
+        example.
+        """
         table = replace(self.table, rows=tuple(rows))
         return replace(self, table=table, keys=(*self.keys, *keys), partner=self.partner or partner)
 
@@ -160,7 +162,8 @@ class RowEdits(EachExample):
         inserted: list[str],
         rng: np.random.Generator,
     ) -> _Edited | None:
-        """Apply all operations, number ``main`` to the target row; None if an operation is not possible.
+        """Apply all operations, operation number ``main`` to the target row. Returns None if an operation is not
+        possible.
 
         A key that this operation inserts must not be in ``inserted``, and is appended.
         """

@@ -59,7 +59,7 @@ def lenders_of(pool: Examples, part: str) -> list[Lender]:
 def _changed(
     base: Example, parts: Mapping[str, Part], lender: Lender, edits: Sequence[Edit], cluster: str
 ) -> list[Changed]:
-    """The example with new contents in those of ``parts`` that it has."""
+    """Return the example with new contents of those ``parts`` that the example has."""
     parts = {name: part for name, part in parts.items() if name in base.parts}
     groups = {name: content_id(part) for name, part in parts.items()}
     example = replace(base, parts={**base.parts, **parts}, groups={**base.groups, **groups})

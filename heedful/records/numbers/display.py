@@ -36,7 +36,7 @@ class Line:
     text: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """The entry in results.json, without attributes that have their default."""
+        """Convert to an entry of results.json; attributes with their default value are omitted."""
         return {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
 
 
@@ -68,7 +68,7 @@ class Shown:
     sections: Mapping[str, Section] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
-        """The entry in results.json."""
+        """Convert to an entry of results.json."""
         return {
             "lines": [line.as_dict() for line in self.lines],
             "asides": list(self.asides),

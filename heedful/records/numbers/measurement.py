@@ -31,7 +31,7 @@ class Measurement:
     clusters: int | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """The entry in results.json; ``clusters`` is omitted if each example is a cluster."""
+        """Convert to an entry of results.json; ``clusters`` is omitted if each example is a cluster."""
         values = {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
         if self.clusters is None:
             del values["clusters"]

@@ -69,7 +69,7 @@ def digest_keys(texts: pa.ChunkedArray) -> np.ndarray | None:
 
 
 def identities(table: pa.Table, columns: Sequence[str]) -> pa.Array:
-    """Hash each row of some columns: texts of 16 hexadecimal digits [rows]."""
+    """Hash the values of some columns, row by row: texts of 16 hexadecimal digits [rows]."""
     values = (column_texts(table, name) for name in columns)
     digits = keys(map(repr, zip(*values, strict=True))).astype(">u8").tobytes().hex()
     starts = pa.py_buffer(np.arange(0, len(digits) + 1, 16, dtype=np.int32))
@@ -77,6 +77,6 @@ def identities(table: pa.Table, columns: Sequence[str]) -> pa.Array:
 
 
 def column_texts(table: pa.Table, name: str) -> Iterator[str]:
-    """Iterate over the values of a text column; only a batch of them exists as Python objects at a time."""
+    """Iterate over the values of a text column, converting one batch at a time to Python objects."""
     for batch in table.select([name]).to_batches(max_chunksize=4096):
         yield from batch[0].to_pylist()

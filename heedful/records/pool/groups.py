@@ -29,7 +29,7 @@ def related(table: pa.Table, within: str | None = None, without: Collection[str]
 
 
 def _names(table: pa.Table, kind: str) -> list[str]:
-    """The names in the columns that are called "kind.name"."""
+    """The names after "kind." in the columns whose names begin with "kind."."""
     return [name.partition(".")[2] for name in table.column_names if name.startswith(f"{kind}.")]
 
 
