@@ -57,7 +57,7 @@ def accuracy(rows: pa.Table, context: Context) -> Iterator[Number]:
 
 
 def _of_all(scores: Scores, context: Context) -> Iterator[Number]:
-    """Mean score, and the majority baseline."""
+    """Yield the mean score of all examples, and the majority baseline."""
     name = MetricName("accuracy", context.data)
     if not len(scores.each):
         yield Number(name, Measurement(None, 0, reason=NOBODY))

@@ -116,13 +116,17 @@ def attentiveness(
 
 
 def _labels(context: Context) -> list[str]:
-    """The labels with a number of their own: all but the default label, or none if there are too many."""
+    """The labels for which there is a number of their predictions: all labels but the default label; none if there are
+    too many labels.
+    """
     few = context.labels if len(context.labels) <= MANY else ()
     return [label for label in few if label != context.default_label]
 
 
 def _with_few_undefined(of_labels: list[Number]) -> Iterator[Number]:
-    """Numbers by predicted label; several labels that are never predicted share one line."""
+    """Yield the numbers by predicted label; if the model never predicts several of the labels, these labels share one
+    line.
+    """
     never = [number for number in of_labels if number.measured is not None and number.measured.value is None]
     if len(never) <= FEW:
         yield from of_labels
@@ -134,7 +138,7 @@ def _with_few_undefined(of_labels: list[Number]) -> Iterator[Number]:
 
 
 def _why_none(rows: pa.Table, context: Context) -> str:
-    """Reason why no example is eligible."""
+    """The reason why no example is eligible."""
     if context.kind is SPAN:
         return NO_ANSWERS_BEFORE
     base = where(rows, intervention=BASE)
@@ -154,7 +158,7 @@ def parts_of(context: Context) -> list[str]:
 
 
 def headline_of(part: str, context: Context) -> MetricName:
-    """Name of attentiveness to a part; for a distractor, of the share of answers that stay."""
+    """Name of the headline of a part: its attentiveness; for a distractor, the share of answers that stay."""
     statistic = KEPT if is_distractor(part, context) else ""
     return MetricName("attentiveness", context.data, part, statistic)
 

@@ -89,7 +89,9 @@ def _is_other(rows: pa.Table, part: str, context: Context) -> np.ndarray:
 
 
 def _compare(rows: pa.Table, among: np.ndarray, holds: Callable[[str, str], bool]) -> np.ndarray:
-    """Compare the answers before and after a change by a function, once for each distinct pair: bool [rows]."""
+    """Compare the answers before and after a change by the function ``holds``, called once for each distinct pair of
+    answers: bool [rows].
+    """
     changed = rows.select(["y", "y2"]).filter(pa.array(among))
     result = np.zeros(rows.num_rows, dtype=bool)
     (before, first), (after, second) = codes(changed, "y"), codes(changed, "y2")

@@ -67,7 +67,7 @@ class Metric:
         return self.rows or self.name
 
     def charts(self, context: Context) -> tuple[Chart, ...]:
-        """Charts of the numbers over epochs, known before any measurement."""
+        """Charts over epochs, which are known before anything is measured."""
         return charts(self.numbers(schema(len(context.labels)).empty_table(), context))
 
     def may_have(self, metric: str, context: Context) -> bool:
@@ -129,7 +129,7 @@ class Metric:
         return result
 
     def _read(self, rows: pa.Table, is_unread: np.ndarray) -> pa.Table:
-        """The rows without unread changes."""
+        """Select the rows whose change reaches the model."""
         if not self.whole_examples:
             return rows.filter(pa.array(~is_unread))
         uids = pc.unique(rows["uid"].filter(pa.array(is_unread)))
@@ -169,7 +169,7 @@ def _with_unread(
 
 
 def _number_below(number: Number, statistic: str, m: Measurement) -> Number:
-    """A statistic below a headline; a share of unread changes of 0 has no line in tables."""
+    """Build the number of a statistic below a headline; a share of unread changes of 0 has no line in tables."""
     has_line = number.label != "" and (statistic != UNREAD or bool(m.value))
     return replace(
         number,

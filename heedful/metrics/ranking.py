@@ -22,7 +22,7 @@ FEWEST = 4  # different accuracies for Heedful's test; with 3, up to 7 % of 200 
 
 
 def uniforms(n: int, samples: int, seed: int) -> np.ndarray:
-    """Random numbers in [0, 1) that select the examples of samples: float64 [samples, n]."""
+    """Random numbers in [0, 1) from which the examples of each sample are selected: float64 [samples, n]."""
     return generator("few-shot samples", seed, n).random((samples, n))
 
 
@@ -63,7 +63,7 @@ def _sums(columns: np.ndarray, samples: np.ndarray) -> np.ndarray:
 
 
 def ordered_pairs(truth: Sequence[float] | np.ndarray) -> np.ndarray:
-    """Pairs of models with different truth, the better model first: int64 [pairs, 2]."""
+    """Pairs of models with different true accuracies, the better model first: int64 [pairs, 2]."""
     pairs = [
         (i, j) if truth[i] > truth[j] else (j, i) for i, j in combinations(range(len(truth)), 2) if truth[i] != truth[j]
     ]

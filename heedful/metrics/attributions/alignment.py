@@ -26,7 +26,8 @@ class Alignments(NamedTuple):
 
 
 def aligned(first: Sequence[str], second: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Share of the longest common subsequences that contain a word, for the words of both lists: float64 [words] each.
+    """For each word of both lists, the share of the longest common subsequences that contain the word: float64 [words]
+    each.
 
     The shares do not depend on the direction of reading. In each list, they sum to the length of the subsequences. Case
     is ignored.

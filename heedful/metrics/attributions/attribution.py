@@ -63,7 +63,7 @@ class Attribution:
 
 
 def normalised(attribution: Attribution) -> Attribution:
-    """Divide the phi of an attribution by the sum of their absolute values, separators included.
+    """Divide the phi of an attribution by the sum of the absolute values of all phi, including separators.
 
     Then each example has the same weight in the mean of a factor, also if its probability hardly changes.
     """

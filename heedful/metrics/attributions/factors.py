@@ -28,7 +28,8 @@ Factor = Callable[[Attribution], float | None]
 
 
 def of_two_parts(function: Callable[[Sequence[str], np.ndarray, Sequence[str], np.ndarray], float]) -> Factor:
-    """Make a factor from a function of the words of part a, their phi, the words of part b, and their phi.
+    """Make a factor from a function of four arguments: the words of part a, the phi of these words, the words of part
+    b, and the phi of these words.
 
     The factor is None unless both parts have words.
     """
@@ -45,13 +46,13 @@ def of_two_parts(function: Callable[[Sequence[str], np.ndarray, Sequence[str], n
 
 @of_two_parts
 def max_diff(a: Sequence[str], phi_a: np.ndarray, b: Sequence[str], phi_b: np.ndarray) -> float:
-    """MAX-DIFF: the largest phi in part a minus the largest phi in part b."""
+    """MAX-DIFF: the largest phi (attribution) of a word in part a minus the largest phi of a word in part b."""
     return float(phi_a.max() - phi_b.max())
 
 
 @of_two_parts
 def sum_diff(a: Sequence[str], phi_a: np.ndarray, b: Sequence[str], phi_b: np.ndarray) -> float:
-    """SUM-DIFF: the sum of phi over part a minus the sum of phi over part b."""
+    """SUM-DIFF: the sum of phi (attributions) over the words of part a, minus the sum over the words of part b."""
     return float(phi_a.sum() - phi_b.sum())
 
 
@@ -115,7 +116,8 @@ def swap_avg(a: Sequence[str], phi_a: np.ndarray, b: Sequence[str], phi_b: np.nd
 
 @of_two_parts
 def swap_max_diff(a: Sequence[str], phi_a: np.ndarray, b: Sequence[str], phi_b: np.ndarray) -> float:
-    """SWAP-MAX-DIFF: the phi of largest size among the swapped words of part a, minus the same for part b.
+    """SWAP-MAX-DIFF: the phi with the largest absolute value among the swapped words of part a, minus the same phi of
+    part b.
 
     It is 0 if no words are swapped. A tie between phi of opposite signs counts as 0.
     """

@@ -49,7 +49,7 @@ class NaturalLogicSettings(Settings):
 
 
 def _values(rows: pa.Table, labels: Sequence[str]) -> dict[str, np.ndarray]:
-    """Map the names of means to the values of pairs: float64 [pairs]."""
+    """Map the names of the means to the values whose mean is computed: float64 [pairs]."""
     gold = gold_entailed(rows)
     entail = entailment_at(labels)
     after = entailed(rows, labels, "y2")
@@ -67,7 +67,9 @@ def _values(rows: pa.Table, labels: Sequence[str]) -> dict[str, np.ndarray]:
 
 
 def _ranks(at: np.ndarray, names: Sequence[str | None]) -> np.ndarray:
-    """Number the names of rows in ascending order, given the position of the name in a list: int64 [rows]."""
+    """Number the names of rows in ascending order. ``at`` has the position of each row's name in ``names``: int64
+    [rows].
+    """
     return np.unique(np.array(names, dtype=str), return_inverse=True)[1][at]
 
 
@@ -77,7 +79,7 @@ def _has_slice(rows: pa.Table, name: str) -> bool:
 
 
 def _groups(rows: pa.Table) -> dict[str, np.ndarray]:
-    """Map each slice, "column=value", to a mask of the pairs whose example n has this value: bool [pairs]."""
+    """Map each slice, "column=value", to a mask of the pairs whose first example, n, has this value: bool [pairs]."""
     groups: dict[str, np.ndarray] = {}
     for name in BREAKDOWNS:
         if _has_slice(rows, name):
@@ -251,7 +253,7 @@ def causal_effects(rows: pa.Table, context: Context) -> Iterator[Number]:
 
 
 def _section(counts: Mapping[str, Any]) -> Section:
-    """Section heading: the split, and the numbers of pairs and of examples n with a pair (seeds)."""
+    """Heading of the section: the split, the number of pairs, and the number of examples n with a pair (seeds)."""
     sets = {name: counts[name] for names in SETS.values() for name in names.values() if name in counts}
     if not sets:
         return Section()

@@ -33,7 +33,7 @@ def resample(sums: np.ndarray, key: Key, resamples: int = RESAMPLES) -> np.ndarr
 
 
 def interval(resampled: np.ndarray) -> tuple[float, float]:
-    """The 2.5 % and the 97.5 % quantile of resampled numbers that are not nan."""
+    """The 2.5 % and the 97.5 % quantile of the resampled numbers that are not nan."""
     low, high = np.quantile(resampled[~np.isnan(resampled)], [0.025, 0.975])
     return float(low), float(high)
 

@@ -81,21 +81,24 @@ class Share:
 
     @property
     def misses(self) -> "Share":
-        """Share of misses, 1 minus the share."""
+        """The complement: the share of misses, which is 1 minus the share of hits."""
         influence = tuple(-z for z in self.influence)
         pairs = None if self.pairs is None else -self.pairs
         return replace(self, value=1 - self.value, influence=influence, down=self.up, up=self.down, pairs=pairs)
 
     @property
     def fewest(self) -> int:
-        """Smallest number of clusters over the ways of clustering, without a single lender, which is no sample."""
+        """The smallest number of clusters over the ways of clustering. A single lending cluster is ignored, since it is
+        no sample.
+        """
         if self.pairs is None:
             return min(self.clusters)
         return min((n for n in self.clusters if n > 1), default=1)
 
     @property
     def more(self) -> float:
-        """Weight of the added cluster: 1, or less if more than 20 clusters determine the variance."""
+        """Weight of the cluster that is added at each end: 1, or less if more than 20 clusters determine the variance.
+        """
         squares = [z**2 for z in self.influence]
         effective = [z.sum() ** 2 / (z @ z) if z.any() else 0.0 for z in squares]  # effective numbers of clusters
         return min(1.0, ENOUGH / max(min(effective), ENOUGH))
@@ -134,13 +137,14 @@ def share_of(entries: Entries) -> Share:
 
 
 def _dyads(ways: Sequence[np.ndarray]) -> np.ndarray:
-    """Number of the pair of an example and a lender, for each entry: int [entries]."""
+    """For each entry, the number of its pair of an example and a lender: int [entries]."""
     example, lender = ways
     return np.unique(example * (int(lender.max()) + 1) + lender, return_inverse=True)[1]
 
 
 def gains_and_losses(entries: Entries) -> tuple[Share, Share]:
-    """Share of gains and share of losses; their difference is the share of entries whose hits may be negative.
+    """Share of gains and share of losses, whose difference is the share of entries; the hits of these entries may be
+    negative.
 
     With one way of clustering, the changes of a cluster are summed first; the added cluster of losses is then scaled by
     the mean share of gains in the clusters with gains, and vice versa. With several ways, each entry is a separate
@@ -212,7 +216,7 @@ def interval(share: Share, level: float = LEVEL) -> Bounds:
 
 
 def _entries(share: Share, tail: float) -> float:
-    """Effective number of independent entries, for the upper end of the interval."""
+    """Effective number of independent entries for the upper end of an interval."""
     q = 1 - share.value
     one_more = share.more * share.up
     variance = _variance(share, tail) + one_more * share.up

@@ -42,7 +42,7 @@ class OverSeeds:
 
 
 def crossed(bounds: Bounds, numbers: Sequence[float], least: float, level: float = LEVEL) -> Bounds:
-    """Interval of a mean over seeds that covers the sampling of examples, of lenders and of seeds.
+    """Interval of a mean over seeds that treats examples, lenders and seeds as random.
 
     The distance of an end from the mean is the root of the sum of two squares: of the distance of that end of
     ``bounds`` from the mean, and of ``t * std / sqrt(S)``, with the sample standard deviation over the S seeds and the
@@ -110,7 +110,7 @@ def less_over_seeds(pairs: Sequence[tuple[Measurement, Measurement]], reason: st
 
 
 def _mean(values: Sequence[float | None], examples: Sequence[float], reason: str) -> OverSeeds:
-    """Mean and standard deviation of the defined numbers, without an interval."""
+    """Mean and standard deviation of the defined numbers; no interval."""
     numbers = [value for value in values if value is not None]
     undefined = len(values) - len(numbers)
     if not numbers:
@@ -135,7 +135,7 @@ def is_above(pairs: Sequence[tuple[Measurement, Measurement]]) -> bool:
 
 
 def _interval(measured: Sequence[Measurement]) -> Bounds:
-    """Interval of the mean of a share over seeds."""
+    """Interval of the mean over seeds of a share."""
     bounds = interval(share_of(number_ways(entries_of_seeds(measured))))
     return crossed(bounds, [m.value for m in measured if m.value is not None], 0.0)
 

@@ -35,14 +35,16 @@ def recording() -> Iterator[None]:
 
 
 def recorded(measured: Measurement, entries: Entries) -> Measurement:
-    """Add its entries to a share, within :func:`recording` and if clusters have names, which are the ``ways``."""
+    """Add the entries of a share to the share. Outside :func:`recording`, or if clusters have no names, the share stays
+    unchanged.
+    """
     if not _is_recording.get() or not entries.ways:
         return measured
     return RecordedShare(**{**vars(measured), "entries": entries})
 
 
 def number_ways(entries: Entries) -> Entries:
-    """Replace names of clusters by numbers, in the order of names."""
+    """Replace the names of clusters by numbers, in ascending order of the names."""
     if entries.are_pairs:
         ways = np.split(np.unique(np.concatenate(entries.ways), return_inverse=True)[1], 2)
     else:
@@ -51,7 +53,7 @@ def number_ways(entries: Entries) -> Entries:
 
 
 def change(first: Measurement, second: Measurement) -> Measurement | None:
-    """The second number minus the first, with its paired interval.
+    """The change of a number from one run to another, with the interval of a paired difference.
 
     Args:
         first: A number of a run, computed within :func:`recording`.

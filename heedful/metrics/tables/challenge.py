@@ -86,7 +86,7 @@ class Pair:
 
     @property
     def is_right(self) -> bool:
-        """Whether the prediction on the scored example is gold."""
+        """Whether the prediction on the scored example is the gold label."""
         return self.changed[self.scored]
 
 
@@ -326,7 +326,7 @@ def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
 
 
 def _sliced(numbers: Iterable[Number], slice_: str) -> Iterator[Number]:
-    """Turn numbers into numbers of a slice, on lines below the numbers of all examples.
+    """Convert numbers to numbers of a slice, whose lines are below the lines of all examples.
 
     Slices by kind of change omit the subsamples, and have no line for the originals.
     """

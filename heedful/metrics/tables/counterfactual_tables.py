@@ -41,7 +41,7 @@ def set_data(name: str) -> str:
 
 
 def set_changes(name: str) -> tuple[str, ...]:
-    """Names of the interventions that change the examples of a set of counterfactual tables."""
+    """Names of the interventions that create the changed examples of a set of counterfactual tables."""
     return *ANNOTATED, f"{TITLE}/{name}"
 
 

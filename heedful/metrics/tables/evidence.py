@@ -45,7 +45,7 @@ class EvidenceSettings(Settings):
 
     @property
     def marked(self) -> dict[str, frozenset[str]]:
-        """Maps uids to the keys of the marked rows, as sets."""
+        """Map uids to the sets of keys of the marked rows."""
         return {uid: frozenset(keys) for uid, keys in self.relevant.items()}
 
 

@@ -35,7 +35,9 @@ class Outcome:
 
 
 def _originals(runs: Runs) -> tuple[np.ndarray, list[str]]:
-    """Whether predictions on the original test are right, before and after: float64 [examples, 2]; and the tables."""
+    """Whether predictions on the original test set are right, before and after inoculation, float64 [examples, 2]; and
+    the table of each example.
+    """
     bases = [select(rows, intervention=BASE) for rows in runs]
     before, after = (dict(zip(strings(base, "uid"), same(base, "gold", "y"), strict=True)) for base in bases)
     uids = sorted(before)
@@ -44,7 +46,7 @@ def _originals(runs: Runs) -> tuple[np.ndarray, list[str]]:
 
 
 def _challenges(runs: Runs, interventions: Sequence[str], kind: str, seed: int) -> tuple[np.ndarray, list[Pair]]:
-    """Whether predictions are right: float64 [pairs, 4]; and the pairs before inoculation.
+    """Whether predictions on challenge examples are right, float64 [pairs, 4]; and the pairs before inoculation.
 
     The columns are the original before and after, and the scored challenge example before and after.
     """
@@ -116,7 +118,7 @@ def _changes(before: np.ndarray, after: np.ndarray) -> dict[str, Values]:
 
 
 def _points(m: Measurement) -> str:
-    """Text of a change with its interval, in percentage points."""
+    """Format a change and its interval in percentage points."""
     value, low, high = (100 * x for x in (m.value or 0.0, *(m.ci95 or (0.0, 0.0))))
     return f"{value:+.1f} points ({low:+.1f} to {high:+.1f})"
 

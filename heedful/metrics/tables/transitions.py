@@ -43,7 +43,7 @@ def forbidden(key: str, rule: Rule = "union") -> np.ndarray:
 
 
 class Changes:
-    """The edited examples of an operation that got an answer before and after the edit.
+    """The edited examples of an operation for which the model answers both before and after the edit.
 
     Args:
         rows: Rows, among them the rows of the operation.
@@ -143,7 +143,7 @@ def _shares(changes: Changes, mask: np.ndarray, key: str, name: MetricName) -> I
 
 
 def _of_split(share: _Share, changes: Changes, split: int) -> Measurement:
-    """Measure a share within a split; tables are clusters."""
+    """Measure a share in a split, with tables as clusters."""
     mine = share.among & (changes.split == split)
     hit = share.hit[mine]
     before = changes.before[mine]
@@ -158,7 +158,8 @@ def _of_split(share: _Share, changes: Changes, split: int) -> Measurement:
 
 
 def _over_splits(share: _Share, changes: Changes, of_split: dict[str, Measurement]) -> Measurement:
-    """Unweighted mean of a share over splits; tables are clusters across splits and labels."""
+    """Unweighted mean of a share over splits, with tables as clusters; a table is one cluster across splits and labels.
+    """
     n = sum(m.n for m in of_split.values())
     undefined = [f"{split}: {m.reason}" for split, m in of_split.items() if m.value is None]
     if undefined:
@@ -223,7 +224,9 @@ def invalid_transitions(
 
 
 def _number(name: MetricName, measured: Measurement, changed: np.ndarray | None = None) -> Number:
-    """A number; only shares of forbidden transitions have a line: over all, by split, and by label."""
+    """Build a number. Only shares of forbidden transitions have a line in tables: over all edits, by split and by
+    label.
+    """
     label, level = FROM.get(name.statistic, "") if not name.slice else "", 1
     if name.statistic in TITLES:
         title = TITLES[name.statistic].format(name.part.replace("_", ", "))

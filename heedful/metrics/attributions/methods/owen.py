@@ -86,7 +86,7 @@ def _stake(node: Node, context: int, low: float, high: float, weight: float) -> 
 
 
 def _parts(stake: Stake, with_left: float, with_right: float) -> list[Stake]:
-    """The halves of a node, each in two contexts, given f with the left half alone and with the right half alone."""
+    """Split a node: each half in two contexts, given f with the left half alone and with the right half alone."""
     first, second = stake.node.halves
     context = stake.context
     weight = stake.weight / 2
