@@ -100,8 +100,9 @@ def require_alike(
 
 
 def notes(runs: Sequence[Run], aspects: Collection[str]) -> list[str]:
-    """The :func:`differences` of runs as notes of a report: for each aspect the first sentence, and how many more pairs
-    of runs differ in this aspect."""
+    """Convert the :func:`differences` of runs to notes of a report. For each aspect, the note has the first sentence,
+    and the number of further pairs of runs that differ in this aspect.
+    """
     sentences: dict[str, list[str]] = {}
     for aspect, sentence in differences(runs, aspects):
         sentences.setdefault(aspect, []).append(sentence)
@@ -193,8 +194,9 @@ def _rows(first: Run, second: Run, names: str, evaluations: Sequence[str]) -> Fo
 
 
 def _contents(rows: pa.Table) -> dict[str, str]:
-    """Hashes of the contents of examples by uid, from base rows; rows of attributions, which have no base rows, hold
-    the hash in every row."""
+    """Map uids to the hashes of the contents of examples, from base rows. Rows of attributions, which have no base
+    rows, have the hash in every row.
+    """
     return contents(rows) or dict(zip(rows["uid"].to_pylist(), rows["content"].to_pylist(), strict=True))
 
 

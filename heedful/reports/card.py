@@ -166,7 +166,7 @@ def hub_of(data: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _entries(results: Mapping[str, Any], data: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The metadata of the headlines whose values tables show."""
+    """Build the metadata of the headlines whose values are shown in tables."""
     for line in lines_of(results):
         m = results["metrics"].get(line.metric)
         if not line.beside or not is_known(m):

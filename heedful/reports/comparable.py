@@ -33,7 +33,7 @@ HEADER = ("run", "on U", "n", "own score", "n", "on U - own")
 
 @dataclass(frozen=True)
 class Swaps:
-    """The results of swapping one part, for each example of a run."""
+    """The results of swaps of one part, for each example of a run."""
 
     answers: np.ndarray  # predictions for the original examples, normalised if they are spans: object [examples]
     eligible: np.ndarray  # whether any swap of the example counts: bool [examples]
@@ -43,7 +43,7 @@ class Swaps:
 
     @classmethod
     def of(cls, rows: pa.Table, part: str, context: Context) -> "Swaps":
-        """Count the swaps of a part in rows, which are in their canonical order."""
+        """Count the swaps of a part in rows that are in canonical order."""
         base = where(rows, intervention=BASE)
         answers = strings(rows.filter(pa.array(base)), "y")
         example = runs(rows, "uid")

@@ -49,7 +49,9 @@ def sections_of(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def trainings(config: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The settings of a run, followed by the settings of the training of its initial weights, and so on."""
+    """List the settings of a run, then the settings of the training of its initial weights, then the settings of the
+    training before, and so on.
+    """
     configs = [config]
     while len(configs) < DEEPEST:
         backbone = Path(backbone_of(configs[-1]))

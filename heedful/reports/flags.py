@@ -54,5 +54,5 @@ def lettered(text: str, footnotes: dict[str, str]) -> str:
 
 
 def warnings(flags: Iterable[str]) -> tuple[str, ...]:
-    """The warnings of flags; a flag without texts in flags.yaml is its own warning."""
+    """The warnings of flags. If flags.yaml has no texts for a flag, the warning is the name of the flag."""
     return tuple(FLAGS[flag].warning if flag in FLAGS else flag for flag in flags)

@@ -133,8 +133,9 @@ def compare(first: Run, second: Run) -> dict[Test, Numbers]:
 
 
 def _cells(test: Test, numbers: Numbers) -> Cells:
-    """Format a challenge test as a table: accuracies before and after inoculation, and their change; for flipped labels
-    also by direction of the flip."""
+    """Format a challenge test as a table of accuracies before and after inoculation and of their changes; flipped
+    labels also have rows by direction of the flip.
+    """
     rows = []
     for part, label in PARTS.items():
         ways = WAYS if (part, test.kind) == ("challenge", FLIPPED) else {}

@@ -61,7 +61,9 @@ def _scores(runs: Sequence[Run], names: Mapping[tuple[str, str], str]) -> Matrix
 
 
 def one_part(runs: Sequence[Run]) -> Matrix:
-    """The scores of full-input models on one part alone, and how often the prediction equals that on the full input."""
+    """The scores of full-input models on one part alone, and the share of predictions that equal the prediction on the
+    full input.
+    """
     names = columns(runs)
     cells = {}
     for run in runs:

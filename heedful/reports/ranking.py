@@ -108,7 +108,7 @@ class Suite:
         return self.correct.mean(axis=1)
 
     def near(self) -> set[tuple[int, int]]:
-        """Pairs of models, the better one first, whose accuracies differ by less than two standard errors."""
+        """Pairs of models whose accuracies differ by less than two standard errors; the better model is first."""
         gaps = {(b, w): gap(self.correct[b], self.correct[w], self.clusters) for b, w in ordered_pairs(self.truth)}
         return {(int(b), int(w)) for (b, w), (value, error) in gaps.items() if value < 2 * error}
 
@@ -304,8 +304,9 @@ def rankers(results: Sequence[Ranked]) -> list[str]:
 
 
 def _few_shot(heading: str, results: Mapping[str, Ranked]) -> Cells:
-    """Few-shot accuracy, the mean pairwise accuracy over pairs of models, by ranker and column of ``results``, with
-    intervals and the marks of both significance tests."""
+    """Build the table of few-shot accuracies, which are mean pairwise accuracies over pairs of models: a row for each
+    ranker, a column for each entry of ``results``, with intervals and the marks of both significance tests.
+    """
 
     def cell(name: str, ranking: Ranked) -> str:
         if name not in ranking.rankings:
@@ -321,7 +322,9 @@ def _few_shot(heading: str, results: Mapping[str, Ranked]) -> Cells:
 
 
 def _tests(ranking: Ranking) -> Cells:
-    """The few-shot accuracy of each factor minus that of ACC, with p values of the paper's and of Heedful's test."""
+    """Build the table of differences between the few-shot accuracy of each factor and of ACC, with the p values of the
+    paper's test and of Heedful's test.
+    """
 
     def p(value: float | None) -> str:
         return "-" if value is None else f"{value:.3f}" if value >= 0.001 else "<0.001"
@@ -335,7 +338,9 @@ def _tests(ranking: Ranking) -> Cells:
 
 
 def _rankings(ranking: Ranking) -> Cells:
-    """Other measures of the agreement of a ranking with the ranking by accuracy."""
+    """Build the table of the other measures of agreement, such as Kendall's tau, between a ranking and the ranking by
+    accuracy.
+    """
     results = {name: ranking.result.rankings[name] for name in rankers([ranking.result])}
     rows = [
         [name, percents(r.few_shot), percents(r.ties), f"{r.tau:+z.2f}", percents(r.regret)]
@@ -357,8 +362,9 @@ def _pairs(ranking: Ranking) -> Cells:
 
 
 def _pooled(rankings: Sequence[Ranking]) -> Cells:
-    """Table 3: mean few-shot accuracy over data sets, of the rankers that all sets have, of the baseline GUESS, and of
-    the factor that fits each set."""
+    """Table 3: mean few-shot accuracies over data sets. The rankers are those that all data sets have, the baseline
+    GUESS, and the factor that fits each data set.
+    """
 
     def row(label: str, names: Sequence[str]) -> list[str]:
         shares = [each.result.rankings[name].few_shot for each, name in zip(rankings, names, strict=True)]

@@ -69,7 +69,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def _changes(before: str | None, text: str) -> str:
-    """Describe the differences between the metrics in two texts of results.json; the first may be None."""
+    """Describe the differences between the metrics in two versions of results.json; the first version may be None."""
     if before is None:
         return "there was none"
     old, new = (json.loads(content)["metrics"] for content in (before, text))

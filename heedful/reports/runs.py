@@ -88,7 +88,9 @@ class Run:
 
     @property
     def kind(self) -> Mapping[str, Any]:
-        """Settings that distinguish models with the same name; for a trained model, its initial weights."""
+        """Settings that distinguish models with the same name. For a trained model, this is the name of its initial
+        weights.
+        """
         settings = self.identity.get("settings", {})
         if "model" not in self.identity:
             return {}

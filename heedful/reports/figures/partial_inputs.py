@@ -26,7 +26,7 @@ ALL, WITHIN = "over all", "within data sets"  # names of rank correlations
 
 
 class Point(NamedTuple):
-    """A full-input model, on one data set and with one swapped part."""
+    """A model of the full input on one data set, with one swapped part."""
 
     data: str  # name of the data set and of the swapped part
     model: str  # name of the model
@@ -46,7 +46,7 @@ def spearman(points: Sequence[Point]) -> float | None:
 
 
 def spearman_within(points: Sequence[Point]) -> float | None:
-    """:func:`spearman` within data sets: ranks are computed and centred in each data set."""
+    """Compute the rank correlation as :func:`spearman` does, but rank and centre the values within each data set."""
     return _correlation([[p for p in points if p.data == data] for data in dict.fromkeys(p.data for p in points)])
 
 
@@ -76,7 +76,7 @@ def partial_of(run: Run, part: str, runs: Sequence[Run]) -> Run | None:
 
 
 def less(score: Mapping[str, Any], majority: float) -> Measurement:
-    """Subtract the majority share from a score; for the evaluated examples the share has no sampling error."""
+    """Subtract the majority share, which has no sampling error on the evaluated examples, from a score."""
     ci95 = tuple(bound - majority for bound in score["ci95"]) if score["ci95"] else None
     return Measurement(score["value"] - majority, score["n"], ci95=ci95)
 
@@ -186,7 +186,7 @@ def scatter(points: Sequence[Point], texts: Mapping[str, str]) -> "Figure":
 
 
 def _name(axes: "Axes", point: Point, points: Sequence[Point]) -> None:
-    """Write the name of a model next to its point: above the point, or below it if another name would overlap."""
+    """Write the name of a model above its point, or below the point if another name would overlap."""
     x, y = 100 * point.gain.value, 100 * point.attentiveness.value
     place = points.index(point)
     distances = [(100 * p.attentiveness.value - y, k < place) for k, p in enumerate(points) if k != place]

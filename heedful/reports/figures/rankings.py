@@ -56,7 +56,7 @@ def against(pairwise: Panels, acc: Mapping[str, Sequence[float]], title: str) ->
 
 
 def _panels(pairwise: Panels, title: str, height: float, label: str) -> tuple["Figure", list, list[str]]:
-    """A figure with a panel for each ranker, its panels, and the names of the data sets.
+    """Create a figure with a panel for each ranker. Returns the figure, the panels and the names of the data sets.
 
     Only the lowest panels have the label of the x axis: a label of the figure would overlap the legend.
     """

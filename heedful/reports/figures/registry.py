@@ -55,8 +55,9 @@ def style(k: int) -> tuple[str, str]:
 
 
 def bars(m: Measurement | Mapping[str, Any]) -> list[list[float]]:
-    """Error bars in percent: the distances from the value to both bounds of its interval, as lists of one number; 0
-    without an interval."""
+    """Compute error bars in percent: the distances from the value to the bounds of its interval, as two lists of one
+    number; 0 without an interval.
+    """
     entry = m if isinstance(m, Mapping) else vars(m)
     low, high = entry["ci95"] or (entry["value"], entry["value"])
     return [[max(0.0, 100 * (entry["value"] - low))], [max(0.0, 100 * (high - entry["value"]))]]

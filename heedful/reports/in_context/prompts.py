@@ -79,7 +79,7 @@ class Group:
         return list(dict.fromkeys(part for _, part, _ in self.numbers if part))
 
     def swaps(self, part: str, answer: str = WRITTEN) -> dict[str, OverSeeds]:
-        """The numbers about swaps of a part by statistic, the headline first."""
+        """Map statistics to the numbers about swaps of a part, the headline first."""
         return {name[2]: m for name, m in self.numbers.items() if name[:2] == (answer, part)}
 
 
@@ -233,7 +233,7 @@ def _over_seeds(prompts: Sequence[Prompt]) -> dict[Name, OverSeeds]:
 
 
 def _is_at_chance(worth: Sequence[Measurement], majority: Sequence[Measurement]) -> bool:
-    """Whether answers are not better than the majority baseline.
+    """Whether the accuracy of answers, ``worth``, is not better than the majority baseline.
 
     Answers with one seed are tested by :mod:`heedful.metrics.statistics.majority` (p < 0.05). With several seeds,
     answers are better if the interval of their mean over examples and seeds is above the majority share.
@@ -244,7 +244,7 @@ def _is_at_chance(worth: Sequence[Measurement], majority: Sequence[Measurement])
 
 
 def less(first: Group, second: Group, name: Name) -> OverSeeds:
-    """A number of the first group minus the number of the second group, over the seeds that both have."""
+    """Subtract a number of the second group from the number of the first group, over the seeds that both groups have."""
     by_seed = {prompt.seed: prompt for prompt in second.prompts}
     pairs = [(prompt, by_seed[prompt.seed]) for prompt in first.prompts if prompt.seed in by_seed]
     if not pairs:

@@ -48,8 +48,9 @@ def marked(m: OverSeeds | None, sign: str = "") -> str:
 
 
 def _instead(m: OverSeeds, with_all: bool) -> str:
-    """The text that replaces attentiveness: "-" for a model not above the majority share, "n=..." for too few examples,
-    "" if the number is shown."""
+    """The text that is shown instead of attentiveness: "-" for a model not above the majority share, "n=..." for too
+    few examples; "" if attentiveness is shown.
+    """
     return HIDDEN if NOT_ABOVE_MAJORITY in m.flags and not with_all else too_few(m.n, m.flags)
 
 
@@ -67,7 +68,7 @@ def headline(group: Group, part: str, answer: str = WRITTEN) -> OverSeeds | None
 
 
 def _wording(group: Group, groups: Sequence[Group]) -> str:
-    """The name of the wording after a space; "" if all groups have the same wording."""
+    """A space and the name of the wording of a group, as a suffix; "" if all groups have the same wording."""
     has_several = len({each.key.wording for each in groups}) > 1
     return f" {group.key.wording}" if has_several and group.key.wording else ""
 
@@ -187,8 +188,9 @@ def augmentation(groups: Sequence[Group], part: str, with_all: bool) -> Iterator
 
 
 def _less(first: Group, second: Group, part: str, with_all: bool) -> list[str]:
-    """The cells of the first group minus the second group. The difference of attentiveness is hidden if either
-    attentiveness is hidden."""
+    """The cells of the difference of two groups. The difference of attentiveness is hidden if the attentiveness of
+    either group is hidden.
+    """
     worth = less(first, second, ANSWERS)
     attentive = ["", ""]
     if first.swaps(part) and second.swaps(part):

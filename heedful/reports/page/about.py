@@ -59,7 +59,7 @@ def _about(entry: Mapping[str, Any], paper: str) -> About:
 
 
 def about_of(run: Run, evaluation: str) -> About:
-    """The texts about an evaluation of a run; an evaluation of a plugin, which has no texts, gets its name as title.
+    """The texts about an evaluation of a run. An evaluation of a plugin has no texts; its name is the title.
 
     Without gold labels, the texts about the accuracy evaluation describe only its null control.
     """
@@ -70,7 +70,9 @@ def about_of(run: Run, evaluation: str) -> About:
 
 
 def evaluation_of(run: Run, name: MetricName) -> str:
-    """The evaluation in whose section a page shows a number: the first one that has its family; "" for none."""
+    """The evaluation in whose section a page shows a number: the first evaluation with the family of the number; "" for
+    none.
+    """
     evaluations = [
         evaluation
         for evaluation in run.results["rows"]

@@ -24,7 +24,7 @@ FLAGGED = (
 
 @dataclass(frozen=True)
 class Comparison:
-    """The comparison of several runs."""
+    """The numbers of several runs side by side, and their differences."""
 
     tables: list[Cells]  # tables of models by data sets
     differences: list[Cells]  # a table for each further run: its headlines minus the headlines of the first run

@@ -83,7 +83,7 @@ def cards(run: Run, sample: Sample, room: int, html: Callable[..., str]) -> list
 
 
 def _facets(run: Run, example: Mapping[str, Any]) -> dict[str, list[str]]:
-    """The values of an example for the filters of the page."""
+    """The values of an example by which readers filter the cards of a page (facets)."""
     facets = {
         "run": [run.label],
         "evaluation": [example["evaluation"].replace("_", " ")],

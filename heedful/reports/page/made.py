@@ -43,7 +43,7 @@ def without_places(text: str) -> str:
 
 
 def without_quotes(results: Mapping[str, Any]) -> dict[str, Any]:
-    """The content of results.json without the counts that quote answers of the model."""
+    """Copy the content of results.json without the counts that quote answers of the model."""
     counts = {name: n for name, n in results["counts"].items() if PurePosixPath(name).name not in QUOTES}
     return {**results, "counts": counts}
 
@@ -128,7 +128,7 @@ def _counts(counts: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, str]]
 
 
 def name_of(run: Run) -> str:
-    """The label of a run without paths of the machine, and without folder names made of such paths."""
+    """The label of a run, without paths of the machine and without folder names that contain such paths."""
     label = f"{run.label}, {run.partial} alone" if run.partial else run.label
     backbone = str(run.kind.get("backbone", ""))
     if without_places(backbone) != backbone:

@@ -85,8 +85,9 @@ def _changed(rows: pa.Table, context: Context) -> np.ndarray:
 
 
 def _turns(rows: pa.Table, changed: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """The turn of each row, the number of rows in its stratum with a smaller hash, int64 [rows]; and the hashes, uint64
-    [rows]."""
+    """For each row, its turn, which is the number of rows in the same stratum with a smaller hash, int64 [rows]; and
+    the hashes, uint64 [rows].
+    """
     import pandas
 
     uid, uids = codes(rows, "uid")

@@ -42,7 +42,7 @@ def verdicts(run: Run, runs: Sequence[Run] = ()) -> list[Verdict]:
 
 
 def _verdict(run: Run, name: MetricName, m: Entry, sentence: str, runs: Sequence[Run]) -> Verdict:
-    """The sentence about a number, or about the reason why the number is undefined."""
+    """Build the sentence about a number, or about the reason why the number is undefined."""
     part = name.part.replace("+", " and ")
     is_attentiveness = name.family == ATTENTIVENESS
     if is_attentiveness and not name.statistic and _is_span(run):
@@ -116,8 +116,9 @@ def _majority(run: Run, name: MetricName) -> str:
 
 
 def least_used(run: Run) -> str:
-    """A sentence that names the part with the lowest attentiveness, if no interval overlaps its interval; "" for fewer
-    than two parts."""
+    """Name the part with the lowest attentiveness in a sentence, if the interval of this part overlaps no other
+    interval; "" for fewer than two parts.
+    """
     parts = {part: m for part, m in run.attentiveness().items() if is_known(m) and m["ci95"] and "+" not in part}
     if len(parts) < 2:
         return ""

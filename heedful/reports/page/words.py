@@ -19,7 +19,8 @@ Explanation = Mapping[tuple[str, str], Attribution]
 
 
 def explanations(attributions: Iterable[Attribution], most: int = MOST) -> list[Explanation]:
-    """Group attributions by example, and select examples: the examples with attributions after a change, or else all.
+    """Group attributions by example. If some examples have attributions after a change, only these examples are
+    returned.
 
     Args:
         attributions: Attributions of examples.

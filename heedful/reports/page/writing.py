@@ -118,7 +118,9 @@ def _page(runs: Sequence[Run], with_examples: bool) -> str:
 
 
 def _part(run: Run, number: int, runs: Sequence[Run], explained: set[str]) -> Part:
-    """The contents of the page about one run; ``explained`` collects the titles of explained evaluations."""
+    """Build the contents of the page about one run. ``explained`` collects the titles of the evaluations that the page
+    has explained.
+    """
     sections = []
     for name in in_order(run):
         about, numbers = about_of(run, name), numbers_of(run, name)
@@ -151,7 +153,7 @@ def _environment() -> Environment:
 def _rendered(
     environment: Environment, parts: Sequence[Part], comparison: Comparison | None, html: Sequence[str], total: int
 ) -> str:
-    """Render the page with the HTML of example cards, a sample of ``total`` examples."""
+    """Render the page with the HTML of example cards, which are a sample of ``total`` examples."""
     sources = {name: Path(__file__).with_name(f"page.{name}").read_text(encoding="utf-8") for name in ("css", "js")}
     warnings = dict.fromkeys(warning for part in parts for warning in part.warnings)
     names_by_caution: dict[str, list[str]] = {}
