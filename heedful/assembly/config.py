@@ -101,7 +101,7 @@ class Config:
 
     @property
     def parser(self) -> Parser:
-        """The parser of these settings."""
+        """The parser of all settings of the call."""
         return build_parser(self.evaluating, self.classes["data"], self.classes["model"])
 
     def as_dict(self) -> dict[str, Any]:
@@ -157,7 +157,7 @@ class Config:
 
 
 class Objects(NamedTuple):
-    """The objects that a run uses; ``group`` is the callback for checkpoints in training, else the prompts."""
+    """The objects of a run. ``group`` is the checkpoint callback in training, and the prompts in an evaluation."""
 
     model: BasePredictor
     data: PairedData
@@ -257,7 +257,7 @@ def _load(kind: str, source: Any, settings: Mapping[str, Any]) -> Any:
 
 
 def _live(evaluating: bool, call: Call) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the objects of a call, and its settings, in which the arguments of these objects replace the objects."""
+    """Return the objects of a call, and the settings of the call, in which each object is replaced by its arguments."""
     live: dict[str, Any] = {
         kind: getattr(call, kind) for kind, base in CLASSES.items() if isinstance(getattr(call, kind), base)
     }
@@ -379,7 +379,7 @@ def _classes(sections: Mapping[str, Any], live: dict[str, Any]) -> dict[str, typ
 
 
 def _drop_foreign(section: dict[str, Any], model: type, parser: Parser) -> None:
-    """Drop the settings of a model that do not exist for the class that replaces the model's."""
+    """Drop the settings of a model that the class that replaces its class does not have."""
     if section["class_path"] != class_path(model):
         settings = section["init_args"]
         section["init_args"] = {name: settings[name] for name in settings if f"model.{name}" in parser.names}
@@ -461,7 +461,9 @@ def _split_words(words: Sequence[str], parser: Parser) -> tuple[list[str], dict[
 
 
 def _settle_seed(values: Namespace, parser: Parser) -> None:
-    """Set the seed of the data to the seed of the run; raise SettingError if the settings have another one."""
+    """Set the seed of the data to the seed of the run; raise SettingError if the settings have another seed for the
+    data.
+    """
     seed = require_seed(values.get(SEED, RunSettings.seed))
     of_data = values.get("data.seed", seed)
     if of_data != seed:

@@ -175,7 +175,7 @@ def measured_in_memory(plan: Plan) -> Results:
 
 
 def each_prompt(plan: Plan) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Prompt the model with each prompt in turn; yield once if there is none.
+    """Prompt the model with each prompt in turn, and yield after each prompt; yield once without prompts.
 
     Yields:
         Name of the subfolder of the prompt, empty if there is only one prompt; and the entry of the prompt in run.json,

@@ -18,7 +18,8 @@ from heedful.records.storage.results import CONFIG
 
 
 def named_folder(config: Config, held: ExitStack) -> Path | None:
-    """Lock the folder of the resumed run, or ``output``; None if the settings name neither, and on other ranks than 0.
+    """Lock the folder of the resumed run, or else the folder ``output``. None without either folder, and on ranks other
+    than rank 0.
 
     Args:
         config: All settings.

@@ -123,7 +123,9 @@ def _with_settings(data: Pairs, settings: dict[str, Any]) -> Pairs:
 
 
 def _evaluations(settings: dict[str, Any]) -> tuple[list[Evaluation], list[str] | None]:
-    """All evaluations with their settings, and the names of those to run; None for those that run by default."""
+    """All evaluations with their settings, and the names of the evaluations to run; None for the evaluations that run
+    by default.
+    """
     listed = name_list(settings.pop("evaluations", None))
     evaluations = [item for item in [*(listed or ()), *settings.values()] if isinstance(item, Evaluation)]
     by_name = {evaluation.name: evaluation for evaluation in evaluations}

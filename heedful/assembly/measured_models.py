@@ -51,7 +51,9 @@ def measure_model(predict: Any, rows: RowSettings, settings: dict[str, Any]) -> 
 
 
 def _opened(predict: Any) -> tuple[BasePredictor | None, str | None, Any]:
-    """The model, or None for a run or a checkpoint; the run or checkpoint; and the backbone whose config has labels."""
+    """Return the model, or None for a run or checkpoint; the run or checkpoint, or None; and the backbone whose config
+    names the labels.
+    """
     if isinstance(predict, BasePredictor):
         return predict, None, getattr(predict, "backbone", None)
     if isinstance(predict, str | PathLike):

@@ -184,7 +184,9 @@ def _load_named(rows: Any) -> Pairs | None:
 
 
 def _with_batch_size(data: Pairs, settings: RowSettings, is_function: bool) -> Pairs:
-    """Named data with the batch size of the call; raise SettingError for arguments that describe rows."""
+    """Change the batch size of data that are given by name. Raise SettingError if the call has other arguments that
+    describe rows.
+    """
     unused = RowSettings(settings.rows, batch_size=settings.batch_size)
     if changed := [name for name in settings._fields[1:] if getattr(settings, name) != getattr(unused, name)]:
         raise SettingError(f"{changed[0]} is a setting of the data {data.name}. Change it with heedful.load_data.")
@@ -196,7 +198,7 @@ def _with_batch_size(data: Pairs, settings: RowSettings, is_function: bool) -> P
 
 
 def _read_gold(settings: RowSettings) -> GoldLabels:
-    """Read the gold labels of all rows; empty if a row has no such column."""
+    """Read the gold labels of all rows; return no labels if a row lacks the column of labels."""
     label = settings.label
     labels: set[str] = set()
     texts: set[str] = set()

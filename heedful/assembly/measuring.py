@@ -159,7 +159,7 @@ def require_rows(rows: Any, **arguments: Any) -> None:
 
 
 def require_known(settings: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
-    """Raise SettingError for names that are neither arguments nor evaluations."""
+    """Raise SettingError for names of settings that are neither arguments nor evaluations."""
     evaluations = [kind.metric.name for kind in shown_evaluations(True)]
     for name in settings:
         if name in evaluations or name in OF_EVALUATE:

@@ -60,7 +60,7 @@ class Number:
 
 
 class NoSuchNumber(RunError, KeyError):
-    """The name of a number is unknown or ambiguous; also a KeyError."""
+    """The name of a number is unknown or ambiguous. The error is also a KeyError."""
 
 
 class Numbers:
@@ -74,7 +74,7 @@ class Numbers:
         raise NotImplementedError
 
     def __getitem__(self, key: Key) -> Number:
-        """Look up a number.
+        """Look up a number by the words of its name.
 
         Args:
             key: The words of a metric name: family, part, statistic and slice, as in ``"accuracy"`` or

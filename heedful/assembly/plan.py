@@ -61,7 +61,7 @@ class Plan:
 
     @property
     def classifier(self) -> Classifier:
-        """The model in training, where it is always a Classifier."""
+        """The model of a training, which is always a Classifier."""
         return cast(Classifier, self.model)
 
 
@@ -140,7 +140,7 @@ def _bound_data(config: Config, objects: Objects, name: str) -> PairedData:
 
 
 def _read(name: str, path: str | None) -> PairedData:
-    """Load data by a short name and a path, and set them up."""
+    """Load data by a short name and a path, and set the data up."""
     data = load_data(name, **({} if path is None else {"path": path}))
     data.setup("validate")
     return data

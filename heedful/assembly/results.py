@@ -159,11 +159,11 @@ class Results(Numbers):
         return self._read(evaluation)
 
     def _evaluations(self) -> list[str]:
-        """Names of the evaluations that have rows, after a check of all hashes."""
+        """Names of the evaluations that have rows; all hashes are checked."""
         return [*(read_results(self.written)["rows"] if self.unsaved is None else self.unsaved.rows)]
 
     def _read(self, evaluation: str) -> pa.Table:
-        """The rows of an evaluation, without a check of hashes."""
+        """The rows of an evaluation; hashes are not checked."""
         if self.unsaved is not None:
             return self.unsaved.rows[evaluation][0]
         return read_rows(rows_file(self.written, evaluation))[0]
@@ -332,7 +332,7 @@ class Run(Results):
 
     @classmethod
     def finished(cls, folder: Path) -> "Run":
-        """Read the results of a finished run."""
+        """Read the results of a run that is finished, without training."""
         return cls(folder, read_results(folder), was_finished=True)
 
 
@@ -363,6 +363,6 @@ def load(folder: str | PathLike[str]) -> Results:
 
 
 def _any_length(column: pa.Field) -> pa.Field:
-    """The type of a column without a fixed length of lists, since evaluations may differ in the number of labels."""
+    """Return a column type without a fixed length of lists, since evaluations may differ in the number of labels."""
     fixed = isinstance(column.type, pa.FixedSizeListType)
     return column.with_type(pa.list_(column.type.value_type)) if fixed else column

@@ -169,14 +169,14 @@ def saved_settings(run: Path) -> Settings:
 
 
 def differences(before: Settings, after: Settings) -> dict[str, tuple[Any, Any]]:
-    """Settings that differ and may change a number: dotted name to the values before and after."""
+    """Map dotted names to the values before and after, for settings that differ and may change a number."""
     old, new = _flat(before), _flat(after)
     names = sorted(name for name in old.keys() & new.keys() if not NO_NUMBER.fullmatch(name))
     return {name: (old[name], new[name]) for name in names if old[name] != new[name]}
 
 
 def _flat(settings: Settings) -> Settings:
-    """Settings by dotted name; a setting of data or model is "data.init_args.NAME"."""
+    """Map dotted names to settings; the name of a setting of data or model is "data.init_args.NAME"."""
     flat: Settings = {}
     for name, value in settings.items():
         for inner_name, inner in value.items() if isinstance(value, Mapping) else ():

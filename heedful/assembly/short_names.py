@@ -97,7 +97,9 @@ def imported(path: str) -> Any:
 
 
 def _backbone_form(name: str) -> tuple[str, dict[str, Any]] | None:
-    """The short name or the class of the model in a folder or at a hub id, and its settings; None for other names."""
+    """Section of settings for a model in a folder or at a hub id: the short name or the class, and the settings; None
+    for other names.
+    """
     path = Path(name)
     is_short = name in names("model")
     if is_short and not (path / "config.json").is_file():

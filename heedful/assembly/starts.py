@@ -12,7 +12,7 @@ from heedful.records.messages import rank
 
 
 def is_first() -> bool:
-    """Whether this is rank 0, which creates folders; known before Lightning has connected the processes."""
+    """Whether this process is rank 0, which creates folders; also known before Lightning connects the processes."""
     return rank() == 0 and int(os.environ.get("NODE_RANK", os.environ.get("GROUP_RANK", 0))) == 0
 
 

@@ -72,7 +72,7 @@ def require_fit(settings: Settings) -> None:
 
 
 def _misfit(callback: Callback) -> str | None:
-    """Why a callback is not supported; None if it is supported."""
+    """The reason why a callback is not supported; None for a supported callback."""
     if isinstance(callback, WeightAveraging) and callback.should_update(epoch_idx=LATE):
         return "would change the average after an epoch was measured. Update it after steps only."
     return next((reason for kind, reason in UNSUPPORTED.items() if isinstance(callback, kind)), None)

@@ -213,7 +213,7 @@ def _run(step: Step, line: str) -> None:
 
 
 def _model(step: Step) -> None:
-    """Train or evaluate; resume a stopped training."""
+    """Run a training or an evaluation; a training that was stopped is resumed."""
     step.record(finished=False)
     words = step.command
     if resumes := words[0] == "train" and (step.folder / "config.yaml").is_file():

@@ -156,7 +156,7 @@ class Run:
         return "+".join(name for name in self.contexts[ATTENTIVENESS].parts if name not in part.split("+"))
 
     def swaps(self) -> tuple[pa.Table, Context]:
-        """The rows of the attentiveness evaluation, and their context.
+        """The rows of the attentiveness evaluation, and the context of these rows.
 
         Raises:
             RunError: The run has no such rows, or no part was swapped.

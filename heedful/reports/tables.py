@@ -204,7 +204,7 @@ def _lines(cell: str) -> str:
 
 
 def _grid(table: Cells) -> list[list[str]]:
-    """The header and the rows; the heading of the table is the title of the first column."""
+    """List the header and the rows as texts. The title of the first column is the heading of the table."""
     header = [table.heading or table.header[0], *table.header[1:]]
     return [header, *([str(cell) for cell in row] for row in table.rows)]
 

@@ -52,7 +52,7 @@ def _labels(runs: Sequence[Content], lines: Sequence[Line]) -> list[str]:
 
 
 def _shown(runs: Sequence[Content]) -> list[Line]:
-    """The lines that the table shows: all lines of a single run, the headlines of several runs."""
+    """Select the lines that the table shows: for a single run all lines, for several runs the headlines."""
     return [line for line in merged(runs) if line.beside] if len(runs) > 1 else lines_of(runs[0])
 
 
