@@ -237,7 +237,9 @@ def picture_sides(name: str, parts: dict[str, str], pictures: Sequence[str]) -> 
 
 
 def answerable_questions(data: Pairs, examples: Examples, training: bool) -> Prepared:
-    """Drop training questions without an answer among the labels; count such validation questions."""
+    """Drop training questions that have no answer among the labels; count validation questions without such an
+    answer.
+    """
     has_label = answerable(examples, data.full_task.labels)
     n = int((~has_label).sum())
     if not training:
@@ -313,7 +315,9 @@ class Reading(PairedData):
 
 
 def questions_to_read(data: Pairs, examples: Examples, training: bool) -> Prepared:
-    """Apply ``partial``; drop training questions without an answer in the text, and count such validation questions."""
+    """Apply ``partial``. Drop training questions whose answer is not in the text; count validation questions whose
+    answer is not in the text.
+    """
     within = SPLIT if data.splits_evaluated and SPLIT in examples.meta else None
     read = without_part(examples, data.partial, data.seed, within) if data.partial else examples
     if not training:

@@ -87,7 +87,7 @@ def random_event(rng: np.random.Generator) -> Event:
 
 
 def restated(event: Event, rng: np.random.Generator) -> Event:
-    """Restate an event, which entails the result, by one to three of: hypernym, paraphrase, deletion of fields."""
+    """Restate an event by one to three of hypernym, paraphrase and deletion of fields; the event entails the result."""
     for change in rng.permutation(["hypernym", "paraphrase", "delete"])[: rng.integers(1, 4)]:
         if change == "hypernym":
             name = _pick(rng, ["subject", "object"])
@@ -116,7 +116,9 @@ def contradicted(event: Event, rng: np.random.Generator) -> Event:
 
 
 def undecided(event: Event, rng: np.random.Generator, unrelated: float) -> Event:
-    """Restate an event with a new optional field in place of another, or at the rate ``unrelated`` draw an event."""
+    """Restate an event with a new optional field in place of another field; at the rate ``unrelated``, draw another
+    event instead.
+    """
     if rng.random() < unrelated:
         return restated(random_event(rng), rng)
     restatement = restated(event, rng)

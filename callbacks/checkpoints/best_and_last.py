@@ -124,7 +124,9 @@ class BestCheckpoint(RecordsArguments, ModelCheckpoint):
             self._last_step = trainer.global_step
 
     def _save_checkpoint(self, trainer: Trainer, filepath: str) -> None:
-        """Save optimizer states in ``last.ckpt`` only; raise RunError if other weights were measured than are saved."""
+        """Save a checkpoint; only ``last.ckpt`` has optimizer states. Raise RunError if the saved weights are not
+        the measured weights.
+        """
         name = Path(filepath).name
         self.save_weights_only = name != LAST
         for engine in (c for c in trainer.callbacks if isinstance(c, Engine) and name != LAST):
@@ -140,7 +142,9 @@ class BestCheckpoint(RecordsArguments, ModelCheckpoint):
         self._last_step = checkpoint["global_step"]
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Load the state; its paths get the present folder of the run, which may have been moved."""
+        """Load the state, and replace the run folder in its paths by the current folder of the run, which may have
+        been moved.
+        """
 
         def moved(path: str) -> str:
             return str(Path(self.dirpath) / Path(path).name) if path else path

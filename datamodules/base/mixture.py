@@ -41,11 +41,11 @@ class Mixture:
 
     @property
     def display_name(self) -> str:
-        """The name in uids and messages."""
+        """The name of the mixture in uids and messages."""
         return self.name or self.split
 
     def columns(self, data_columns: Columns) -> Columns:
-        """Roles of the columns of this source: as in the data, without uids, groups and meta columns of the data."""
+        """Roles of the columns of the mixture: the roles in the data, without uids, groups and meta columns."""
         return replace(
             data_columns,
             parts={part: (self.parts or data_columns.parts)[part] for part in data_columns.parts},

@@ -267,7 +267,7 @@ class Pairs(RecordsArguments):
         self._read: dict[str, tuple[str, Any]] = {}  # split to (source, (number of examples, hash))
 
     def settle_labels(self, labels: Sequence[str], default_label: str | None) -> None:
-        """Set labels that are counted in the data or given by a model."""
+        """Set the labels of the task, which were counted in the data or come from a model."""
         self.full_task = replace(self.full_task, labels=tuple(labels), default_label=default_label)
 
     @property
@@ -377,7 +377,7 @@ class Pairs(RecordsArguments):
 
     @cached_property
     def _divided(self) -> tuple[Examples, Examples]:
-        """Training examples and held-out examples."""
+        """The training examples and the held-out examples."""
         examples = self._loaded("train")
         self.counts.no_gold = examples.no_gold
         if self.hold_out is not None:
@@ -429,7 +429,7 @@ class Pairs(RecordsArguments):
         return [names] if isinstance(names, str) else list(names)
 
     def _split_name(self, role: Role, name: str) -> str:
-        """Name of a split in uids, from its name in the source."""
+        """Name of a split in uids, given the name of the split in the source."""
         if self.loader.split_name is not None:
             return self.loader.split_name(name)
         return role if len(self._names(role)) == 1 else Path(name).stem
@@ -438,7 +438,9 @@ class Pairs(RecordsArguments):
         return replace(self.source, where=conditions_of(self.where, role))
 
     def _split(self, role: Role, name: str) -> Split:
-        """A split of the source. Only a single split has aliases, and no alias is a split of the other role."""
+        """Describe a split of the source. Aliases are allowed for a single split only, and exclude the splits of the
+        other role.
+        """
         taken = {split for r in SPLITS if r != role for split in self._names(r)}
         aliases = aliases_of(name, self.loader.aliases) if len(self._names(role)) == 1 else []
         prefix = f"{self.name}/{self._split_name(role, name)}"

@@ -31,7 +31,7 @@ def evaluation_batches(
 
 
 def base_batches(pool: Examples, order: np.ndarray, positions: np.ndarray, batch_size: int) -> list[np.ndarray]:
-    """Cut unchanged examples into batches; equal numbers in ``order`` are sorted by uid.
+    """Cut unchanged examples into batches; examples with equal numbers in ``order`` are sorted by uid.
 
     Args:
         pool: The examples.

@@ -57,7 +57,7 @@ def by_hash(examples: Examples, seed: int, purpose: str, groups: Iterable[str] |
 
 
 def sample(examples: Examples, n: int, seed: int, purpose: str, by_group: bool = False) -> Examples:
-    """Sample ``n`` examples by hash and keep their order; a larger sample contains a smaller one.
+    """Sample ``n`` examples by hash, in their original order; a smaller sample is a subset of a larger sample.
 
     With ``by_group``, all examples of a cluster are taken before the next cluster.
 
@@ -90,7 +90,7 @@ def limited(examples: Examples, limit: int | float, batch_size: int, seed: int) 
 
 
 def groups_of(examples: Examples) -> Iterator[str]:
-    """The cluster of each example, such as its table; without clusters, its uid."""
+    """The cluster of each example, such as its table; for data without clusters, the uid."""
     return examples.column(CLUSTER if examples.has_clusters else "uid")
 
 
@@ -128,7 +128,7 @@ def folds_of(groups: Sequence[str], folds: int) -> np.ndarray:
 
 
 def fold_out(examples: Examples, folds: int, fold: int) -> tuple[Examples, Examples]:
-    """Split off one fold for validation, in whole groups of :func:`split_groups`: (other folds, this fold)."""
+    """Split off one fold for validation, in whole groups of :func:`split_groups`. Returns (other folds, this fold)."""
     groups = split_groups(examples)
     if len(set(groups)) < folds:
         what = "values of data.cluster or the first of data.groups" if examples.has_clusters else "examples"
@@ -138,7 +138,8 @@ def fold_out(examples: Examples, folds: int, fold: int) -> tuple[Examples, Examp
 
 
 def hold_out(examples: Examples, n: int, seed: int) -> tuple[Examples, Examples]:
-    """Hold out ``n`` examples or more for validation, in whole groups of :func:`split_groups`: (training, held out).
+    """Hold out at least ``n`` examples for validation, in whole groups of :func:`split_groups`. Returns (training, held
+    out).
 
     Raises:
         DataError: No training example would remain.
@@ -176,7 +177,7 @@ def without_overlap(examples: Examples, pool: Examples | None) -> tuple[Examples
 
 
 def counterfactual_partners(examples: Examples, swap: Swap, seed: int, draw: int = 0) -> np.ndarray:
-    """Draw a partner, which lends the swapped part, for each training example with another label than the default.
+    """Draw a partner, which lends the swapped part, for each training example whose label is not the default label.
 
     Source: the Counterfactual Attentiveness Test (CAT), section 6.
 
@@ -191,7 +192,7 @@ def counterfactual_partners(examples: Examples, swap: Swap, seed: int, draw: int
 
 
 def with_counterfactuals(examples: Examples, swap: Swap, partners: np.ndarray) -> Composed:
-    """Append counterfactuals to the training examples: copies with a part of the partner and the default label."""
+    """Append counterfactuals to the training examples: copies with a part of the partner and with the default label."""
     every = np.arange(len(examples))
     base = np.flatnonzero(partners >= 0)
     lenders = dict.fromkeys(swap.parts, np.concatenate([every, partners[base]]))

@@ -44,7 +44,9 @@ def load_natural_logic(
 
 
 def _rows(path: Path, split: Split) -> tuple[str, Rows]:
-    """Return (folder, rows of :func:`compose`) of a split; log the contexts and word pairs that no row uses."""
+    """Return the folder and the rows of :func:`compose` of a split; log the contexts and word pairs that no row
+    uses.
+    """
     folder = _folder(path, split)
     contexts = list(read(folder / CONTEXTS, quoting=False))
     pairs = list(read(folder / PAIRS, quoting=False))

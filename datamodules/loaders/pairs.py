@@ -62,7 +62,7 @@ class Columns:
 
     @property
     def further_groups(self) -> tuple[str, ...]:
-        """The groups that are not parts."""
+        """The names of the groups that are not names of parts."""
         return tuple(group for group in self.groups if group not in self.parts)
 
     @property
@@ -76,7 +76,7 @@ class Columns:
         return (*self.parts.values(), *self.further_groups, *self.meta, *filter(None, [self.uid]))
 
     def meta_of(self, values: Mapping[str, Any], where: str, row: int | str) -> list[str]:
-        """The values of a row's meta columns as text; all but the cluster may be empty."""
+        """The values of a row's meta columns as text. Only the value of the cluster must not be empty."""
         return [
             "" if is_empty(values[name]) and name != self.cluster else text_of(values[name], where, row, name)
             for name in self.meta
@@ -178,7 +178,7 @@ def to_examples(rows: Rows, where: str, columns: Columns, split: Split) -> Examp
 
 
 def _is_unlabelled(values: Mapping[str, Any], columns: Columns) -> bool:
-    """Whether a row has all columns but the label, and no column with a similar name."""
+    """Whether a row has all columns except the label, and no column with a name similar to the label."""
     if columns.label in values or not values.keys() >= set(columns.required):
         return False
     further = [str(name).lower() for name in values if name not in columns.required]

@@ -169,7 +169,7 @@ class Pictures:
     def _matching(
         self, pattern: str, values: Mapping[str, Any], where: str, folder: Path | None
     ) -> list[tuple[Path, str]]:
-        """The matching files as pairs (path, text matched by ``*``); without ``*``, one path, which may not exist."""
+        """The matching files as pairs (path, text matched by ``*``). Without ``*``, the only path may not exist."""
         if folder is None:
             raise _without_folder(where, pattern)
         path = filled(pattern, values, where)
@@ -276,7 +276,7 @@ def _content(value: Any, where: str, column: str, folder: Path | None) -> Path |
 
 
 def _without_folder(where: str, picture: str) -> HeedfulError:
-    """The error for a path without a root, in rows that are in memory."""
+    """Create the error for a relative path in rows in memory, which have no folder."""
     return SettingError(f"{where}: the folder of the picture {picture} is unknown. Name data.image_folder.")
 
 

@@ -152,7 +152,8 @@ def answers_of(value: Any, where: str, row: int | str, column: str) -> dict[str,
 
 
 def _place(text: str, answer: str, start: int | None, display_name: str) -> int | None:
-    """Offset of an answer in the text: the given one, else the nearest occurrence; None if there is no occurrence.
+    """Offset of an answer in the text: the given offset, or else the nearest occurrence; None if the answer does not
+    occur.
 
     Raises:
         DataError: An offset is given, and the answer is not in the text.
@@ -166,7 +167,8 @@ def _place(text: str, answer: str, start: int | None, display_name: str) -> int 
 
 
 def search(text: str, answer: str, near: int = 0) -> int | None:
-    """Offset of the occurrence of an answer, as whole words, that is nearest to the offset ``near``; None without one.
+    """Offset of an answer in the text, as whole words: the occurrence nearest to the offset ``near``; None if the
+    answer does not occur.
 
     Case is ignored if no occurrence has the same case.
 

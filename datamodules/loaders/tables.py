@@ -68,7 +68,7 @@ def load_tables(
 
 
 def short_split(split: str) -> str:
-    """The name of a split without prefix and suffix of its file: "alpha1" for "infotabs_test_alpha1.tsv"."""
+    """The name of a split without the prefix and the suffix of the file: "alpha1" for "infotabs_test_alpha1.tsv"."""
     return stem(split).removeprefix("infotabs_").removeprefix("test_")
 
 

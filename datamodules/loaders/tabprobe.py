@@ -24,7 +24,7 @@ NONE = "none"  # key of the last bit of an annotation: no row is relevant
 
 
 def challenge_file(path: str | Path) -> Path | None:
-    """The tsv file of counterfactual tables, from its path or the path of its folder; None for another file."""
+    """The tsv file of counterfactual tables, given this file or the folder with it; None for another file."""
     path = Path(path)
     if not path.exists():
         raise DataError(f"{path} does not exist.")
@@ -47,7 +47,7 @@ def load_counterfactuals(
     labels: Mapping[str, Sequence[str | int]] = LABELS,
     parts: Mapping[str, str] = PARTS,
 ) -> tuple[Examples, Examples]:
-    """Load examples about original tables, and for each a counterpart about a modified table.
+    """Load examples about original tables, and for each example a counterpart about a modified table.
 
     Pairs in which neither table nor hypothesis differs are dropped and logged.
 
@@ -161,7 +161,9 @@ def load_evidence(path: str | Path, examples: Examples) -> tuple[dict[str, tuple
 
 
 def _require_rows(majority: str, marks: str, keys: Sequence[str], where: str) -> None:
-    """Require one bit per row of the table and one for "none", and the keys of the table in the column JSON."""
+    """Require one bit per row of the table and one bit for "none"; the keys in the column JSON must be the keys of
+    the table.
+    """
     if not re.fullmatch(f"[01]{{{len(keys) + 1}}}", majority):
         raise DataError(f"{where}: {brief(majority)} is not {len(keys) + 1} bits: one per table row, one for none.")
     try:

@@ -66,7 +66,9 @@ def irregular_forms(sentences: Sequence[tuple[str, Sequence[str], bool]]) -> lis
 
 
 def adjectives(sentences: Sequence[tuple[str, Sequence[str], bool]]) -> list[int | None]:
-    """Indices of adjectives, or of the words at their positions in sentences with label 0; see the module docstring."""
+    """Indices of adjectives; in sentences with label 0, indices of the words at the same positions. See the module
+    docstring.
+    """
     without = {word for _, sentence, label in sentences if not label for word in sentence[_second_clause(sentence) :]}
     places: list[int | None] = []
     for _, sentence, label in sentences:

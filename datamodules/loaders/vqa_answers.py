@@ -74,7 +74,9 @@ def most_frequent(counts: Counter[str], n: int) -> list[str]:
 
 
 def spelled(labels: Sequence[str]) -> dict[str, list[str]]:
-    """Map each normalised answer to the labels with this normal form; labels of a given model may share one."""
+    """Map each normalised answer to the labels that normalise to it. Only the labels of a model may have the same
+    normal form.
+    """
     labels_of: dict[str, list[str]] = {}
     for label in labels:
         labels_of.setdefault(normalised(label), []).append(label)

@@ -173,7 +173,7 @@ def _header(names: list[str], path: Path) -> list[str]:
 def _require_fields(
     fields: Sequence[str], header: Sequence[str], names: Sequence[str], where: str, delimiter: str, remedy: str
 ) -> None:
-    """Refuse rows with another number of fields than the header, and tsv rows that were merged by quotes."""
+    """Refuse rows whose number of fields differs from the header, and tsv rows that quotes have merged."""
     if len(fields) != len(header):
         expected = f"{'data.columns' if names else 'the header'} names {len(header)}"
         raise DataError(f"{where} has {len(fields)} fields, and {expected}. {remedy}")

@@ -14,7 +14,7 @@ ANY_SPLIT = ""  # for conditions that do not depend on a split
 
 
 def conditions_of(where: Mapping[str, Any], split: str) -> dict[str, tuple[str, ...]]:
-    """Map columns to accepted values, as text, for a split: conditions of other splits are left out."""
+    """Map columns to the accepted values, as text, for a split. Conditions for other splits are left out."""
     conditions = {}
     for column, values in where.items():
         if isinstance(values, Mapping):

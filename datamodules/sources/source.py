@@ -208,7 +208,7 @@ def _saved(folder: str) -> Any:
 
 
 def missing_split(where: str, names: Sequence[str], splits: Sequence[Any]) -> HeedfulError:
-    """The error for a missing split, with the names of the existing splits."""
+    """Create the error for a missing split, with the names of the existing splits."""
     aliases = dict.fromkeys(name for name in names if name != names[0])
     alternatives = f" (or {', '.join(aliases)})" if aliases else ""
     hold_out = ", or set data.hold_out N" if "validation" in names else ""

@@ -97,7 +97,7 @@ class Share:
 
     @property
     def more(self) -> float:
-        """Weight of the cluster that is added at each end: 1, or less if more than 20 clusters determine the variance."""
+        """Weight of the cluster added at each end: 1, or less if more than 20 clusters determine the variance."""
         squares = [z**2 for z in self.influence]
         effective = [z.sum() ** 2 / (z @ z) if z.any() else 0.0 for z in squares]  # effective numbers of clusters
         return min(1.0, ENOUGH / max(min(effective), ENOUGH))

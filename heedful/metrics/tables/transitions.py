@@ -158,7 +158,7 @@ def _of_split(share: _Share, changes: Changes, split: int) -> Measurement:
 
 
 def _over_splits(share: _Share, changes: Changes, of_split: dict[str, Measurement]) -> Measurement:
-    """Unweighted mean of a share over splits, with tables as clusters; a table is one cluster across splits and labels."""
+    """Unweighted mean of a share over splits, with tables as clusters, across splits and labels."""
     n = sum(m.n for m in of_split.values())
     undefined = [f"{split}: {m.reason}" for split, m in of_split.items() if m.value is None]
     if undefined:

@@ -244,7 +244,7 @@ def _is_at_chance(worth: Sequence[Measurement], majority: Sequence[Measurement])
 
 
 def less(first: Group, second: Group, name: Name) -> OverSeeds:
-    """Subtract a number of the second group from the number of the first group, over the seeds that both groups have."""
+    """Subtract a number of the second group from the number of the first, over the seeds that both groups have."""
     by_seed = {prompt.seed: prompt for prompt in second.prompts}
     pairs = [(prompt, by_seed[prompt.seed]) for prompt in first.prompts if prompt.seed in by_seed]
     if not pairs:
