@@ -41,7 +41,7 @@ class AnswerReader:
 
     @property
     def known(self) -> Mapping[str, str]:
-        """Maps texts to their answers, where no parsing is needed."""
+        """Maps the texts that need no parsing to their answers."""
         return self.spellings if self.same is None else self.same.representatives
 
     def read(self, value: Any) -> Any:

@@ -100,7 +100,7 @@ class BasePredictor(RecordsArguments):
         """Load the network unless it is loaded already or the model has none."""
 
     def in_learned_order(self, task: Task) -> Task:
-        """Reorder the parts of a task as in the training of the model."""
+        """Reorder the parts of a task to the order in which the model was trained."""
         learned = self.provenance.parts
         if learned is None or len(learned) != len(task.parts) or tuple(learned) == task.parts:
             return task
@@ -128,7 +128,7 @@ class BasePredictor(RecordsArguments):
         return self.answer(batch["inputs"]) if batch["size"] else None
 
     def probabilities(self, batch: Batch) -> "Outputs | None":
-        """Like :meth:`predict`, but without generating an answer."""
+        """Predict a batch as :meth:`predict` does, but do not generate an answer."""
         return self.predict(batch)
 
     def answer(self, inputs: dict[str, Any]) -> "Outputs":
@@ -209,7 +209,8 @@ class BasePredictor(RecordsArguments):
         """Refuse a precision of the Trainer in which the numbers of the model overflow."""
 
     def require_learned_parts(self, of_data: Sequence[str]) -> None:
-        """Refuse to measure a model on other parts than it was trained on; parts of other data are matched by position.
+        """Refuse to measure a model on other parts than the parts that it was trained on. Parts of other data are
+        matched by position.
 
         Args:
             of_data: All parts of the data, including parts that ``--partial`` leaves out.

@@ -156,7 +156,9 @@ class Classifier(BasePredictor, pl.LightningModule):
             )
 
     def _learn_order(self, parts: Sequence[str]) -> None:
-        """Read the parts in the order of a checkpoint, except for a model with a template, which names the parts."""
+        """Set the order of the parts to their order in a checkpoint. A model with a template ignores this, since the
+        template names the parts.
+        """
         self.provenance = replace(self.provenance, parts=tuple(parts))
         ordered = self.task if self.reads_prompts else self.in_learned_order(self.task)
         if ordered.parts != self.task.parts:

@@ -230,7 +230,7 @@ class Function(BasePredictor):
         return answer if isinstance(answer, str) else self.task.labels[int(answer.argmax())]
 
     def _wrong(self, value: Any, inputs: Inputs, place: int, problem: str) -> ModelError:
-        """An error that quotes an answer and its input."""
+        """Create an error that quotes an answer and its input."""
         row = self._quote(inputs.take(np.array([place])).rows[0])
         return ModelError(f"{self.description} answered {cut(repr(value))} to {row}{problem}")
 

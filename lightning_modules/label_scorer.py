@@ -129,11 +129,12 @@ class ScoresLabels(PretrainedClassifier):
 
     @property
     def merging(self) -> bool:
-        """Whether several outputs may mean one label: not in training, which needs one text per label."""
+        """Whether several outputs may mean one label. In training, each label needs exactly one text."""
         return self.keeps_head
 
     def learned_words(self, task: Task) -> tuple[str, tuple[str, ...]]:
-        """Return the template and the label texts that the model was trained on, or else those in the data.
+        """Return the template and the label texts with which the model was trained; for an untrained model, return
+        those of the data.
 
         Parts are matched by position, labels by name. If several texts mean one label, all are returned.
         """

@@ -16,12 +16,16 @@ def kept_metrics(trainer: Trainer) -> dict[str, Tensor]:
 
 
 def leave_sigterm(trainer: Trainer) -> None:
-    """Keep Lightning from handling SIGTERM; call it in ``setup`` of a callback, before Lightning installs handlers."""
+    """Prevent Lightning from handling SIGTERM; call it in ``setup`` of a callback, before Lightning installs its
+    handlers.
+    """
     trainer._signal_connector._sigterm_notifier_fn = lambda *_: None
 
 
 def resume_by_epochs(trainer: Trainer) -> None:
-    """Resume from the end of an epoch with the next epoch, with ``max_steps`` too; Lightning would count it twice."""
+    """Resume a run that ended with an epoch at the next epoch, also with ``max_steps``; Lightning would count the
+    ended epoch twice.
+    """
     trainer.fit_loop._iteration_based_training = lambda: False  # type: ignore[method-assign]
 
 

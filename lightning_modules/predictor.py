@@ -63,7 +63,7 @@ class LabelMap:
 
     @classmethod
     def identity(cls, labels: Sequence[str]) -> "LabelMap":
-        """The map of a model whose outputs are the labels, in their order."""
+        """The map of a model whose outputs are the labels in the same order."""
         return cls(tuple(labels), tuple(labels), tuple(range(len(labels))))
 
     @property
@@ -166,7 +166,7 @@ class Predictor(Protocol):
         ...
 
     def probabilities(self, batch: Batch) -> "Outputs | None":
-        """Like :meth:`predict`, but without generating an answer."""
+        """Predict a batch as :meth:`predict` does, but do not generate an answer."""
         ...
 
     def counts_of(self, counted: Mapping[tuple[str, str], int]) -> dict[str, Any]:

@@ -157,7 +157,9 @@ class PretrainedClassifier(Classifier, ABC):
         return Provenance(parts, trained_on or TrainedOn.read(self.folder), revision)
 
     def match_head(self, task: Task) -> None:
-        """Match the outputs of the backbone's head with the labels of the task, and decide whether to keep the head."""
+        """Match the outputs of the backbone's head with the labels of the task by name, and decide whether to keep
+        the head.
+        """
         outputs = self.outputs
         count = len(self.config.id2label)
         if self.trained and len(outputs) != count:
@@ -185,7 +187,9 @@ class PretrainedClassifier(Classifier, ABC):
             inform(f"{self.backbone}: model.labels overrides the names of outputs in config.json: {changes}.")
 
     def keep_label_map(self, label_map: LabelMap) -> None:
-        """Store the label map, also as buffers; ``apart`` [outputs, labels] is -inf for pairs that do not match."""
+        """Store the label map, also as buffers. The buffer ``apart``, [outputs, labels], is -inf where an output
+        does not mean the label.
+        """
         self.label_map = label_map
         label_of_output = torch.tensor(label_map.column)
         means = label_of_output[:, None] == torch.arange(len(label_map.labels) if label_map.merges else 0)
@@ -219,7 +223,7 @@ class PretrainedClassifier(Classifier, ABC):
         return self.of_labels(self.scores(inputs))
 
     def of_labels(self, scores: Tensor) -> Tensor:
-        """Convert scores of outputs to scores of labels: float [examples, labels].
+        """Convert the scores of the outputs to scores of the labels: float [examples, labels].
 
         The score of a label with several outputs is the logsumexp of their scores, so that probabilities add up.
         """
@@ -287,7 +291,9 @@ class PretrainedClassifier(Classifier, ABC):
         return (self.network,)
 
     def build(self) -> nn.Module:
-        """Build the network with the weights of the backbone; without any, a checkpoint must provide them."""
+        """Build the network with the weights of the backbone. If the backbone has no weights, a checkpoint must
+        provide them.
+        """
         return self.load_network() if has_weights(self.folder) else self.empty_network()
 
     def empty_network(self) -> nn.Module:

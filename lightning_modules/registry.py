@@ -9,7 +9,9 @@ from heedful.records.storage.schema import full_path
 
 
 class Entry(NamedTuple):
-    """An entry of the registry. Heedful's classes are given by class name, other classes by import path."""
+    """An entry of the registry. ``family`` is the class name of a class of Heedful, or the import path of another
+    class.
+    """
 
     family: str
     architectures: str | None = None  # regular expression that matches ``architectures`` in config.json

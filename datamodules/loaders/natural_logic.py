@@ -25,13 +25,13 @@ def has_split(path: str | Path, split: str) -> bool:
 def load_natural_logic(
     source: Source | str | Path, columns: Columns = COLUMNS, split: Split | str = "train"
 ) -> Examples:
-    """Load the examples of a split, including contexts whose monotonicity is ``neither``.
+    """Load the examples of a split of NLI-XY, including contexts whose monotonicity is ``neither``.
 
     Args:
-        source: A folder with a subfolder per split, or a folder with contexts.tsv and insertions.tsv, which are then
-            read for any split.
-        columns: Roles of the columns uid, premise, hypothesis, gold, context, insertion, pair, monotonicity, relation
-            and operator.
+        source: A folder with a subfolder per split, or a folder with contexts.tsv and insertions.tsv, which serve as
+            every split.
+        columns: Roles of the columns that are read from the files: uid, premise, hypothesis, gold, context, insertion,
+            pair, monotonicity, relation and operator.
         split: The split; uids are ``nlixy/<split>/<hash of the context>/<word>|<relation>|<word>``.
 
     Raises:

@@ -55,10 +55,10 @@ def load_counterfactuals(
         path: A folder with one tsv file, tables_json/ and tables_mod_json/, or the tsv file.
         prefix: Start of uids, by default ``counterfactuals/<folder>``.
         labels: Maps label names to spellings.
-        parts: Maps part names to "premise", the table, or "hypothesis".
+        parts: Maps each part name to "premise", which is the table, or to "hypothesis".
 
     Returns:
-        (Originals, counterparts), in the same order and with the same uids, ``<prefix>/<hash of both>``. The group and
+        (Originals, counterparts), in the same order and with the same uids, ``<prefix>/<hash of original and counterpart>``. The group and
         meta column ``table`` of both is the id of the original table, the meta column ``modified`` the id of the
         modified table.
 

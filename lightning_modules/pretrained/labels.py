@@ -16,7 +16,7 @@ def is_named(labels: Sequence[str]) -> bool:
 
 
 def names_of_outputs(config: Mapping[str, Any]) -> list[str]:
-    """Names of the outputs in a config.json, in order; empty if the names are only numbers."""
+    """Names of the outputs in a config.json, in the order of the outputs; empty if the names are only numbers."""
     label_of = {int(number): str(label) for number, label in (config.get("id2label") or {}).items()}
     outputs = [label_of[number] for number in sorted(label_of)]
     return outputs if is_named(outputs) else []

@@ -62,7 +62,7 @@ class OneDNNLinear(nn.Linear):
 
 
 def faster_on_cpu(network: nn.Module) -> nn.Module:
-    """Turn the linear layers of a network into :class:`OneDNNLinear` if that is faster on this machine."""
+    """Replace the linear layers of a network by :class:`OneDNNLinear`, if that is faster on this machine."""
     if prefers_onednn():
         for module in network.modules():
             if type(module) is nn.Linear:

@@ -42,7 +42,9 @@ def first_names(names: Collection[str]) -> str:
 
 
 def is_of_memory(error: Exception) -> bool:
-    """Whether an exception reports a failure of a device or a lack of memory; for some, torch raises RuntimeError."""
+    """Whether an exception reports a failure of a device or a lack of memory, for which torch may raise
+    RuntimeError.
+    """
     marks = ("DefaultCPUAllocator", "CUBLAS_STATUS", "CUDNN_STATUS")
     by_type = isinstance(error, torch.OutOfMemoryError | torch.AcceleratorError)
     return by_type or any(mark in str(error) for mark in marks)

@@ -30,7 +30,7 @@ class Inputs:
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """A new dictionary per input, part name to content; new because a function may modify its argument."""
+        """A new dictionary from part names to contents for each input, since a function may modify its argument."""
         (first, contents), *further = self.parts.items()
         rows = [{first: content} for content in contents]
         for part, contents in further:

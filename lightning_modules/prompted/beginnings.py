@@ -10,7 +10,7 @@ WORTH = 0.9  # prompts are split only if the share of tokens to read is lower
 
 
 def _groups(rows: Sequence[np.ndarray]) -> np.ndarray:
-    """Index of the group of a prompt, where a group begins with the same 8 tokens: int64 [prompts]."""
+    """For each prompt, the index of its group; the prompts of a group begin with the same 8 tokens: int64 [prompts]."""
     first = np.full((len(rows), LEAST), -1, np.int64)
     for i, row in enumerate(rows):
         first[i, : len(row)] = row[:LEAST]

@@ -63,7 +63,7 @@ class QuestionProcessor(Processor):
         return np.array([self._around + len(text) for text in self._questions(examples)], dtype=np.int32)
 
     def fingerprints(self, examples: Sequence[Example]) -> np.ndarray:
-        """Hashes of the texts that are sent; the tokens that the server's model reads are unknown."""
+        """Hash the texts of the requests; the tokens that the model behind the server reads are unknown."""
         return keys(self._questions(examples))
 
     def __call__(self, examples: Sequence[Example]) -> dict[str, Any]:
@@ -225,7 +225,9 @@ class Endpoint(BasePredictor):
         return {"path": request.path, "body": dict(request.body)}
 
     def start(self, examples: Composed, processes: Processes) -> None:
-        """Choose the questions to send first, by the hash of uids: few questions reveal a failing server."""
+        """Choose a few questions, by the hash of their uids, that are sent first, so that a failing server is
+        noticed early.
+        """
         super().start(examples, processes)
         self._processes = processes
         positions = examples.positions

@@ -82,7 +82,9 @@ class Reader(PretrainedClassifier):
         return torch.stack([torch.cat([f.start_logits for f in outputs]), torch.cat([f.end_logits for f in outputs])])
 
     def loss(self, batch: dict[str, Any]) -> Tensor:
-        """Mean cross-entropy of starts and ends over windows; without the whole answer, the target of a window is 0."""
+        """Mean cross-entropy of starts and ends over windows. If a window does not contain the whole answer, its
+        target is 0.
+        """
         start, end = self.logits(batch["inputs"]).float()
         targets = batch["inputs"]["targets"]
         return (F.cross_entropy(start, targets[:, 0]) + F.cross_entropy(end, targets[:, 1])) / 2

@@ -213,7 +213,9 @@ class LateFusion(PictureClassifier):
             self._block |= dict.fromkeys(block, block)
 
     def _make_blocks_of_pool(self) -> None:
-        """Assign the pictures of the evaluated examples to blocks; these are the same in training and evaluation."""
+        """Assign the pictures of the evaluated examples to blocks, so that training and evaluation have the same
+        blocks.
+        """
         self._make_blocks(np.unique(self.processor.picture_numbers(self.trainer.datamodule.pool)).tolist())
 
     def on_train_start(self) -> None:

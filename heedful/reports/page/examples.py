@@ -64,7 +64,7 @@ def cards(run: Run, sample: Sample, room: int, html: Callable[..., str]) -> list
         run: The run.
         sample: The sampled rows.
         room: Largest number of bytes.
-        html: Renders a card from an example and its facets.
+        html: Renders a card from an example and its facets, the values by which readers filter cards.
 
     Returns:
         Pairs of a rank and the HTML of a card. Cards with a low rank come first on the page: changed examples before

@@ -64,7 +64,7 @@ class Reply:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is neither a text nor a score."""
+        """Whether the reply has neither a text nor a score."""
         return not self.text.strip() and not self.scores
 
     @property
@@ -217,7 +217,7 @@ def _bare_token(text: str) -> str:
 
 
 def _fitting(token: str, texts: Sequence[str]) -> list[int]:
-    """The texts that start with a token; or else the longest text that the token starts with."""
+    """Indices of the texts that start with a token, or else of the longest text that the token starts with."""
     if not token:
         return []
     longer = [i for i, text in enumerate(texts) if token.startswith(text) and not token[len(text) :][:1].isalnum()]
