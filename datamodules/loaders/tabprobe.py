@@ -58,9 +58,9 @@ def load_counterfactuals(
         parts: Maps each part name to "premise", which is the table, or to "hypothesis".
 
     Returns:
-        (Originals, counterparts), in the same order and with the same uids, ``<prefix>/<hash of original and counterpart>``. The group and
-        meta column ``table`` of both is the id of the original table, the meta column ``modified`` the id of the
-        modified table.
+        (Originals, counterparts), in the same order and with the same uids, ``<prefix>/<hash of both>``, where both
+        means the original and the counterpart. The group and the meta column ``table`` are the id of the original
+        table; the meta column ``modified`` is the id of the modified table.
 
     Raises:
         DataError: A file is missing or broken, or a row has no label.

@@ -41,8 +41,8 @@ class Scores(NamedTuple):
         """Score predictions in two classes, for at least one example.
 
         Args:
-            gold: Whether an example belongs to the first class: bool [examples]. If both classes are equally frequent, the
-            first class is the majority class.
+            gold: Whether an example belongs to the first class: bool [examples]. If both classes are equally
+                frequent, the first class is the majority class.
             is_right: Whether a prediction is correct: bool [examples].
             cluster: Cluster per example: int [examples].
         """
