@@ -86,17 +86,19 @@ class Classifier(BasePredictor, pl.LightningModule):
         return self.label_map or LabelMap.identity(self.task.labels)
 
     def _as_learned(self, task: Task) -> Task:
-        """Reorder the parts of a task as a trained model in memory reads them.
+        """Reorder the parts of a task as a trained model in memory reads them; keep the template of the training.
 
         Raises:
             ModelError: The model was trained on another kind of task, or on other parts or labels.
         """
-        learned, ordered = self.task, self.in_learned_order(task)
+        learned = self.task
+        words = {"template": learned.template, "verbalisers": learned.verbalisers}
+        ordered = replace(self.in_learned_order(task), **words)
         if replace(ordered, default_label=None) != replace(learned, default_label=None):
             raise ModelError(
                 f"model in memory was trained on {listing(learned.parts)} with the labels {listing(learned.labels)}, "
-                f"and the data have {listing(ordered.parts)} and {listing(ordered.labels)}. Measure its run, with "
-                "checkpoint RUN."
+                f"and the data have {listing(ordered.parts)} and {listing(ordered.labels)}, or tables in another form. "
+                "Measure its run, with checkpoint RUN."
             )
         return ordered
 

@@ -16,6 +16,7 @@ from heedful.records.errors import SettingError, guess, nearest
 
 DEFAULTS: dict[str, Any] = {"exit_on_error": False, "allow_abbrev": False, "add_help": False}
 LONGEST = 60  # characters of a value or of a type in a message
+OF_LIGHTNING = {"trainer.callbacks": "a callback", "trainer.logger": "a logger"}  # the package lightning has others
 PROBLEMS = (  # messages of jsonargparse about the settings of a class
     r"(?:Option|Key) '[\w.]+' is not (?:accepted|expected)",
     r"arguments are required: [\w.]+",
@@ -185,12 +186,14 @@ def _readable(message: str, parser: Parser) -> str:
     if (key := re.match(r'Parser key "([\w.]+)"', flat)) is None:
         return f"{flat[:200].rstrip('.')}."
     name, value = key[1], re.search(r"(?:Given value|Got value): (.*)", flat)
-    shown_value = str(value[1] if value else _value_of(parser.nested, name))[:LONGEST]
+    shown_value = str(value[1].split(" - ")[0] if value else _value_of(parser.nested, name))[:LONGEST]
     if problem := re.search("|".join(PROBLEMS), flat):
         return f"{name}: {problem[0].rstrip('.')}."
     if re.search(r"import path|No module named|has no attribute", flat):
         classes = [kind for kind in dir(sys.modules.get("pytorch_lightning.callbacks")) if kind[0].isupper()]
         return f"{name}: there is no class {shown_value}. {guess(shown_value, classes)}"
+    if name in OF_LIGHTNING:
+        return f"{name}: {shown_value} is not {OF_LIGHTNING[name]} of pytorch_lightning, whose classes are needed here."
     expected = TYPE.sub(lambda match: match[1] or "", str(getattr(parser.actions.get(name), "_typehint", "valid")))
     return f"{name}: {shown_value} is not of type {expected.replace(' | ', ' or ')[:LONGEST]}."
 

@@ -51,6 +51,10 @@ def test_a_model_in_memory_is_measured_as_its_run(
     assert measurements(by_checkpoint.folder) == measurements(run.folder)
     assert measurements(measured(tmp_path / "file", checkpoint=run.checkpoint).folder) == measurements(run.folder)
 
+    examples = [{**example.parts, "label": example.label} for example in data.pool]
+    of_rows = heedful.measure(model, examples, ["premise", "hypothesis"], "neutral", draws=1)
+    assert of_rows["accuracy"].value == run["accuracy"].value
+
     other = train(small(tiny_bert), data, seed=4, output=tmp_path / "other")
     exported = load_model(run.folder / "checkpoints" / "backbone", max_length=64)
     for name in ("exported", "again"):  # measuring a checkpoint does not change its weights

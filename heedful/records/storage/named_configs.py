@@ -78,7 +78,8 @@ def config_path(kind: str, name: str) -> str:
     if kind in ROOMS and name in public_classes(kind):
         return full_path(kind, name)
     more = " A folder or a hub id OWNER/NAME is possible, too." if kind == "model" else ""
-    raise SettingError(f"{kind} {name} is unknown.{more} {guess(name.lower(), names(kind))}")
+    place = f"./configs/{FOLDER_OF[kind]}/"
+    raise SettingError(f"{kind} {name} is unknown, also in {place}.{more} {guess(name.lower(), names(kind))}")
 
 
 def public_classes(kind: str) -> list[str]:
