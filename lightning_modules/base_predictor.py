@@ -200,7 +200,7 @@ class BasePredictor(RecordsArguments):
             )
 
     def require_head(self) -> None:
-        """Refuse to measure a model that does not know the labels."""
+        """Raise ModelError if the model has no trained head for the labels of the task."""
 
     def require_weights(self) -> None:
         """Refuse a model without weights if no checkpoint will provide them."""

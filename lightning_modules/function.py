@@ -179,7 +179,7 @@ class Function(BasePredictor):
         return self._read(values, inputs)
 
     def _read(self, values: list[Any], inputs: Inputs) -> list[Answer]:
-        """Parse the values that a function returned."""
+        """Parse the values that the user's function returned to answers, one per input."""
         answer_of = self._reader.known
         answers: list[Any] = [answer_of.get(value) if type(value) is str else None for value in values]
         for place, answer in enumerate(answers) if None in answers else ():

@@ -258,7 +258,7 @@ class Plans:
 
 
 def _do_nothing(*args: Any, **kwargs: Any) -> None:
-    """Replace a hook of Lightning, which evaluations do not use."""
+    """Do nothing, in place of a hook of Lightning that evaluations do not use."""
 
 
 def require_number(setting: str, number: int | None, least: int = 1, most: int | None = None) -> None:

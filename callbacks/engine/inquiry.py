@@ -119,7 +119,7 @@ def of_words(tokens: np.ndarray, features: np.ndarray, width: int, subwords: Sub
 
 
 class Inquiry(Protocol):
-    """Queries the model in rounds, and defines the columns of its rows.
+    """An evaluation that queries the model in several rounds, and defines the columns of the rows.
 
     Attributes:
         name: Name in the manifest. Other attributes have the meaning of :class:`~heedful.interventions.Intervention`.

@@ -15,7 +15,7 @@ LONGEST_MEASUREMENT = timedelta(days=7)  # torch's default timeout of 10 or 30 m
 
 
 class _Communication:
-    """Whether communication is turned off, for all threads of this process."""
+    """Flag for all threads of this process: whether communication between ranks is turned off."""
 
     is_off = False
 

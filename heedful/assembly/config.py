@@ -295,7 +295,7 @@ def _take_evaluations(listed: Sequence[Any], live: dict[str, Any], settings: Map
 
 
 def _readable(layer: Layer, settings: Mapping[str, Any], words: Sequence[str]) -> Layer:
-    """Remove the placeholders of objects in memory from a layer; raise SettingError if the call lacks an object."""
+    """Remove settings that stand for Python objects from a layer; raise SettingError if the call lacks an object."""
     readable: dict[str, Any] = {}
     for name, value in layer.values.items():
         if name in CLASSES or IN_MEMORY not in str(value):

@@ -80,7 +80,7 @@ def _misfit(callback: Callback) -> str | None:
 
 @contextmanager
 def calm_lightning() -> Iterator[None]:
-    """Silence advertising and false alarms of Lightning, and restore KeyboardInterrupt from its SystemExit.
+    """Silence Lightning's advertising and false warnings; restore KeyboardInterrupt, which it turns into SystemExit.
 
     Raises:
         SettingError: Lightning or one of its callbacks refuses a setting.

@@ -154,7 +154,7 @@ def readme(measured: Run, run: Path, name: str | None) -> str:
 
 
 def base_model(name: str) -> str | None:
-    """The hub id of the initial weights; None if it is unknown, or if a folder has the same name."""
+    """The hub id ``name`` of the initial weights; None if it is unknown, or if ``name`` is also a local folder."""
     configured = {backbone for backbone, _ in backbones().values()}
     return PUBLISHED.get(name) or (name if name in configured and not Path(name).exists() else None)
 

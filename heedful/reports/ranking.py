@@ -298,7 +298,7 @@ def _sizes(suites: Sequence[Suite], sizes: Sequence[int], samples: int) -> Cells
 
 
 def rankers(results: Sequence[Ranked]) -> list[str]:
-    """The names of all rankers: baselines, then the factors of the paper in its order, then other factors."""
+    """Names of all rankers of models: baselines, the factors in the order of the paper, then other factors."""
     names = dict.fromkeys(name for each in results for name in each.rankings)
     return list(dict.fromkeys([*(name for name in (*BASELINES, *FACTORS) if name in names), *names]))
 

@@ -117,7 +117,7 @@ def require_one_of_several(config: Any, backbone: str) -> None:
 
 
 def inform_merged(label_map: LabelMap, backbone: str) -> None:
-    """Log which outputs mean a label with another name."""
+    """Log the outputs that are mapped to a label whose name differs from the name of the output."""
     for number, label in enumerate(label_map.labels):
         merged = [name for name, n in zip(label_map.outputs, label_map.column, strict=True) if n == number]
         if len(merged) > 1:

@@ -25,8 +25,8 @@ class TableRows(Evaluation):
 
     Args:
         operations: delete, insert, update, permute, or several joined by "+", such as delete+insert.
-        max_examples: Largest number of tested hypotheses per split, the same for all operations; None for all. Each
-            hypothesis is predicted again for every row of its table, about 20 times.
+        max_examples: Largest number of tested hypotheses per split, the same for all operations; None for all. For
+            each hypothesis, there is one further prediction per row of its table: about 20.
         rows_per_table: Largest number of edited rows per table, sampled at random; None for all.
     """
 

@@ -182,7 +182,7 @@ def _other_years(claim: Claim, date: Date, content: str) -> list[int]:
 
 
 def as_date(value: int, date: Date) -> str | None:
-    """The text of a year or decade; None for years up to 1000."""
+    """Write the year ``value`` as a year or a decade, like ``date``; None for years up to 1000."""
     if value <= 1000:
         return None
     return f"{value}s" if date.unit == "decade" else str(value)

@@ -22,7 +22,7 @@ def bars_of(
 
     Args:
         parts: Attentiveness by swapped part: entries of results.json with a value.
-        alone: Accuracy on the other parts alone by swapped part: hollow points below the attentiveness.
+        alone: For each swapped part, the accuracy on the other parts alone, drawn as a hollow point.
         majority: Score of the best constant answer: a dashed line.
     """
     from matplotlib.figure import Figure

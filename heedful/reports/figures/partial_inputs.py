@@ -113,7 +113,7 @@ def points_of(runs: Sequence[Run]) -> tuple[list[Point], list[str]]:
 
 
 def correlations(points: Sequence[Point]) -> dict[str, str]:
-    """Rank correlations of the models above the majority share, as texts by :data:`ALL`, :data:`WITHIN` or data set."""
+    """Format the rank correlations of models above the majority share, by ALL, WITHIN and data set."""
     points = [point for point in points if point.is_above]
     by_data = {data: [p for p in points if p.data == data] for data in dict.fromkeys(p.data for p in points)}
     rhos = {ALL: (spearman(points), len(points))}

@@ -40,7 +40,13 @@ FIGURES: dict[str, Kind] = {}
 
 
 def figure(name: str, about: str, evaluation: str = "") -> Callable[[Draw], Draw]:
-    """Decorate a function to register the figures that it draws as a kind of figure."""
+    """Decorator that registers a drawing function under the name of a kind of figure.
+
+    Args:
+        name: Name of the kind, for ``heedful figure``.
+        about: Description in one line.
+        evaluation: Name of the evaluation whose numbers are drawn; "" for none.
+    """
 
     def register(draw: Draw) -> Draw:
         FIGURES[name] = Kind(draw, about, evaluation)

@@ -101,7 +101,7 @@ def find(folders: Sequence[str]) -> list[str]:
 
 
 def groups_of(runs: Sequence[Run]) -> list[Group]:
-    """Average the numbers of prompts over the seeds of their demonstrations.
+    """Group runs whose prompts differ only in the seed of their demonstrations, and average their measurements.
 
     Raises:
         HeedfulError: A run has no rows, examples or swaps of the same data set differ, or two runs have the same

@@ -75,7 +75,7 @@ def _candidates(rows: pa.Table, name: str) -> np.ndarray:
 
 
 def _changed(rows: pa.Table, context: Context) -> np.ndarray:
-    """Whether the prediction changed, or whether a base prediction is wrong: bool [rows]."""
+    """For changed examples, whether the prediction changed; for base examples, whether it is wrong: bool [rows]."""
     is_base = where(rows, intervention=BASE)
     changed = ~is_base & ~alike(rows, ~is_base, context.kind)
     if not context.unlabelled:

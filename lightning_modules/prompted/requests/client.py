@@ -198,10 +198,10 @@ class Client:
         Args:
             requests: The requests; equal requests are sent once.
             parse: Parses the JSON of a response to a reply, or raises Unusable.
-            labels: Texts of labels, in which secrets are not replaced.
+            labels: Texts of labels, which are kept when secrets are masked.
 
         Raises:
-            ModelError: The server fails, or more than ``most`` requests are needed.
+            ModelError: The server fails, or more requests are needed than the limit allows.
         """
         self._beat()
         keys = [request.key(self.server.url) for request in requests]
