@@ -51,7 +51,8 @@ def test_a_model_in_memory_is_measured_as_its_run(
     assert measurements(by_checkpoint.folder) == measurements(run.folder)
     assert measurements(measured(tmp_path / "file", checkpoint=run.checkpoint).folder) == measurements(run.folder)
 
-    examples = [{**example.parts, "label": example.label} for example in data.pool]
+    (fresh := pairs()).setup("validate")
+    examples = [{**example.parts, "label": example.label} for example in fresh.pool]
     of_rows = heedful.measure(model, examples, ["premise", "hypothesis"], "neutral", draws=1)
     assert of_rows["accuracy"].value == run["accuracy"].value
 
