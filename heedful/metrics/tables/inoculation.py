@@ -126,7 +126,7 @@ def _points(m: Measurement) -> str:
 def inoculation_outcome(numbers: Mapping[MetricName, Measurement], data: str, margin: float = MARGIN) -> Outcome:
     """Determine the outcome of an inoculation from the 95 % intervals of :func:`inoculation`.
 
-    Outcome 1: the gap between both tests closes. Outcome 2: nothing changes. Outcome 3: the original accuracy drops.
+    Outcome 1: the gap between both tests closes. Outcome 2: the gap stays. Outcome 3: the original accuracy drops.
     A margin is needed, since no test can show that a change is exactly 0. The rule is, in this order:
 
     - outcome 3 if the change on the original test lies below -margin (the paper also requires an improvement on the
