@@ -170,4 +170,4 @@ class BestCheckpoint(RecordsArguments, ModelCheckpoint):
             if isinstance(exception, Stopped):
                 exception.message = f"stopped by SIGTERM {message}"
             elif trainer.is_global_zero:
-                print(f"stopped by Ctrl-C {message}.", flush=True)
+                print(f"stopped by Ctrl-C {message}", flush=True)
