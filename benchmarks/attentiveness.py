@@ -44,7 +44,7 @@ TARGETS = [("b", "a", 4.0, True), ("c", "a", 4.5, True), ("a", "d", 1.05, False)
 
 
 class Run(NamedTuple):
-    """One run of one variant."""
+    """Times and counts of one run of a variant."""
 
     seconds: float
     count: Count
@@ -93,7 +93,7 @@ def repaired(
 
 
 class Comparison:
-    """The variants over one model and one data set, one method for each.
+    """Time the variants of the test on one model and one data set; each variant is a method.
 
     Args:
         module: A trained encoder.
@@ -135,7 +135,9 @@ class Comparison:
         return Run(seconds["evaluation"], count)
 
     def m(self) -> Run:
-        """Only the part after the base predictions is timed; their forwards are subtracted."""
+        """Variant (m): evaluation within training. Only the time after the base predictions counts, and their forwards
+        are subtracted.
+        """
         test = Attentiveness(self.options.draws, max_examples=None)
         with Count(self.module.network) as count:
             _, seconds = self.evaluate([test], exhaustive=False)
@@ -188,7 +190,7 @@ class Comparison:
 
 
 def summary(runs: Mapping[str, Sequence[Run]]) -> dict[str, dict[str, Any]]:
-    """The figures of every variant."""
+    """Medians, ranges and ratios of all variants."""
     base = [run.seconds for run in runs["a"]]
     return {
         name: {

@@ -48,7 +48,9 @@ Explain = Callable[[Sequence[str]], Any]
 def batched_function(
     network: nn.Module, tokenizer: PreTrainedTokenizerBase, batch_size: int, max_length: int
 ) -> Callable[[Sequence[str]], np.ndarray]:
-    """Texts to probabilities, float32 [texts, labels], as users write it for lime: each batch padded to its longest."""
+    """A function from texts to probabilities, float32 [texts, labels], as users write it for lime: each batch is padded
+    to its longest text.
+    """
 
     @torch.inference_mode()
     def predict(texts: Sequence[str]) -> np.ndarray:
@@ -88,7 +90,7 @@ class Run(NamedTuple):
 
 
 class Comparison:
-    """The variants over one model and some examples.
+    """Time attribution methods on one model and some examples.
 
     Args:
         module: A trained encoder.
@@ -123,7 +125,9 @@ class Comparison:
         self.rows = engine.rows[evaluation.name][0]
 
     def captum(self, network: nn.Module) -> Callable[[], None]:
-        """captum over Heedful's inputs, from Heedful's baselines, for the predicted labels."""
+        """A function that runs captum's integrated gradients on Heedful's inputs and baselines, for the predicted
+        labels.
+        """
         words, n = HiddenWords(self.module.processor, Composed.whole(self.data.pool)), len(self.data.pool)
         visible = np.ones((n, int(words.features.max())), dtype=bool)
         each = [np.array([i]) for i in range(n)]
@@ -151,7 +155,7 @@ class Comparison:
         return explain
 
     def output(self, label: str) -> int:
-        """The output of the network for a label."""
+        """Index of the network's output for a label."""
         return self.module.label_map.column.index(self.data.task.labels.index(label))
 
     def variants(self) -> dict[str, Callable[[], Run]]:
@@ -178,7 +182,9 @@ class Comparison:
 
 
 def summary(runs: Mapping[str, Sequence[Run]]) -> dict[str, Any]:
-    """The figures of every variant, and of every two that are compared."""
+    """Medians and ranges of all variants, and ratios between each method of Heedful and the variants that it is
+    compared with.
+    """
     clock = {name: [run.seconds for run in each] for name, each in runs.items()}
     processor = {name: [run.processor for run in each] for name, each in runs.items()}
     variants = {

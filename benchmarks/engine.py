@@ -33,7 +33,8 @@ TARGET = 10  # microseconds for each predicted example
 
 
 class Costless(torch.nn.Module):
-    """Looks its scores up in a fixed table, by the sum of the token ids: each label is predicted for about a third.
+    """A network that costs almost nothing: it looks up scores by the sum of the token ids, and predicts each label for
+    about a third of the inputs.
 
     Attributes:
         predicted: Number of examples.
@@ -64,7 +65,7 @@ class CostlessFunction:
 
 
 def unique_pairs(path: str, n: int) -> Iterator[dict[str, str]]:
-    """Pairs of MNLI's lengths, whose hypothesis is unique and whose premise occurs three times."""
+    """Generate pairs as long as pairs of MNLI; each hypothesis is unique, and each premise occurs three times."""
     data = harness.mnli(path)
     data.setup("fit")
     premises, hypotheses = (list(data.train_examples.column(f"parts.{part}")) for part in data.task.parts)

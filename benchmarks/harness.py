@@ -51,7 +51,7 @@ def spread(values: Sequence[float]) -> dict[str, float]:
 
 
 def text(measured: Mapping[str, float], digits: int = 2) -> str:
-    """A spread as in "3.21 [3.10, 3.40]"."""
+    """Format the median and the range of repeats, as in "3.21 [3.10, 3.40]"."""
     median, low, high = (f"{measured[key]:,.{digits}f}" for key in ("median", "low", "high"))
     return f"{median} [{low}, {high}]"
 
@@ -73,7 +73,9 @@ def interleave(variants: Mapping[str, Callable[[], T]], repeats: int) -> dict[st
 
 
 def table(title: str, rows: Sequence[Sequence[str]]) -> str:
-    """Columns under a title: the first row is the head, the first column is flush left, all others flush right."""
+    """Format rows as a table with a title; the first row is the header, and all columns but the first are
+    right-aligned.
+    """
     widths = [max(len(row[j]) for row in rows) for j in range(len(rows[0]))]
     lines = [
         "  ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))]).rstrip()
@@ -93,7 +95,7 @@ def verdict(name: str, value: float, target: float, at_least: bool = True) -> st
 
 
 def machine() -> dict[str, Any]:
-    """The machine and the packages of the measurement."""
+    """Facts about the machine and the versions of packages, for the result."""
     cpuinfo = Path("/proc/cpuinfo")
     lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
@@ -152,7 +154,7 @@ def hf_settings(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def save(options: argparse.Namespace, result: Mapping[str, Any]) -> dict[str, Any]:
-    """Add settings and machine to the result, and write it where ``--output`` names a file."""
+    """Add settings and machine to a result, and write it to the file ``--output`` if that is set."""
     settings = {name: value for name, value in vars(options).items() if name not in ("output", "data", "model")}
     result = {"settings": settings, "machine": machine(), **result}
     if options.output:
@@ -253,7 +255,7 @@ def write_classifier(folder: Path, tokenizer: str, sample: Sequence[Mapping[str,
 
 
 class Clock(Callback):
-    """Clock times of the parts of an epoch."""
+    """Callback that measures the times of the parts of an epoch."""
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         self.train_start = time.perf_counter()
@@ -313,7 +315,7 @@ def train(
 
 
 def stock(network: nn.Module) -> nn.Module:
-    """A network as transformers builds it: torch chooses the library that its linear layers multiply with."""
+    """Replace Heedful's linear layers of a network by those of torch, in place, and return the network."""
     for module in network.modules():
         if isinstance(module, OneDNNLinear):
             module.__class__ = nn.Linear
@@ -336,7 +338,7 @@ def forward_seconds(network: nn.Module, batches: Batches, accelerator: str, prec
 
 
 def pairs(examples: Examples, task: Task, rng: np.random.Generator | None = None) -> dict[str, list[str]]:
-    """The columns of a data set; with ``rng``, every example has the first part of a random other example."""
+    """The columns of a data set. With ``rng``, the first part of each example comes from a random other example."""
     columns = {part: list(examples.column(f"parts.{part}")) for part in task.parts}
     if rng is not None:
         partners = (np.arange(len(examples)) + rng.integers(1, max(2, len(examples)), len(examples))) % len(examples)

@@ -70,7 +70,7 @@ class Swapped(NamedTuple):
 
 
 class Found(NamedTuple):
-    """How often the interval of a cell held the truth, and its mean width."""
+    """Coverage of simulated intervals, the share that contains the truth; and their mean width."""
 
     covered: float
     width: float
@@ -109,7 +109,7 @@ def rates(cell: Cell, value: float, shape: tuple[int, int], rng: np.random.Gener
 
 
 def measured(cell: Cell, tries: int) -> Found:
-    """Simulate a cell."""
+    """Simulate the data sets of a cell, and compute the coverage and the width of their intervals."""
     seed = [round(1000 * float(x)) for x in (cell.value, cell.correlation)]
     rng = np.random.default_rng([*seed, cell.clusters, *map(ord, cell.size + cell.way + cell.kind)])
     size, shape = entries(cell), (tries, cell.clusters)
@@ -128,13 +128,15 @@ def measured(cell: Cell, tries: int) -> Found:
 
 
 def found(bounds: list[tuple[float, float]], truth: float) -> Found:
-    """Coverage and width of the intervals of all tries."""
+    """The share of simulated intervals that contain the truth, and their mean width."""
     low, high = np.array(bounds).T
     return Found(float(((low <= truth + 1e-12) & (truth <= high + 1e-12)).mean()), float((high - low).mean()))
 
 
 def swaps(cell: Swapped, attempt: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """One data set: whether each swap changes the prediction, its example and its lender; three [swaps]."""
+    """Simulate a data set: for each swap whether it changes the prediction, its example, and its lender; three arrays
+    [swaps].
+    """
     rng = np.random.default_rng([attempt, *map(ord, ",".join(map(str, cell)))])
     n = cell.examples
     base = np.repeat(rng.permutation(n)[: round(cell.eligible * n)], cell.draws)
@@ -151,7 +153,7 @@ def swaps(cell: Swapped, attempt: int) -> tuple[np.ndarray, np.ndarray, np.ndarr
 
 
 def over_both(hits: np.ndarray, base: np.ndarray, lender: np.ndarray) -> tuple[float, float]:
-    """The interval over examples and lenders."""
+    """Interval of attentiveness over examples and lenders, from one simulated data set."""
     ones, zeros = np.ones(len(hits)), np.zeros(len(hits), dtype=np.int64)
     return interval(share_of(Entries(hits.astype(float), ones, zeros, [base, lender], are_pairs=True)))
 
@@ -185,14 +187,16 @@ def is_below(covered: float, tries: int, bar: float = SWAPS_BAR) -> bool:
 
 
 def simulated(kind: str, tries: int) -> dict[Cell, Found]:
-    """All cells of a kind; a cell below the bar, as 2 % of correct cells are by chance, gets ten times the tries."""
+    """Simulate all cells of a kind. Cells whose coverage is below the bar, as 2 % of correct cells are by chance, are
+    simulated again with ten times the tries.
+    """
     results = {cell: measured(cell, tries) for cell in cells(kind)}
     low = [cell for cell, result in results.items() if result.covered < BAR]
     return results | {cell: measured(cell, 10 * tries) for cell in low}
 
 
 def of_shares(kind: str, tries: int) -> pd.DataFrame:
-    """For clusters, size and share: the least coverage, and the mean width in points."""
+    """Table of the lowest coverage and the mean width in points, by number of clusters, their size, and the share."""
     frame = pd.DataFrame([cell._asdict() | result._asdict() for cell, result in simulated(kind, tries).items()])
     if kind == "share":  # a share and its complement are mirror images
         frame["value"] = np.minimum(frame["value"], 1 - frame["value"]).round(3)
@@ -201,7 +205,9 @@ def of_shares(kind: str, tries: int) -> pd.DataFrame:
 
 
 def of_swaps(tries: int) -> pd.DataFrame:
-    """For the cause and the number of draws and examples: the least coverage, and the range of relative widths."""
+    """Table of the lowest coverage and the range of relative widths, by what decides about a change, and by the numbers
+    of draws and examples.
+    """
     rows: list[dict[str, Any]] = []
     for cell in cells_of_swaps():
         crossed, alone = measured_swaps(cell, tries)
@@ -214,7 +220,7 @@ def of_swaps(tries: int) -> pd.DataFrame:
 
 
 def of_precision(tries: int) -> pd.DataFrame:
-    """For the cause, the number of draws and the share: coverage, how often the half width is met, and examples."""
+    """Table of coverage, of how often the requested half width is reached, and of the number of examples."""
     rows: list[dict[str, Any]] = []
     for decided_by, draws, value in product(("example", "lent text", "pair", 0.0, 1.0), (1, 5), PRECISE):
         result, precise, size = measured_precision(Swapped(decided_by, value, 20_000, 1.0, draws), tries)

@@ -25,7 +25,7 @@ TARGETS = {"as train.py": 0.4, "all eligible": 1.5}  # % of an epoch, at most
 
 
 class Watch(harness.Clock):
-    """The seconds of training alone: ``seconds`` of the epoch include validation."""
+    """Callback that measures the seconds of training alone, without validation."""
 
     def on_train_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         self.epoch_start = time.perf_counter()
@@ -36,7 +36,7 @@ class Watch(harness.Clock):
 
 
 class Epoch(NamedTuple):
-    """One epoch: seconds of all, of training, of base predictions, and after them; and counts.
+    """Times of one epoch: the whole epoch, training, base predictions, and everything after them; and counts.
 
     Attributes:
         predicted: Changed examples and null controls that the network predicted.
@@ -54,7 +54,7 @@ class Epoch(NamedTuple):
 
 
 class Subset:
-    """Real epochs over a subset, each from the same weights."""
+    """Trains real epochs on a subset, each from the same initial weights."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
@@ -89,7 +89,9 @@ class Subset:
 
 
 class Rates(NamedTuple):
-    """Pairs a second in training, in validation, and as counterfactuals, all overheads included; and q."""
+    """Pairs per second in training, in validation, and as counterfactuals, including all overheads; and the share q of
+    predictions other than the default label.
+    """
 
     training: float
     base: float
@@ -98,7 +100,7 @@ class Rates(NamedTuple):
 
 
 def rates(n: int, m: int, without: Sequence[Epoch], watched: Sequence[Epoch]) -> Rates:
-    """Medians over epochs of n pairs to train and m to validate on."""
+    """Compute the rates from epochs with ``n`` training pairs and ``m`` validation pairs."""
     epochs = [*without, *watched]
     return Rates(
         training=float(np.median([n / e.training for e in epochs])),
@@ -111,7 +113,7 @@ def rates(n: int, m: int, without: Sequence[Epoch], watched: Sequence[Epoch]) ->
 def model(
     measured: Rates, draws: int, limit: int | None, sizes: tuple[int, int] = (TRAIN, VALIDATION)
 ) -> dict[str, float]:
-    """Seconds of an epoch.
+    """Predict the seconds of an epoch on full MNLI from the rates.
 
     Args:
         measured: The rates.

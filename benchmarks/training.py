@@ -32,7 +32,7 @@ RIVAL = {  # the settings of Heedful's training
 
 
 class LoopClock(transformers.TrainerCallback):
-    """The seconds of the training loop."""
+    """Callback of transformers that measures the seconds of the training loop."""
 
     def on_train_begin(self, *args: Any, **kwargs: Any) -> None:
         self.start = time.perf_counter()
@@ -42,14 +42,14 @@ class LoopClock(transformers.TrainerCallback):
 
 
 class Run(NamedTuple):
-    """One epoch of one variant."""
+    """Results of one training epoch of a variant."""
 
     seconds: float
     count: Count
 
 
 class Comparison:
-    """The variants over one data module."""
+    """Train the variants on the same data."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
@@ -85,7 +85,7 @@ class Comparison:
 
 
 def summary(runs: Mapping[str, Sequence[Run]]) -> dict[str, dict[str, Any]]:
-    """The figures of every variant."""
+    """Medians, ranges and ratios of all variants."""
     base = [run.seconds for run in runs["random"]]
     return {
         name: {

@@ -69,7 +69,7 @@ class Event:
         return " ".join(["The", *filter(None, words)]) + "."
 
     def filled(self) -> list[str]:
-        """Names of the optional fields that are not empty."""
+        """Names of the optional fields of the event that are not empty."""
         return [name for name in OPTIONAL if getattr(self, name)]
 
 

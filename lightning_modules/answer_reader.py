@@ -17,7 +17,9 @@ Answer = str | np.ndarray  # a label, a text, or NO_LABEL; or probabilities, flo
 
 
 class Unreadable(Exception):
-    """The value is not an answer. The message is the end of a sentence that begins with the value and its input."""
+    """A function returned a value that is no answer. The message is the end of a sentence: "FUNCTION answered VALUE to
+    INPUT ...".
+    """
 
 
 class AnswerReader:
@@ -41,7 +43,7 @@ class AnswerReader:
 
     @property
     def known(self) -> Mapping[str, str]:
-        """Maps the texts that need no parsing to their answers."""
+        """Maps texts to answers, for answers that need no parsing."""
         return self.spellings if self.same is None else self.same.representatives
 
     def read(self, value: Any) -> Any:
@@ -82,12 +84,13 @@ class AnswerReader:
         is_place = self._has_numbers and type(value) is int and 0 <= value < len(self.task.labels)
         if label is None and not is_place:
             raise Unreadable(
-                f"; the labels are {listing(self.task.labels)}. Name all with labels=[...]; for free texts, set same=."
+                f"; the labels are {listing(self.task.labels)}. Pass all labels as labels=[...], or same= for free "
+                "texts; for heedful.score, to write_inputs."
             )
         return self.task.labels[value] if label is None else label
 
     def _in_order(self, value: Mapping[Any, Any]) -> list[Any]:
-        """Sort the probabilities of a dictionary by the order of the labels."""
+        """Convert a dictionary of label to probability to a list of probabilities in the order of the labels."""
         self._require_labels(True)
         by_label: dict[str, Any] = {}
         for text, probability in value.items():
@@ -104,7 +107,9 @@ class AnswerReader:
             )
 
     def probabilities(self, values: Sequence[Any]) -> np.ndarray | int:
-        """Return probabilities, float32 [inputs, labels], or the index of the first invalid row."""
+        """Convert the probabilities of inputs to an array, float32 [inputs, labels]; or return the index of the first
+        input with invalid probabilities.
+        """
         n = len(self.task.labels)
         arrays = [_floats(value, n) for value in values]
         if wrong := [place for place, array in enumerate(arrays) if array is None]:

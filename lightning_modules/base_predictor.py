@@ -151,7 +151,7 @@ class BasePredictor(RecordsArguments):
         raise NotImplementedError
 
     def understood(self, written: Sequence[str | None]) -> list[str | None]:
-        """Map generated texts to answers by the prompt, and count the texts without an answer."""
+        """Map generated texts to answers, as the prompt defines them, and count the texts that are no answer."""
         answers = [None if text is None else self.prompt.read(text) for text in written]
         pairs = [(text, answer) for text, answer in zip(written, answers, strict=True) if text is not None]
         self.count("no_answers", (text for text, answer in pairs if answer == NO_LABEL))
@@ -172,7 +172,7 @@ class BasePredictor(RecordsArguments):
     # refusals
 
     def require_parts(self, task: Task) -> None:
-        """Refuse a task whose parts the model cannot read: pictures, by default."""
+        """Raise ModelError if the model cannot read the parts of a task; by default, a model cannot read pictures."""
         if task.pictures:
             raise ModelError(
                 f"model {type(self).__name__} reads texts alone, and {task.pictures[0]} is a picture. Take model "
@@ -180,7 +180,8 @@ class BasePredictor(RecordsArguments):
             )
 
     def require_known(self, statistics: Statistics, examples: str) -> None:
-        """Refuse examples with too many unknown tokens, and tokenizers that truncate on the left.
+        """Raise an error if too many tokens of the examples are out of vocabulary, or if the tokenizer truncates on the
+        left.
 
         Raises:
             HeedfulError: More than ``max_unknown`` of the tokens are unknown, or ``truncation_side`` is "left".
@@ -203,14 +204,14 @@ class BasePredictor(RecordsArguments):
         """Raise ModelError if the model has no trained head for the labels of the task."""
 
     def require_weights(self) -> None:
-        """Refuse a model without weights if no checkpoint will provide them."""
+        """Raise ModelError for a model without weights, unless a checkpoint will provide the weights."""
 
     def require_precision(self, precision: str) -> None:
-        """Refuse a precision of the Trainer in which the numbers of the model overflow."""
+        """Raise SettingError for a precision of the Trainer in which activations of the model overflow."""
 
     def require_learned_parts(self, of_data: Sequence[str]) -> None:
-        """Refuse to measure a model on other parts than the parts that it was trained on. Parts of other data are
-        matched by position.
+        """Raise an error if the model was trained on other parts than the parts that it is measured on. Parts of
+        another data set are matched by position.
 
         Args:
             of_data: All parts of the data, including parts that ``--partial`` leaves out.

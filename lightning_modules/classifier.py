@@ -86,7 +86,8 @@ class Classifier(BasePredictor, pl.LightningModule):
         return self.label_map or LabelMap.identity(self.task.labels)
 
     def _as_learned(self, task: Task) -> Task:
-        """Reorder the parts of a task as a trained model in memory reads them; keep the template of the training.
+        """Adapt a task to a trained model in memory: parts in the order of its training, and the template of its
+        training.
 
         Raises:
             ModelError: The model was trained on another kind of task, or on other parts or labels.
@@ -158,8 +159,8 @@ class Classifier(BasePredictor, pl.LightningModule):
             )
 
     def _learn_order(self, parts: Sequence[str]) -> None:
-        """Set the order of the parts to their order in a checkpoint. A model with a template ignores this, since the
-        template names the parts.
+        """Use the order of the parts in a checkpoint. A model with a template ignores this order, since the template
+        names the parts.
         """
         self.provenance = replace(self.provenance, parts=tuple(parts))
         ordered = self.task if self.reads_prompts else self.in_learned_order(self.task)
@@ -189,7 +190,7 @@ class Classifier(BasePredictor, pl.LightningModule):
         self.provenance = replace(self.provenance, parts=self.task.parts)
 
     def on_validation_start(self) -> None:
-        """Refuse to measure an untrained model, or a model that was trained on other parts."""
+        """Raise an error for a model that is untrained, or that was trained on other parts."""
         if self.trainer.state.fn != "validate":
             return
         self.require_learned_parts(getattr(self.trainer.datamodule, "full_task", self.task).parts)

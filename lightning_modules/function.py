@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -54,7 +55,8 @@ class Function(BasePredictor):
         predict: Takes a list of dictionaries, part name to content, and returns one answer per dictionary: labels,
             their numbers, texts, or None for no answer; or probabilities, as an array [inputs, labels] in the order of
             the labels, or as a dictionary of label to probability for each input. Its optional attribute ``quote``
-            names an input in a message.
+            names an input in a message; with the attribute ``is_recorded``, each input has one answer, and there is no
+            null control.
         labels: Maps label names to alternative spellings in the answers.
         same: Compares two answers, if answers are free texts.
         is_ordered: Whether the order of the labels was given; arrays of probabilities require it.
@@ -91,7 +93,9 @@ class Function(BasePredictor):
         self._has_numbers = is_ordered and not any((labels or {}).values())  # a spelling may be a number
         self.answered: Answered | None = answers
         self.doubtful: str | None = doubtful
-        self._is_steady = False
+        self._is_steady = is_recorded = getattr(predict, "is_recorded", False)
+        if is_recorded:
+            self.capabilities = replace(self.capabilities, repeats=0)
 
     def prepare(self, task: Task) -> None:
         if task.kind is SPAN and self.same is None:
@@ -130,9 +134,8 @@ class Function(BasePredictor):
         batch: Inputs = inputs["function"]
         assert self.answered is not None
         answer_of, input_keys = self.answered.answers, batch.keys.tolist()
-        if batch.again.any() and self.doubtful is not None:  # the null control: all base inputs are answered
-            self._require_default(self.doubtful)
-            self.doubtful = None
+        if batch.again.any():  # the null control: all base inputs are answered
+            self._require_default()
         new = np.flatnonzero([key not in answer_of for key in input_keys])
         answer_of |= zip(batch.keys[new].tolist(), self._ask(batch.take(new)), strict=True)
         answers = [answer_of[key] for key in input_keys]
@@ -152,7 +155,7 @@ class Function(BasePredictor):
         return Outputs(probs) if self.task.distribution else Outputs(answers=probs.argmax(dim=-1))
 
     def _ask(self, inputs: Inputs) -> list[Answer]:
-        """Call the function for some inputs, and parse the answers."""
+        """Call the user's function with some inputs, and parse its answers."""
         if not len(inputs):
             return []
         rows = inputs.rows
@@ -202,7 +205,7 @@ class Function(BasePredictor):
         return list(probs)
 
     def _require_steady(self, inputs: Inputs, place: int, before: Answer, after: Answer) -> None:
-        """Refuse two different answers to the same input; probabilities may differ slightly."""
+        """Raise ModelError if one input gets two different answers; probabilities may differ slightly."""
         if isinstance(before, str) or isinstance(after, str):
             is_same = isinstance(before, str) and isinstance(after, str) and before == after
         else:
@@ -213,11 +216,15 @@ class Function(BasePredictor):
             problem = f", and {again} when asked again. Make the function deterministic, for example by a fixed seed."
             raise self._wrong(self._label(before), inputs, place, problem)
 
-    def _require_default(self, default_label: str) -> None:
-        """Refuse a default label that is never an answer, since it is probably misspelt."""
+    def finish(self) -> None:
+        self._require_default()  # for recorded answers, which have no null control
+
+    def _require_default(self) -> None:
+        """Raise DataError if the default label is in doubt and is never an answer: it is probably misspelt."""
+        default_label, self.doubtful = self.doubtful, None
         assert self.answered is not None
         counts = Counter(map(self._label, self.answered.answers.values()))
-        if default_label in counts:
+        if default_label is None or default_label in counts:
             return
         commonest = ", ".join(f"{cut(text)!r}" for text in sorted(counts, key=lambda text: (-counts[text], text))[:3])
         raise DataError(
@@ -230,13 +237,13 @@ class Function(BasePredictor):
         return answer if isinstance(answer, str) else self.task.labels[int(answer.argmax())]
 
     def _wrong(self, value: Any, inputs: Inputs, place: int, problem: str) -> ModelError:
-        """Create an error that quotes an answer and its input."""
+        """Create the error for an invalid answer; the message quotes the answer and its input."""
         row = self._quote(inputs.take(np.array([place])).rows[0])
         return ModelError(f"{self.description} answered {cut(repr(value))} to {row}{problem}")
 
 
 def quoted(row: Mapping[str, Any]) -> str:
-    """Quote an input in a message: the beginnings of its first two parts."""
+    """Quote the beginnings of the first two parts of an input, for a message."""
     pairs = [f"{part!r}: {cut(repr(value))}" for part, value in list(row.items())[:MOST_QUOTED]]
     return f"{{{', '.join(pairs)}{', ...' if len(row) > MOST_QUOTED else ''}}}"
 

@@ -97,7 +97,7 @@ class LabelScorer(nn.Module):
     def _likelihoods(
         self, decode: Decode, states: Tensor, mask: Tensor, labels: Tensor, width: int | None = None
     ) -> Tensor:
-        """Log-likelihoods of texts, one per row of states: float32 [texts]."""
+        """Log-likelihoods of one label text for each row of encoder states: float32 [texts]."""
         written = self.written[labels, :width]
         losses = writing_loss(decode(states, mask, self.read[labels, :width]), written, "none")
         return -losses.view(written.shape).sum(dim=1)
@@ -129,7 +129,7 @@ class ScoresLabels(PretrainedClassifier):
 
     @property
     def merging(self) -> bool:
-        """Whether several outputs may mean one label. In training, each label needs exactly one text."""
+        """Whether several label texts may mean one label; in training, each label has exactly one text."""
         return self.keeps_head
 
     def learned_words(self, task: Task) -> tuple[str, tuple[str, ...]]:
@@ -159,7 +159,7 @@ class ScoresLabels(PretrainedClassifier):
     def score_texts(
         self, texts: Sequence[str], ids: Sequence[Sequence[int]], start: int | None, **settings: Any
     ) -> None:
-        """Make the scorer; arguments and ``settings`` are passed to :class:`LabelScorer`.
+        """Build the scorer of label texts; the arguments and ``settings`` are arguments of :class:`LabelScorer`.
 
         Raises:
             HeedfulError: The tokenizer cannot tell two texts apart.

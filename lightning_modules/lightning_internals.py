@@ -23,14 +23,14 @@ def leave_sigterm(trainer: Trainer) -> None:
 
 
 def resume_by_epochs(trainer: Trainer) -> None:
-    """Resume a run that ended with an epoch at the next epoch, also with ``max_steps``; Lightning would count the
-    ended epoch twice.
+    """Let a run whose checkpoint is from the end of an epoch resume with the next epoch, also with ``max_steps``:
+    Lightning would count the finished epoch twice.
     """
     trainer.fit_loop._iteration_based_training = lambda: False  # type: ignore[method-assign]
 
 
 def accumulates(trainer: Trainer) -> bool:
-    """Whether gradient accumulation needs more batches before the next optimizer step."""
+    """Whether the next batches only accumulate gradients, so that no optimizer step has ended."""
     return trainer.fit_loop.epoch_loop._should_accumulate()
 
 

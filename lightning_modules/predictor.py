@@ -145,11 +145,13 @@ class Predictor(Protocol):
         ...
 
     def encode(self, examples: Sequence[Example]) -> Encoded:
-        """Examples as the model reads them."""
+        """Encode examples as inputs of the model."""
         ...
 
     def require_known(self, statistics: Statistics, examples: str) -> None:
-        """Refuse examples with too many unread or unknown tokens; the message names ``examples``."""
+        """Raise an error if too many tokens of the examples are unread or out of vocabulary; the message names
+        ``examples``.
+        """
         ...
 
     def start(self, examples: Composed, processes: Processes) -> None:
@@ -170,7 +172,7 @@ class Predictor(Protocol):
         ...
 
     def counts_of(self, counted: Mapping[tuple[str, str], int]) -> dict[str, Any]:
-        """Counts of answers for results.json, from the sum of ``counted`` over all processes."""
+        """Convert ``counted``, summed over all processes, to the counts of answers in results.json."""
         ...
 
     def finish(self) -> None:

@@ -42,11 +42,13 @@ class PredictorModule(pl.LightningModule):
             self._take_network()
 
     def encode(self, examples: Sequence[Example]) -> Encoded:
-        """Examples as the model reads them."""
+        """Encode examples as inputs of the model."""
         return self.predictor.encode(examples)
 
     def require_known(self, statistics: Statistics, examples: str) -> None:
-        """Refuse examples with too many unread or unknown tokens; the message names ``examples``."""
+        """Raise an error if too many tokens of the examples are unread or out of vocabulary; the message names
+        ``examples``.
+        """
         self.predictor.require_known(statistics, examples)
 
     def validation_step(self, batch: dict[str, Any], batch_idx: int) -> Outputs | None:

@@ -117,7 +117,7 @@ class PretrainedClassifier(Classifier, ABC):
         """Open the backbone, and make the processor for a task."""
 
     def require_architecture(self) -> None:
-        """Refuse a backbone of another family."""
+        """Raise ModelError for a backbone of another model family."""
 
     def open_backbone(self, task: Task) -> PreTrainedTokenizerBase:
         """Read the config, reorder the parts of the task as in training, and return the tokenizer.
@@ -202,12 +202,12 @@ class PretrainedClassifier(Classifier, ABC):
 
     @property
     def merging(self) -> bool:
-        """Whether several outputs may mean one label."""
+        """Whether several outputs of the head may mean one label."""
         return self.keeps_head or self.collapse is not None
 
     @property
     def merges(self) -> bool:
-        """Whether several outputs mean one label."""
+        """Whether several outputs of the current head mean one label."""
         return self.label_map is not None and self.label_map.merges
 
     def name_outputs(self, labels: Sequence[str]) -> None:
@@ -240,7 +240,7 @@ class PretrainedClassifier(Classifier, ABC):
         return Outputs(probs, self.label_of_output[best].where(best >= 0, best))
 
     def require_head(self) -> None:
-        """Refuse to measure a model without training unless its head knows the labels of the task.
+        """Raise an error if an untrained model has no head for the labels of the task.
 
         Raises:
             HeedfulError: The backbone has no head for the labels of the task.
@@ -260,7 +260,7 @@ class PretrainedClassifier(Classifier, ABC):
         require_head_for(self.outputs, self.task.labels, self.backbone, self.merging)
 
     def require_weights(self) -> None:
-        """Refuse a backbone without weights, unless a checkpoint provides them.
+        """Raise an error for a backbone without weights, unless a checkpoint provides the weights.
 
         Raises:
             HeedfulError: The backbone is a folder without weights.

@@ -124,8 +124,8 @@ class BestCheckpoint(RecordsArguments, ModelCheckpoint):
             self._last_step = trainer.global_step
 
     def _save_checkpoint(self, trainer: Trainer, filepath: str) -> None:
-        """Save a checkpoint; only ``last.ckpt`` has optimizer states. Raise RunError if the saved weights are not
-        the measured weights.
+        """Save a checkpoint, with optimizer states only in ``last.ckpt``; raise RunError if the weights are not those
+        that were measured.
         """
         name = Path(filepath).name
         self.save_weights_only = name != LAST
@@ -142,7 +142,7 @@ class BestCheckpoint(RecordsArguments, ModelCheckpoint):
         self._last_step = checkpoint["global_step"]
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Load the state, and replace the run folder in its paths by the current folder of the run, which may have
+        """Restore the state of a resumed run. Its paths are changed to the current folder of the run, which may have
         been moved.
         """
 

@@ -28,7 +28,8 @@ HALF = {torch.float16, torch.bfloat16}
 def with_alone(
     planned: Sequence[Planned], batches: BatchPredictor, pool: Examples, encoded: Encoded, base: Predictions
 ) -> list[Planned]:
-    """Predict padded examples alone, and store the number of predictions that differ; must run on all ranks.
+    """Predict padded examples again in batches of one, and store the number of predictions that differ; must run on all
+    ranks.
 
     The test is omitted for models that generate text, for models whose inputs are unknown, and in half precision.
 

@@ -59,7 +59,9 @@ def gather_predictions(
 
 
 def require_finite(broken: int, n: int, display_name: str) -> None:
-    """Raise ModelError if the outputs for ``broken`` of ``n`` inputs are NaN or infinite: argmax would find a label."""
+    """Raise ModelError if the outputs for ``broken`` of ``n`` inputs are NaN or infinite; argmax would still find a
+    label.
+    """
     if broken:
         raise ModelError(
             f"The outputs of the model are not finite for {broken:,} of {n:,} predictions ({display_name}). Try "
@@ -161,9 +163,9 @@ class BatchPredictor:
         if not self.is_on_cpu:
             inputs = map(self.processes.to_device, ahead(inputs, pin=self.processes.device.type == "cuda"))
         pairs = zip(mine, inputs, strict=True)
-        for positions, batch in track(
-            pairs, display_name, len(mine), transient=True, disable=not self.processes.shows_progress
-        ):
+        console = get_console()
+        has_bar = self.processes.shows_progress and (console.is_terminal or console.is_jupyter)
+        for positions, batch in track(pairs, display_name, len(mine), transient=True, disable=not has_bar):
             if stopping.requested():
                 break  # the ranks raise Stopped together, in gather_predictions
             yield positions, batch

@@ -79,7 +79,9 @@ class Block:
 
     @property
     def is_copied(self) -> np.ndarray:
-        """Whether a changed example uses the prediction of another example: bool [changed]."""
+        """For each changed example, whether its prediction is copied from another example with the same input: bool
+        [changed].
+        """
         return self.source != np.arange(len(self.source))
 
     def compare(self, pool: np.ndarray, changed: np.ndarray, is_repeated: np.ndarray) -> None:
@@ -278,7 +280,8 @@ def _canonical(
 
 
 def _texts(columns: Sequence[pa.Array | str], group: np.ndarray, order: np.ndarray) -> pa.Array:
-    """Concatenate a column of strings from groups of rows, and reorder it.
+    """Concatenate a text column of base rows and of the rows of each intervention, and sort it into the order of the
+    rows.
 
     Args:
         columns: For each group, a string per row, or one string for all rows.

@@ -18,7 +18,7 @@ from heedful.reports.results import Evaluated
 
 
 def counts_of(data: Pairs, base: Predictions, predictor: Predictor) -> dict[str, Any]:
-    """Counts of the base examples."""
+    """Counts of the unchanged examples, such as truncated examples and examples of the training data."""
     return {
         "examples": len(base),
         "not_predicted": len(data.pool) - len(base),
@@ -40,7 +40,9 @@ def truncation(statistics: Statistics) -> dict[str, Any]:
 def repeated_and_trained(
     pool: Examples | None, positions: np.ndarray, data: Pairs, predictor: Predictor
 ) -> dict[str, int]:
-    """Count examples that repeat another one, and, if the training data are known, examples of the training data."""
+    """Count the examples that repeat another example, and, if the training data of the model are known, the examples
+    among the training data.
+    """
     if pool is None:
         return {}
     parts = data.full_task.parts

@@ -147,7 +147,7 @@ class Engine(Callback):
             raise _changed(f"the measured weights are not {what}")
 
     def _require_same_weights(self, trainer: Trainer, module: LightningModule) -> None:
-        """Require equal weights on all ranks, before and after validation, and in the checkpoint."""
+        """Raise RunError unless all ranks, the validated model and the checkpoint have the same weights."""
         require_alike({"the model": self.weights}, "weights")
         self.require_measured(module, "the weights of one model")
         if trainer.ckpt_path:

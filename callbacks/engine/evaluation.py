@@ -55,7 +55,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Plan:
-    """The examples and changes of an evaluation, planned once in a run.
+    """What an evaluation measures: its examples and its changes; planned once per run.
 
     Attributes:
         pool: The examples to change. Examples from elsewhere than the data module are predicted first.
@@ -178,7 +178,7 @@ class Planned(NamedTuple):
 
     @property
     def charts(self) -> tuple[Chart, ...]:
-        """The curves of the evaluation."""
+        """The charts of the evaluation: the curves over epochs that TensorBoard and figures show."""
         return tuple(chart for metric in self.metrics for chart in metric.charts(self.context))
 
     @property
@@ -236,7 +236,7 @@ class Plans:
 
     @cached_property
     def charts(self) -> list[Chart]:
-        """The curves of all evaluations."""
+        """The charts of all evaluations: the curves over epochs that TensorBoard and figures show."""
         return [chart for planned in self.planned.values() for chart in planned.charts]
 
     @property

@@ -53,7 +53,8 @@ class Experiment:
     def rows(
         self, plans: Mapping[str, Sequence[Intervention]], done: Mapping[str, Masks] | None = None
     ) -> tuple[dict[str, Rows], dict[str, Masks]]:
-        """Change and predict examples, and return rows in canonical order on rank 0, empty tables on other ranks.
+        """Apply interventions, predict the changed examples, and return the rows of each evaluation in canonical order;
+        on ranks other than rank 0, the tables are empty.
 
         Args:
             plans: Maps evaluations to interventions.
@@ -105,7 +106,7 @@ class Experiment:
         return several if self.batches.is_on_cpu else ahead(several, depth=1)
 
     def _chosen(self, plan: Sequence[Intervention], done: Masks = ()) -> list[np.ndarray]:
-        """For each intervention, whether it changes an example: bool [pool].
+        """For each intervention, the examples that it changes: bool [pool].
 
         A model that generates text has two answers, the text and the most probable label. An example is eligible by
         either of them, so that the rows of one run yield the numbers of both.

@@ -23,7 +23,8 @@ Subwords = Literal["sum", "mean", "first"]
 
 
 class Ask:
-    """The model as inquiries query it. All ranks make the same calls; each predicts its share and gets all answers.
+    """Queries of an inquiry to the model. All ranks make the same calls; each rank predicts its share and gets all
+    answers.
 
     Attributes:
         labels: The labels, in the order of the probabilities.
@@ -38,7 +39,7 @@ class Ask:
         self.counts: Counter[str] = Counter()
 
     def words(self, examples: Composed, delete: bool) -> HiddenWords:
-        """The words of examples as features that can be hidden from the model, with parts in the order of the data."""
+        """Divide examples into words that can be hidden from the model; the parts are in the order of the data."""
         return HiddenWords(self._experiment.predictor.processor, examples, examples.pool.parts, delete)
 
     def hidden(self, words: HiddenWords, examples: np.ndarray, hidden: np.ndarray) -> np.ndarray:

@@ -156,7 +156,9 @@ def _pool_rows(
 def _staged_rows(
     experiment: Experiment, plans: Mapping[str, Any], planned: Sequence[Planned], manifests: dict[str, str]
 ) -> dict[str, Rows]:
-    """The rows of one or two stages of interventions; a second stage replaces its entry in ``manifests``."""
+    """The rows of the interventions, in one or two stages. A second stage replaces the hash of the evaluation in
+    ``manifests``.
+    """
     rows, changed = experiment.rows(plans)
     second: dict[str, Sequence[Intervention]] = {}
     for evaluation, plan, context in (p for p in planned if p.evaluation.name in plans):

@@ -58,7 +58,7 @@ def shown_evaluations(evaluating: bool) -> list[type[Evaluation]]:
 
 
 def chosen(names: Sequence[str] | None, available: Collection[str]) -> list[str] | None:
-    """Check the names of evaluations in a call, and return them; None if the call names none.
+    """Check the names of evaluations in a call and return them as a list; None if the call names none.
 
     Args:
         names: The names in the call.

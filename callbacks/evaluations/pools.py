@@ -9,7 +9,7 @@ from heedful.records import DataError, Examples, ModelError, is_entailment, same
 
 
 def fitted(pool: Examples, data: Pairs) -> Examples:
-    """Rename the parts of another data set's examples to those that the model reads, by :func:`fitted_parts`."""
+    """Rename the parts of the examples of another data set to the parts that the model reads (:func:`fitted_parts`)."""
     return pool.rename_parts(fitted_parts(pool, data)).keep_parts(data.task.parts)
 
 

@@ -128,7 +128,7 @@ def _figures(measurements: Measurements) -> dict[str, dict[str, str]]:
 
 
 def _tags(measurements: Measurements) -> str:
-    """A Markdown table of the tags, with the label and the meaning of each number."""
+    """Describe the tags of TensorBoard in a Markdown table: the label and the meaning of each number."""
     labels = {line.metric: line.label for line in lines_of(measurements.content)}
     families = {family: about for about in abouts().values() for family in about.families}
     rows = []

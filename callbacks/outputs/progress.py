@@ -31,7 +31,7 @@ class Progress(RichProgressBar):
         return metrics
 
     def _seen_loss(self, trainer: Trainer) -> dict[str, float]:
-        """The training loss, at most half a second old."""
+        """The latest training loss; it is read from the device at most twice a second."""
         if LOSS in trainer.callback_metrics and time.monotonic() - self._looked >= INTERVAL:
             self._looked = time.monotonic()
             self._loss = trainer.callback_metrics[LOSS].item()

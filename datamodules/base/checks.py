@@ -17,7 +17,9 @@ RESERVED = "+/{}"  # separators in "left+right" and in names of metrics; braces 
 
 
 def require_sizes(name: str, sizes: Mapping[str, int | None]) -> None:
-    """Require a data name that can name a folder, and sizes of at least 1; ``num_workers`` may be 0."""
+    """Raise SettingError if the name of the data cannot be the name of a folder, or a size is below 1 (``num_workers``
+    may be 0).
+    """
     if not is_folder_name(name):
         raise SettingError(f"data.name {name!r} cannot name a folder. Use {FIT}.")
     for flag, n in sizes.items():
@@ -26,7 +28,7 @@ def require_sizes(name: str, sizes: Mapping[str, int | None]) -> None:
 
 
 def require_names(parts: Sequence[Any], labels: Sequence[Any]) -> None:
-    """Require names of parts and labels that are printable texts and differ in more than case.
+    """Raise SettingError unless the names of parts and labels are printable texts that differ in more than case.
 
     YAML reads an unquoted yes, no, null or number as another type than text.
     """
@@ -53,7 +55,9 @@ def require_names(parts: Sequence[Any], labels: Sequence[Any]) -> None:
 def require_regime(
     name: str, parts: Sequence[str], swap: Sequence[str], partial: str | None, augment: str | None
 ) -> None:
-    """Require that ``swap`` and ``partial`` name existing parts and do not conflict with each other or ``augment``."""
+    """Raise SettingError if ``swap`` or ``partial`` names a part that does not exist, or if they conflict with each
+    other or with ``augment``.
+    """
     if len(parts) == 1 and (swap or augment == "counterfactual"):
         setting = f"data.swap {swap[0]}" if swap else "augment counterfactual"
         raise SettingError(f"{setting}: {name} has one part, {parts[0]}, and a swap needs two.")
@@ -71,7 +75,7 @@ def require_regime(
 
 
 def require_distractors(name: str, distractors: Sequence[str], parts: Sequence[str], swap: Sequence[str]) -> None:
-    """Require that distractors are parts, are not swapped, and leave at least one other part."""
+    """Raise SettingError unless the distractors are parts that are not swapped and leave at least one other part."""
     for part in distractors:
         if part not in parts:
             raise SettingError(f"data.distractors {part} is not a part of {name}. {guess(part, parts)}")
@@ -82,7 +86,9 @@ def require_distractors(name: str, distractors: Sequence[str], parts: Sequence[s
 
 
 def require_folds(hold_out: int | None, folds: int | None, fold: int | None, augment: str | None) -> None:
-    """Require ``folds`` and ``fold`` together, a fold from 0 to ``folds`` - 1, and no other validation set."""
+    """Raise SettingError unless ``folds`` and ``fold`` are given together, ``fold`` is from 0 to ``folds`` - 1, and
+    there is no other validation set.
+    """
     if folds is None and fold is None:
         return
     if folds is None or fold is None:
@@ -96,7 +102,9 @@ def require_folds(hold_out: int | None, folds: int | None, fold: int | None, aug
 
 
 def require_splits(splits: Mapping[str, str | Sequence[str]], validation: Sequence[str], meta: Sequence[str]) -> None:
-    """Require a single training split, and one or more validation splits with distinct names."""
+    """Raise SettingError unless there is a single training split, and one or more validation splits with distinct
+    names.
+    """
     if not isinstance(splits["train"], str):
         raise SettingError("data.splits: train is a list. Name one split; only validation may be a list.")
     names = [name.casefold() for name in validation]
@@ -113,7 +121,7 @@ def require_one_validation(
     where: Mapping[str, Any],
     aliases: Mapping[str, Sequence[str]],
 ) -> None:
-    """Refuse to hold out training examples for validation if the settings also name a validation split."""
+    """Raise SettingError if the settings both hold out training examples and name a validation split."""
     if not (flags := [flag for flag, n in held_out.items() if n is not None]):
         return
     names = [splits["validation"]] if isinstance(splits["validation"], str) else splits["validation"]

@@ -24,6 +24,6 @@ class Inoculation:
     perturbed: bool = False
 
     def require_source(self) -> None:
-        """Require either ``path`` or ``perturbed``."""
+        """Raise SettingError unless exactly one of ``path`` and ``perturbed`` is set."""
         if (self.path is None) != self.perturbed:
             raise SettingError("augment inoculation needs data.inoculation.path or data.inoculation.perturbed true.")

@@ -31,7 +31,7 @@ class Prepared:
 
 
 def kept_parts(data: Any, examples: Examples, training: bool) -> Prepared:
-    """Keep the parts of a partial-input model."""
+    """Prepare examples for a partial-input model: keep only the parts of ``partial``."""
     return Prepared(examples, examples.keep_parts(data.partial.split("+")) if data.partial else examples)
 
 

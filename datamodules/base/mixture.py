@@ -60,7 +60,7 @@ class Mixture:
 
 
 def require_mixture(mixture: Sequence[Mixture], parts: Sequence[str], labels: Sequence[str]) -> None:
-    """Require shares that add up to less than 1, and the parts and labels of the data."""
+    """Raise SettingError unless the shares add up to less than 1, and parts and labels are those of the data."""
     for each in mixture:
         if not 0 < each.share < 1:
             raise SettingError(f"data.mixture: the share {each.share} of {each.display_name} is not between 0 and 1.")

@@ -377,7 +377,7 @@ class Pairs(RecordsArguments):
 
     @cached_property
     def _divided(self) -> tuple[Examples, Examples]:
-        """The training examples and the held-out examples."""
+        """Split the training examples by ``hold_out`` or ``folds``: (training examples, held-out examples)."""
         examples = self._loaded("train")
         self.counts.no_gold = examples.no_gold
         if self.hold_out is not None:
@@ -385,7 +385,7 @@ class Pairs(RecordsArguments):
         return fold_out(examples, self.folds, self.fold)
 
     def _loaded(self, role: Role) -> Examples:
-        """The examples of a role, which may be several splits of the source."""
+        """Load the examples for training or validation, which may be several splits of the source."""
         names = self._names(role)
         if len(names) > 1 and not self.source.has_splits:
             raise DataError(f"data.splits names {' and '.join(names)}, and {self.source.display_name} has no splits.")
@@ -408,7 +408,7 @@ class Pairs(RecordsArguments):
         return Examples.concatenate([pool.with_column(f"meta.{SPLIT}", pa.repeat(n, len(pool))) for n, pool in pairs])
 
     def _require_apart(self) -> None:
-        """Refuse a validation split that is the training split or a copy of it."""
+        """Raise DataError if the validation split is the training split or a copy of it."""
         if self.validate_on_train or self.hold_out is not None or self.folds is not None:
             return
         train, *_ = self._names("train")
@@ -424,7 +424,7 @@ class Pairs(RecordsArguments):
                 )
 
     def _names(self, role: Role) -> list[str]:
-        """Names of the splits in the source."""
+        """Names of the splits of the source for training or validation."""
         names = self.splits[role]
         return [names] if isinstance(names, str) else list(names)
 
@@ -438,8 +438,8 @@ class Pairs(RecordsArguments):
         return replace(self.source, where=conditions_of(self.where, role))
 
     def _split(self, role: Role, name: str) -> Split:
-        """Describe a split of the source. Aliases are allowed for a single split only, and exclude the splits of the
-        other role.
+        """Describe a split of the source. Alternative names are allowed only if it is the only split, and never name a
+        split of the other role (training or validation).
         """
         taken = {split for r in SPLITS if r != role for split in self._names(r)}
         aliases = aliases_of(name, self.loader.aliases) if len(self._names(role)) == 1 else []
@@ -478,7 +478,7 @@ class Pairs(RecordsArguments):
         return self.loader.load(source, mixture.columns(self.columns), split)
 
     def _shortened(self, examples: Examples) -> int:
-        """Number of distinct tables from which ``keep_rows`` removes rows."""
+        """Number of distinct tables in the examples from which ``keep_rows`` removes rows."""
         form = self.full_task.form
         if form.keep is None:
             return 0

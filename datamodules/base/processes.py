@@ -15,7 +15,7 @@ LONGEST_MEASUREMENT = timedelta(days=7)  # torch's default timeout of 10 or 30 m
 
 
 class _Communication:
-    """Flag for all threads of this process: whether communication between ranks is turned off."""
+    """Whether communication between ranks is turned off in this process, for all of its threads."""
 
     is_off = False
 
@@ -56,7 +56,7 @@ def gather(value: Any) -> list[Any]:
 
 
 def meet(value: Any) -> list[Any]:
-    """Gather a value from all processes, even if one of them needs hours to get here.
+    """Gather a value from all processes, even if a process arrives hours later than the others.
 
     A slow process calls :func:`busy` from time to time, since torch limits the wait; a failed one calls :func:`tell`.
 
@@ -80,7 +80,7 @@ def busy() -> None:
 
 
 def tell(error: HeedfulError) -> None:
-    """Send an error to the processes that wait in :func:`meet`, which raise it."""
+    """Send an error to all processes; the processes that wait in :func:`meet` raise it."""
     gather((error, None))
 
 
@@ -148,7 +148,7 @@ def by_first_isolated(make: Callable[[], T]) -> T:
 
 
 def require_alike(value: Any, what: str) -> None:
-    """Require that a value is the same on all processes.
+    """Raise DataError unless a value is the same on all processes.
 
     Args:
         value: The value on this process.

@@ -90,7 +90,7 @@ def limited(examples: Examples, limit: int | float, batch_size: int, seed: int) 
 
 
 def groups_of(examples: Examples) -> Iterator[str]:
-    """The cluster of each example, such as its table; for data without clusters, the uid."""
+    """Yield the cluster of each example, such as its table; without clusters, the uid of the example."""
     return examples.column(CLUSTER if examples.has_clusters else "uid")
 
 
@@ -200,14 +200,16 @@ def with_counterfactuals(examples: Examples, swap: Swap, partners: np.ndarray) -
 
 
 def require_gold(examples: Examples, name: str) -> Examples:
-    """Require that every training example has a gold label, and return the examples."""
+    """Return training examples; raise DataError if one of them has no gold label."""
     if n := examples.table["label"].null_count:
         raise DataError(f"{n:,} of {len(examples):,} training examples of {name} have no gold label.")
     return examples
 
 
 def require_slices(examples: Examples, columns: Sequence[str], name: str) -> None:
-    """Require that slice columns are meta columns of the validation examples and have few different values."""
+    """Raise an error unless the columns of ``slices`` are meta columns of the validation examples with few different
+    values.
+    """
     for column in columns:
         if column not in examples.meta:
             remedy = guess(column, examples.meta) if examples.meta else "Leave it out: there are no columns."

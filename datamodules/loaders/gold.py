@@ -62,7 +62,7 @@ class Gold:
         return SOFT.write_gold(dict.fromkeys(labels, 1.0)) if labels else None
 
     def _is_vector(self, value: Any) -> bool:
-        """Whether a value is a list of one number from 0 to 1 per label, such as one-hot."""
+        """Whether a value is a list with a number from 0 to 1 for each label, such as a one-hot vector."""
         return (
             isinstance(value, list)
             and len(value) == self.n_labels > 1

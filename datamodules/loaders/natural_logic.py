@@ -44,8 +44,8 @@ def load_natural_logic(
 
 
 def _rows(path: Path, split: Split) -> tuple[str, Rows]:
-    """Return the folder and the rows of :func:`compose` of a split; log the contexts and word pairs that no row
-    uses.
+    """Compose the examples of a split: return the folder and the rows; log the contexts and word pairs without an
+    example.
     """
     folder = _folder(path, split)
     contexts = list(read(folder / CONTEXTS, quoting=False))

@@ -193,7 +193,7 @@ def require_columns(
     label: bool = True,
     more: Sequence[str] = (),
 ) -> None:
-    """Require that a row has all columns with a role.
+    """Raise DataError if a row lacks a column that has a role.
 
     Args:
         columns: Roles of the columns.
@@ -271,7 +271,7 @@ def _named_by_content(examples: Examples, prefix: str) -> Examples:
 
 
 def require_parts(parts: Mapping[str, str], label: str | None, header: Iterable[str]) -> None:
-    """Require distinct columns for parts and label, and distinct names in the header.
+    """Raise SettingError unless parts and label are different columns, and the names in the header are distinct.
 
     Args:
         parts: Maps parts to columns.

@@ -204,7 +204,7 @@ class Pictures:
         return Picture(key, path, 0, len(data), where.replace("\n", " ")), None if path else data
 
     def _keep(self, picture: Picture, data: bytes | None) -> Picture:
-        """Remember a picture; write bytes that are not in a file to the temporary file."""
+        """Return a picture that is stored in a file: bytes from a row are first written to the temporary file."""
         name = picture.key if data is not None else picture.path
         if data is not None and name not in self._pictures:
             self._bytes = self._bytes or temporary_file()
@@ -241,7 +241,7 @@ def is_pattern(column: str) -> bool:
 
 
 def require_picture(data: bytes, what: str) -> bool:
-    """Check the header of a picture, and return whether it is animated."""
+    """Whether a picture is animated; raises DataError if its header is damaged or of an unsupported format."""
     try:
         with Image.open(io.BytesIO(data), formats=FORMATS) as opened:
             with suppress(Exception):  # Pillow looks for a second frame, which may be damaged

@@ -49,7 +49,7 @@ def parse_table(content: bytes, where: str) -> Table:
 
 
 def plain(value: Any, where: str) -> str:
-    """Require a text, and collapse its white space."""
+    """Return a text with collapsed white space; raise DataError for any other value."""
     if not isinstance(value, str):
         raise DataError(f"{where} {brief(value)} is not a text.")
     return " ".join(value.split())

@@ -161,8 +161,8 @@ def load_evidence(path: str | Path, examples: Examples) -> tuple[dict[str, tuple
 
 
 def _require_rows(majority: str, marks: str, keys: Sequence[str], where: str) -> None:
-    """Require one bit per row of the table and one bit for "none"; the keys in the column JSON must be the keys of
-    the table.
+    """Raise DataError unless an annotation has one bit for each row of the table and one for "none", and the keys in
+    its column JSON are the keys of the table.
     """
     if not re.fullmatch(f"[01]{{{len(keys) + 1}}}", majority):
         raise DataError(f"{where}: {brief(majority)} is not {len(keys) + 1} bits: one per table row, one for none.")

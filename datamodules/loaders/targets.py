@@ -55,7 +55,7 @@ def _pairs(sentences: Sequence[tuple[str, Sequence[str], bool]]) -> Iterable[tup
 
 
 def irregular_forms(sentences: Sequence[tuple[str, Sequence[str], bool]]) -> list[int | None]:
-    """Indices of the verbs of the second clauses; see the module docstring."""
+    """For each sentence, the index of the verb of the second clause; see the module docstring."""
     places: list[int | None] = [None] * len(sentences)
     for pair in _pairs(sentences):
         for i, sibling in (pair, pair[::-1]):
@@ -66,9 +66,7 @@ def irregular_forms(sentences: Sequence[tuple[str, Sequence[str], bool]]) -> lis
 
 
 def adjectives(sentences: Sequence[tuple[str, Sequence[str], bool]]) -> list[int | None]:
-    """Indices of adjectives; in sentences with label 0, indices of the words at the same positions. See the module
-    docstring.
-    """
+    """For each sentence, the index of the adjective; with label 0, the word in its place. See the module docstring."""
     without = {word for _, sentence, label in sentences if not label for word in sentence[_second_clause(sentence) :]}
     places: list[int | None] = []
     for _, sentence, label in sentences:
@@ -83,7 +81,7 @@ def adjectives(sentences: Sequence[tuple[str, Sequence[str], bool]]) -> list[int
 
 
 def main_verbs(sentences: Sequence[tuple[str, Sequence[str], bool]]) -> list[int | None]:
-    """Indices of main verbs; see the module docstring."""
+    """For each sentence, the index of the main verb; see the module docstring."""
     places: list[int | None] = [None] * len(sentences)
     for i, sibling in _pairs(sentences):
         progressive = _progressive(sentences[i][1])
@@ -114,7 +112,7 @@ def _progressive(sentence: Sequence[str]) -> list[int]:
 
 
 def _forms(progressive: str) -> frozenset[str]:
-    """Possible forms of a verb, from its progressive form; some of them are not words.
+    """Candidate forms of a verb, derived from its progressive form by spelling rules; some candidates are not words.
 
     Example:
         >>> sorted({"hug", "hugs", "hugged", "hide", "hid"} & (_forms("hugging") | _forms("hiding")))

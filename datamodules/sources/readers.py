@@ -158,7 +158,7 @@ def _delimited(file: IO[str], path: Path, delimiter: str, quoting: bool, names: 
 
 
 def _header(names: list[str], path: Path) -> list[str]:
-    """Require distinct column names.
+    """Return the column names of a file; raise DataError if they are not distinct.
 
     The name may be empty for the first column, in which tools store row numbers, and for the last columns.
     """
@@ -173,7 +173,9 @@ def _header(names: list[str], path: Path) -> list[str]:
 def _require_fields(
     fields: Sequence[str], header: Sequence[str], names: Sequence[str], where: str, delimiter: str, remedy: str
 ) -> None:
-    """Refuse rows whose number of fields differs from the header, and tsv rows that quotes have merged."""
+    """Raise DataError for a row whose number of fields differs from the header, and for rows of a tsv file that quotes
+    have merged.
+    """
     if len(fields) != len(header):
         expected = f"{'data.columns' if names else 'the header'} names {len(header)}"
         raise DataError(f"{where} has {len(fields)} fields, and {expected}. {remedy}")

@@ -162,7 +162,7 @@ class Source:
 
 
 def _some(rows: Rows, where: str) -> Rows:
-    """Yield the rows, and require at least one."""
+    """Yield the rows; raise DataError if there is none."""
     row = 0
     for row, columns in rows:
         yield row, columns

@@ -38,7 +38,7 @@ def listed(columns: Iterable[Any]) -> str:
 
 
 def require_column(column: str, values: Mapping[str, Any], where: str) -> None:
-    """Require that a row has a column."""
+    """Raise DataError if a row lacks a column."""
     if column not in values:
         raise DataError(f"{where}: there is no column {column!r}. {listed(values)}")
 

@@ -148,6 +148,7 @@ class Answers:
     """
 
     __name__ = "The model"  # name of the model in messages
+    is_recorded = True  # no null control: each input has one answer
 
     def __init__(self, inputs: str, answers: Mapping[str, tuple[Any, str]]) -> None:
         self.inputs = inputs

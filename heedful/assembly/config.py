@@ -257,7 +257,9 @@ def _load(kind: str, source: Any, settings: Mapping[str, Any]) -> Any:
 
 
 def _live(evaluating: bool, call: Call) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the objects of a call, and the settings of the call, in which each object is replaced by its arguments."""
+    """Return two mappings: the objects of a call by name, and the settings of the call, in which the arguments of each
+    object replace the object.
+    """
     live: dict[str, Any] = {
         kind: getattr(call, kind) for kind, base in CLASSES.items() if isinstance(getattr(call, kind), base)
     }
@@ -295,7 +297,9 @@ def _take_evaluations(listed: Sequence[Any], live: dict[str, Any], settings: Map
 
 
 def _readable(layer: Layer, settings: Mapping[str, Any], words: Sequence[str]) -> Layer:
-    """Remove settings that stand for Python objects from a layer; raise SettingError if the call lacks an object."""
+    """Remove the settings of a layer that stand in for Python objects; raise SettingError if the call does not provide
+    these objects.
+    """
     readable: dict[str, Any] = {}
     for name, value in layer.values.items():
         if name in CLASSES or IN_MEMORY not in str(value):
@@ -355,7 +359,7 @@ def _named_by_file(section: dict[str, Any], source: str | PathLike[str]) -> dict
 
 
 def _hidden(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Wrap rows and other objects that YAML cannot express in :class:`InMemory`, for the parser."""
+    """Wrap rows and other objects that YAML cannot express in :class:`InMemory`, so that the parser accepts them."""
     hidden: dict[str, Any] = {}
     for name, value in settings.items():
         is_rows = name == "path" and not isinstance(value, str | PathLike | None)
@@ -379,7 +383,9 @@ def _classes(sections: Mapping[str, Any], live: dict[str, Any]) -> dict[str, typ
 
 
 def _drop_foreign(section: dict[str, Any], model: type, parser: Parser) -> None:
-    """Drop the settings of a model that the class that replaces its class does not have."""
+    """Drop settings that the class of the model does not have, when this class replaces the class that the settings
+    were written for.
+    """
     if section["class_path"] != class_path(model):
         settings = section["init_args"]
         section["init_args"] = {name: settings[name] for name in settings if f"model.{name}" in parser.names}
@@ -486,7 +492,7 @@ def _settle_modes(values: Namespace) -> None:
 
 
 def _is_unchanged(live: Any, values: Namespace, arguments: Mapping[str, Any]) -> bool:
-    """Whether an object of the call has the settings of the run, so that it need not be built again."""
+    """Whether an object of the call already has the settings of the run, so that it need not be built again."""
     settings = {name: value for name, value in vars(values).items() if name != "seed"}
     same = all(name in arguments and _same(value, arguments[name]) for name, value in settings.items())
     seed = getattr(live, "seed", None)

@@ -42,7 +42,7 @@ def named_folder(config: Config, held: ExitStack) -> Path | None:
 
 
 def require_unused(folder: Path, evaluating: bool) -> None:
-    """Raise RunError if ``output`` is a file, or a folder that is not empty."""
+    """Raise RunError if the folder ``output`` is a file, or is not empty."""
     with writing(folder):
         if file := next((path for path in (folder, *folder.parents) if path.is_file()), None):
             raise RunError(f"output {folder}: {file.name} is a file. Name another folder.")

@@ -49,7 +49,7 @@ def require_held_out(model: BasePredictor, data: PairedData, checkpoint: str | N
 
 
 def _is_of_run(data: PairedData, checkpoint: str | None) -> bool:
-    """Whether the run of a checkpoint evaluated the same examples, by their fingerprint."""
+    """Whether the examples equal the evaluated examples of the run of a checkpoint, by their fingerprint."""
     if checkpoint is None:
         return False
     saved = outline(Path(checkpoint)).get(type(data).__qualname__)

@@ -53,7 +53,7 @@ def identity_of(record: Mapping[str, Any], model: BasePredictor) -> dict[str, An
 
 
 def _name(first: Mapping[str, Any], model: BasePredictor) -> str:
-    """The short name of the model before its first training; never a path."""
+    """The short name of the model that the first training started from; never a path."""
     backbone = backbone_of(first)
     if IN_MEMORY in backbone:
         backbone = str(getattr(model, "backbone", None) or model.description)
@@ -65,7 +65,7 @@ def _name(first: Mapping[str, Any], model: BasePredictor) -> str:
 
 
 def _without_places(value: Any) -> Any:
-    """Replace absolute paths by their last component."""
+    """Replace each absolute path by its last component."""
     if isinstance(value, Mapping):
         return {str(key): _without_places(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):

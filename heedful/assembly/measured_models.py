@@ -51,8 +51,8 @@ def measure_model(predict: Any, rows: RowSettings, settings: dict[str, Any]) -> 
 
 
 def _opened(predict: Any) -> tuple[BasePredictor | None, str | None, Any]:
-    """Return the model, or None for a run or checkpoint; the run or checkpoint, or None; and the backbone whose config
-    names the labels.
+    """Resolve ``predict``: return the model (None for a run or checkpoint), the path of the run or checkpoint (else
+    None), and the backbone whose config.json names the labels.
     """
     if isinstance(predict, BasePredictor):
         return predict, None, getattr(predict, "backbone", None)
@@ -77,7 +77,7 @@ def _opened(predict: Any) -> tuple[BasePredictor | None, str | None, Any]:
 
 
 def _within_positions(model: BasePredictor) -> BasePredictor:
-    """Limit the length of inputs to the number of positions of a model."""
+    """Limit ``max_length`` of a model to its number of positions."""
     if not isinstance(model, PretrainedClassifier):
         return model
     most = positions_of(open_config(resolve(model.backbone)))

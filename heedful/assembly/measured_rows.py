@@ -162,7 +162,9 @@ def _parts(settings: RowSettings) -> dict[str, str]:
 
 
 def _same(settings: RowSettings, golds: Sequence[str]) -> Same:
-    """The equality of free texts; the default label and gold answers represent the texts equal to them."""
+    """The function that compares free-text answers. Where several texts are equal, the spelling of the default label or
+    of a gold answer is used.
+    """
     same = Same("normalised" if settings.same is None else settings.same)
     for text in (*filter(None, [settings.default_label]), *golds):  # sorted, so that the order of rows changes nothing
         same(text)

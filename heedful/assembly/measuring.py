@@ -151,7 +151,9 @@ def is_pipeline(predict: Any) -> bool:
 
 
 def require_rows(rows: Any, **arguments: Any) -> None:
-    """Read the rows with the arguments of :func:`measure`, so that their errors precede a training."""
+    """Read rows and check the arguments of :func:`measure` that describe them; callbacks do so before a training
+    begins.
+    """
     bound = signature(measure).bind(None, rows, **arguments)
     bound.apply_defaults()
     data, _ = data_of(RowSettings.of(bound.arguments), (), is_function=True)

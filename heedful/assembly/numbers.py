@@ -196,7 +196,8 @@ def _some(names: list[str]) -> str:
 
 
 def _omitted(words: list[str], name: MetricName) -> int | None:
-    """Number of omitted fields of a metric name, apart from the data set; None if the words do not match the name.
+    """Match the words of a key with a metric name: return the number of fields of the name that the key omits, apart
+    from the data set; None if the words do not match.
 
     Only the part can be omitted: without the statistic, "accuracy" would also match the majority share.
     """

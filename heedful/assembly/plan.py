@@ -111,7 +111,7 @@ def checkpoint_of(settings: RunSettings) -> str | None:
 
 
 def _bound_data(config: Config, objects: Objects, name: str) -> PairedData:
-    """Set up the data and bind the model to their task.
+    """Set up the data, and bind the model to the task of the data.
 
     Args:
         config: All settings.

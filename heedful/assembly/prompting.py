@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from heedful.callbacks.engine.evaluation import Plans
 from heedful.callbacks.engine.forecast import Amount, forecast, inputs_of
 from heedful.datamodules.base.pairs import Pairs
@@ -68,7 +70,9 @@ class Requests:
 
     @property
     def totals(self) -> dict[str, tuple[int, int]]:
-        """For each kind of inputs and "together", the number of requests and the estimated number of tokens to read."""
+        """The total number of requests (or inputs of a function), and the estimated number of tokens in them, for each
+        kind of inputs and for all kinds, "together".
+        """
         totals = {
             kind: (
                 sum(amounts[kind].inputs for amounts in self.amounts),
@@ -82,10 +86,11 @@ class Requests:
     def __str__(self) -> str:
         prompts = f" for {self.prompts} prompts" if self.prompts > 1 else ""
         lines = [f"{self.model}{prompts}: at most{f', if {self.cache} is empty' if self.cache else ''}"]
+        unit = "inputs" if self.cache is None else "requests"
         for name, (requests, tokens) in self.totals.items():
             dollars = cost(tokens, requests * (self.most_written or 0), self.prices) if self.prices else 0.0
             paid = f", {dollars:,.2f} USD" if self.prices else ""
-            lines.append(f"  {name:9} {requests:>10,} requests   about {tokens:>12,} tokens to read{paid}")
+            lines.append(f"  {name:9} {requests:>10,} {unit}   about {tokens:>12,} tokens to read{paid}")
         if self.cache is None:
             return "\n".join([*lines, "The function was not called."])
         most = self.most_written
@@ -94,9 +99,17 @@ class Requests:
 
 
 def requests_of_function(function: Any, data: Pairs, plans: Plans, limit: int | float) -> Requests:
-    """Upper bounds on the inputs of a function; ``limit`` is the Trainer's limit_val_batches."""
+    """Upper bounds on the inputs of a function; ``limit`` is the Trainer's limit_val_batches.
+
+    The kind "repeated" is the first batch, which :class:`heedful.lightning_modules.Function` asks twice.
+    """
 
     def inputs() -> Iterator[tuple[Any, Composed]]:
         return ((function, examples) for examples in inputs_of(data, plans, limit))
 
-    return Requests(function.description, 0, [forecast(data, plans, function, limit)], None, None, None, inputs)
+    amounts = forecast(data, plans, function, limit)
+    first = next(inputs_of(data, plans, limit))
+    lengths = function.encode(first).lengths
+    longest = np.sort(lengths)[::-1][: data.eval_batch_size]  # an upper bound: the first batch may have shorter inputs
+    amounts["repeated"] = Amount(len(longest), int(longest.sum()))
+    return Requests(function.description, 0, [amounts], None, None, None, inputs)

@@ -67,7 +67,7 @@ def source_of(name: str) -> tuple[Path, dict[str, Any]]:
 
 
 def _saved(config: Path, backbone: Path) -> dict[str, Any]:
-    """The configuration of a run, with its exported model as the backbone."""
+    """The settings of a run, with its exported model as the backbone of the model."""
     try:
         saved = read_yaml(str(config), str(config))
         settings = saved["model"]["init_args"]
@@ -176,7 +176,7 @@ def differences(before: Settings, after: Settings) -> dict[str, tuple[Any, Any]]
 
 
 def _flat(settings: Settings) -> Settings:
-    """Map dotted names to settings; the name of a setting of data or model is "data.init_args.NAME"."""
+    """Flatten nested settings: map dotted names, such as "data.init_args.path", to values."""
     flat: Settings = {}
     for name, value in settings.items():
         for inner_name, inner in value.items() if isinstance(value, Mapping) else ():
@@ -190,7 +190,8 @@ def _flat(settings: Settings) -> Settings:
 
 
 def require_same_settings(settings: Settings, run: Path) -> None:
-    """Refuse changed settings for a finished run, and for a resumed run settings that its checkpoint overrides.
+    """Raise an error if a finished run is resumed with changed settings, or if a changed setting would be overridden by
+    the checkpoint of the resumed run.
 
     Args:
         settings: The settings of the command.

@@ -13,7 +13,7 @@ SEED = "seed_everything"  # the name of the seed in config.yaml, as LightningCLI
 
 
 def require_seed(seed: int) -> int:
-    """Refuse a seed that is out of range, and return it.
+    """Return a seed; raise SettingError if it is out of range.
 
     Raises:
         SettingError: The seed is not between 0 and 4294967295.

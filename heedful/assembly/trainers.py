@@ -55,7 +55,8 @@ Settings = Mapping[str, Any]
 
 
 def require_fit(settings: Settings) -> None:
-    """Refuse callbacks that would change weights after they were measured, and strategies that shard the model.
+    """Raise SettingError for callbacks that would change weights after they were measured, and for strategies that
+    shard the model.
 
     Args:
         settings: Settings of the Trainer.

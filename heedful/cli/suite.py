@@ -130,7 +130,7 @@ def read_recipe(path: Path, data: str | None, output: Path) -> list[Step]:
 
 
 def _choices(values: Any) -> list[tuple[str, str]]:
-    """The keys and the values of a placeholder."""
+    """The values of a placeholder, as pairs of a key and a value."""
     if not isinstance(values, Mapping):
         values = {value: value for value in (values if isinstance(values, list) else [values])}
     return [(str(key), "" if value is None else str(value)) for key, value in values.items()]
@@ -213,7 +213,7 @@ def _run(step: Step, line: str) -> None:
 
 
 def _model(step: Step) -> None:
-    """Run a training or an evaluation; a training that was stopped is resumed."""
+    """Run a step that trains or evaluates; a training that was stopped is resumed."""
     step.record(finished=False)
     words = step.command
     if resumes := words[0] == "train" and (step.folder / "config.yaml").is_file():

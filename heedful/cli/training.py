@@ -42,7 +42,9 @@ def _show(run: Run) -> None:
 
 
 def _allow_options(run: Run) -> Iterator[str]:
-    """Options ``--allow_package PACKAGE`` for the classes outside of Heedful that config.yaml of the run names."""
+    """Options ``--allow_package PACKAGE`` for the packages outside of Heedful whose classes config.yaml of the run
+    names.
+    """
     saved = run_settings(run.folder)
     modules = {saved[kind]["class_path"].partition(".")[0] for kind in ("data", "model")}
     for module in sorted(modules.difference(OUR_PACKAGES)):

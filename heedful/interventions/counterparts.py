@@ -64,7 +64,9 @@ class Design:
         self._sharing = {name: self._by(self.codes[k]) for k, name in enumerate(VARIABLES[:2])}
 
     def _by(self, codes: np.ndarray) -> list[np.ndarray]:
-        """For each code, the ascending positions of the used examples with this code: int64."""
+        """Group the used examples by their code: for each code, the positions of its examples in ascending order,
+        int64.
+        """
         order = np.argsort(codes, kind="stable")
         starts = np.searchsorted(codes[order], np.arange(1, codes.max(initial=-1) + 1))
         return [positions[self.inside[positions]] for positions in np.split(order, starts)]
@@ -84,7 +86,8 @@ class Design:
 
 @dataclass(frozen=True)
 class Counterparts:
-    """One set as an intervention: replace a seed example by each match, an example that forms a pair with it.
+    """One of the four sets as an intervention: each seed example is replaced in turn by its matches, the examples that
+    form a pair with it.
 
     Every seed example is eligible, whatever its prediction.
 

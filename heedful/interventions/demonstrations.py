@@ -80,7 +80,7 @@ def demonstrations(
 
 
 def _augmentation(task: Task, kind: Kind, swap: str | None) -> tuple[Sequence[str], str]:
-    """The parts to swap, and the gold label of the copies; both empty for plain demonstrations."""
+    """Return the parts to swap and the gold label of the counterfactual copies; both are empty for the kind "plain"."""
     if kind == "plain":
         return (), ""
     if task.default_gold is None or swap is None:
@@ -106,7 +106,7 @@ def _shuffled(examples: Examples, positions: np.ndarray, key: int) -> np.ndarray
 
 
 def _first(positions: np.ndarray, n: int, label: str, task: Task) -> list[int]:
-    """The first ``n`` positions; raises DataError if there are fewer."""
+    """Return the first ``n`` of the positions; raise DataError if there are fewer."""
     if len(positions) < n:
         called = "no answer" if label == NONE and task.kind is SPAN else label
         raise DataError(

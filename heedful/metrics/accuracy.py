@@ -29,7 +29,7 @@ class NullControl(Settings):
     """Settings of the null control, which predicts on unchanged inputs a second time, in other batches.
 
     Attributes:
-        asked: Whether a server runs the model, so that its batches are unknown.
+        asked: Whether a server runs the model or answers are recorded, so that batches are unknown.
         alone: Number of padded examples whose prediction differs in a batch of their own, without padding.
     """
 
@@ -57,7 +57,7 @@ def accuracy(rows: pa.Table, context: Context) -> Iterator[Number]:
 
 
 def _of_all(scores: Scores, context: Context) -> Iterator[Number]:
-    """Yield the mean score of all examples, and the majority baseline."""
+    """Yield the mean score over all examples, and the score of the majority baseline."""
     name = MetricName("accuracy", context.data)
     if not len(scores.each):
         yield Number(name, Measurement(None, 0, reason=NOBODY))
@@ -140,6 +140,8 @@ def noise(rows: pa.Table, context: Context) -> Iterator[Number]:
     data, settings = context.data, NullControl.from_context(context)
     null = where(rows, intervention="null")
     n = int(null.sum())
+    if not n and settings.asked and rows.num_rows:  # recorded answers: no input has a second answer
+        return
     flips = ~same(rows, "y", "y2")[null]
     flags = (ON_TIME if settings.asked else ON_BATCH,) if flips.any() or settings.alone else ()
     floor = share(flips, cluster_of(rows)[null], flags) if n else None
@@ -158,7 +160,9 @@ def noise(rows: pa.Table, context: Context) -> Iterator[Number]:
 
 
 def with_constant(number: Number, rows: pa.Table) -> Number:
-    """Flag a number if the model predicts the same for all, at least two, unchanged examples."""
+    """Flag a number if the model predicts the same label for all unchanged examples; no flag for fewer than two
+    examples.
+    """
     answers = rows["y"].filter(pa.array(where(rows, intervention=BASE)))
     if number.measured is None or len(answers) < 2 or len(pc.unique(answers)) > 1:
         return number

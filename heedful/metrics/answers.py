@@ -67,5 +67,5 @@ class Scores(NamedTuple):
 
 
 def majority_flags(rows: pa.Table, kind: TaskKind, seed: int = 0) -> tuple[str, ...]:
-    """Test the base predictions of rows against the majority baseline (:meth:`Scores.flags`)."""
+    """Flag of predictions on unchanged examples that are not above the majority baseline, by :meth:`Scores.flags`."""
     return Scores.of_rows(rows, kind).flags(seed)

@@ -116,17 +116,15 @@ def attentiveness(
 
 
 def _labels(context: Context) -> list[str]:
-    """The labels for which there is a number of their predictions: all labels but the default label; none if there are
-    too many labels.
+    """The labels for which attentiveness is also reported over the examples predicted as this label: all labels except
+    the default label; none if there are too many.
     """
     few = context.labels if len(context.labels) <= MANY else ()
     return [label for label in few if label != context.default_label]
 
 
 def _with_few_undefined(of_labels: list[Number]) -> Iterator[Number]:
-    """Yield the numbers by predicted label; if the model never predicts several of the labels, these labels share one
-    line.
-    """
+    """Yield the numbers by predicted label. Several labels that the model never predicts share one line."""
     never = [number for number in of_labels if number.measured is not None and number.measured.value is None]
     if len(never) <= FEW:
         yield from of_labels

@@ -111,13 +111,13 @@ def default_label(rows: pa.Table, context: Context) -> Iterator[Number]:
 
 
 def _moved(changed: pa.Table, context: Context) -> dict[str, np.ndarray]:
-    """Whether predictions of the default label stay the default label, and the distances between the probabilities."""
+    """For each swap, whether the prediction of the default label stays, and the distances between the probabilities."""
     stays = strings(changed, "y2") == context.default_label
     return {"": stays.astype(np.float64)} | distances(changed, context)
 
 
 def _followed(changed: pa.Table, context: Context) -> dict[str, np.ndarray]:
-    """Whether predictions change after the replacement by a sibling, and the scores of the new predictions."""
+    """For each replacement by a sibling, whether the prediction changes, and the score of the new prediction."""
     differs = ~alike(changed, np.ones(changed.num_rows, dtype=bool), context.kind)
     worth = context.kind.scores(strings(changed, "y2"), strings(changed, "gold"))
     return {"siblings": differs.astype(np.float64), "siblings_gold": worth}

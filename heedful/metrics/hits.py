@@ -83,7 +83,9 @@ def alike(rows: pa.Table, among: np.ndarray, kind: TaskKind) -> np.ndarray:
 
 
 def _is_other(rows: pa.Table, part: str, context: Context) -> np.ndarray:
-    """Whether the prediction before a swap is not the default answer, which a distractor does not have: bool [rows]."""
+    """Whether the prediction before a swap differs from the default answer: bool [rows]. For a distractor, every
+    prediction does.
+    """
     default = None if is_distractor(part, context) else context.default_answer
     return np.ones(rows.num_rows, dtype=bool) if default is None else ~where(rows, y=default)
 

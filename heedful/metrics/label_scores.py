@@ -51,7 +51,7 @@ def label_scores(rows: pa.Table, context: Context) -> Iterator[Number]:
 
 
 def _measured_matthews(gold: np.ndarray, y: np.ndarray, cluster: np.ndarray) -> Measurement:
-    """Matthews correlation with its interval, which is the interval of the share (1 + correlation) / 2.
+    """The Matthews correlation with an interval: the interval of the share (1 + correlation) / 2, scaled back.
 
     Args:
         gold: Whether a label is gold: float64 [examples, labels].

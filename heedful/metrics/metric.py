@@ -169,7 +169,9 @@ def _with_unread(
 
 
 def _number_below(number: Number, statistic: str, m: Measurement) -> Number:
-    """Build the number of a statistic below a headline; a share of unread changes of 0 has no line in tables."""
+    """Create the number of a statistic below a headline; if no change is unread, the share of unread changes has no
+    line in tables.
+    """
     has_line = number.label != "" and (statistic != UNREAD or bool(m.value))
     return replace(
         number,

@@ -62,7 +62,7 @@ def naive_partial(rows: pa.Table, part: str, context: Context) -> Iterator[Numbe
 
 
 def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """Agreement and accuracy for each kept part."""
+    """For each kept part, agreement with the full input, and accuracy on the part alone."""
     for side in NaivePartialSettings.from_context(context).sides:
         yield from naive_partial(rows, side, context)
 

@@ -29,7 +29,8 @@ class OneText(NamedTuple):
 
     @classmethod
     def of_rows(cls, rows: pa.Table, part: str, context: Context) -> "OneText | None":
-        """Find the most frequent such text among the answers after a swap of a part.
+        """Find the most frequent answer to the inputs with a swapped part that is given often and to no unchanged
+        input.
 
         Returns:
             None if there is no such text, or if answers are labels. In reading comprehension, "no answer" does not

@@ -149,7 +149,8 @@ class Ranking:
 
 
 def baselines(p: np.ndarray, y: np.ndarray, gold: np.ndarray) -> dict[str, np.ndarray]:
-    """Values of a model by the baseline rankers: float64 [examples] each.
+    """Values of one model by the rankers ACC, CONF and CONF-GT, with which factors are compared: float64 [examples]
+    each.
 
     ACC is whether the prediction is gold, CONF the probability of the prediction, CONF-GT the probability of the gold
     label. "conf_gt reversed", minus CONF-GT, resembles the paper's numbers for CONF-GT.
@@ -191,7 +192,7 @@ def _guessed(candidate: str, suite: Mapping[str, float]) -> float:
 
 
 def gap(correct: np.ndarray, baseline: np.ndarray, clusters: np.ndarray) -> tuple[float, float]:
-    """Difference of the accuracies of two models on the same examples, and its standard error over clusters.
+    """Difference between the accuracies of two models on the same examples, and its standard error over clusters.
 
     Args:
         correct: Scores of the first model: float64 [examples].
@@ -217,7 +218,7 @@ def holm(p: Sequence[float]) -> list[float]:
 
 
 def two_sided(resampled: np.ndarray) -> float:
-    """Two-sided p value of a difference: twice the smaller share of its resamples on either side of 0.
+    """Two-sided p value of a difference by its bootstrap resamples: twice the smaller share on either side of 0.
 
     Resamples that are nan do not count; the difference itself counts on both sides.
     """

@@ -36,7 +36,7 @@ class RecordsArguments:
         return instance
 
     def with_arguments(self, **changed: Any) -> Self:
-        """Construct another object of this class, with some arguments changed."""
+        """Construct another object of this class from the same arguments, except for the ``changed`` ones."""
         return type(self)(**{**self.arguments, **changed})
 
 

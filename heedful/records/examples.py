@@ -345,7 +345,9 @@ def repeats(keys: np.ndarray) -> int:
 
 
 def _repeated(content_keys: np.ndarray) -> pa.Array:
-    """Name each repeated content by 16 hexadecimal digits, and each unique content by null: texts [examples]."""
+    """For each example, a name of its content (16 hexadecimal digits) if another example has the same content, else
+    null: texts [examples].
+    """
     _, inverse, counts = np.unique(content_keys, return_inverse=True, return_counts=True)
     names = (f"{key:016x}" if n > 1 else None for key, n in zip(content_keys.tolist(), counts[inverse], strict=True))
     return pa.array(list(names), pa.string())

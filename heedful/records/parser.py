@@ -96,7 +96,9 @@ def class_parser(owner: type, name: str) -> Parser:
 
 
 def with_integers_first(parser: Parser) -> Parser:
-    """Change a parser: unions try int before other types, and the data settings accept :class:`InMemory` objects."""
+    """Change a parser in place: unions of types try int first, and the settings of the data accept :class:`InMemory`
+    objects.
+    """
     for action in parser._actions:
         hint = getattr(action, "_typehint", None)
         members = get_args(hint) if get_origin(hint) in (Union, UnionType) else ()
@@ -179,7 +181,7 @@ def require_kinds(values: Any, kinds: tuple[type, ...], name: str = "") -> None:
 
 
 def _readable(message: str, parser: Parser) -> str:
-    """Shorten a message of jsonargparse to one sentence that begins with the setting."""
+    """Shorten an error message of jsonargparse to one sentence that begins with the name of the setting."""
     flat = " ".join(message.split())
     if match := re.match(r"[Uu]nrecognized arguments: --([\w.]+)", flat):
         return _unknown(match[1].replace("init_args.", ""), parser)

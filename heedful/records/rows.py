@@ -74,7 +74,7 @@ def vectors(probs: np.ndarray | None, type_: pa.DataType, missing: np.ndarray) -
 
 
 def lists_of(*columns: pa.Array) -> pa.ListArray:
-    """Zip text columns into one column of lists.
+    """Combine text columns into one column whose values are lists.
 
     Examples:
         >>> lists_of(pa.array(["a", "b"]), pa.array(["c", "d"])).to_pylist()

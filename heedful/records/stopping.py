@@ -54,7 +54,8 @@ def listen() -> None:
 
 
 def postpone(later: bool = True) -> None:
-    """Record SIGTERM instead of raising :class:`Stopped`, for work that must not be interrupted.
+    """While ``later`` is true, only record SIGTERM: work that must not be interrupted goes on. Otherwise SIGTERM raises
+    :class:`Stopped` again.
 
     Args:
         later: True to record, False to raise again.

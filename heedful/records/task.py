@@ -65,11 +65,13 @@ class TaskKind(ABC):
         return np.fromiter(starmap(score, zip(answers, golds, strict=True)), dtype=np.float64)
 
     def alike(self, first: str, second: str) -> bool:
-        """Whether two answers count as equal."""
+        """Whether two answers count as the same answer."""
         return first == second
 
     def heeds(self, before: str, after: str) -> bool:
-        """Whether the model reacts to a swapped part, by its answers before and after: here, whether they differ."""
+        """Whether a swap of a part counts as noticed, given the answers before and after the swap: here, whether they
+        differ.
+        """
         return not self.alike(before, after)
 
     def default_answer(self, default_label: str | None) -> str | None:
@@ -181,7 +183,7 @@ class Span(TaskKind):
         return normalised(first) == normalised(second) and bool(first) == bool(second)
 
     def heeds(self, before: str, after: str) -> bool:
-        """Whether the answer after the change is "no answer"."""
+        """Whether a swap counts as noticed: the answer after the swap is "no answer"."""
         return after == NO_ANSWER
 
     def default_answer(self, default_label: str | None) -> str:

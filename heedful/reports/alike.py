@@ -114,7 +114,9 @@ def notes(runs: Sequence[Run], aspects: Collection[str]) -> list[str]:
 
 
 def side_by_side(runs: Sequence[Run]) -> list[str]:
-    """Notes below a table that shows runs side by side; examples are compared among runs on the same data."""
+    """Notes below a table of runs: the :func:`differences` that make their numbers incomparable. Examples are compared
+    among runs on the same data.
+    """
     by_set = [note for group in by_data(runs) for note in notes(group, (MODEL, STEPS, DEFAULT, EXAMPLES))]
     return [*by_set, *notes(runs, (SECTIONS,))]
 
@@ -126,7 +128,7 @@ def by_data(runs: Sequence[Run]) -> list[list[Run]]:
 
 
 def _models(first: Run, second: Run) -> Found:
-    """Compare the models of two runs and their trainings."""
+    """Compare the models and the trainings of two runs."""
     names = f"{first.folder} and {second.folder}"
     is_copy = bool(first.kind and first.results["rows"]) and first.results["rows"] == second.results["rows"]
     if is_copy or (first.fingerprint is not None and first.fingerprint == second.fingerprint):
@@ -201,7 +203,9 @@ def _contents(rows: pa.Table) -> dict[str, str]:
 
 
 def _unequal_examples(first: Run, second: Run, evaluations: Sequence[str]) -> str | None:
-    """Describe how the examples of two runs differ; None if they are equal, or are two folds of a cross-validation."""
+    """Describe how the examples of two runs differ; None if they are equal, or if the runs are two folds of a
+    cross-validation.
+    """
     for name in evaluations:
         uids = [_contents(run.rows[name][0]) for run in (first, second)]
         are_folds = first.fold != second.fold and uids[0].keys().isdisjoint(uids[1])

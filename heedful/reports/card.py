@@ -166,7 +166,7 @@ def hub_of(data: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _entries(results: Mapping[str, Any], data: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Build the metadata of the headlines whose values are shown in tables."""
+    """The results in the metadata of the model card: an entry for each headline whose value tables show."""
     for line in lines_of(results):
         m = results["metrics"].get(line.metric)
         if not line.beside or not is_known(m):
@@ -188,7 +188,7 @@ def _entries(results: Mapping[str, Any], data: Mapping[str, Any]) -> Iterator[di
 
 
 def _last(place: str) -> str:
-    """The last component of a path."""
+    """The last component of a path, or of a hub id."""
     return PurePosixPath(place.replace("\\", "/")).name
 
 

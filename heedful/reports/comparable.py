@@ -33,7 +33,7 @@ HEADER = ("run", "on U", "n", "own score", "n", "on U - own")
 
 @dataclass(frozen=True)
 class Swaps:
-    """The results of swaps of one part, for each example of a run."""
+    """For each example of a run, the number of swaps of one part that count, and how many change the prediction."""
 
     answers: np.ndarray  # predictions for the original examples, normalised if they are spans: object [examples]
     eligible: np.ndarray  # whether any swap of the example counts: bool [examples]
@@ -43,7 +43,7 @@ class Swaps:
 
     @classmethod
     def of(cls, rows: pa.Table, part: str, context: Context) -> "Swaps":
-        """Count the swaps of a part in rows that are in canonical order."""
+        """Count the swaps of a part and their hits for each example. ``rows`` are in canonical order."""
         base = where(rows, intervention=BASE)
         answers = strings(rows.filter(pa.array(base)), "y")
         example = runs(rows, "uid")
@@ -62,7 +62,8 @@ class Swaps:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The attentiveness of runs to one part, on U (examples on which all models agree) and on their own examples.
+    """The attentiveness of several runs to one part: on U, the examples on which all models agree, and on the eligible
+    examples of each run.
 
     Attributes:
         labels: Number of examples in U by prediction.

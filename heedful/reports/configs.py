@@ -49,9 +49,7 @@ def sections_of(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def trainings(config: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """List the settings of a run, then the settings of the training of its initial weights, then the settings of the
-    training before, and so on.
-    """
+    """List the settings of a run and of all earlier trainings of its weights, the latest first."""
     configs = [config]
     while len(configs) < DEEPEST:
         backbone = Path(backbone_of(configs[-1]))

@@ -44,7 +44,7 @@ def letters(texts: Iterable[str]) -> dict[str, str]:
 
 
 def lettered(text: str, footnotes: dict[str, str]) -> str:
-    """Replace the names of flags in a text by the letters of their footnotes.
+    """Replace the names of flags in a text by the letters of footnotes: ``footnotes`` maps names to letters.
 
     Example:
         >>> lettered("50.0 (few_examples)", {"few_examples": "a"})

@@ -68,7 +68,9 @@ def _in_split(rows: pa.Table, split: str) -> pa.Table:
 
 
 def _sets(evaluation: str, context: Context, splits: Sequence[str]) -> Iterator[tuple[str, str, Families]]:
-    """The source, the split and the interventions by kind of change, for the data of each challenge test."""
+    """For each challenge test in an evaluation, yield the name of its data, the split that it is compared with, and its
+    interventions by kind of change.
+    """
     if evaluation == SETS:
         for name in CounterfactualTablesSettings.from_context(context).sets:
             source = set_data(name)
@@ -133,8 +135,8 @@ def compare(first: Run, second: Run) -> dict[Test, Numbers]:
 
 
 def _cells(test: Test, numbers: Numbers) -> Cells:
-    """Format a challenge test as a table of accuracies before and after inoculation and of their changes; flipped
-    labels also have rows by direction of the flip.
+    """Format a challenge test as a table: accuracy before and after inoculation, and the change. If labels flip, the
+    table has further rows by direction of the flip.
     """
     rows = []
     for part, label in PARTS.items():

@@ -121,7 +121,7 @@ class Ranking(NamedTuple):
     result: Ranked
 
     def heading(self, title: str, end: str = "") -> str:
-        """The heading of a table about this ranking."""
+        """The heading of a table about this ranking: ``title``, data set, method and sample size, then ``end``."""
         return f"{title}, {self.suite.name}, {self.method}, n = {self.result.n}{end}"
 
 
@@ -362,8 +362,8 @@ def _pairs(ranking: Ranking) -> Cells:
 
 
 def _pooled(rankings: Sequence[Ranking]) -> Cells:
-    """Table 3: mean few-shot accuracies over data sets. The rankers are those that all data sets have, the baseline
-    GUESS, and the factor that fits each data set.
+    """Table 3: few-shot accuracies averaged over data sets, for the rankers that all data sets have, for the baseline
+    GUESS, and for the factor that fits each data set (:func:`set_dependent`).
     """
 
     def row(label: str, names: Sequence[str]) -> list[str]:
@@ -442,7 +442,7 @@ def draw(rankings: Sequence[Ranking], folder: Path) -> Iterator[Path]:
 
 
 def of_normalised(factor: Factor, attribution: Attribution) -> float | None:
-    """Compute a factor of an attribution whose phi are divided by the sum of their absolute values."""
+    """Compute a factor after dividing all phi of an attribution by the sum of their absolute values."""
     return factor(normalised(attribution))
 
 

@@ -92,7 +92,7 @@ def _flag_noise(numbers: Numbers) -> Numbers:
 
 
 def _together(displays: list[Shown]) -> Shown:
-    """Join the displays of evaluations: their lines, sections and asides."""
+    """Concatenate the tables of several evaluations: lines, sections and asides."""
     sections: dict[str, Section] = {}
     for each in displays:
         sections |= each.sections

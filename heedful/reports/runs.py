@@ -88,9 +88,7 @@ class Run:
 
     @property
     def kind(self) -> Mapping[str, Any]:
-        """Settings that distinguish models with the same name. For a trained model, this is the name of its initial
-        weights.
-        """
+        """Settings that distinguish models with the same name; for a trained model, the name of its initial weights."""
         settings = self.identity.get("settings", {})
         if "model" not in self.identity:
             return {}
@@ -156,7 +154,7 @@ class Run:
         return "+".join(name for name in self.contexts[ATTENTIVENESS].parts if name not in part.split("+"))
 
     def swaps(self) -> tuple[pa.Table, Context]:
-        """The rows of the attentiveness evaluation, and the context of these rows.
+        """The rows of the attentiveness evaluation, and their context.
 
         Raises:
             RunError: The run has no such rows, or no part was swapped.

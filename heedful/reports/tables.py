@@ -199,12 +199,12 @@ def _print_table(table: Cells, footnotes: dict[str, str], console: Console) -> N
 
 
 def _lines(cell: str) -> str:
-    """Make each line of a text printable."""
+    """Escape unprintable characters of a text, but keep its line breaks."""
     return "\n".join(map(printable, cell.split("\n")))
 
 
 def _grid(table: Cells) -> list[list[str]]:
-    """List the header and the rows as texts. The title of the first column is the heading of the table."""
+    """The header and the rows of a table as texts for a file; the heading of the table titles the first column."""
     header = [table.heading or table.header[0], *table.header[1:]]
     return [header, *([str(cell) for cell in row] for row in table.rows)]
 

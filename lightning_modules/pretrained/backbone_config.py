@@ -29,7 +29,7 @@ def open_config(folder: str, **kwargs: str) -> PretrainedConfig:
 
 
 def positions_of(config: PretrainedConfig) -> int | None:
-    """Largest number of tokens that fit a model's positions; None without a limit."""
+    """Largest number of tokens for which a model has positions; None without a limit."""
     positions = getattr(config, "max_position_embeddings", None)
     if positions in (None, UNLIMITED):
         return None
@@ -39,7 +39,7 @@ def positions_of(config: PretrainedConfig) -> int | None:
 
 
 def require_positions(config: PretrainedConfig, max_length: int) -> None:
-    """Refuse inputs that are longer than the positions of a model.
+    """Raise an error if a model has fewer positions than the longest input has tokens.
 
     Raises:
         HeedfulError: The model has fewer than ``max_length`` positions.

@@ -118,7 +118,7 @@ def load(loader: Callable[..., Any], name: str, setting: str = "model.backbone",
 def load_weights(
     loader: Callable[..., nn.Module], backbone: str, head: Head, head_name: str | None = None, **kwargs: Any
 ) -> nn.Module:
-    """Load a network in float32 with a ``from_pretrained``, and refuse incomplete weights.
+    """Load a network in float32 with a ``from_pretrained``; raise an error if weights are missing or do not fit.
 
     Args:
         loader: A ``from_pretrained``.
@@ -152,7 +152,7 @@ def require_fit(
     shapes: Shapes,
     head_name: str | None = None,
 ) -> None:
-    """Refuse weights that belong to another network or leave tensors randomly initialised.
+    """Raise an error if weights belong to another network, or leave tensors of the network randomly initialised.
 
     A new head and its pooler may be missing, and a replaced head may have another shape; unused heads of other tasks
     are then allowed. Unused buffers and poolers are always allowed.

@@ -41,7 +41,7 @@ def match_labels(head: Sequence[str], task: Sequence[str]) -> list[int] | None:
 
 
 def meanings(head: Sequence[str], task: Sequence[str], merging: bool = True) -> tuple[int, ...] | None:
-    """Index of the label that each output means; None if the head does not know the labels.
+    """For each output of a head, the index of the label that it means; None if some outputs mean no label.
 
     Each output means the label with its name. If the task has the labels entailment and not entailment, outputs for
     neutral and contradiction mean not entailment.
@@ -80,7 +80,7 @@ def require_head_for(
     renaming: bool = True,
     setting: str = "model.labels",
 ) -> None:
-    """Refuse a head whose outputs do not match the labels of a task by name.
+    """Raise an error if the names of a head's outputs do not match the labels of a task.
 
     Args:
         head: Names of the outputs.
@@ -103,7 +103,7 @@ def require_head_for(
 
 
 def require_one_of_several(config: Any, backbone: str) -> None:
-    """Refuse a head that was not trained to choose exactly one label.
+    """Raise an error for a head that was not trained to choose exactly one label, such as a regression head.
 
     Raises:
         HeedfulError: The ``problem_type`` is not single_label_classification.
@@ -117,7 +117,7 @@ def require_one_of_several(config: Any, backbone: str) -> None:
 
 
 def inform_merged(label_map: LabelMap, backbone: str) -> None:
-    """Log the outputs that are mapped to a label whose name differs from the name of the output."""
+    """Log which outputs of a head are mapped to labels of other names, such as neutral to not_entailment."""
     for number, label in enumerate(label_map.labels):
         merged = [name for name, n in zip(label_map.outputs, label_map.column, strict=True) if n == number]
         if len(merged) > 1:

@@ -36,15 +36,13 @@ def misfits(missing: Collection[str], extra: Collection[str], shapes: Shapes) ->
 
 
 def first_names(names: Collection[str]) -> str:
-    """Format the number of some weights and the first of their names."""
+    """Format the number of tensors and the names of the first ones, for a message."""
     first = min(names, key=lambda name: [int(p) if p.isdigit() else p for p in re.split(r"(\d+)", name)])
     return f"1 weight ({first})" if len(names) == 1 else f"{len(names)} weights ({first}, ...)"
 
 
 def is_of_memory(error: Exception) -> bool:
-    """Whether an exception reports a failure of a device or a lack of memory, for which torch may raise
-    RuntimeError.
-    """
+    """Whether an exception means that memory ran out or that a device failed; torch may raise RuntimeError for both."""
     marks = ("DefaultCPUAllocator", "CUBLAS_STATUS", "CUDNN_STATUS")
     by_type = isinstance(error, torch.OutOfMemoryError | torch.AcceleratorError)
     return by_type or any(mark in str(error) for mark in marks)

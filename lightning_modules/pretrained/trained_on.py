@@ -47,7 +47,9 @@ class TrainedOn:
         return np.isin(self.keys_of(examples, parts), self.keys)
 
     def keys_of(self, examples: Examples, parts: Sequence[str]) -> np.ndarray:
-        """Hash examples. Parts are matched by name if the names are the same, and otherwise by position."""
+        """Hash examples by the contents of their parts. Parts are matched by name if all names are equal, otherwise by
+        position.
+        """
         return examples.content_keys(self.parts if set(self.parts) == set(parts) else parts)
 
     def state(self) -> dict[str, Any]:

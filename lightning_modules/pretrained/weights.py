@@ -29,7 +29,9 @@ def weights_hash(weights: Mapping[str, Tensor]) -> str | None:
 
 
 def _sum(value: Tensor) -> Tensor:
-    """Sum, modulo 2**64, of the 8-byte words of a tensor, each mixed with its position: int64 []."""
+    """Checksum of a tensor: each of its 8-byte words is mixed with its position, and the results are added modulo
+    2**64; int64 [].
+    """
     data = _bytes(value)
     if len(data) % 8 or data.storage_offset() % 8:  # torch cannot view these bytes as int64
         data = torch.nn.functional.pad(data, (0, -len(data) % 8))

@@ -39,7 +39,7 @@ class Inputs:
         return rows
 
     def take(self, places: np.ndarray) -> "Inputs":
-        """Select inputs by ascending indices."""
+        """Select some inputs, given their ascending indices."""
         if len(places) == len(self):
             return self
         parts = {part: [contents[i] for i in places.tolist()] for part, contents in self.parts.items()}

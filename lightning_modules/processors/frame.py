@@ -80,7 +80,9 @@ class Frame:
 
 
 def padded(is_token: np.ndarray, values: np.ndarray, padding: int) -> np.ndarray:
-    """Write the values of tokens row by row, with padding elsewhere: int64, same shape as ``is_token``."""
+    """Write the values of tokens row by row into an array with the shape of ``is_token``; other elements are padding.
+    int64.
+    """
     rows = np.full(is_token.shape, padding, dtype=np.int64)
     rows[is_token] = values
     return rows

@@ -93,7 +93,9 @@ class HiddenWords:
         return len(self.words)
 
     def _hidden(self, examples: np.ndarray, hidden: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Tokens of inputs in the format of ``TextProcessor.padded``; arguments as for :meth:`inputs`."""
+        """Tokens of inputs with hidden features, in the format of ``TextProcessor.padded``; arguments as for
+        :meth:`inputs`.
+        """
         lengths = self._lengths[examples]
         at = ranges(self._starts[examples], lengths)
         rows = np.repeat(np.arange(len(examples)), lengths)

@@ -106,7 +106,7 @@ class PictureStore:
 
 
 def sent(values: Tensor, device: torch.device | str) -> Tensor:
-    """Copy values from the host to a device; copies to a GPU are asynchronous."""
+    """Copy a tensor to a device; copies to a GPU are asynchronous."""
     return (
         values.pin_memory().to(device, non_blocking=True) if torch.device(device).type == "cuda" else values.to(device)
     )

@@ -70,7 +70,7 @@ class TemplateProcessor(TextProcessor):
         ]
 
     def _whole(self, texts: Sequence[str]) -> Sequence[str]:
-        """Fill the template with the parts of an example."""
+        """The filled template, which the tokenizer encodes at once, for a comparison with the concatenated parts."""
         return ["".join(piece for pair in zip(self._words, [*texts, ""], strict=True) for piece in pair)]
 
 

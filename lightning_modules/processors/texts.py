@@ -89,7 +89,9 @@ class TextProcessor(NumberProcessor):
         return Frame(chain.from_iterable(group if part is None else group[:1] for part, group in groups))
 
     def _is_right(self, texts: Sequence[str]) -> bool:
-        """Whether the tokenizer encodes an example with these parts to the same ids and token types."""
+        """Check the frame on an example: whether the tokenizer encodes the whole example to the same ids and token
+        types.
+        """
         encoded = self.tokenizer(*self._whole(texts), return_token_type_ids=True)
         numbers = self.token_store.numbers(self.texts(texts))[:, None]
         if self.frame.behind.max(initial=-1) + 1 != len(numbers):  # the vocabulary is empty
@@ -99,7 +101,7 @@ class TextProcessor(NumberProcessor):
         return (ids, self.frame.types[slots].tolist()) == (encoded["input_ids"], encoded["token_type_ids"])
 
     def _whole(self, texts: Sequence[str]) -> Sequence[str]:
-        """Arguments of the tokenizer that encode the same example as a whole."""
+        """Arguments with which the tokenizer encodes the whole example at once, for :meth:`_is_right`."""
         return texts
 
     def _gathered(self, examples: Composed) -> np.ndarray:
@@ -119,7 +121,7 @@ class TextProcessor(NumberProcessor):
         return np.concatenate(blocks, axis=1)
 
     def texts(self, parts: Sequence[Part]) -> Sequence[str]:
-        """The parts of an example as the text to tokenise."""
+        """The texts to tokenise for the parts of an example."""
         texts = [part for part in parts if isinstance(part, str)]
         if len(texts) == len(parts):
             return parts
@@ -130,7 +132,7 @@ class TextProcessor(NumberProcessor):
         return self.numbers(examples)[: len(self.text_parts)]
 
     def truncate(self, lengths: np.ndarray) -> np.ndarray:
-        """Numbers of tokens after truncation, from the numbers of all tokens: int64 [texts, examples]."""
+        """Number of tokens of each text after truncation, given the numbers before: int64 [texts, examples]."""
         return share_budget(lengths, self.budget)
 
     def lengths(self, examples: Sequence[Example]) -> np.ndarray:

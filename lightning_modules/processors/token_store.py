@@ -14,7 +14,9 @@ PIECE = 512  # texts per call of the tokenizer; with more, garbage collection ta
 
 
 def plain(tokenizer: PreTrainedTokenizerBase, offsets: bool = False) -> Callable[[list[str]], Mapping[str, Any]]:
-    """A tokenizer that adds no special tokens, and reads "</s>" in a text as ordinary characters."""
+    """Wrap a tokenizer: it then adds no special tokens, and reads special tokens such as "</s>" in a text as ordinary
+    text.
+    """
     settings = {"add_special_tokens": False, "split_special_tokens": True, "return_offsets_mapping": offsets}
     return partial(tokenizer, **settings, return_attention_mask=False, return_token_type_ids=False, verbose=False)
 

@@ -53,7 +53,9 @@ class WindowProcessor(TextProcessor):
         return np.stack([np.minimum(lengths[0], self.longest_question), lengths[1]])
 
     def _plan(self, numbers: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Tokens of the question, tokens of the text, room for text in a window, and windows: int64 [examples] each."""
+        """Plan the windows of examples: number of question tokens, of text tokens, of text tokens that fit a window,
+        and of windows; int64 [examples] each.
+        """
         question, text = self.truncate(self.token_store.lengths(numbers))
         room = self.budget - question
         return question, text, room, 1 + np.maximum(0, -((room - text) // (room - self.overlap)))

@@ -1,6 +1,7 @@
 """An endpoint that reads answers from a batch file instead of sending requests."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
@@ -20,6 +21,7 @@ class BatchEndpoint(Endpoint):
     def __init__(self, responses: Any = None, **settings: Any) -> None:
         super().__init__(**settings)
         self.responses = responses
+        self.capabilities = replace(self.capabilities, repeats=0)  # a file has one response per request
 
     def _replies(self, requests: Sequence[Request]) -> list[Reply | None]:
         return [self._reply(*self.responses(request)) for request in requests]
@@ -31,7 +33,7 @@ class BatchEndpoint(Endpoint):
             raise DataError(f"{place}: {reason}. Have the model answer this request again.") from None
 
     def require_weights(self) -> None:
-        """Require nothing: there is no server."""
+        """Require nothing: answers come from a file, not from a server."""
 
     @property
     def server(self) -> str:

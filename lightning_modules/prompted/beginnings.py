@@ -10,7 +10,7 @@ WORTH = 0.9  # prompts are split only if the share of tokens to read is lower
 
 
 def _groups(rows: Sequence[np.ndarray]) -> np.ndarray:
-    """For each prompt, the index of its group; the prompts of a group begin with the same 8 tokens: int64 [prompts]."""
+    """Group prompts that begin with the same 8 tokens: the index of the group of each prompt, int64 [prompts]."""
     first = np.full((len(rows), LEAST), -1, np.int64)
     for i, row in enumerate(rows):
         first[i, : len(row)] = row[:LEAST]
@@ -18,7 +18,7 @@ def _groups(rows: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def nearness(rows: Sequence[np.ndarray]) -> np.ndarray:
-    """A sort key per prompt, for descending order, that puts prompts with the same beginning next to each other.
+    """Sort keys that, in descending order, put prompts with the same beginning next to each other.
 
     The group with the longest prompt comes first, as in a sort by length.
 

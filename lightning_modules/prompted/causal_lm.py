@@ -187,7 +187,9 @@ class CausalLM(BasePredictor):
         return Outputs(probs, label_numbers(answers, self.task.labels).to(probs.device))
 
     def _read(self, inputs: dict[str, Tensor]) -> tuple[Tensor, Written | None]:
-        """Log-likelihoods of the answers, float32 [examples, answers]; and the argument of :meth:`_written`."""
+        """Read prompts: return the log-likelihoods of the answers, float32 [examples, answers], and the state that
+        :meth:`_written` needs.
+        """
         queries = Queries(**inputs)
         tokens = self.processor.tokens
         if self._answers is None:
@@ -205,13 +207,13 @@ class CausalLM(BasePredictor):
         return scores, (read[0], written)
 
     def _scored(self, scores: Tensor) -> Tensor:
-        """Convert log-likelihoods of answers to scores of labels."""
+        """Convert log-likelihoods of answers to scores of labels, by the settings ``score`` and ``calibrated``."""
         if self.score == "mean":
             scores = scores / self._lengths
         return scores - self._of_nothing() if self.calibrated else scores
 
     def _of_nothing(self) -> Tensor:
-        """Log of the mean probability of each label for content-free inputs: float32 [labels]."""
+        """Log of the mean probability of each label over content-free inputs, for ``calibrated``: float32 [labels]."""
         if self._prior is None:
             questions = [self.prompt.question([content] * len(self.task.parts)) for content in EMPTY]
             tokens = self.processor.tokens

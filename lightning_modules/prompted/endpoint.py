@@ -187,7 +187,7 @@ class Endpoint(BasePredictor):
         self.processor = QuestionProcessor(prompt)
 
     def require_weights(self) -> None:
-        """Require the address of a server and its key."""
+        """Raise an error unless the address of a server and its key are known."""
         self._server = self._server or Server(self.address, self.timeout)
 
     @property
@@ -225,8 +225,8 @@ class Endpoint(BasePredictor):
         return {"path": request.path, "body": dict(request.body)}
 
     def start(self, examples: Composed, processes: Processes) -> None:
-        """Choose a few questions, by the hash of their uids, that are sent first, so that a failing server is
-        noticed early.
+        """Select a few questions, by the hash of their uids, to be sent first, so that a failing server is noticed
+        early.
         """
         super().start(examples, processes)
         self._processes = processes
@@ -246,7 +246,7 @@ class Endpoint(BasePredictor):
         return self._client.replies(requests, self.way.reply, (*self.prompt.answers, *self.task.labels))
 
     def _require_answers(self, replies: Sequence[Reply]) -> None:
-        """Refuse a server if almost none of its first answers can be read."""
+        """Raise ModelError if almost none of the first answers of a server can be parsed."""
         without = [reply for reply in replies if self.way.read(reply, self.prompt)[0] == NO_LABEL]
         if not replies or len(without) < MOST_INVALID * len(replies) or self.allow_invalid:
             return
@@ -318,7 +318,9 @@ def _require_at_least(least: int, **settings: float | None) -> None:
 
 
 def _require_entries(extra: Any, names: Sequence[str] = BODY) -> None:
-    """Refuse extra entries that other settings control, and keys, since settings are written to files."""
+    """Raise SettingError for extra entries of a request that other settings control, and for keys, since settings are
+    written to files.
+    """
     for name, value in extra.items() if isinstance(extra, Mapping) else ():
         if name in names:
             raise SettingError(f"extra has the entry {name}, which other settings make. Leave it out.")

@@ -54,7 +54,7 @@ class PromptProcessor(NumberProcessor):
             )
 
     def _numbered(self, several: Sequence[list[str]]) -> np.ndarray:
-        """Number prompts by the texts of their parts: int32 [prompts]."""
+        """Number examples by the texts of their parts, so that equal prompts have equal numbers: int32 [prompts]."""
         return self.store.numbers([self.tokens.text(self.prompt.question(words)) for words in several])
 
     def _gathered(self, examples: Composed) -> np.ndarray:
@@ -74,7 +74,7 @@ class PromptProcessor(NumberProcessor):
         return np.concatenate(blocks, axis=1)
 
     def _words(self, example: Example) -> list[str]:
-        """The parts of an example as texts."""
+        """The texts of the parts of an example."""
         parts = [example.parts[name] for name in self.prompt.task.parts]
         texts = [part for part in parts if isinstance(part, str)]
         return [part if isinstance(part, str) else self.prompt.task.form.text(part, texts) for part in parts]
@@ -126,7 +126,7 @@ class PromptProcessor(NumberProcessor):
         return nearness(self._rows(numbers))[place]
 
     def _rows(self, numbers: np.ndarray) -> list[np.ndarray]:
-        """Token ids of prompts after the shared prefix."""
+        """Token ids of prompts, given their numbers, without the shared prefix."""
         bounds = zip(self.store.starts(numbers), self.store.starts(numbers + 1), strict=True)
         return [self.store.tokens[start:stop] for start, stop in bounds]
 

@@ -81,12 +81,14 @@ class PromptTokens:
         return list(tokens)
 
     def require_no_special(self, question: str, uid: str) -> None:
-        """Refuse a text that contains a special token, such as the end of a turn, which would change the prompt."""
+        """Raise an error for a text that contains a special token, such as the end of a turn, which would change the
+        prompt.
+        """
         if special := next((token for token in self._special if token in question), None):
             raise ModelError(f"{uid} holds {special!r}, which the model reads as a mark of its own. Change the text.")
 
     def rests(self, texts: Sequence[str]) -> Mapping[str, list[list[int]]]:
-        """Tokenise texts, and remove the shared prefix: a dictionary with ``input_ids``.
+        """Tokenise texts without the shared prefix: a dictionary with ``input_ids``.
 
         Raises:
             HeedfulError: A text does not begin with the prefix.

@@ -37,14 +37,16 @@ class Queries(NamedTuple):
     attention_mask: Tensor
 
     def join(self, prefix: Sequence[int]) -> tuple[Tensor, Tensor]:
-        """Concatenate prefix, beginnings and suffixes: ids with padding, and their mask; int64 [examples, tokens]."""
+        """Concatenate the prefix of all examples, the shared beginning of each prompt, and its suffix. Returns token
+        ids with padding and their mask: int64 [examples, tokens] each.
+        """
         first = self.input_ids.new_tensor(prefix).expand(len(self.input_ids), -1)
         ids = torch.cat([first, self.beginnings[self.beginning_of], self.input_ids], dim=1)
         begun = self.beginnings_mask[self.beginning_of]
         return ids, torch.cat([torch.ones_like(first), begun, self.attention_mask], dim=1)
 
     def whole(self, prefix: Sequence[int]) -> list[list[int]]:
-        """Token ids of the whole prompts, without padding."""
+        """Token ids of the complete prompts, including the prefix, without padding."""
         rows = zip(*self.join(prefix), strict=True)
         return [row[mask.bool()].tolist() for row, mask in rows]
 

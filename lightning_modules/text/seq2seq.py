@@ -99,7 +99,7 @@ class Seq2Seq(ScoresLabels):
         self.processor.pad_to = before.pad_to
 
     def _encode_targets(self, targets: Sequence[str]) -> None:
-        """Set the texts of the labels. The decoder scores them, or generates a text that is compared with them."""
+        """Set the texts of the labels, which the decoder scores, or with which generated texts are compared."""
         ids = [self.processor.tokenizer(text_target=text)["input_ids"] for text in targets]
         self.score_texts(targets, ids, self.config.decoder_start_token_id, mean=self.score == "mean")
         self.longest = max(self.scorer.lengths)
@@ -107,7 +107,7 @@ class Seq2Seq(ScoresLabels):
         self._label_of = {self._text(row): self.task.labels[k] for k, row in zip(numbers, ids, strict=True)}
 
     def require_precision(self, precision: str) -> None:
-        """Refuse float16 for T5, whose activations overflow in float16."""
+        """Raise SettingError for T5 in float16, in which its activations overflow."""
         if "t5" in self.config.model_type and precision in ("16", "16-mixed", "16-true", "transformer-engine-float16"):
             raise SettingError(
                 f"trainer.precision {precision}: the numbers within {self.backbone} are too large for float16. Take "

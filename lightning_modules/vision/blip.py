@@ -93,7 +93,9 @@ class BlipClassifier(BlipPreTrainedModel):
             nn.init.zeros_(layer.bias)
 
     def look_at_two(self) -> None:
-        """Add a second cross-attention, a copy of the first, to each block of the text encoder (BLIP, section 5.4)."""
+        """Extend each block of the text encoder to two pictures: add a second cross-attention, a copy of the first
+        (BLIP, section 5.4).
+        """
         layers = self.text_encoder.encoder.layer
         for i, layer in enumerate(layers):
             joined = i >= len(layers) // 2
@@ -167,7 +169,7 @@ class Blip(PictureClassifier):
         return self.network.vision_model, self.network.text_encoder
 
     def _looked(self, numbers: np.ndarray) -> Tensor:
-        """The encoder states of pictures, given their numbers: [examples, pictures x patches, width].
+        """The encoder states of pictures, given the numbers of the pictures: [examples, pictures x patches, width].
 
         In evaluation, a picture that occurs several times in a batch is encoded once.
         """

@@ -206,7 +206,9 @@ class LateFusion(PictureClassifier):
         vision.train(was_training)
 
     def _make_blocks(self, numbers: Iterable[int]) -> None:
-        """Assign pictures without a block to new blocks, in the order of their content hashes."""
+        """Assign pictures to blocks that are encoded together, in the order of their content hashes; pictures that have
+        a block keep it.
+        """
         new = sorted(set(numbers) - self._block.keys(), key=self.processor.store.content)
         for start in range(0, len(new), BATCH):
             block = new[start : start + BATCH]

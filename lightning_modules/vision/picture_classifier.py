@@ -78,7 +78,7 @@ class PictureClassifier(PretrainedClassifier):
         return load(self.image_processor.from_pretrained, self.folder)
 
     def require_as_many(self, learned: int) -> None:
-        """Refuse data with more or fewer pictures per example than a trained network reads.
+        """Raise an error if the data have more or fewer pictures per example than a trained network reads.
 
         Raises:
             HeedfulError: The numbers of pictures differ.
@@ -99,7 +99,9 @@ class PictureClassifier(PretrainedClassifier):
         """
 
     def pixel_values(self, numbers: np.ndarray, network: nn.Module) -> Tensor:
-        """Normalised pictures of equal size, given their numbers: [pictures, 3, height, width]."""
+        """The normalised pixels of pictures of equal size, given the numbers of the pictures: [pictures, 3, height,
+        width].
+        """
         pixels = self.processor.store.pixels(numbers.tolist())
         return normalised(pixels, self.images.image_mean, self.images.image_std, next(network.parameters()))
 
@@ -112,5 +114,5 @@ class PictureClassifier(PretrainedClassifier):
 
 
 def counted(pictures: float) -> str:
-    """Format a number of pictures."""
+    """Format a number of pictures, such as "2 pictures"."""
     return "one picture" if pictures == 1 else f"{pictures} pictures"

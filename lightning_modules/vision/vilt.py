@@ -131,7 +131,7 @@ def _patches(picture: np.ndarray, height: int, width: int) -> np.ndarray:
 
 
 def _places(embeddings: nn.Module, grid: tuple[int, int]) -> Tensor:
-    """Position embeddings of the patches of a picture, given its numbers of rows and columns: [patches, hidden]."""
+    """Position embeddings for the patches of a picture with ``grid`` = (rows, columns): [patches, hidden]."""
     sizes = zip(embeddings.patch_embeddings.image_size, embeddings.patch_embeddings.patch_size, strict=True)
     own_grid = [edge // patch for edge, patch in sizes]
     table = embeddings.position_embeddings[:, 1:].transpose(1, 2).unflatten(2, own_grid)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow.compute as pc
 import pytest
 
 import heedful
@@ -24,9 +25,16 @@ FREE_ROWS = [{part: f"{part} {i}\u2028é" for part in ("instruction", "document"
 Line = dict[str, Any]
 
 
-def without_name(results: heedful.Results) -> dict[str, Any]:
-    """The content of results.json without the identity of the model."""
-    return {name: value for name, value in results.content.items() if name != "identity"}
+def without_null(results: heedful.Results) -> dict[str, Any]:
+    """The content of results.json, without the identity of the model and the null control; and the other rows."""
+    content = {name: value for name, value in results.content.items() if name != "identity"}
+    for section in ("metrics", "names"):
+        content[section] = {k: v for k, v in content[section].items() if not k.startswith("null/")}
+    lines = [line for line in content["display"]["lines"] if not line["metric"].startswith("null/")]
+    content["display"] = content["display"] | {"lines": lines}
+    repeated = {"accuracy/no_label", "no_answers", "models"}  # these count the answers to repeated inputs as well
+    content["counts"] = {k: v for k, v in content["counts"].items() if k not in repeated}
+    return content | {"rows": results.rows.filter(pc.field("intervention") != "null")}
 
 
 @pytest.fixture(autouse=True)
@@ -86,8 +94,8 @@ def test_files_have_the_results_of_the_function(case: str) -> None:
     assert n == len({json.dumps(line["parts"]) for line in lines_of("inputs.jsonl")}) == len(answer_by(rule, key))
     scored = score("inputs.jsonl", "answers.jsonl", rows=rows, trainer=QUIET)
     measured = heedful.measure(lambda inputs: [*map(rule, inputs)], rows, trainer=QUIET, **settings)
-    assert without_name(scored) == without_name(measured)
-    assert scored.rows == measured.rows
+    assert without_null(scored) == without_null(measured)
+    assert not any(name.startswith("null/") for name in scored.content["metrics"])  # each input has one answer
 
 
 PROMPT = "{premise} Does it follow that {hypothesis}?"
@@ -107,8 +115,7 @@ def test_a_batch_has_the_results_of_the_server(monkeypatch: pytest.MonkeyPatch) 
     assert {line["url"] for line in lines} == {"/v1/chat/completions"}
     assert asked <= {question_of(line["body"]) for line in lines}
     scored = score("batch.jsonl", "output.jsonl", trainer=QUIET)
-    assert without_name(scored) == without_name(measured)
-    assert scored.rows == measured.rows
+    assert without_null(scored) == without_null(measured)
     assert scored.content["counts"]["no_answers"]
 
 

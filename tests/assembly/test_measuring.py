@@ -171,6 +171,20 @@ def test_planted_truths_lie_in_their_intervals() -> None:
     assert [truth(rows, part) for part in SHARES] == pytest.approx([0.0, 0.25, 0.5, 1.0], abs=0.05)
 
 
+def test_a_dry_run_bounds_the_inputs_of_a_function() -> None:
+    """With distinct inputs that are all eligible, the function gets as many inputs as announced."""
+    rows, sizes = segments(90), []
+
+    def counting(inputs: list[Row]) -> list[str]:
+        sizes.append(len(inputs))
+        return says_codes(inputs)
+
+    bound = heedful.measure(counting, rows, list(SHARES), dry_run=True).totals["together"][0]
+    assert not sizes
+    heedful.measure(counting, rows, list(SHARES), trainer=QUIET)
+    assert 0.9 * bound < sum(sizes) <= bound
+
+
 @pytest.mark.slow
 def test_gold_answers_in_words_and_slices_and_clusters() -> None:
     rows = [row | {"label": f"  The {code(row, 'question')}! "} for row in segments(100)]

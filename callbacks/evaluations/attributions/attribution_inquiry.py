@@ -181,7 +181,7 @@ class AttributionInquiry:
 
     @staticmethod
     def _about(explained: Explained, block: np.ndarray, ask: Ask) -> pa.Table:
-        """A table of the columns that are equal in all rows of an input, one row per input."""
+        """The columns that are equal in all rows of an input, such as the uid: a table with one row per input."""
         pool = explained.examples.pool
         positions = explained.positions[block]
         is_changed = pa.array([explained.variants[i] != "" for i in block])

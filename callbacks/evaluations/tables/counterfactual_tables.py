@@ -49,7 +49,7 @@ class CounterfactualTables(Evaluation):
             self._evaluated()
 
     def _evaluated(self) -> tuple[pa.Table, dict[str, Any]]:
-        """The rows of the hypothesis-only model and their metadata."""
+        """Read the rows and the metadata of the hypothesis-only model."""
         flag = f"counterfactual_tables.hypothesis_only {self.hypothesis_only}"
         try:
             is_evaluated = (Path(self.hypothesis_only) / RESULTS).is_file()

@@ -59,7 +59,7 @@ class TableRows(Evaluation):
         return Plan(data.pool, edits, TableRowsSettings(tuple(self.operations)))
 
     def _chosen(self, pool: Examples, data: Pairs) -> frozenset[str] | None:
-        """The uids of the hypotheses to test; None for all."""
+        """The uids of the hypotheses that are tested; None for all."""
         if not data.splits_evaluated and len(pool) <= (self.max_examples or len(pool)):
             return None
         return frozenset(map(pool.uid, by_hash(pool, data.seed, self.name)[: self.max_examples]))

@@ -85,7 +85,7 @@ def known_words(claim: Claim) -> set[str]:
 
 
 def width(name: str) -> str:
-    """The kind of a place, such as "country" or "province", by the text before a comma; "" if the name is unknown.
+    """The kind of a place, such as "country" or "province", by its name before a comma; "" if the name is unknown.
 
     Example:
         >>> width("U.S."), width("Austin, Texas"), width("the Netherlands")

@@ -58,7 +58,7 @@ def readable(values: Iterable[str]) -> list[str]:
 
 
 def has_clause(key: str) -> bool:
-    """Whether a clause can be written about rows with a key."""
+    """Whether a relative clause, such as "whose occupation is ...", can be written for table rows with this key."""
     return key in NOUNS or key in VERBS
 
 

@@ -61,7 +61,7 @@ class Source:
     _last: tuple[str, Claim | None] = field(default=("", None), init=False)  # each kind of perturbation needs the claim
 
     def holds(self, uid: str) -> bool:
-        """Whether an example belongs to the split."""
+        """Whether the example with this uid belongs to the split."""
         return uid in self._uids
 
     @cached_property

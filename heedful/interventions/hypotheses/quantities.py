@@ -135,7 +135,9 @@ def dates(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
 
 
 def _moved_date(claim: Claim, date: Date, rng: np.random.Generator) -> str | None:
-    """Move a year or decade with a governor by up to 15 years or decades; None if the label may change."""
+    """Draw a year or decade up to 15 years or decades away, in the direction that keeps the label; None if there is
+    none.
+    """
     monotone = directly(claim.text, date.governor_start) and not SUPERLATIVE.search(claim.text)
     if date.unit not in ("year", "decade") or date.governor not in TIMES or not monotone:
         return None
@@ -189,7 +191,9 @@ def as_date(value: int, date: Date) -> str | None:
 
 
 def _opposite(claim: Claim, governor: str, start: int) -> list[Edits]:
-    """Replace a governor by its opposite, if no distance precedes it and the sentence has no superlative."""
+    """Replace a governor by its opposite ("over" by "under"); no edits if :func:`directly` is false or the sentence has
+    a superlative.
+    """
     if governor not in OPPOSITE or not directly(claim.text, start) or SUPERLATIVE.search(claim.text):
         return []
     old = claim.text[start : start + len(governor)]
@@ -199,7 +203,9 @@ def _opposite(claim: Claim, governor: str, start: int) -> list[Edits]:
 
 
 def directly(text: str, start: int) -> bool:
-    """Whether a governor has no distance or alternative before it, such as "just", "2 years" or "in or"."""
+    """Whether the word before a governor such as "before" is neither a distance ("just", "2 years") nor "or". ``start``
+    is the position of the governor in the text.
+    """
     distance = (
         r"\b(?:just|right|shortly|soon|immediately|slightly|well|far|little|bit|much|years?|months?|days?|weeks?"
         r"|or)\s*$"
@@ -215,7 +221,7 @@ def _half_and_double(value: Decimal) -> list[Decimal]:
 
 
 def _moved(value: Decimal, direction: str, rng: np.random.Generator) -> Decimal | None:
-    """Draw a number between a number and its half or double, at least 2 and with the same precision; None if there is
+    """Draw a number between ``value`` and its half or double, at least 2 and with as many decimals; None if there is
     none.
     """
     exponent = int(value.normalize().as_tuple().exponent)

@@ -21,8 +21,8 @@ class Node:
 
     @cached_property
     def splits(self) -> int:
-        """Number of splits down to single features; each half of a node is split twice: with and without the other
-        half.
+        """Number of splits that Owen values need in the subtree of the node: each half is split twice, with and without
+        the other half.
         """
         return 1 + 2 * sum(half.splits for half in self.halves) if self.halves else 0
 

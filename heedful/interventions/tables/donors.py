@@ -121,6 +121,6 @@ class Donors:
 
 
 def _draw(loans: Iterable[tuple[str, Loan]], excluded: Collection[str], rng: np.random.Generator) -> Loan | None:
-    """Draw one of the (name, loan) pairs whose name is not excluded; None if there is none."""
+    """Draw one of the loans whose name is not excluded; None if all are."""
     choices = [loan for name, loan in loans if name not in excluded]
     return choices[int(rng.integers(len(choices)))] if choices else None

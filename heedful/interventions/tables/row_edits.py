@@ -35,7 +35,7 @@ class _Edited:
     partner: str = ""
 
     def then(self, rows: Iterable[Row], *keys: str, partner: str = "") -> "_Edited":
-        """Return the state after an operation, given the new rows, the keys of the edited rows, and the lending
+        """The state after one more operation: the new rows, the keys of the edited rows, and the uid of the lending
         example.
         """
         table = replace(self.table, rows=tuple(rows))
@@ -162,8 +162,8 @@ class RowEdits(EachExample):
         inserted: list[str],
         rng: np.random.Generator,
     ) -> _Edited | None:
-        """Apply all operations, operation number ``main`` to the target row. Returns None if an operation is not
-        possible.
+        """Apply all operations in order; operation number ``main`` edits the row ``target``. None if an operation is
+        not possible.
 
         A key that this operation inserts must not be in ``inserted``, and is appended.
         """

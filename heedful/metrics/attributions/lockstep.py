@@ -115,7 +115,7 @@ def solve(
 
 
 def _evaluate(runs: Sequence[_Running], values_by_game: Sequence[dict[bytes, float]], width: int, value: Value) -> None:
-    """Evaluate all masks that have no value yet in one call."""
+    """Evaluate, in one call of the model, all masks of the current rounds that have no value yet."""
     new: dict[tuple[int, bytes], np.ndarray] = {}
     for run in runs:
         for key, mask in zip(run.keys, run.masks, strict=True):

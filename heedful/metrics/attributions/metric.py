@@ -32,7 +32,7 @@ class AttributionSettings(Settings):
 
 
 def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """Means of the numbers of attributions over unchanged examples, for each method.
+    """For each method, means over unchanged examples of factors, of errors of phi and of the error of the method.
 
     The clusters of intervals are the groups of examples (``group``), or else the examples.
 
@@ -70,7 +70,7 @@ def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
 
 
 def columns_of(examples: Sequence[Attribution]) -> dict[str, np.ndarray]:
-    """Map statistics to their values: float64 [examples], nan if undefined.
+    """Map each statistic of attributions, such as a factor, to its values: float64 [examples], nan if undefined.
 
     Statistics that are undefined for all examples are omitted.
     """

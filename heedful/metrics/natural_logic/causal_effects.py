@@ -49,7 +49,9 @@ class NaturalLogicSettings(Settings):
 
 
 def _values(rows: pa.Table, labels: Sequence[str]) -> dict[str, np.ndarray]:
-    """Map the names of the means to the values whose mean is computed: float64 [pairs]."""
+    """Compute the values per pair whose means are reported, such as whether the prediction changes: float64 [pairs] by
+    name of the mean.
+    """
     gold = gold_entailed(rows)
     entail = entailment_at(labels)
     after = entailed(rows, labels, "y2")
@@ -67,14 +69,14 @@ def _values(rows: pa.Table, labels: Sequence[str]) -> dict[str, np.ndarray]:
 
 
 def _ranks(at: np.ndarray, names: Sequence[str | None]) -> np.ndarray:
-    """Number the names of rows in ascending order. ``at`` has the position of each row's name in ``names``: int64
-    [rows].
+    """Number the rows by their names, in ascending order of the names: int64 [rows]. ``at`` is the index into
+    ``names``: int64 [rows].
     """
     return np.unique(np.array(names, dtype=str), return_inverse=True)[1][at]
 
 
 def _has_slice(rows: pa.Table, name: str) -> bool:
-    """Whether any row has a slice of this column, such as "context=..."."""
+    """Whether a row has a slice of this column: a text "NAME=value" in its column ``slices``."""
     return bool(pc.any(pc.starts_with(pc.list_flatten(rows["slices"]), f"{name}=")).as_py())
 
 
@@ -134,7 +136,9 @@ class _Pairs:
         return replace(measured, value=float(np.mean(np.bincount(base, hit) / count)))  # the same
 
     def compared(self, is_tce: np.ndarray) -> tuple[Measurement, Measurement]:
-        """Difference TCE - DCE and ratio TCE / DCE; a mask, bool [pairs], selects the pairs of the TCE."""
+        """TCE minus DCE and TCE divided by DCE. The mask ``is_tce``, bool [pairs], selects the pairs of the TCE; all
+        others belong to the DCE.
+        """
         n = self.count(np.ones(len(is_tce), dtype=bool))
         empty = [effect for effect, mask in (("TCE", is_tce), ("DCE", ~is_tce)) if not mask.any()]
         if empty:
@@ -187,7 +191,9 @@ def _changes(rows: pa.Table, context: Context, data: str, kind: str) -> Iterator
 
 
 def _accuracy(rows: pa.Table, labels: Sequence[str], data: str, seed: int) -> Iterator[Number]:
-    """Two-class accuracy of base rows by the rule "sum", and the share of the larger class."""
+    """Accuracy of predictions on unchanged examples in two classes (entailment or not, by summed probabilities), and
+    the share of the larger class.
+    """
     n = rows.num_rows
     name = MetricName(NATURAL_LOGIC, data, statistic=ACCURACY)
     curve = Curve("natural logic: accuracy, TCE - DCE", "two-class accuracy")

@@ -39,7 +39,7 @@ def interval(resampled: np.ndarray) -> tuple[float, float]:
 
 
 def few_of(clusters: np.ndarray) -> tuple[str, ...]:
-    """Flag of an interval that is too narrow, since several entries share one of fewer than 30 clusters.
+    """Flag of an interval that is too narrow because fewer than 30 clusters hold more entries than clusters.
 
     Args:
         clusters: Cluster per entry: int [entries].

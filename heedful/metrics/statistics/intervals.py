@@ -104,7 +104,9 @@ class Share:
 
 
 def share_of(entries: Entries) -> Share:
-    """Mean over cells of the sum of hits divided by the sum of counts."""
+    """Compute a share from its entries: for each cell (such as a draw or a seed), hits divided by counts; then the mean
+    over cells.
+    """
     hits, counts, cells, ways, are_pairs = entries
     size = np.bincount(cells, counts)
     value = np.bincount(cells, hits) / size
@@ -136,14 +138,14 @@ def share_of(entries: Entries) -> Share:
 
 
 def _dyads(ways: Sequence[np.ndarray]) -> np.ndarray:
-    """For each entry, the number of its pair of an example and a lender: int [entries]."""
+    """Number the pairs of an example and a lender: for each entry, the number of its pair, int [entries]."""
     example, lender = ways
     return np.unique(example * (int(lender.max()) + 1) + lender, return_inverse=True)[1]
 
 
 def gains_and_losses(entries: Entries) -> tuple[Share, Share]:
-    """Share of gains and share of losses, whose difference is the share of entries; the hits of these entries may be
-    negative.
+    """Split entries whose hits are changes, positive or negative, into a share of gains and a share of losses; the
+    difference of both is the share of the entries.
 
     With one way of clustering, the changes of a cluster are summed first; the added cluster of losses is then scaled by
     the mean share of gains in the clusters with gains, and vice versa. With several ways, each entry is a separate
@@ -175,7 +177,7 @@ def gains_and_losses(entries: Entries) -> tuple[Share, Share]:
 
 
 def _part_of_a_cluster(hits: np.ndarray, counts: np.ndarray) -> float:
-    """Mean share of hits in the clusters with hits, moved towards 1 if these clusters are few."""
+    """Mean share of hits within the clusters that have hits, moved towards 1 if there are few such clusters."""
     total = hits.sum()
     if not total:
         return 1.0

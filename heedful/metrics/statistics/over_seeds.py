@@ -95,7 +95,7 @@ def over_seeds(
 
 
 def less_over_seeds(pairs: Sequence[tuple[Measurement, Measurement]], reason: str) -> OverSeeds:
-    """Mean over seeds of the first number minus the second, with its interval.
+    """Mean over seeds of the difference between two numbers, the first minus the second, with its interval.
 
     Args:
         pairs: Both numbers for each seed, computed within :func:`.paired.recording` from the same examples.
@@ -110,7 +110,7 @@ def less_over_seeds(pairs: Sequence[tuple[Measurement, Measurement]], reason: st
 
 
 def _mean(values: Sequence[float | None], examples: Sequence[float], reason: str) -> OverSeeds:
-    """Mean and standard deviation of the defined numbers; no interval."""
+    """Mean and standard deviations over the seeds for which a number is defined; without an interval."""
     numbers = [value for value in values if value is not None]
     undefined = len(values) - len(numbers)
     if not numbers:

@@ -19,7 +19,7 @@ _is_recording: ContextVar[bool] = ContextVar("is_recording", default=False)
 
 @dataclass(frozen=True, kw_only=True)
 class RecordedShare(Measurement):
-    """A share that keeps its entries."""
+    """A share with its entries, for paired intervals."""
 
     entries: Entries
 

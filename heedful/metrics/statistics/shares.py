@@ -94,7 +94,7 @@ def share(
 
 
 def sure(values: np.ndarray, clusters: np.ndarray) -> Measurement:
-    """Mean of at least one value, without an interval since the values are known without sampling error.
+    """Mean of values without sampling error, and so without an interval.
 
     Args:
         values: float64 [entries].

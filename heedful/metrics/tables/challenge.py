@@ -53,7 +53,9 @@ class ChallengeSettings(Settings):
 
 
 class Values(NamedTuple):
-    """Values of pairs: ``plus``, or ``plus - minus`` if given; float64 [pairs] each, between 0 and ``scale``."""
+    """Values of pairs whose mean is reported: ``plus``, or ``plus - minus``; float64 [pairs] each, between 0 and
+    ``scale``.
+    """
 
     plus: np.ndarray
     minus: np.ndarray | None = None
@@ -275,7 +277,8 @@ def mean_of(
 
 
 def by_way(prefix: MetricName, values: Values, pairs: Sequence[Pair]) -> Iterator[Number]:
-    """Mean of values of flipped pairs by the label of the original, and the unweighted mean of both means.
+    """Mean of values over flipped pairs, separately for pairs from entailment and from contradiction, and the mean of
+    both.
 
     Args:
         prefix: Metric name of the mean over all pairs; ``/from_<label>`` or ``/both_ways`` is added to its statistic.
@@ -326,7 +329,8 @@ def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
 
 
 def _sliced(numbers: Iterable[Number], slice_: str) -> Iterator[Number]:
-    """Convert numbers to numbers of a slice, whose lines are below the lines of all examples.
+    """Convert the numbers of one kind of change to numbers of a slice, which tables show below the numbers of all
+    changes. They omit the statistic "subsamples", and "original" has no line of its own.
 
     Slices by kind of change omit the subsamples, and have no line for the originals.
     """
@@ -342,7 +346,9 @@ def _sliced(numbers: Iterable[Number], slice_: str) -> Iterator[Number]:
 
 
 def _in_order(numbers: Sequence[Number], with_curves: Sequence[str]) -> Iterator[Number]:
-    """Sort numbers: originals, preserved, flipped, each followed by its slices; add curves to some statistics."""
+    """Sort numbers: originals, preserved, flipped, each followed by its slices; add TensorBoard curves to some
+    statistics.
+    """
     for number in sorted(numbers, key=lambda number: _place(number.name.statistic)):
         part, statistic = number.name.part, number.name.statistic
         has_curve = statistic in with_curves and not number.name.slice

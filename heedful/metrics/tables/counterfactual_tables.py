@@ -100,7 +100,7 @@ def eight_cells(
 
 
 def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """Accuracy on challenge examples, and the eight cells, for each set of counterfactual tables."""
+    """For each set of counterfactual tables, accuracy on the challenge examples, and the :func:`eight_cells`."""
     settings = CounterfactualTablesSettings.from_context(context)
     for name in sorted(settings.sets):
         prefix, is_mine = MetricName(CHALLENGE, set_data(name)), is_of_set(rows, name)

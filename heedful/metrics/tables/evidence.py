@@ -31,7 +31,8 @@ SHOWN = (*HEADLINES, *(f"correct/{name}" for name in SHARES[:3]))  # statistics 
 
 @dataclass(frozen=True)
 class EvidenceSettings(Settings):
-    """Settings of evidence.
+    """Settings of the evaluation "evidence", which compares the table rows that a model uses with the rows that
+    annotators marked as relevant.
 
     Attributes:
         of: Name of the annotated data set.

@@ -35,8 +35,8 @@ class Outcome:
 
 
 def _originals(runs: Runs) -> tuple[np.ndarray, list[str]]:
-    """Whether predictions on the original test set are right, before and after inoculation, float64 [examples, 2]; and
-    the table of each example.
+    """Return whether predictions on the original test set are right, before and after inoculation: float64 [examples,
+    2]; and the table of each example.
     """
     bases = [select(rows, intervention=BASE) for rows in runs]
     before, after = (dict(zip(strings(base, "uid"), same(base, "gold", "y"), strict=True)) for base in bases)
@@ -46,7 +46,7 @@ def _originals(runs: Runs) -> tuple[np.ndarray, list[str]]:
 
 
 def _challenges(runs: Runs, interventions: Sequence[str], kind: str, seed: int) -> tuple[np.ndarray, list[Pair]]:
-    """Whether predictions on challenge examples are right, float64 [pairs, 4]; and the pairs before inoculation.
+    """Return whether predictions on challenge examples are right, float64 [pairs, 4]; and the pairs before inoculation.
 
     The columns are the original before and after, and the scored challenge example before and after.
     """

@@ -104,7 +104,8 @@ def _splits(rows: pa.Table, splits: Sequence[str]) -> np.ndarray:
 
 @dataclass(frozen=True)
 class _Share:
-    """A share of edited examples by prediction before the edit, or the unweighted mean of this share over predictions.
+    """A share of transitions among the edited examples with one prediction before the edit; or the unweighted mean of
+    this share over predictions.
 
     Attributes:
         name: Metric name.
@@ -143,7 +144,7 @@ def _shares(changes: Changes, mask: np.ndarray, key: str, name: MetricName) -> I
 
 
 def _of_split(share: _Share, changes: Changes, split: int) -> Measurement:
-    """Measure a share in a split, with tables as clusters."""
+    """Measure a share of transitions within one split; tables are the clusters of its interval."""
     mine = share.among & (changes.split == split)
     hit = share.hit[mine]
     before = changes.before[mine]
@@ -158,7 +159,7 @@ def _of_split(share: _Share, changes: Changes, split: int) -> Measurement:
 
 
 def _over_splits(share: _Share, changes: Changes, of_split: dict[str, Measurement]) -> Measurement:
-    """Unweighted mean of a share over splits, with tables as clusters, across splits and labels."""
+    """Unweighted mean of a share over splits. The clusters of its interval are the tables, in all splits together."""
     n = sum(m.n for m in of_split.values())
     undefined = [f"{split}: {m.reason}" for split, m in of_split.items() if m.value is None]
     if undefined:
@@ -223,9 +224,7 @@ def invalid_transitions(
 
 
 def _number(name: MetricName, measured: Measurement, changed: np.ndarray | None = None) -> Number:
-    """Build a number. Only shares of forbidden transitions have a line in tables: over all edits, by split and by
-    label.
-    """
+    """Create a number. Tables show only shares of forbidden transitions: over all edits, by split and by label."""
     label, level = FROM.get(name.statistic, "") if not name.slice else "", 1
     if name.statistic in TITLES:
         title = TITLES[name.statistic].format(name.part.replace("_", ", "))

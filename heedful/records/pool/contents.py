@@ -69,7 +69,7 @@ def digest_keys(texts: pa.ChunkedArray) -> np.ndarray | None:
 
 
 def identities(table: pa.Table, columns: Sequence[str]) -> pa.Array:
-    """Hash the values of some columns, row by row: texts of 16 hexadecimal digits [rows]."""
+    """Hash each row of a table over some columns: texts of 16 hexadecimal digits [rows]."""
     values = (column_texts(table, name) for name in columns)
     digits = keys(map(repr, zip(*values, strict=True))).astype(">u8").tobytes().hex()
     starts = pa.py_buffer(np.arange(0, len(digits) + 1, 16, dtype=np.int32))

@@ -10,7 +10,7 @@ from heedful.records.pool.related import ODD, Related
 
 
 def related(table: pa.Table, within: str | None = None, without: Collection[str] = ()) -> Related:
-    """Relate the examples that share the content of a part or the value of a further group.
+    """Build the relation of the examples that share the content of a part or the value of a further group.
 
     Contents are compared across parts: the premise of one example may equal the hypothesis of another.
 

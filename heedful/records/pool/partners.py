@@ -51,7 +51,9 @@ class Partners:
 
     @cached_property
     def real(self) -> np.ndarray:
-        """For each example, the number of unrelated examples that are excluded by a real pair: int64 [examples]."""
+        """For each example, the number of unrelated examples that may not lend a part because the new pair is itself an
+        example of the pool: int64 [examples].
+        """
         counts = np.zeros(len(self._base), dtype=np.int64)
         if not self._is_shared.any():
             return counts

@@ -53,7 +53,7 @@ class Related:
 
     @cached_property
     def strangers(self) -> np.ndarray:
-        """Number of unrelated examples per example: int64 [examples].
+        """For each example, the number of examples that are unrelated to it: int64 [examples].
 
         The related examples are the union, over the values of an example, of the examples with this value. The size of
         the union follows by inclusion and exclusion over sets of values; a set that no other example has is not

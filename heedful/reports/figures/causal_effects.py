@@ -21,7 +21,9 @@ Point = tuple[Mapping[str, Any], Mapping[str, Any]]  # DCE and TCE: entries of r
 
 
 def points(run: Run) -> dict[str, dict[str, Point]]:
-    """The DCE and TCE of a run by data set and kind of change; kinds with an undefined effect are omitted."""
+    """The DCE and TCE of a run, by data set and by kind of change (context or insertion); kinds with an undefined
+    effect are omitted.
+    """
     by_data = {}
     for data in dict.fromkeys(name.data for name in run.numbers if name.family == NATURAL_LOGIC):
         pairs = {

@@ -76,13 +76,15 @@ def partial_of(run: Run, part: str, runs: Sequence[Run]) -> Run | None:
 
 
 def less(score: Mapping[str, Any], majority: float) -> Measurement:
-    """Subtract the majority share, which has no sampling error on the evaluated examples, from a score."""
+    """The score of a model minus the majority share. The interval is the interval of the score, shifted."""
     ci95 = tuple(bound - majority for bound in score["ci95"]) if score["ci95"] else None
     return Measurement(score["value"] - majority, score["n"], ci95=ci95)
 
 
 def points_of(runs: Sequence[Run]) -> tuple[list[Point], list[str]]:
-    """The points of all full-input models, and a note on each attentiveness that has no point."""
+    """The points of all full-input models; and a note for each attentiveness without a partial-input model, which has
+    no point.
+    """
     points = []
     without = []
     names = columns(runs)
@@ -113,7 +115,9 @@ def points_of(runs: Sequence[Run]) -> tuple[list[Point], list[str]]:
 
 
 def correlations(points: Sequence[Point]) -> dict[str, str]:
-    """Format the rank correlations of models above the majority share, by ALL, WITHIN and data set."""
+    """Format Spearman's rank correlations over the models above the majority share: over all points, within data sets,
+    and for each data set.
+    """
     points = [point for point in points if point.is_above]
     by_data = {data: [p for p in points if p.data == data] for data in dict.fromkeys(p.data for p in points)}
     rhos = {ALL: (spearman(points), len(points))}

@@ -56,7 +56,7 @@ def figure(name: str, about: str, evaluation: str = "") -> Callable[[Draw], Draw
 
 
 def style(k: int) -> tuple[str, str]:
-    """The colour and the marker of the k-th series in a figure."""
+    """The colour and the marker of series number ``k`` in a figure."""
     return COLORS[k % len(COLORS)], MARKERS[k % len(MARKERS)]
 
 

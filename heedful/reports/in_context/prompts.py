@@ -84,7 +84,8 @@ class Group:
 
 
 def find(folders: Sequence[str]) -> list[str]:
-    """Replace folders without results by the folders with results in them.
+    """List the folders with results: each given folder that has results, and for any other folder the folders with
+    results in it.
 
     Raises:
         RunError: A folder has no results, and none is in it.
@@ -160,7 +161,9 @@ def _read(run: Run, model: str) -> Prompt:
 
 
 def _numbers(rows: Mapping[str, pa.Table], contexts: Mapping[str, Context], answer: str) -> dict[Name, Measurement]:
-    """Compute the quality of answers and the attentiveness, from rows by evaluation."""
+    """Compute accuracy (or exact match) and attentiveness. ``rows`` and ``contexts`` are by evaluation; ``answer`` is
+    the kind of answer, generated or most probable.
+    """
     measured: dict[MetricName, Measurement] = {}
     with recording():
         for evaluation, table in rows.items():
@@ -244,7 +247,9 @@ def _is_at_chance(worth: Sequence[Measurement], majority: Sequence[Measurement])
 
 
 def less(first: Group, second: Group, name: Name) -> OverSeeds:
-    """Subtract a number of the second group from the number of the first, over the seeds that both groups have."""
+    """Mean over the seeds that both groups have of a number of the first group minus the same number of the second
+    group.
+    """
     by_seed = {prompt.seed: prompt for prompt in second.prompts}
     pairs = [(prompt, by_seed[prompt.seed]) for prompt in first.prompts if prompt.seed in by_seed]
     if not pairs:

@@ -68,7 +68,7 @@ def headline(group: Group, part: str, answer: str = WRITTEN) -> OverSeeds | None
 
 
 def _wording(group: Group, groups: Sequence[Group]) -> str:
-    """A space and the name of the wording of a group, as a suffix; "" if all groups have the same wording."""
+    """Suffix of a label: a space and the name of the wording of a group; "" if all groups use the same wording."""
     has_several = len({each.key.wording for each in groups}) > 1
     return f" {group.key.wording}" if has_several and group.key.wording else ""
 
@@ -188,8 +188,8 @@ def augmentation(groups: Sequence[Group], part: str, with_all: bool) -> Iterator
 
 
 def _less(first: Group, second: Group, part: str, with_all: bool) -> list[str]:
-    """The cells of the difference of two groups. The difference of attentiveness is hidden if the attentiveness of
-    either group is hidden.
+    """The cells of the difference of attentiveness between two groups; hidden if the attentiveness of either group is
+    hidden.
     """
     worth = less(first, second, ANSWERS)
     attentive = ["", ""]

@@ -132,7 +132,9 @@ def compared(before: Content, after: Content) -> tuple[Any, Any]:
 
 
 def _rows(table: dict[str, Any], other_table: dict[str, Any], alone: str = "gone") -> dict[str, Any]:
-    """Mark the rows of a table that differ from another table. Rows without a counterpart get the mark ``alone``."""
+    """Mark the rows of a table that differ from another table. A row whose key the other table lacks gets the mark
+    ``alone``.
+    """
     values = {key: value for key, value, _ in other_table["rows"]}
     common = [key for key, *_ in table["rows"] if key in values]
     order = [key for key in values if key in set(common)]

@@ -83,7 +83,7 @@ def cards(run: Run, sample: Sample, room: int, html: Callable[..., str]) -> list
 
 
 def _facets(run: Run, example: Mapping[str, Any]) -> dict[str, list[str]]:
-    """The values of an example by which readers filter the cards of a page (facets)."""
+    """The values by which readers of a page filter the cards, such as the evaluation and the predicted label."""
     facets = {
         "run": [run.label],
         "evaluation": [example["evaluation"].replace("_", " ")],
@@ -104,8 +104,9 @@ def _is_finding(entry: Mapping[str, Any]) -> bool | None:
 
 
 def _example(run: Run, entry: Mapping[str, Any], contents: Contents) -> dict[str, Any]:
-    """The variables of the template of a card. ``p`` is the probability of the prediction before the change, ``moved``
-    the change of this probability; both are None without probabilities."""
+    """The variables of the template that renders a card. ``p`` is the probability of the prediction before the change,
+    and ``moved`` the change of this probability; both are None without probabilities.
+    """
     is_base = entry["intervention"] == "base"
     kind = run.contexts[entry["evaluation"]].kind
     gold = None if entry["gold"] is None else kind.display_gold(entry["gold"])

@@ -39,7 +39,7 @@ SIZE = re.compile(r'<svg [^>]*?width="([\d.]+)pt"')
 
 
 class Shown(NamedTuple):
-    """A figure on a page; a folded figure is collapsed until a reader opens it."""
+    """A figure on a page. If ``folded``, the figure is hidden until a reader opens it."""
 
     title: str
     svg: str

@@ -24,7 +24,7 @@ QUOTES = ("no_answers", "one_text")  # counts that quote answers of the model
 
 @dataclass(frozen=True)
 class Made:
-    """The origin of results."""
+    """How results were produced: command, settings, hashes and versions."""
 
     command: str  # the command line of the run
     again: str  # a command line that repeats the run with its config.yaml; "" if the command is unknown
@@ -67,7 +67,7 @@ def summary(run: Run) -> str:
 
 
 def made_of(run: Run) -> Made:
-    """The origin of the results of a run."""
+    """Collect how the results of a run were produced."""
     words = [str(word) for word in run.about.get("command", [])]
     start = words[0] if words else ""
     program = f"python {start}" if start.endswith(".py") else start
@@ -81,7 +81,7 @@ def made_of(run: Run) -> Made:
 
 
 def _facts(run: Run) -> Iterator[tuple[str, str]]:
-    """Names and texts of the settings, seeds, hashes and versions of a run."""
+    """Pairs of a name and a text for each setting, seed, hash and version of a run."""
     results, about = run.results, run.about
     yield "data", f"{run.data}, {run.split}"
     yield from _settings(Path(run.folder) / CONFIG)
@@ -116,7 +116,7 @@ def _brief(value: Any) -> str:
 
 
 def _counts(counts: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, str]]:
-    """Names and texts of counts; a name begins with the evaluation that counted."""
+    """Pairs of a name and a text for each count of examples; the name begins with the evaluation."""
     for name, value in counts.items():
         *places, last = PurePosixPath(name).parts
         where = ", ".join([*([prefix] if prefix else []), *places])

@@ -87,6 +87,8 @@ def _number(line: Line, m: Entry | None) -> Number:
 
 
 def _place(value: float, ci95: Sequence[float] | None) -> tuple[float, float, float] | None:
-    """A share and the bounds of its interval in percent; None if they are not between 0 and 100 %."""
+    """Where a share is drawn on the scale from 0 to 100 %: value, lower and upper bound in percent; None outside of the
+    scale.
+    """
     low, high = ci95 or (value, value)
     return (100 * value, 100 * low, 100 * high) if 0 <= low <= value <= high <= 1 else None

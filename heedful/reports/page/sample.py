@@ -75,7 +75,9 @@ def _candidates(rows: pa.Table, name: str) -> np.ndarray:
 
 
 def _changed(rows: pa.Table, context: Context) -> np.ndarray:
-    """For changed examples, whether the prediction changed; for base examples, whether it is wrong: bool [rows]."""
+    """Whether the prediction of a changed example changed, or the prediction of an unchanged example is wrong: bool
+    [rows].
+    """
     is_base = where(rows, intervention=BASE)
     changed = ~is_base & ~alike(rows, ~is_base, context.kind)
     if not context.unlabelled:
@@ -85,8 +87,8 @@ def _changed(rows: pa.Table, context: Context) -> np.ndarray:
 
 
 def _turns(rows: pa.Table, changed: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """For each row, its turn, which is the number of rows in the same stratum with a smaller hash, int64 [rows]; and
-    the hashes, uint64 [rows].
+    """Order the rows within each stratum by hash: for each row, its place in this order, int64 [rows]; and the hash,
+    uint64 [rows].
     """
     import pandas
 

@@ -72,7 +72,7 @@ def _default(run: Run) -> str | None:
 
 
 def _basis(run: Run, name: MetricName, m: Entry) -> str:
-    """The sample size of a number in words: how many of how many examples count, and the number of draws."""
+    """The sample size of a number in words: how many of the examples count, and the number of draws."""
     text = f"{m['n']:,} examples"
     eligible = run.numbers.get(name._replace(statistic="eligible"))
     if name.family == ATTENTIVENESS and eligible and eligible["value"] is not None and _default(run):
@@ -90,8 +90,9 @@ def _to_default(run: Run, name: MetricName) -> str:
 
 
 def _reference(run: Run, name: MetricName, runs: Sequence[Run]) -> str:
-    """The number to compare with, as the end of a sentence: for accuracy the majority baseline, for attentiveness the
-    accuracy on the other parts alone."""
+    """The end of a sentence about a number: the number to compare it with. For accuracy, the majority baseline; for
+    attentiveness, the accuracy on the other parts alone.
+    """
     if name.family in QUALITIES:
         return _majority(run, name)
     if name.family != ATTENTIVENESS or name.statistic:

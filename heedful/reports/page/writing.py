@@ -46,7 +46,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Part:
-    """The contents of a page about one run."""
+    """The content of a page about one run."""
 
     name: str
     anchor: str
@@ -118,8 +118,8 @@ def _page(runs: Sequence[Run], with_examples: bool) -> str:
 
 
 def _part(run: Run, number: int, runs: Sequence[Run], explained: set[str]) -> Part:
-    """Build the contents of the page about one run. ``explained`` collects the titles of the evaluations that the page
-    has explained.
+    """Build the content of the page about one run. ``explained`` has the titles of the evaluations that an earlier run
+    on the page explains, and is extended.
     """
     sections = []
     for name in in_order(run):

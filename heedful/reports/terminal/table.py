@@ -33,7 +33,7 @@ def lines_of(run: Content) -> list[Line]:
 
 
 def merged(runs: Sequence[Content]) -> list[Line]:
-    """The lines of all runs without repetitions, in the order of the runs."""
+    """The lines of all runs in the order of the runs; a line that several runs have occurs once."""
     lines: dict[tuple[str, str], Line] = {}
     for line in (line for run in runs for line in lines_of(run)):
         lines.setdefault((line.metric, line.label), line)
@@ -144,7 +144,9 @@ def footnotes(run: Content) -> list[str]:
 
 
 def _no_merit(runs: Sequence[Content], lines: Sequence[Line]) -> list[str]:
-    """The warning about attentiveness, if it is measured for a model that is not above the majority share."""
+    """A warning that attentiveness means little, if it is measured for a model whose accuracy is not above the majority
+    share; else no warning.
+    """
     names = [line.metric for line in lines if line.metric.startswith("attentiveness/")]
     measured = [m for run in runs for name in names if is_known(m := run["metrics"].get(name))]
     return [NO_MERIT] if any(NOT_ABOVE_MAJORITY in m["flags"] for m in measured) else []

@@ -47,7 +47,7 @@ class Answers:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Convert errors of SQLite to a ``RunError`` with the name of the file."""
+        """Context manager that converts errors of SQLite to a ``RunError`` with the name of the file."""
         try:
             yield
         except (sqlite3.Error, OSError) as error:

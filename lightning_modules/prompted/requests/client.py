@@ -222,7 +222,7 @@ class Client:
         return [replies.get(key) for key in keys]
 
     def _at_once(self, ask: Callable[..., tuple[str, Reply]], requests: list[tuple[str, Request]]) -> dict[str, Reply]:
-        """Send requests concurrently, and return the replies."""
+        """Send requests concurrently, and return the replies by key."""
         replies: dict[str, Reply] = {}
         pool = ThreadPoolExecutor(self.concurrency)
         pending = {pool.submit(ask, *request) for request in requests}

@@ -19,7 +19,7 @@ Scores = Sequence[tuple[str, float]]
 
 
 class Unusable(Exception):
-    """The response holds no answer to the request."""
+    """A response of a server holds no answer to the request."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,8 @@ def at(answer: Any, *path: str | int) -> Any:
 
 
 class Written:
-    """Reads the text that a model writes.
+    """Reads an answer from the text that a model generates; :class:`FirstToken` reads it from log-probabilities
+    instead.
 
     Args:
         settings: Entries of a request apart from the prompt.
@@ -100,10 +101,12 @@ class Written:
         self.path = "/chat/completions" if chat else "/completions"
 
     def require(self, prompt: Prompt, task: Task) -> None:
-        """Refuse a task whose answers cannot be read in this way."""
+        """Raise an error for a task whose answers cannot be read from generated text (or, in a subclass, from the first
+        token).
+        """
 
     def body(self, prompt: Prompt, question: str) -> dict[str, Any]:
-        """The JSON of a request with a question."""
+        """The JSON of the request that asks a question."""
         content = {"messages": prompt.messages(question)} if self.chat else {"prompt": prompt.text(question)}
         return {**self.settings, **content}
 
@@ -217,7 +220,9 @@ def _bare_token(text: str) -> str:
 
 
 def _fitting(token: str, texts: Sequence[str]) -> list[int]:
-    """Indices of the texts that start with a token, or else of the longest text that the token starts with."""
+    """Indices of the texts that start with a token; without such a text, of the longest text that the token starts
+    with.
+    """
     if not token:
         return []
     longer = [i for i, text in enumerate(texts) if token.startswith(text) and not token[len(text) :][:1].isalnum()]

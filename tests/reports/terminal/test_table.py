@@ -54,7 +54,7 @@ def table_of(text: str) -> list[str]:
     """The lines of the printed table, from the header to the last row."""
     lines = [line for line in text.splitlines() if line.strip()]
     start = next(i for i, line in enumerate(lines) if line.startswith("% ±"))
-    end = next(i for i, line in enumerate(lines) if re.match(r"\(\w\) |Note: |in ", line))
+    end = next(i for i, line in enumerate(lines) if re.match(r"\(\w\) |Note: |in |null flips: ", line))
     return lines[start:end]
 
 

@@ -13,7 +13,8 @@ NAME, VERSION = "owen", 1
 
 
 class Stake(NamedTuple):
-    """A node of the tree in one context, the kept features outside the node.
+    """A node of the tree together with a context (the kept features outside the node); its stake is what a split may
+    change.
 
     Stakes sort by ``order``, then by position; the smallest is split first.
 
@@ -86,7 +87,9 @@ def _stake(node: Node, context: int, low: float, high: float, weight: float) -> 
 
 
 def _parts(stake: Stake, with_left: float, with_right: float) -> list[Stake]:
-    """Split a node: each half in two contexts, given f with the left half alone and with the right half alone."""
+    """Split a node into its halves, each in two contexts, given f of the context with the left half and with the right
+    half.
+    """
     first, second = stake.node.halves
     context = stake.context
     weight = stake.weight / 2

@@ -45,7 +45,9 @@ def is_scarce(n: np.ndarray, budget: int) -> np.ndarray:
 
 
 def shapley(subsets: Coalitions, values: np.ndarray, full: float, nothing: float) -> tuple[np.ndarray, np.ndarray]:
-    """Weighted least squares with the constraint ``sum(phi) = full - nothing`` (Lundberg and Lee 2017, theorem 2).
+    """Estimate the Shapley values phi of the n features from f on coalitions, by weighted least squares with the
+    constraint ``sum(phi) = full - nothing`` (Lundberg and Lee 2017, theorem 2). f is the probability of a label as a
+    function of the kept features.
 
     Coalitions come in pairs of a coalition S and its complement. With z = 1 for a feature of S and -1 for another
     feature, ``z @ phi`` should equal ``f(S) - f(complement of S)``. The regression fits the deviations of phi from
