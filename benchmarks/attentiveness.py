@@ -62,7 +62,7 @@ def repaired(
     fixed: bool = False,
     **settings: Any,
 ) -> dict[str, Any]:
-    """The test as a user would write it: all examples in the base and in each draw.
+    """Measure attentiveness as a user would write it: all examples are predicted unchanged and in each draw.
 
     Args:
         network: A trained classifier.

@@ -1,4 +1,4 @@
-"""What attributions cost: Heedful, the packages as their documentation shows them, and the floor of the forwards alone.
+"""The cost of attributions: Heedful, other packages used as their documentation shows, and the forward passes alone.
 
 python -m benchmarks.attributions --data DIR/mnli --model RUN/checkpoints/backbone --threads 1
 
@@ -159,7 +159,9 @@ class Comparison:
         return self.module.label_map.column.index(self.data.task.labels.index(label))
 
     def variants(self) -> dict[str, Callable[[], Run]]:
-        """Every variant by name; each method of Heedful precedes its rivals."""
+        """Map the name of each variant to a function that runs it; a method of Heedful precedes the variants that it is
+        compared with.
+        """
         runs: dict[str, tuple[nn.Module, Callable[[], Any]]] = {}
         methods, samples = self.options.methods, self.options.samples
         for method in methods:

@@ -1,4 +1,4 @@
-"""Training and evaluation without the checks of a command and without checkpoints; by default nothing is written."""
+"""Train and evaluate without the checks of the commands and without checkpoints; by default, nothing is written."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -53,7 +53,7 @@ class Costless(torch.nn.Module):
 
 
 class CostlessFunction:
-    """Answers by the length of an input, as a function of ``heedful.measure``."""
+    """A function for ``heedful.measure`` that answers by the length of an input, at almost no cost."""
 
     def __init__(self, labels: Sequence[str]) -> None:
         self.labels = labels

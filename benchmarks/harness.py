@@ -46,7 +46,7 @@ SMALL = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "i
 
 
 def spread(values: Sequence[float]) -> dict[str, float]:
-    """Median, minimum and maximum of repeats."""
+    """Median, minimum and maximum of the repeats of a measurement."""
     return {"median": statistics.median(values), "low": min(values), "high": max(values)}
 
 
@@ -57,7 +57,9 @@ def text(measured: Mapping[str, float], digits: int = 2) -> str:
 
 
 def ratio(over: Sequence[float], under: Sequence[float]) -> dict[str, float]:
-    """The spread of ratios within a repeat: a machine that slows down slows both."""
+    """Median and range of the ratios of two variants, computed within each repeat, since a slow machine slows down
+    both.
+    """
     return spread([a / b for a, b in zip(over, under, strict=True)])
 
 
@@ -86,7 +88,7 @@ def table(title: str, rows: Sequence[Sequence[str]]) -> str:
 
 
 def verdict(name: str, value: float, target: float, at_least: bool = True) -> str:
-    """One line that compares a value with its target."""
+    """A line that says whether a value reaches its target."""
     is_met = value >= target if at_least else value <= target
     return f"{name}: {value:.2f} (target {'>=' if at_least else '<='} {target:g}): {'met' if is_met else 'NOT met'}"
 
@@ -323,7 +325,7 @@ def stock(network: nn.Module) -> nn.Module:
 
 
 def forward_seconds(network: nn.Module, batches: Batches, accelerator: str, precision: str) -> float:
-    """Seconds of the forward passes of batches alone; on a GPU the batches lie in its memory beforehand."""
+    """Seconds of the forward passes of batches alone; for a GPU, the batches are copied to its memory before."""
     device = torch.accelerator.current_accelerator() if accelerator == "gpu" else None
     device = device or torch.device("cpu")
     network.to(device).eval()

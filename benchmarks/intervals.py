@@ -1,4 +1,5 @@
-"""How often intervals hold the truth, and how wide they are: ``python -m benchmarks.intervals``.
+"""Coverage of intervals (how often they contain the true value) and their width, in simulations: ``python -m
+benchmarks.intervals``.
 
 share, one way, both ways: a share; a difference of two runs whose answers differ one way, or both ways. Hits have a
 known share and a known correlation between the entries of a cluster: "beta" gives every cluster a rate of its own
@@ -41,7 +42,9 @@ PRECISE = (0.0, 0.005, 0.01, 0.05, 0.5, 0.95, 0.99)
 
 
 class Cell(NamedTuple):
-    """A simulated share of hits (of two runs, of entries that differ), and the dependence of the hits."""
+    """A cell: the share of hits in one run, or in two runs with differing entries, and the dependence of the hits
+    within clusters.
+    """
 
     kind: str
     value: float
@@ -52,13 +55,13 @@ class Cell(NamedTuple):
 
 
 class Swapped(NamedTuple):
-    """A simulated set of swaps.
+    """A cell: settings of simulated swaps.
 
     Attributes:
-        decided_by: The cause of a change, of :data:`DECIDED_BY`.
+        decided_by: What determines whether the prediction changes: one of :data:`DECIDED_BY`.
         value: The share of changes among all pairs.
         examples: Number of examples.
-        eligible: Share of examples that are changed. All may lend.
+        eligible: Share of examples whose part is swapped; the other examples only lend their part.
         draws: Lenders per example.
     """
 
@@ -77,7 +80,9 @@ class Found(NamedTuple):
 
 
 def cells(kind: str) -> Iterator[Cell]:
-    """All cells of a kind; clusters of one entry, and independent entries, occur in one way only."""
+    """Yield all cells of a kind. Cells with clusters of one entry or with independent entries occur once, not for each
+    kind of dependence.
+    """
     for clusters, size in product(CLUSTERS, SIZES):
         for correlation in CORRELATIONS if size != "1" else (0,):
             for way, value in product(WAYS if correlation else WAYS[:1], VALUES):
@@ -85,7 +90,7 @@ def cells(kind: str) -> Iterator[Cell]:
 
 
 def cells_of_swaps() -> Iterator[Swapped]:
-    """All cells of swaps."""
+    """Yield all cells of simulated swaps."""
     for examples, eligible, draws in product(EXAMPLES, (1.0, 0.4), (1, 5)):
         for decided_by, value in product(DECIDED_BY, CHANGED):
             yield Swapped(decided_by, value, examples, eligible, draws)
@@ -159,7 +164,9 @@ def over_both(hits: np.ndarray, base: np.ndarray, lender: np.ndarray) -> tuple[f
 
 
 def measured_swaps(cell: Swapped, tries: int) -> tuple[Found, Found]:
-    """Simulate a cell: the interval over examples and lenders, and the interval over examples alone."""
+    """Simulate the data sets of a cell: coverage and width of the interval over examples and lenders, and of the
+    interval over examples alone.
+    """
     crossed, alone = [], []
     for attempt in range(tries):
         hits, base, lender = swaps(cell, attempt)
@@ -170,7 +177,9 @@ def measured_swaps(cell: Swapped, tries: int) -> tuple[Found, Found]:
 
 
 def measured_precision(cell: Swapped, tries: int) -> tuple[Found, float, float]:
-    """Simulate a pilot and the rest: the interval, how often its half width is met, and the mean number of examples."""
+    """Simulate a pilot and the further examples: coverage and width, the share of intervals that reach the half width,
+    and the mean number of examples.
+    """
     bounds, sizes = [], []
     for attempt in range(tries):
         columns = swaps(cell, attempt)
@@ -182,7 +191,7 @@ def measured_precision(cell: Swapped, tries: int) -> tuple[Found, float, float]:
 
 
 def is_below(covered: float, tries: int, bar: float = SWAPS_BAR) -> bool:
-    """Whether the coverage is significantly below a bar: the bar is above its 99 % interval."""
+    """Whether a coverage is significantly below a bar: the 99 % interval of the coverage lies below the bar."""
     return bool(binomtest(round(covered * tries), tries).proportion_ci(0.99).high < bar)
 
 

@@ -116,8 +116,8 @@ def contradicted(event: Event, rng: np.random.Generator) -> Event:
 
 
 def undecided(event: Event, rng: np.random.Generator, unrelated: float) -> Event:
-    """Restate an event with a new optional field in place of another field; at the rate ``unrelated``, draw another
-    event instead.
+    """Restate an event with a new optional field instead of one of its fields, so that the event does not decide the
+    result; at the rate ``unrelated``, draw another event instead.
     """
     if rng.random() < unrelated:
         return restated(random_event(rng), rng)

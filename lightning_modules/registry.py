@@ -9,8 +9,8 @@ from heedful.records.storage.schema import full_path
 
 
 class Entry(NamedTuple):
-    """An entry of the registry. ``family`` is the class name of a class of Heedful, or the import path of another
-    class.
+    """A registered model family, and the models and data that it is for. ``family`` is the name of a class of Heedful,
+    or the import path of another class.
     """
 
     family: str

@@ -20,7 +20,7 @@ FEW = 64  # base examples per call if an intervention writes new content, perhap
 
 
 class Block:
-    """Base examples and all changes of these examples.
+    """A block of base examples and all changes of these examples.
 
     "changed" is the number of changed examples to predict, sorted by base example and then by intervention. Changes
     into an example of the pool, which is predicted already, are not among them.

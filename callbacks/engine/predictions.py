@@ -35,7 +35,7 @@ class Predictions:
         return len(self.positions)
 
     def take(self, indices: np.ndarray) -> "Predictions":
-        """The predictions at these indices."""
+        """Select predictions by index."""
         probs = None if self.probs is None else self.probs[indices]
         return Predictions(self.positions[indices], self.answers[indices], self.names, probs)
 

@@ -102,7 +102,7 @@ class RunFolder(Callback):
         return self.folder
 
     def begin(self, folder: Path | None, about: Mapping[str, Any]) -> None:
-        """Write the next measurements into another folder, with further facts in its run.json."""
+        """Direct the next measurements to another folder, whose run.json gets further facts."""
         self.folder = folder
         self.about = {**self.about, **about}
         self._is_resumed = None
@@ -120,7 +120,9 @@ class RunFolder(Callback):
                 self._describe(trainer)
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Describe a resumed run in run.json; not earlier, so that a refused command leaves the files as they are."""
+        """Record a resumed run in run.json. This happens when training starts, so that a command that fails earlier
+        changes no file.
+        """
         self._describe(trainer)
 
     def _describe(self, trainer: Trainer) -> None:

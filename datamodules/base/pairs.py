@@ -438,8 +438,8 @@ class Pairs(RecordsArguments):
         return replace(self.source, where=conditions_of(self.where, role))
 
     def _split(self, role: Role, name: str) -> Split:
-        """Describe a split of the source. Alternative names are allowed only if it is the only split, and never name a
-        split of the other role (training or validation).
+        """Describe a split of the source with its alternative names. Only a single split has alternative names, without
+        the names of splits of the other role (training or validation).
         """
         taken = {split for r in SPLITS if r != role for split in self._names(r)}
         aliases = aliases_of(name, self.loader.aliases) if len(self._names(role)) == 1 else []

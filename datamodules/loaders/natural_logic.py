@@ -44,8 +44,8 @@ def load_natural_logic(
 
 
 def _rows(path: Path, split: Split) -> tuple[str, Rows]:
-    """Compose the examples of a split: return the folder and the rows; log the contexts and word pairs without an
-    example.
+    """Read a split: return its folder and the rows of its examples. Contexts and word pairs that occur in no example
+    are logged.
     """
     folder = _folder(path, split)
     contexts = list(read(folder / CONTEXTS, quoting=False))

@@ -83,7 +83,7 @@ class Columns:
         ]
 
     def spellings(self) -> dict[str, str]:
-        """Map every spelling, including the names, to its label name."""
+        """Map each spelling of a label, including its name, to its name."""
         if self.labels is not None and not self.labels:
             raise SettingError("data.labels names no label. Name each with its spellings.")
         label_of: dict[str, str] = {}

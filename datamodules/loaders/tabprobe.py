@@ -24,7 +24,9 @@ NONE = "none"  # key of the last bit of an annotation: no row is relevant
 
 
 def challenge_file(path: str | Path) -> Path | None:
-    """The tsv file of counterfactual tables, given this file or the folder with it; None for another file."""
+    """Find the tsv file of counterfactual tables: ``path`` itself, or the file in the folder ``path``. None for any
+    other path.
+    """
     path = Path(path)
     if not path.exists():
         raise DataError(f"{path} does not exist.")

@@ -92,7 +92,7 @@ def main_verbs(sentences: Sequence[tuple[str, Sequence[str], bool]]) -> list[int
 
 
 def _same_verb(sentence: Sequence[str], verb: int, sibling: Sequence[str]) -> int | None:
-    """Index of another form of a verb in the sibling of its sentence; None if it is ambiguous."""
+    """Find another form of a sentence's verb in the sibling of the sentence: its index, or None if it is ambiguous."""
     forms = _forms(sentence[verb])
     progressive = _progressive(sibling)
     candidates = [i for i, word in enumerate(sibling) if word in forms and i not in progressive]

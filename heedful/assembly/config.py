@@ -427,7 +427,7 @@ def _import_callbacks(layers: Sequence[Layer], words: Sequence[str]) -> None:
 
 
 def _trainer_classes(words: Sequence[str], setting: str = "trainer.") -> Iterator[str]:
-    """Import paths of classes in those words of a command line that belong to a setting of the trainer."""
+    """Import paths of the classes that the words of a command line name in settings of the trainer."""
     for name, value in pairwise([*words, ""]):
         if name.startswith(f"--{setting}"):
             yield from re.findall(r"[A-Za-z_]\w*(?:\.\w+)+", name.partition("=")[2] or value)
@@ -443,7 +443,8 @@ def _class_paths(values: Any) -> Iterator[str]:
 
 
 def _split_words(words: Sequence[str], parser: Parser) -> tuple[list[str], dict[str, Any]]:
-    """Separate words whose values are lists or mappings, and nest them as settings.
+    """Separate the words of a command line whose values are lists or mappings, and convert these words to nested
+    settings.
 
     jsonargparse would convert a list or a mapping of the wrong type to a text.
     """

@@ -196,8 +196,8 @@ def _some(names: list[str]) -> str:
 
 
 def _omitted(words: list[str], name: MetricName) -> int | None:
-    """Match the words of a key with a metric name: return the number of fields of the name that the key omits, apart
-    from the data set; None if the words do not match.
+    """Number of fields of a metric name, apart from the data set, that are not among the given words; None if a word
+    does not belong to the name.
 
     Only the part can be omitted: without the statistic, "accuracy" would also match the majority share.
     """

@@ -54,7 +54,7 @@ def section_of(kind: str, source: str | PathLike[str] | Mapping[str, Any]) -> Se
 
 
 def as_section(kind: str, values: Any, display_name: str) -> Section:
-    """Complete a section of a file; raise SettingError if it names no class."""
+    """Complete the section of the data or the model in a file of settings; raise SettingError if it names no class."""
     if isinstance(values, str):
         values = {"class_path": values}
     if not isinstance(values, Mapping) or not isinstance(values.get("class_path"), str):

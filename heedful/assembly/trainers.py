@@ -109,7 +109,7 @@ def _is_wanted(record: logging.LogRecord) -> bool:
 
 @contextmanager
 def allowing(packages: str | Sequence[str] | None) -> Iterator[None]:
-    """Allow weights and classes from these Python packages within the context."""
+    """Context manager in which weights and classes may come from the given Python packages."""
     before = set(allowed_packages)
     allowed_packages.update([packages] if isinstance(packages, str) else packages or ())
     try:

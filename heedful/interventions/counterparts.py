@@ -72,7 +72,7 @@ class Design:
         return [positions[self.inside[positions]] for positions in np.split(order, starts)]
 
     def matches(self, name: str, i: int) -> np.ndarray:
-        """The positions of the matches of an example, which form a pair of the set with it: int64, ascending.
+        """The positions of all examples that form a pair of a set with a given example: int64, ascending.
 
         Args:
             name: Name of the set: "I0" to "I3".

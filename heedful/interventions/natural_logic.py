@@ -54,7 +54,7 @@ class Words(NamedTuple):
 
 
 def word_pairs(rows: Iterable[Row], where: str = "") -> list[Words]:
-    """Read the word pairs, each in both orders.
+    """Read the word pairs of NLI-XY; each pair is returned in both orders.
 
     Args:
         rows: Rows of insertions.tsv.
@@ -102,7 +102,7 @@ class Sentence(NamedTuple):
 
 
 def sentences(rows: Iterable[Row], where: str = "") -> list[Sentence]:
-    """Read the contexts, and sort them by their content.
+    """Read the contexts of NLI-XY, and sort them by their content.
 
     Args:
         rows: Rows of contexts.tsv.

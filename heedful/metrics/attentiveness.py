@@ -156,7 +156,7 @@ def parts_of(context: Context) -> list[str]:
 
 
 def headline_of(part: str, context: Context) -> MetricName:
-    """Name of the headline of a part: its attentiveness; for a distractor, the share of answers that stay."""
+    """Metric name of the headline of a part: its attentiveness or, for a distractor, the share of answers that stay."""
     statistic = KEPT if is_distractor(part, context) else ""
     return MetricName("attentiveness", context.data, part, statistic)
 

@@ -79,8 +79,8 @@ def matthews(sums: np.ndarray) -> np.ndarray:
     """Matthews correlation: float64 [...]; nan if all gold labels or all predictions are the same.
 
     Args:
-        sums: Numbers of correct predictions, of gold labels and of predictions per label, and the number of examples:
-            float64 [..., 3 * labels + 1].
+        sums: For each label the number of correct predictions, then for each label the number of gold labels, then for
+            each label the number of predictions, and last the number of examples: float64 [..., 3 * labels + 1].
     """
     hit, gold, predicted = np.split(sums[..., :-1], 3, axis=-1)
     n = sums[..., -1]

@@ -179,7 +179,9 @@ class Span(TaskKind):
         return exact_match(answer, gold) if answer != NO_LABEL else 0.0
 
     def alike(self, first: str, second: str) -> bool:
-        """Whether two answers are equal after normalization; an answer that is only an article is not "no answer"."""
+        """Whether two answers are equal after normalization. An answer that consists of an article only is different
+        from "no answer".
+        """
         return normalised(first) == normalised(second) and bool(first) == bool(second)
 
     def heeds(self, before: str, after: str) -> bool:

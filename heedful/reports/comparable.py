@@ -66,12 +66,12 @@ class Comparison:
     examples of each run.
 
     Attributes:
-        labels: Number of examples in U by prediction.
+        labels: For each predicted label, the number of examples in U.
         examples: Number of predicted examples.
         on_u: Attentiveness on U, by run.
         eligible: Attentiveness on the eligible examples of the run, by run.
-        less: ``on_u`` minus ``eligible``, by run.
-        pairs: Run j minus run i on U, by (i, j).
+        less: For each run, ``on_u`` minus ``eligible``.
+        pairs: For each pair of runs (i, j), attentiveness of run j minus attentiveness of run i, on U.
     """
 
     labels: Mapping[str, int]

@@ -104,7 +104,7 @@ class Suite:
 
     @property
     def truth(self) -> np.ndarray:
-        """Accuracies on all examples: float64 [models]."""
+        """The true accuracy of each model, on all examples: float64 [models]."""
         return self.correct.mean(axis=1)
 
     def near(self) -> set[tuple[int, int]]:

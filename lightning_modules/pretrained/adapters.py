@@ -1,4 +1,4 @@
-"""LoRA adapters, as peft saves them."""
+"""Load LoRA adapters in the format of peft, and merge them into a network."""
 
 from pathlib import Path
 from typing import Any

@@ -28,7 +28,7 @@ Solved = Mapping[str, Sequence[tuple[float, float, Solution]]]
 
 @dataclass(frozen=True)
 class Explained:
-    """Inputs to explain: examples, and some of them again with a part from another example.
+    """The inputs to explain: unchanged examples, and for some of these examples also a copy with a swapped part.
 
     Attributes:
         examples: The inputs, sorted by uid and variant.
@@ -224,7 +224,7 @@ def scaled(probs: np.ndarray, labels: np.ndarray, scale: Scale) -> np.ndarray:
 
 
 def _table(explained: Explained, block: np.ndarray, words: HiddenWords, solved: Solved, about: pa.Table) -> pa.Table:
-    """The rows of a block in canonical order.
+    """Convert the solutions for a block of inputs to rows, in canonical order.
 
     Args:
         explained: The inputs.

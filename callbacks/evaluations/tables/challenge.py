@@ -83,7 +83,9 @@ class Challenge(Evaluation):
         return Plan(data.pool, changes, settings, {"analyser": analyser.name, "left_out": left_out})
 
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
-        """Count changed examples by kind, and examples that could not be changed by reason."""
+        """Count the changed examples by kind of change, and the unchanged examples by the reason why no change was
+        possible.
+        """
         settings = ChallengeSettings.from_context(context)
         kinds = settings.kinds
         counts: dict[str, Any] = {}

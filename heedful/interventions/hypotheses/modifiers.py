@@ -50,7 +50,9 @@ def modifiers(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]
 
 
 def readable(values: Iterable[str]) -> list[str]:
-    """The values that fit into a sentence: they have at most five words and no digits; parentheses are removed."""
+    """Select the values of table rows that fit into a sentence: at most five words and no digits. Parentheses are
+    removed.
+    """
     without_parentheses = [" ".join(re.sub(r"\([^)]*\)", "", value).split()).strip(" ,;") for value in values]
     return [
         v for v in without_parentheses if v and not re.search(r"[\d:|;/()\[\]]", v) and len(v.split()) <= MOST_WORDS

@@ -93,7 +93,7 @@ class Source:
         return {key: tuple(sorted(values)) for key, values in by_key.items()}
 
     def claim(self, uid: str) -> Claim | None:
-        """The hypothesis of an example with its table; None unless the label is entailment or contradiction."""
+        """The hypothesis of an example and its table; None unless the label is entailment or contradiction."""
         if self._last[0] != uid:
             self._last = uid, self._read(uid)
         return self._last[1]

@@ -236,7 +236,7 @@ def _moved(value: Decimal, direction: str, rng: np.random.Generator) -> Decimal 
 
 
 def _renumbered(text: str, number: Number, value: Decimal) -> Edits:
-    """Replace a number in its notation: in words, with commas, or with decimals."""
+    """Replace a number by another value in the same notation: in words, with commas, or with decimals."""
     old = text[number.start : number.end]
     if old[0].isalpha() and value == int(value) and value < 100:
         new = to_words(int(value))

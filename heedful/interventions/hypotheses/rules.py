@@ -42,7 +42,9 @@ Rule = Callable[[Claim, bool, np.random.Generator], list[Edits]]
 
 
 def negation(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
-    """Negate the main verb or remove the only negation; to keep the label, exchange "was not" and "wasn't"."""
+    """To flip the label, negate the main verb of a hypothesis or remove its only negation; to keep the label, exchange
+    spellings such as "was not" and "wasn't".
+    """
     text = claim.text
     negations = claim.analysis.negations
     changes: list[Edits] = []

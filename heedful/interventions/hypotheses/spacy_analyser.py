@@ -72,14 +72,14 @@ def _analyse(text: str) -> Analysis:
 
 
 def _trimmed(text: str, start: int) -> tuple[int, int]:
-    """The start and end of an entity without its article, possessive "'s" and full stop."""
+    """Start and end of a named entity without its article, its possessive "'s" and its full stop."""
     core = re.sub(r"(?:['’]s?|\.)$", "", text)
     article = re.match(r"(?:the|a|an)\s+", core, re.IGNORECASE)
     return start + (article.end() if article else 0), start + len(core)
 
 
 def _verb(doc: Any) -> Verb | None:
-    """The finite verb of the main clause; None if there is no subject before it or it cannot be negated in place."""
+    """The finite verb of the main clause; None if no subject precedes it, or if it has no negated form."""
     root = next(doc.sents).root
     children = list(root.children)
     if not any(child.dep_ in SUBJECTS and child.i < root.i for child in children):

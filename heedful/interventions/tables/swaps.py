@@ -37,7 +37,9 @@ class Lender(NamedTuple):
 
 
 def title_lenders(table: Table, lenders: Sequence[Lender]) -> list[Lender]:
-    """The tables that have at least half of a table's keys and whose titles do not contain a form of its title."""
+    """The tables whose title may replace a table's title: they have at least half of its keys, and their titles do not
+    contain a form of its title.
+    """
     forms = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, title_forms(table).values()))})(?!\w)")
     return [
         lender
@@ -59,7 +61,7 @@ def lenders_of(pool: Examples, part: str) -> list[Lender]:
 def _changed(
     base: Example, parts: Mapping[str, Part], lender: Lender, edits: Sequence[Edit], cluster: str
 ) -> list[Changed]:
-    """Return the example with new contents of those ``parts`` that the example has."""
+    """Build the changed example: ``parts`` has new contents, of which those are used whose part the example has."""
     parts = {name: part for name, part in parts.items() if name in base.parts}
     groups = {name: content_id(part) for name, part in parts.items()}
     example = replace(base, parts={**base.parts, **parts}, groups={**base.groups, **groups})

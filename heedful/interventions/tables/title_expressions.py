@@ -44,7 +44,9 @@ def is_person(table: Table) -> bool:
 
 
 def title_forms(table: Table) -> dict[str, str]:
-    """Map "title", "name" and "last" to these forms of a table's title; equal forms occur once, under the first key."""
+    """The forms of a table's title, by name: "title", "name" and "last". Equal forms occur once, under the first of
+    these names.
+    """
     title = table.title.strip()
     name = re.sub(r"\s*\([^)]*\)", "", title).split(", ")[0].strip() or title
     forms = {"title": title, "name": name}

@@ -26,8 +26,8 @@ class Alignments(NamedTuple):
 
 
 def aligned(first: Sequence[str], second: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """For each word of both lists, the share of the longest common subsequences that contain the word: float64 [words]
-    each.
+    """For each word of two texts, the share of the longest common subsequences of both texts that contain the word: two
+    arrays, float64 [words].
 
     The shares do not depend on the direction of reading. In each list, they sum to the length of the subsequences. Case
     is ignored.
@@ -47,7 +47,7 @@ def aligned(first: Sequence[str], second: Sequence[str]) -> tuple[np.ndarray, np
 
 @lru_cache(maxsize=2**14)  # several factors of several models need the alignments of the same words
 def _alignments(a: tuple[str, ...], b: tuple[str, ...]) -> Alignments:
-    """Count the longest common subsequences by dynamic programming, from both ends."""
+    """Count the longest common subsequences of two lists of words, and those through each word."""
     behind, of_behind = _suffixes(a, b)
     before, of_before = _suffixes(a[::-1], b[::-1])
     through_first = [0] * len(a)

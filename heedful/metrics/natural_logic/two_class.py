@@ -15,7 +15,7 @@ from heedful.records.rows import BASE, cluster_of, select, strings, where
 
 
 def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """Two-class accuracy on unchanged examples, for each data set among the rows.
+    """Accuracy in the two classes entailment and not entailment, for each data set among the rows.
 
     A missing answer is wrong. An accuracy that is not above the share of the larger class is flagged. The clusters of
     intervals are the groups of examples (``group``), or else the examples.
@@ -25,8 +25,9 @@ def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
         context: Context of the rows; one of the labels is "entailment".
 
     Yields:
-        For each data set ``two_class/<data>``, by the rule "sum" of
-        :func:`~heedful.metrics.natural_logic.entailment.entailed`; ``two_class/<data>/argmax``, by the rule "argmax";
+        For each data set ``two_class/<data>``, where the probabilities of all labels but entailment are summed (the
+        rule "sum" of :func:`~heedful.metrics.natural_logic.entailment.entailed`); ``two_class/<data>/argmax``, where
+        the most probable label decides;
         ``two_class/<data>/majority``, the share of the larger class; ``two_class/<data>/no_answer``, the share of
         missing answers, if any.
     """

@@ -42,7 +42,7 @@ class Drawn(NamedTuple):
 
     @property
     def examples(self) -> int:
-        """Number of examples."""
+        """Number of distinct examples among the rows."""
         return int(numbered(self.uid)[-1]) + 1 if len(self.uid) else 0
 
 

@@ -65,7 +65,7 @@ class Share:
         clusters: For each way of clustering, the number of clusters with entries.
         down: Decrease of the value by one more cluster of misses.
         up: Increase of the value by one more cluster of hits.
-        least: Variance if all entries were independent; 0 for scores other than 0 and 1.
+        least: Lower bound of the variance: the variance of independent entries; 0 for scores other than 0 and 1.
         entries: Number of entries; inf for scores other than 0 and 1.
         pairs: Influence per pair of an example and a lender, if the ways of clustering are these: float64 [pairs].
     """

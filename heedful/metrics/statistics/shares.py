@@ -94,7 +94,7 @@ def share(
 
 
 def sure(values: np.ndarray, clusters: np.ndarray) -> Measurement:
-    """Mean of values without sampling error, and so without an interval.
+    """Mean of values that are known exactly, such as scores of a constant answer; it has no interval.
 
     Args:
         values: float64 [entries].

@@ -304,7 +304,7 @@ def by_way(prefix: MetricName, values: Values, pairs: Sequence[Pair]) -> Iterato
 
 
 def perturbations(kinds: Sequence[str]) -> list[str]:
-    """Names of the interventions that change hypotheses in these ways, such as "negation"."""
+    """Names of the interventions that perturb hypotheses, given the kinds of perturbations, such as "negation"."""
     return [f"perturb/{kind}/{way}" for kind in kinds for way in DIRECTIONS]
 
 

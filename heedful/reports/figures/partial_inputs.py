@@ -26,7 +26,7 @@ ALL, WITHIN = "over all", "within data sets"  # names of rank correlations
 
 
 class Point(NamedTuple):
-    """A model of the full input on one data set, with one swapped part."""
+    """A point of the figure: a full-input model on one data set, with one swapped part."""
 
     data: str  # name of the data set and of the swapped part
     model: str  # name of the model

@@ -189,7 +189,9 @@ def _not_shown(run: Content) -> Iterator[str]:
 
 
 def _answers(run: Content) -> Iterator[str]:
-    """Lines about answers: the most frequent texts that are no answer, and parts that get the same answer often."""
+    """Notes about answers: the most frequent generated texts that are not a label; and for each swapped part, an answer
+    that many swapped inputs but no original input get.
+    """
     counts = run["counts"]
     if texts := counts.get("no_answers"):
         quoted = ", ".join(f"{text!r} ({n:,} times)" for text, n in texts)
