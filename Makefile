@@ -23,7 +23,7 @@ $(VENV)/installed: requirements.txt setup.cfg heedful/torchvision_fix.py
 	$(BIN)/python heedful/torchvision_fix.py
 	touch $@
 
-demo: install  ## Train MiniLM twice on the embedded data, plainly and with counterfactuals; compare
+demo: install  ## Train MiniLM twice on the generated data, plainly and with counterfactuals; compare
 	rm -rf $(DEMO)
 	$(BIN)/python train.py --output $(DEMO)/plain
 	$(BIN)/python train.py --augment counterfactual --output $(DEMO)/counterfactual

@@ -119,7 +119,7 @@ def data_sets() -> str:
         source = values.get("hub", {}).get("id", "`data.path`")
         if name == "planted":
             task = Planted().task
-            values, source = {"parts": task.parts, "default_label": task.default_label}, "embedded"
+            values, source = {"parts": task.parts, "default_label": task.default_label}, "generated"
         rows.append(
             (f"`{name}`", ", ".join(values.get("parts", ())), str(values.get("default_label", "")), source, about)
         )

@@ -56,7 +56,7 @@ def train(
     Args:
         model: A name in configs/model, a YAML file, a hub id, the folder of a model, or a model from ``load_model``;
             by default MiniLM, whose weights come with Heedful.
-        data: A name in configs/data, a YAML file, rows in memory, or data from ``load_data``; by default the embedded
+        data: A name in configs/data, a YAML file, rows in memory, or data from ``load_data``; by default the generated
             data.
         augment: A name in configs/experiment, such as "counterfactual".
         debug: A name in configs/debug, such as "fast": two steps.

@@ -33,7 +33,7 @@ uses every part of them.
 {COMMON}
 examples:
   {{program}}
-      MiniLM on the embedded data, in minutes
+      MiniLM on the generated data, in minutes
   {{program}} --data mnli --augment counterfactual
       MNLI from the hub, with counterfactual examples
   {{program}} --data mnli --data.path DIR --partial hypothesis

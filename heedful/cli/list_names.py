@@ -14,7 +14,7 @@ KINDS = ("data", "models", "evaluations")
 
 
 def main(argv: list[str]) -> None:
-    """Print a line for each name of a kind.
+    """Print a line for each name of a kind, or of all kinds.
 
     Raises:
         HeedfulError: The kind is unknown.
@@ -25,13 +25,17 @@ def main(argv: list[str]) -> None:
         "models are YAML files in configs/.",
         [(kind, f"names of {kind}") for kind in KINDS],
     )
-    parser.add_argument("kind", choices=KINDS, metavar="KIND", help="data, models or evaluations")
+    parser.add_argument("kind", nargs="?", choices=KINDS, metavar="KIND", help="data, models or evaluations; or all")
     kind = parser.parse_args(argv).kind
-    abouts = about_evaluations() if kind == "evaluations" else about_configs(kind.removesuffix("s"))
-    width = max(map(len, abouts)) + 2
-    rest = get_terminal_size().columns - 1 - width
-    for name, about in abouts.items():
-        print(f"{name:<{width}}{shorten(first_sentence(about), rest, placeholder=' ...')}")
+    for each in KINDS if kind is None else (kind,):
+        abouts = about_evaluations() if each == "evaluations" else about_configs(each.removesuffix("s"))
+        width = max(map(len, abouts)) + 2
+        rest = get_terminal_size().columns - 1 - width
+        lines = [
+            f"{name:<{width}}{shorten(first_sentence(about), rest, placeholder=' ...')}"
+            for name, about in abouts.items()
+        ]
+        print("\n".join([*([f"{each}:"] if kind is None else []), *lines]))
 
 
 def about_configs(kind: str) -> dict[str, str]:

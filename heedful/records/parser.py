@@ -197,6 +197,8 @@ def _readable(message: str, parser: Parser) -> str:
     if name in OF_LIGHTNING:
         return f"{name}: {shown_value} is not {OF_LIGHTNING[name]} of pytorch_lightning, whose classes are needed here."
     expected = TYPE.sub(lambda match: match[1] or "", str(getattr(parser.actions.get(name), "_typehint", "valid")))
+    if re.match(r"(?:Sequence|list)\[", expected) and "[" not in shown_value:
+        return f"{name}: {shown_value} is not a list. Write [{shown_value}]."
     return f"{name}: {shown_value} is not of type {expected.replace(' | ', ' or ')[:LONGEST]}."
 
 
