@@ -213,7 +213,10 @@ class Function(BasePredictor):
         if not is_same:
             self.answered = None  # another call must not resume from unsteady answers
             again = cut(repr(self._label(after)))
-            problem = f", and {again} when asked again. Make the function deterministic, for example by a fixed seed."
+            problem = (
+                f", and {again} when asked again. Make the function deterministic, for example by model.eval() or a "
+                "fixed seed."
+            )
             raise self._wrong(self._label(before), inputs, place, problem)
 
     def finish(self) -> None:

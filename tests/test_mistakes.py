@@ -103,7 +103,7 @@ COMMANDS = {  # a command, and what its message names
     "evaluate": ["head", "checkpoint"],
     "evaluate --dry_run perhaps": ["dry_run", "perhaps"],
     "comparee runs": ["comparee", "compare?"],
-    "list": ["KIND"],
+    "train --data own.yaml --data.groups doc": ["data.groups", "[doc]"],
     "list dataa": ["dataa", "evaluations"],
     "suite nowhere": ["nowhere"],
     "suite own.yaml": ["own.yaml", "steps"],

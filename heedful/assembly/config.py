@@ -22,7 +22,15 @@ from heedful.assembly.settings import (
     require_seed,
     several,
 )
-from heedful.assembly.short_names import CLASSES, OUR_PACKAGES, as_section, class_of, imported, section_of
+from heedful.assembly.short_names import (
+    CLASSES,
+    OUR_PACKAGES,
+    as_section,
+    class_of,
+    imported,
+    not_supported,
+    section_of,
+)
 from heedful.callbacks import EVALUATIONS, BestCheckpoint, Evaluation
 from heedful.callbacks.evaluations import shown_evaluations
 from heedful.datamodules import PairedData
@@ -333,6 +341,8 @@ def _section(kind: str, source: Any, layers: Sequence[Layer]) -> tuple[dict[str,
     if isinstance(source, CLASSES[kind]):
         arguments = _hidden(cast(Any, source).arguments)
         return {"class_path": class_path(type(source)), "init_args": arguments}, "", True
+    if hasattr(source, "prepare_data") or hasattr(source, "forward"):  # of pytorch_lightning, lightning or torch
+        raise not_supported(kind, type(source).__name__)
     if kind == "data" and source is not None and not isinstance(source, str | PathLike) and not _is_section(source):
         source = {"class_path": "PairedText", "init_args": {"path": InMemory(source)}}
     if source is not None:

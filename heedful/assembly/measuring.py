@@ -1,6 +1,7 @@
 """``heedful.measure``: test whether any model uses every part of its input."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from inspect import signature
 from os import PathLike
@@ -16,7 +17,7 @@ from heedful.assembly.settings import SEED
 from heedful.callbacks.engine.evaluation import Evaluation
 from heedful.callbacks.evaluations import shown_evaluations
 from heedful.datamodules.base.pairs import Pairs
-from heedful.datamodules.base.processes import by_first
+from heedful.datamodules.base.processes import by_first, isolated
 from heedful.lightning_modules.base_predictor import BasePredictor
 from heedful.lightning_modules.function import Answered
 from heedful.records import SettingError, listing
@@ -56,6 +57,9 @@ def measure(
     Each part in turn is replaced by the part of a random other example, ``draws`` times, and the model predicts again.
     Attentiveness to a part is the share of changed predictions, over the examples that are not predicted as
     ``default_label`` (the Counterfactual Attentiveness Test, section 3.3).
+
+    A function, or a model in memory, predicts in this process only: in a program with several processes, call
+    ``measure`` on rank 0.
 
     Args:
         predict: The model. A function from a list of dictionaries, part name to text, to a list of labels, numbers of
@@ -122,20 +126,23 @@ def measure(
         settings["attentiveness"] = swaps
     settings |= {"evaluations": evaluations, "trainer": trainer, SEED: seed}
     settings["slices"] = ([by] if isinstance(by, str) else list(by)) or None
-    if is_function(predict):
-        results: Any = measure_function(predict, of_rows, answers, settings)
-    elif isinstance(predict, tuple) or is_pipeline(predict):
-        from heedful.assembly.measured_pairs import measure_pair  # imports the models of transformers
+    is_pair = isinstance(predict, tuple) or is_pipeline(predict)
+    results: Any
+    with isolated() if is_function(predict) or is_pair else nullcontext():  # predicts in this process only
+        if is_function(predict):
+            results = measure_function(predict, of_rows, answers, settings)
+        elif is_pair:
+            from heedful.assembly.measured_pairs import measure_pair  # imports the models of transformers
 
-        results = measure_pair(predict, of_rows, settings)
-    else:
-        from heedful.assembly.measured_models import measure_model  # imports Lightning
+            results = measure_pair(predict, of_rows, settings)
+        else:
+            from heedful.assembly.measured_models import measure_model  # imports Lightning
 
-        results = measure_model(predict, of_rows, settings)
-    if output is None or not isinstance(results, Results):
-        return results
-    saved: list[Results] = []
-    by_first(lambda: saved.append(results.save(output)))
+            results = measure_model(predict, of_rows, settings)
+        if output is None or not isinstance(results, Results):
+            return results
+        saved: list[Results] = []
+        by_first(lambda: saved.append(results.save(output)))
     return saved[0] if saved else replace(results, folder=Path(output))  # on other ranks, the rows stay in memory
 
 

@@ -75,8 +75,16 @@ def class_of(kind: str, path: str) -> type:
         near = nearest(path.rpartition(".")[2], public_classes(kind))
         raise SettingError(f"{kind}: there is no class {path}{f' (did you mean {near}?)' if near else ''}.")
     if not (isinstance(owner, type) and issubclass(owner, CLASSES[kind])):
-        raise SettingError(f"{kind}: {path} is not a subclass of {class_path(CLASSES[kind])}.")
+        raise not_supported(kind, path)
     return owner
+
+
+def not_supported(kind: str, name: str) -> SettingError:
+    """Create the error for data or a model of a class that is not Heedful's, such as another LightningModule."""
+    remedy = (
+        " Add heedful.Watch to your own Trainer, or see docs/new_model.md." if kind == "model" else " Pass the rows."
+    )
+    return SettingError(f"{kind}: {name} is not a subclass of {class_path(CLASSES[kind])}.{remedy}")
 
 
 def imported(path: str) -> Any:

@@ -18,6 +18,7 @@ from heedful.datamodules.base.processes import by_first_isolated
 from heedful.lightning_modules.transformers_pair import evaluating
 from heedful.metrics.statistics.draws import is_known
 from heedful.records import RunError, SettingError
+from heedful.records.messages import quiet_log
 
 Predict = Callable[[Any, list[dict[str, Any]]], Any]  # (model, inputs) to answers
 FIXED = ("predict", "rows", "output", "dry_run", "config")  # arguments of measure that a hook sets or refuses
@@ -76,13 +77,15 @@ class TrainingHook:
         trainer = {"enable_progress_bar": False, **(self._settings.get("trainer") or {})}
         settings = {**self._settings, "trainer": trainer, "output": self._folder(step)}
 
-        def measured() -> Results:
-            with restored_generators(), evaluating(model):
-                self.results = measure(predict, self._rows, **settings)
-            return replace(self.results, unsaved=None)  # rows and examples stay on rank 0
+        complete: list[Results] = []
 
-        self.results, received = None, by_first_isolated(measured)
-        self.results = self.results or received
+        def measured() -> Results:
+            with restored_generators(), evaluating(model), quiet_log(bool(self.history)):
+                complete.append(measure(predict, self._rows, **settings))
+            return replace(complete[0], unsaved=None)  # rows and examples stay on rank 0
+
+        received = by_first_isolated(measured)
+        self.results = complete[0] if complete else received
         numbers = {self.prefix + name: value for name, value in logged_numbers(self.results.numbers).items()}
         if numbers.keys() <= {f"{self.prefix}null_flips"}:
             raise RunError("Attentiveness was not measured. Add it to evaluations, and give two parts or more.")

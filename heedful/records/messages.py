@@ -4,6 +4,8 @@ import logging
 import os
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TextIO
 
@@ -44,6 +46,17 @@ def inform(message: str) -> None:
     """Log a message on rank 0, with level INFO and the logger "heedful"."""
     if rank() == 0:
         LOGGER.info(message, stacklevel=2)
+
+
+@contextmanager
+def quiet_log(is_quiet: bool = True) -> Iterator[None]:
+    """Context manager in which :func:`inform` logs nothing, if ``is_quiet``."""
+    level = LOGGER.level
+    LOGGER.setLevel(logging.WARNING if is_quiet else level)
+    try:
+        yield
+    finally:
+        LOGGER.setLevel(level)
 
 
 def warn(message: str) -> None:

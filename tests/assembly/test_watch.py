@@ -98,6 +98,14 @@ def test_each_validation_is_measured_and_training_is_left_as_it_is(L: Any, tmp_p
     assert sorted(path.name for path in (tmp_path / "measured").iterdir()) == ["step-2", "step-4", "step-6"]
 
 
+def test_the_latest_results_have_rows_in_memory(L: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    watch = watching()
+    fitted(L, watch)
+    assert watch.results.rows.num_rows
+    assert watch.results.save(tmp_path / "saved").numbers == watch.results.numbers
+    assert caplog.text.count("evaluating on") == 1  # not at each validation
+
+
 @pytest.mark.filterwarnings("ignore:You defined a `validation_step`")  # Lightning warns as well
 def test_without_validation_data_it_warns_that_nothing_is_measured(L: Any) -> None:
     watch = watching()

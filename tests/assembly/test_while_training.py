@@ -126,7 +126,7 @@ def fit(world, callbacks):
         callbacks=callbacks, logger=False, enable_progress_bar=False, enable_model_summary=False,
     )
     trainer.fit(module, *loaders)
-    return trainer.callback_metrics
+    return trainer
 
 
 def lightning(rank, world):
@@ -134,9 +134,18 @@ def lightning(rank, world):
     watch = heedful.Watch(predict, validation, PARTS, "neutral", draws=2, labels=NAMES)
     best = ModelCheckpoint(output / case, "{epoch}", monitor="attentiveness_premise", mode="max")
     stop = EarlyStopping("attentiveness_premise", mode="max", patience=4, check_finite=False)
-    last = float(fit(world, [best, stop, watch])["attentiveness_premise"])
-    score = float(best.best_model_score)
-    keep(case, rank, watch.history, score=score, best=Path(best.best_model_path).name, last=last)
+    trainer = fit(world, [best, stop, watch])
+    last, score = float(trainer.callback_metrics["attentiveness_premise"]), float(best.best_model_score)
+    alone = None
+    if rank == 0:  # the other rank is not asked
+        assert watch.results.rows.num_rows
+        module = trainer.lightning_module.eval()
+        again = heedful.measure(
+            lambda inputs: module(*numbers(inputs)).softmax(dim=-1), validation, PARTS, "neutral", draws=2,
+            labels=NAMES, output=output / f"{case}-alone",
+        )
+        alone = again["attentiveness", "premise"].value
+    keep(case, rank, watch.history, score=score, best=Path(best.best_model_path).name, last=last, alone=alone)
 
 
 def failing(rank, world):
@@ -173,6 +182,8 @@ def test_numbers_on_two_processes_are_those_on_one(folder: Path, kind: str) -> N
         if kind == "lightning":
             assert run["last"] == pytest.approx(attentiveness[-1])
             assert run["best"] == f"epoch={attentiveness.index(max(attentiveness))}.ckpt"
+            assert run["alone"] in (None, attentiveness[-1])
+    assert kind == "transformers" or one["alone"] == two[0]["alone"] is not None
 
 
 def test_every_process_raises_the_error_of_the_first(folder: Path) -> None:

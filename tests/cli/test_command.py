@@ -98,6 +98,8 @@ def test_list_has_a_line_for_each_name(kind: str, names: list[str], capsys: pyte
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == list(names)
     assert all(len(line) <= 80 and len(line.split()) > 1 for line in lines)
+    command.main(["list"])
+    assert "\n".join([f"{kind}:", *lines]) in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", names("debug"))
