@@ -82,6 +82,8 @@ class AnswerReader:
             return self.same(text)
         label = self.spellings.get(text) or self._by_case.get(text.lower())
         is_place = self._has_numbers and type(value) is int and 0 <= value < len(self.task.labels)
+        if label is None and isinstance(value, float):
+            raise Unreadable(", which is not a label. Return a label, or the probabilities of all labels=[...].")
         if label is None and not is_place:
             raise Unreadable(
                 f"; the labels are {listing(self.task.labels)}. Pass all labels as labels=[...], or same= for free "

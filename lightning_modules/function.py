@@ -49,7 +49,7 @@ class Answered:
 
 
 class Function(BasePredictor):
-    """A model that calls a function, on rank 0 only.
+    """A model that calls a function, in the process that measures it.
 
     Args:
         predict: Takes a list of dictionaries, part name to content, and returns one answer per dictionary: labels,

@@ -39,6 +39,8 @@ from heedful.records import (
     column,
     digests,
 )
+from heedful.records.labels import percent
+from heedful.records.messages import warn
 from heedful.records.parts.table import TableForm
 
 PIECE = 512  # pairs per call of the tokenizer
@@ -209,6 +211,12 @@ class TransformersPair(BasePredictor):
                 f"{self.description} writes texts, and has no output for each label. Save model and tokenizer with "
                 "save_pretrained and give the folder, or give a function that returns the labels it writes."
             )
+
+    def require_known(self, statistics: Statistics, examples: str) -> None:
+        """Warn about examples with many tokens that are out of vocabulary."""
+        if statistics.unknown > self.max_unknown:
+            share = percent(statistics.unknown)
+            warn(f"{share} of the tokens of {examples} are unknown to the tokenizer. Does it belong to the model?")
 
     def _tensors(self) -> Iterator[Tensor]:
         return chain(self.network.parameters(), self.network.buffers())

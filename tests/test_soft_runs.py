@@ -12,10 +12,10 @@ from heedful.cli import evaluation as evaluate
 from heedful.cli import training as train
 from heedful.cli.guard import guarded
 from heedful.records.rows import read_rows, select
-from heedful.reports.compare import paired_differences
 
 from commands import results_of, run
 from refusals import refused_output
+from written_results import paired
 
 pytestmark = pytest.mark.slow  # whole runs of train.py and evaluate.py
 
@@ -125,7 +125,7 @@ def test_one_part_alone_is_compared_and_counterfactuals_need_a_class(folder, mod
     run(train.main, *argv, "--partial", "image", "--output", tmp_path / "run")
     metrics, whole = results_of(tmp_path / "run")["metrics"], results_of(trained)["metrics"]
     assert not [name for name in metrics if name.startswith("attentiveness")]
-    difference = paired_differences(tmp_path / "run", trained)["accuracy/vqa2"]
+    difference = paired(tmp_path / "run", trained)["accuracy/vqa2"]
     assert difference.value == pytest.approx(whole["accuracy/vqa2"]["value"] - metrics["accuracy/vqa2"]["value"])
     assert difference.ci95[0] <= difference.value <= difference.ci95[1]
     output = ["--augment", "counterfactual", "--output", tmp_path / "out"]

@@ -9,7 +9,7 @@ from heedful.datamodules.base import processes
 
 
 class Processes:
-    """The processes of torch.distributed without a Trainer; a single process if torch.distributed is not in use.
+    """A single process, which measures without a Trainer; the base class of the processes of a Trainer.
 
     Args:
         shows_progress: Whether to show progress bars.
@@ -34,12 +34,12 @@ class Processes:
     @property
     def rank(self) -> int:
         """Rank of this process."""
-        return 0 if processes.is_alone() else torch.distributed.get_rank()
+        return 0
 
     @property
     def world_size(self) -> int:
         """Number of processes."""
-        return 1 if processes.is_alone() else torch.distributed.get_world_size()
+        return 1
 
     @property
     def is_first(self) -> bool:

@@ -27,13 +27,12 @@ def packages() -> dict[str, str]:
     return {"heedful": VERSION} | {name: version(name) for name in PACKAGES}
 
 
-def describe(about: Mapping[str, Any], trainer: Any = None, processes: int = 1) -> dict[str, Any]:
+def describe(about: Mapping[str, Any], trainer: Any = None) -> dict[str, Any]:
     """The content of run.json.
 
     Args:
         about: Further facts.
         trainer: The Trainer; None for a measurement on a CPU without a Trainer.
-        processes: Number of processes without a Trainer.
     """
     return {
         "command": command(),
@@ -43,7 +42,7 @@ def describe(about: Mapping[str, Any], trainer: Any = None, processes: int = 1) 
         "packages": packages(),
         "accelerator": "CPUAccelerator" if trainer is None else type(trainer.accelerator).__name__,
         "device": platform.processor() or platform.machine(),
-        "processes": processes if trainer is None else trainer.world_size,
+        "processes": 1 if trainer is None else trainer.world_size,
         "threads": torch.get_num_threads(),
         "precision": "32-true" if trainer is None else str(trainer.precision),
         **about,

@@ -18,7 +18,7 @@ from heedful.lightning_modules import Endpoint
 from heedful.lightning_modules.function import quoted
 from heedful.lightning_modules.prompted.batch import BatchEndpoint
 from heedful.lightning_modules.prompted.requests.replies import Request, at
-from heedful.records import Composed, DataError, SettingError, atomic_path, read_json
+from heedful.records import Composed, DataError, SettingError, atomic_path, listing, read_json
 from heedful.records.arguments import IN_MEMORY, class_path, plain
 
 META = ".meta.json"  # suffix of the file of settings for ``score``
@@ -207,6 +207,8 @@ def _answer(line: Mapping[str, Any], where: str) -> tuple[Any, str]:
         return None, f"error {brief(line['error'])}"
     if (status := at(line, "response", "status_code")) not in (None, 200):
         return None, f"status {brief(status)}"
+    if len(line) > 1 and not line.keys() & {"answer", "probs", "response", "error"}:
+        raise DataError(f'{where} has neither "answer" nor "probs", but {listing(list(map(str, line)))}.')
     answer, probs = line.get("answer"), line.get("probs")
     if not (isinstance(answer, str | int | float | None) and isinstance(probs, list | dict | None)) or (
         answer is not None and probs is not None

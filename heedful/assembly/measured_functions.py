@@ -15,7 +15,6 @@ from heedful.callbacks.evaluations import EVALUATIONS, chosen, shown_evaluations
 from heedful.callbacks.outputs.description import describe
 from heedful.callbacks.outputs.page import RecomputedContents
 from heedful.datamodules.base.pairs import Pairs
-from heedful.datamodules.base.processes import by_first
 from heedful.lightning_modules.base_predictor import BasePredictor
 from heedful.lightning_modules.function import Answered, Function
 from heedful.records import SettingError
@@ -105,13 +104,10 @@ def _measured(
         "data": {"class_path": class_path(type(data)), "init_args": plain(arguments)},
         "model": {"class_path": class_path(type(predictor)), "init_args": plain(predictor.arguments)},
     }
-    processes = Processes(shows_progress)
     about = {"weights": weights, "unfinished": None, "identity": identity_of(record, predictor)}
-    measurements = measure(predictor, data, plans, processes, about=about, limit=limit)
+    measurements = measure(predictor, data, plans, Processes(shows_progress), about=about, limit=limit)
     contents = RecomputedContents({p.evaluation.name: p.plan for p in planned}, data.seed, data.task.parts)
-    rows = by_first(lambda: measurements.rows)
-    facts = describe({}, processes=processes.world_size)
-    unsaved = Unsaved("", lambda path: write_settings(record, path), facts, rows, contents)
+    unsaved = Unsaved("", lambda path: write_settings(record, path), describe({}), measurements.rows, contents)
     return Results(None, measurements.content, unsaved=unsaved)
 
 

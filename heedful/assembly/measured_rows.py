@@ -191,7 +191,10 @@ def _with_batch_size(data: Pairs, settings: RowSettings, is_function: bool) -> P
     """
     unused = RowSettings(settings.rows, batch_size=settings.batch_size)
     if changed := [name for name in settings._fields[1:] if getattr(settings, name) != getattr(unused, name)]:
-        raise SettingError(f"{changed[0]} is a setting of the data {data.name}. Change it with heedful.load_data.")
+        raise SettingError(
+            f"{changed[0]} is a setting of the data {data.name}, whose parts are {listing(list(data.columns.parts))}. "
+            f"Leave it out, or pass rows=heedful.load_data({data.name!r}, {changed[0]}=...)."
+        )
     arguments: dict[str, Any] = {"eval_batch_size": settings.batch_size}
     if is_function:
         arguments["note"] = " ".join(filter(None, (data.note, MAY_TRUNCATE)))
@@ -257,6 +260,7 @@ def _match_case(name: str, labels: Iterable[str]) -> str:
 
 def _spellings(labels: Labels) -> dict[str, list[Any]]:
     """Lists of spellings by label name; raise SettingError for a repeated name and for labels without order."""
+    labels = labels.tolist() if hasattr(labels, "tolist") else labels  # an array, such as classes_ of scikit-learn
     if not isinstance(labels, Mapping | list | tuple) or len(set(map(str, labels))) < len(labels):
         raise SettingError(
             f"labels {labels!r} is not a list of distinct names. Give one, or a dictionary from names to spellings."

@@ -12,20 +12,21 @@ from typing import Any
 import pyarrow as pa
 
 from heedful.assembly.numbers import NoSuchNumber, Numbers, words_of_name
-from heedful.records import MetricName, RunError, listing, printable, writing
+from heedful.records import HeedfulError, MetricName, RunError, listing, printable, writing
 from heedful.records.messages import in_notebook
 from heedful.records.rows import read_rows
 from heedful.records.storage.files import WRITING, write_json
 from heedful.records.storage.lock import LOCK
 from heedful.records.storage.results import CONFIG, RUN, named, read_results, rows_file, write_results
-from heedful.reports.compare import paired_differences
+from heedful.reports.alike import CHANGES, DEFAULT, notes
+from heedful.reports.compare import run_differences
 from heedful.reports.configs import run_settings
 from heedful.reports.in_context.tables import print_summary
 from heedful.reports.page.contents import Provider
 from heedful.reports.page.examples import write_examples
 from heedful.reports.page.writing import REPORT, write_page
 from heedful.reports.results import Evaluated
-from heedful.reports.runs import UNKNOWN_WORTH
+from heedful.reports.runs import UNKNOWN_WORTH, read_runs
 from heedful.reports.tables import Cells, as_html, emit, number
 from heedful.reports.terminal.table import build, footnotes, lines_of, print_table
 
@@ -267,15 +268,20 @@ class Results(Numbers):
         """
         if not isinstance(other, Results):
             return NotImplemented
+        titles = [str(results.folder or name) for results, name in ((self, "the first"), (other, "the second"))]
         with self.in_folder() as after, other.in_folder() as before:
-            changes = paired_differences(before, after)
+            runs = [run for folder in (before, after) for run in read_runs([str(folder)])]
+            try:
+                changes, reasons = run_differences(*runs), notes(runs, (DEFAULT, CHANGES))
+            except HeedfulError as error:  # its message names temporary folders of results in memory
+                raise type(error)(_renamed(str(error), {after: titles[0], before: titles[1]})) from None
+            omitted = [f"Left out: {_renamed(text, {after: titles[0], before: titles[1]})}" for text in reasons]
         differences, subtracted = {}, other.numbers
         for name, m in self.numbers.items():
             if name in subtracted and str(name) in changes:
                 flags = dict.fromkeys([*m["flags"], *subtracted[name]["flags"]])
                 differences[name] = changes[str(name)].as_dict() | {"flags": [*flags]}
-        titles = [str(results.folder or name) for results, name in ((self, "the first"), (other, "the second"))]
-        return Differences(differences, " minus ".join(titles))
+        return Differences(differences, " minus ".join(titles), tuple(omitted))
 
 
 @dataclass(frozen=True, repr=False)
@@ -288,10 +294,12 @@ class Differences(Numbers):
     Attributes:
         differences: Differences by metric name, as measurements of results.json.
         title: Names of the two runs.
+        notes: Reasons why numbers are omitted.
     """
 
     differences: Mapping[MetricName, dict[str, Any]]
     title: str
+    notes: tuple[str, ...] = ()
     _bounds = (-1.0, 1.0)
 
     def __repr__(self) -> str:
@@ -303,12 +311,12 @@ class Differences(Numbers):
         return dict(self.differences)
 
     def show(self) -> None:
-        """Print the differences as a table."""
-        emit([self._cells()])
+        """Print the differences as a table, and the reasons why numbers are omitted."""
+        emit([self._cells()], notes=self.notes)
 
     def _repr_html_(self) -> str:
         cells = self._cells()
-        return as_html(Cells("", cells.header, cells.rows, cells.heading))
+        return as_html(Cells("", cells.header, cells.rows, " ".join([cells.heading, *self.notes])))
 
     def _cells(self) -> Cells:
         rows = [
@@ -334,6 +342,13 @@ class Run(Results):
     def finished(cls, folder: Path) -> "Run":
         """Read the results of a run that is finished, without training."""
         return cls(folder, read_results(folder), was_finished=True)
+
+
+def _renamed(text: str, names: Mapping[Path, str]) -> str:
+    """Replace folders in a text by names."""
+    for folder, name in names.items():
+        text = text.replace(str(folder), name)
+    return text
 
 
 def require_writable(folder: Path) -> None:

@@ -1,7 +1,6 @@
 """Tables of runs side by side, means over the runs of one model, and paired differences between two runs."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -81,25 +80,12 @@ def averaged(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def paired_differences(first: str | Path, second: str | Path) -> dict[str, Measurement]:
+def run_differences(first: Run, second: Run) -> dict[str, Measurement]:
     """Compute the numbers of the second run minus the numbers of the first run, over the same examples.
-
-    Args:
-        first: Folder of a run.
-        second: Folder of another run on the same examples.
 
     Returns:
         The differences by the name of the metric, with paired 95 % intervals, for the shares that both runs have.
         Metrics of changed examples are omitted if the changes or the default label differ.
-
-    Raises:
-        HeedfulError: The runs were not evaluated on the same examples.
-    """
-    return run_differences(*(run for folder in (first, second) for run in read_runs([str(folder)])))
-
-
-def run_differences(first: Run, second: Run) -> dict[str, Measurement]:
-    """Compute :func:`paired_differences` of runs.
 
     Raises:
         RunError: The runs were not evaluated on the same examples.

@@ -16,7 +16,7 @@ from heedful.assembly.results import Results, Run
 from heedful.cli import command
 from heedful.records import Context, DataError, HeedfulError, Measurement, MetricName, RunError, SettingError
 from heedful.records.storage import results as storage
-from heedful.reports import compare, rescore
+from heedful.reports import rescore
 
 import written_results
 from refusals import refused
@@ -204,7 +204,7 @@ def test_rows_of_other_labels_fit_below_each_other(rows_of: Callable[..., pa.Tab
 
 def test_a_difference_is_that_of_the_report(two: tuple[Results, Results], capsys: pytest.CaptureFixture[str]) -> None:
     worse, better = two
-    changes = compare.paired_differences(worse.folder, better.folder)
+    changes = written_results.paired(worse.folder, better.folder)
     less = better - worse
     assert {str(name) for name in less} == changes.keys() & {str(name) for name in better}
     number, change = less["accuracy"], changes["accuracy/d"]

@@ -17,13 +17,13 @@ from heedful.records.rows import read_rows, select, strings
 from heedful.records.storage.results import read_evaluation, read_results, read_run
 from heedful.records.storage.schema import SCHEMA
 from heedful.reports import rescore
-from heedful.reports.compare import paired_differences
 from heedful.reports.configs import run_settings
 from heedful.reports.runs import read_runs
 
 from commands import run
 from fake_server import FakeServer, answer_or_refusal
 from tiers import first_tier
+from written_results import paired
 
 HERE = Path(__file__).parent
 WRITTEN = ("plain", "counterfactual", "tables", "natural_logic", "endpoint", "whole")  # folders with results
@@ -125,7 +125,7 @@ def test_an_evaluation_is_repeated_by_its_configuration(frozen, name, evaluation
     for column_ in ("content", "gold", "y", "group"):
         assert before[column_].to_pylist() == now[column_].to_pylist(), column_
     np.testing.assert_allclose(column(before, "p"), column(now, "p"), atol=NEAR)
-    assert paired_differences(f"runs/{name}", "again")
+    assert paired(f"runs/{name}", "again")
 
 
 @pytest.mark.slow

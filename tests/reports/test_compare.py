@@ -44,7 +44,7 @@ def test_the_paired_difference_is_the_mean_of_the_differences(rows_of, tmp_path_
     folder = tmp_path_factory.mktemp("runs")
     save(folder / "a", rows_of({f"u{i}": (gold, first) for i, (gold, first, _) in enumerate(triples)}))
     save(folder / "b", rows_of({f"u{i}": (gold, second) for i, (gold, _, second) in enumerate(triples)}))
-    m = report.paired_differences(folder / "a", folder / "b")["accuracy/d"]
+    m = written_results.paired(folder / "a", folder / "b")["accuracy/d"]
     gained = sum(second == gold for gold, _, second in triples) - sum(first == gold for gold, first, _ in triples)
     assert m.value == pytest.approx(gained / len(triples), abs=1e-12)
     assert m.n == len(triples)
@@ -68,7 +68,7 @@ def test_the_paired_interval_counts_what_changes_and_is_near_that_of_a_naive_boo
     rng, n = np.random.default_rng(1), len(change)
     means = [np.mean([change[i] for i in rng.integers(n, size=n)]) for _ in range(3000)]
     low, high = np.quantile(means, [0.025, 0.975])
-    there, back, none = (report.paired_differences(*runs)["accuracy/d"] for runs in ((a, b), (b, a), (a, a)))
+    there, back, none = (written_results.paired(*runs)["accuracy/d"] for runs in ((a, b), (b, a), (a, a)))
     assert there.ci95 == pytest.approx((low, high), abs=0.08 * (high - low))
     assert there.ci95 == pytest.approx(change_interval([Entry(i, x) for i, x in enumerate(change)]))
     assert there.value == -back.value == pytest.approx(change.mean())
@@ -81,7 +81,7 @@ def test_different_examples_cannot_be_paired(rows_of, tmp_path, capsys):
     save(a, rows_of({"u0": ("yes", "yes"), "u1": ("yes", "yes")}))
     save(b, rows_of({"u0": ("yes", "yes")}))
     with refused(RunError, a, b, "1 are in one"):
-        report.paired_differences(a, b)
+        written_results.paired(a, b)
     command.main(["compare", str(a), str(b)])
     assert "points" not in capsys.readouterr().out
 

@@ -94,7 +94,10 @@ def test_tensorboard_describes_tags_and_settings_and_has_no_bounds(tiny_bert: Pa
     rows = dict(row.strip("| ").split(" | ", 1) for row in text.decode().splitlines()[2:])
     assert rows.keys() == results_of(folder)["metrics"].keys()
     assert rows["attentiveness/planted/premise"].endswith("one part of the input comes from another example?")
-    assert rows["attentiveness/planted/premise/eligible"] == "eligible | share not predicted as the default label"
+    assert (
+        rows["attentiveness/planted/premise/eligible"]
+        == "eligible | share of the examples that count: with an answer that is not the default label"
+    )
     settings = yaml.safe_load((folder / "hparams.yaml").read_text())
     assert (settings["settings.model.max_length"], settings["settings.data.n_train"], settings["epochs"]) == (64, 64, 2)
 

@@ -65,7 +65,7 @@ MISTAKES = [  # rows, settings, facts
     ),
     *(
         ([{name: "p", "hypothesis": "h", "gold": "0"}], {}, ["row 1", "'premise'", f"{name}, hypothesis, gold", fact])
-        for name, fact in (("Premise", "mean Premise?"), ("premises", "mean premises?"), ("x", "gold. Set data.parts"))
+        for name, fact in (("Premise", "mean Premise?"), ("premises", "mean premises?"), ("x", "data.parts"))
     ),
     *(
         ([{f"premise{mark}hypothesis{mark}gold": f"p{mark}h{mark}0"}], {}, [repr(f"premise{mark}hypothesis{mark}gold")])
