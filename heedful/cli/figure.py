@@ -46,6 +46,8 @@ def main(argv: list[str]) -> None:
         print(printable(f"Note: {note}"), file=sys.stderr)
     for note in figure.notes:
         print(printable(note))
+    if more := [name for name in figures if figures[name] is not figure]:
+        print(printable(f"Further figures of these runs, for --name: {listing(more)}"), file=sys.stderr)
     with atomic_path(output) as path:
         figure.figure.savefig(path, dpi=150, format=Path(output).suffix.lower()[1:])
     print(printable(output))

@@ -34,7 +34,7 @@ REMEDIES = {
     DATA: "Name runs on the same examples.",
     DEFAULT: "Evaluate both with the same data.default_label.",
     SEED: "Evaluate both with one seed_everything.",
-    EXAMPLES: "Evaluate both on the same data.",
+    EXAMPLES: "Evaluate both on the same data, with the same --seed if data.max_validation draws a sample.",
     GROUPS: "Evaluate both with the same data.groups, data.cluster and version of the data set's YAML.",
     CHANGES: "Evaluate both with the same settings and version of Heedful.",
 }
@@ -133,13 +133,13 @@ def _models(first: Run, second: Run) -> Found:
     is_copy = bool(first.kind and first.results["rows"]) and first.results["rows"] == second.results["rows"]
     if is_copy or (first.fingerprint is not None and first.fingerprint == second.fingerprint):
         yield MODEL, f"{names} hold results of the same model"
+    regimes = [run.regime.removesuffix(f"-fold-{run.fold}") for run in (first, second)]
     steps = [run.identity.get("steps") for run in (first, second)]
-    if all(steps) and steps[0] != steps[1]:
+    if all(steps) and steps[0] != steps[1] and regimes[0] == regimes[1]:
         yield STEPS, f"{names} have weights from different training steps, {steps[0]:,} and {steps[1]:,}"
     if first.kind and second.kind:  # otherwise the model is not known
         if (first.model, first.kind) != (second.model, second.kind):
             yield KIND, f"{names} hold different models, {first.label} and {second.label}"
-        regimes = [run.regime.removesuffix(f"-fold-{run.fold}") for run in (first, second)]
         if regimes[0] != regimes[1]:
             yield REGIME, f"{names} have different training regimes, {regimes[0]} and {regimes[1]}"
     if first.seeds and (first.seeds, first.fold) == (second.seeds, second.fold):

@@ -6,7 +6,7 @@ data sets are compared within each data set. Source: CAT, appendix D.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from types import MappingProxyType
 
@@ -16,11 +16,11 @@ import pyarrow as pa
 from heedful.metrics.hits import SwapSettings, hits
 from heedful.metrics.metric import has_too_few_answers
 from heedful.metrics.one_text import OneText
-from heedful.metrics.statistics.draws import few_examples
-from heedful.metrics.statistics.shares import difference, share
+from heedful.metrics.statistics.draws import Drawn, few_examples, mean_over_draws
+from heedful.metrics.statistics.paired import change, recording
 from heedful.records import MANY, SPAN, Context, Measurement, RunError, percent
 from heedful.records.answers import normalised
-from heedful.records.rows import BASE, cluster_of, runs, strings, where
+from heedful.records.rows import BASE, runs, strings, where
 from heedful.reports.alike import PAIRED, by_data, require_alike
 from heedful.reports.flags import FLAGS
 from heedful.reports.runs import ATTENTIVENESS, UNKNOWN_WORTH, is_above_majority, read_runs
@@ -33,31 +33,36 @@ HEADER = ("run", "on U", "n", "own score", "n", "on U - own")
 
 @dataclass(frozen=True)
 class Swaps:
-    """For each example of a run, the number of swaps of one part that count, and how many change the prediction."""
+    """The predictions of a run, and the swaps of one part that count."""
 
     answers: np.ndarray  # predictions for the original examples, normalised if they are spans: object [examples]
     eligible: np.ndarray  # whether any swap of the example counts: bool [examples]
-    changed: np.ndarray  # number of swaps that change the prediction: float64 [examples]
-    swaps: np.ndarray  # number of swaps that count: float64 [examples]
+    example: np.ndarray  # index of the example: int [swaps]
+    hit: np.ndarray  # whether the swap changes the prediction: bool [swaps]
+    columns: Drawn  # example, draw and clusters of the swaps
     has_too_few: bool  # whether no swap counts because too many inputs got no answer
 
     @classmethod
     def of(cls, rows: pa.Table, part: str, context: Context) -> "Swaps":
-        """Count the swaps of a part and their hits for each example. ``rows`` are in canonical order."""
-        base = where(rows, intervention=BASE)
-        answers = strings(rows.filter(pa.array(base)), "y")
-        example = runs(rows, "uid")
+        """Read the swaps of a part from rows in canonical order."""
+        answers = strings(rows.filter(pa.array(where(rows, intervention=BASE))), "y")
+        if context.kind is SPAN:
+            answers = np.array([normalised(answer) for answer in answers], dtype=object)
         swapped = hits(rows, part, context)
         one_text = OneText.of_rows(rows, part, context)
         has_too_few = has_too_few_answers(rows, swapped.base_answered) or (
             one_text is not None and one_text.is_withheld
         )
-        counted = np.zeros_like(base) if has_too_few else swapped.counted
-        swaps = np.bincount(example[counted], minlength=len(answers))
-        changed = np.bincount(example[counted & swapped.hit], minlength=len(answers))
-        if context.kind is SPAN:
-            answers = np.array([normalised(answer) for answer in answers], dtype=object)
-        return cls(answers, swaps > 0, changed.astype(np.float64), swaps.astype(np.float64), has_too_few)
+        counted = np.zeros_like(swapped.counted) if has_too_few else swapped.counted
+        example = runs(rows, "uid")[counted]
+        eligible = np.bincount(example, minlength=len(answers)) > 0
+        return cls(answers, eligible, example, swapped.hit[counted], Drawn.of(rows).where(counted), has_too_few)
+
+    def score(self, examples: np.ndarray, reason: str) -> Measurement:
+        """Attentiveness over the examples of a mask, bool [examples]; undefined, for a reason, without swaps."""
+        among = examples[self.example]
+        columns = self.columns.where(among)
+        return mean_over_draws(self.hit[among].astype(float), columns, few_examples(columns.examples), reason)
 
 
 @dataclass(frozen=True)
@@ -85,7 +90,7 @@ class Comparison:
 def comparison(tables: Sequence[pa.Table], context: Context, part: str) -> Comparison:
     """Compute the attentiveness of runs on U, the examples that are eligible and have the same prediction in all runs.
 
-    Intervals are clustered by the groups of examples, if the data have groups.
+    Values and intervals are computed as in :mod:`heedful.metrics.attentiveness`.
 
     Args:
         tables: The rows of each run, with the same swaps of the same examples.
@@ -93,36 +98,27 @@ def comparison(tables: Sequence[pa.Table], context: Context, part: str) -> Compa
         part: The swapped part.
     """
     swaps = [Swaps.of(rows, part, context) for rows in tables]
-    clusters = cluster_of(tables[0])[where(tables[0], intervention=BASE)]
     in_u = np.logical_and.reduce([s.eligible & (s.answers == swaps[0].answers) for s in swaps])
     labels, count = np.unique(swaps[0].answers[in_u].astype(str), return_counts=True)
     none = "these models agree on no prediction" + (" but the default label" if context.default_label else "")
     if any(s.has_too_few for s in swaps):
         none = TOO_FEW_ANSWERS
-    n = int(in_u.sum())
-    few = few_examples(n)
-
-    def score(s: Swaps, examples: np.ndarray, reason: str) -> Measurement:
-        flags = few_examples(examples.sum())
-        return share(s.changed[examples], clusters[examples], flags, reason, counts=s.swaps[examples])
-
-    def less(s: Swaps) -> Measurement:
-        e = s.eligible
-        totals = {"counts": (s.swaps * in_u)[e], "other_counts": s.swaps[e]}
-        return difference((s.changed * in_u)[e], s.changed[e], clusters[e], few, none, n=n, **totals)
-
-    def between(first: Swaps, second: Swaps) -> Measurement:
-        totals = {"counts": first.swaps[in_u], "other_counts": second.swaps[in_u]}  # unequal if an answer is missing
-        return difference(first.changed[in_u], second.changed[in_u], clusters[in_u], few, none, **totals)
-
     reasons = [TOO_FEW_ANSWERS if s.has_too_few else "no prediction of this model counts" for s in swaps]
+    with recording():
+        on_u = [s.score(in_u, none) for s in swaps]
+        eligible = [s.score(s.eligible, reason) for s, reason in zip(swaps, reasons, strict=True)]
+    n = int(in_u.sum())
+
+    def difference(first: Measurement, second: Measurement) -> Measurement:
+        return replace(change(first, second) or Measurement(None, n, reason=none), n=n, flags=few_examples(n))
+
     return Comparison(
         labels=dict(zip(labels.tolist(), count.tolist(), strict=True)),
         examples=len(in_u),
-        on_u=[score(s, in_u, none) for s in swaps],
-        eligible=[score(s, s.eligible, reason) for s, reason in zip(swaps, reasons, strict=True)],
-        less=[less(s) for s in swaps],
-        pairs={(i, j): between(swaps[j], swaps[i]) for i, j in combinations(range(len(swaps)), 2)},
+        on_u=on_u,
+        eligible=eligible,
+        less=[difference(own, u) for own, u in zip(eligible, on_u, strict=True)],
+        pairs={(i, j): difference(on_u[i], on_u[j]) for i, j in combinations(range(len(swaps)), 2)},
     )
 
 

@@ -8,9 +8,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from heedful.metrics.statistics.draws import LEAST
-from heedful.records import MetricName, RunError, SettingError
+from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
+from heedful.records import MetricName, RunError
 from heedful.records.command_lines import CommandParser
 from heedful.reports.alike import side_by_side
+from heedful.reports.flags import marks
 from heedful.reports.in_context.tables import print_prompts
 from heedful.reports.runs import Run, columns, is_above_majority, read_runs, unlabelled_notes
 from heedful.reports.tables import FORMATS, Cells, cross_table, emit, number
@@ -87,13 +89,27 @@ TABLES = {
 }
 
 
-def build(runs: Sequence[Run]) -> list[Cells]:
-    """Build the tables for which the runs have numbers."""
-    return [
-        cross_table(f"{heading}, %", MODEL, {key: cell.text for key, cell in cells.items()}, caption(heading, cells))
-        for heading, cells_of in TABLES.items()
-        if (cells := cells_of(runs))
-    ]
+def build(runs: Sequence[Run], with_all: bool = False, intervals: bool = False) -> list[Cells]:
+    """Build the tables for which the runs have numbers.
+
+    Args:
+        runs: The runs.
+        with_all: Whether to show attentiveness of models that are not above the majority share.
+        intervals: Whether to add 95 % intervals.
+    """
+
+    def complete(cell: Cell) -> Cell:
+        if cell.m is None or (cell.text == UNKNOWN and not with_all):
+            return cell
+        flags = marks([NOT_ABOVE_MAJORITY]) if cell.text == UNKNOWN else ""
+        return Cell(number(cell.m, std=True, ci95=intervals) + flags, cell.m)
+
+    tables = []
+    for heading, cells_of in TABLES.items():
+        if cells := {key: complete(cell) for key, cell in cells_of(runs).items()}:
+            texts = {key: cell.text for key, cell in cells.items()}
+            tables.append(cross_table(f"{heading}, %", MODEL, texts, caption(heading, cells)))
+    return tables
 
 
 def caption(heading: str, cells: Matrix) -> str:
@@ -134,7 +150,8 @@ def _parser() -> CommandParser:
     parser.add_argument("--format", choices=list(FORMATS), help="print the tables in this format, and nothing else")
     prompts = "tables of models asked in context; runs that differ only in demonstrations are averaged"
     parser.add_argument("--prompts", action="store_true", help=prompts)
-    parser.add_argument("--all", action="store_true", help="with --prompts: models at chance, too, with a mark")
+    parser.add_argument("--intervals", action="store_true", help="add 95 %% intervals; not with --prompts")
+    parser.add_argument("--all", action="store_true", help="attentiveness of models at chance, too")
     return parser
 
 
@@ -146,10 +163,8 @@ def main(arguments: list[str]) -> None:
     if options.prompts:
         print_prompts(options.runs, options.all, options.format)
         return
-    if options.all:
-        raise SettingError("--all requires --prompts. Add --prompts.")
     runs = read_runs(options.runs)
-    if not (tables := build(runs)):
+    if not (tables := build(runs, options.all, options.intervals)):
         raise RunError("These folders have no accuracy, no attentiveness and no scores on one part.")
     notes = [*unlabelled_notes(runs), *side_by_side(runs)]
     emit(tables, options.format, [f"Note: {note}" for note in notes])

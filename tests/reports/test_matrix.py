@@ -83,6 +83,20 @@ def test_the_tables_hold_what_was_measured_and_no_more(runs, capsys):
     ]
 
 
+def test_intervals_and_models_at_chance_are_added(tmp_path, capsys):
+    name = MetricName("attentiveness", "rte", "sentence1")
+    numbers = {name: Measurement(0.9, 60, 5, 0.0123, (0.8, 0.95), flags=FLAG)}
+    run = written_results.configured(tmp_path / "a", found=written_results.results(numbers, data="rte"))
+    shown = []
+    for options in ([], ["--all"], ["--all", "--intervals"]):
+        command.main(["matrix", run, *options])
+        shown.append(" ".join(capsys.readouterr().out.split()))
+    assert "90.0" not in shown[0]
+    assert "90.0 ± 1.2 (a)" in shown[1]
+    assert "90.0 ± 1.2 [80.0, 95.0] (a)" in shown[2]
+    assert "(a) accuracy not above the majority share" in shown[2]
+
+
 def test_the_caption_has_the_range_of_n_and_of_draws_in_the_terminal_too(tmp_path, capsys):
     of = {"premise": (60, 5, ()), "hypothesis": (1200, 3, ()), "title": (4, 5, ("few_examples",))}
     numbers = {MetricName("attentiveness", "mnli", part): Measurement(0.5, n, draws, 0.01, flags=flags)

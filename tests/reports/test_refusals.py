@@ -29,7 +29,6 @@ REFUSED = {
     "compare --inoculation swapped twin": (RunError, "swapped", "twin", "challenge", "counterfactual_tables"),
     "matrix": (RunError,),
     "matrix bare": (RunError,),
-    "matrix --all swapped": (SettingError, "prompts"),
     "matrix --prompts": (RunError,),
     "matrix --prompts bare": (RunError, "bare", "prompt"),
     "matrix --prompts empty": (RunError, "empty"),

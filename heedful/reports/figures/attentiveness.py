@@ -1,4 +1,4 @@
-"""The figure "attentiveness": attentiveness of one run to each input part, with 95 % intervals."""
+"""The figure "attentiveness": attentiveness of runs to each input part, with 95 % intervals."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
@@ -52,7 +52,16 @@ def bars_of(
 
 @figure("attentiveness", "attentiveness to each part, with 95 % intervals", "attentiveness")
 def draw(runs: Sequence[Run]) -> Iterator[Drawn]:
-    """Draw a figure for each run: attentiveness, and the accuracy of the same model on the other parts alone."""
+    """Draw one figure of several runs; and for each run, attentiveness and accuracy on the other parts alone."""
+    has_several_data = len({run.data for run in runs}) > 1
+    together = {
+        f"{part}: {run.label}{f', {run.data}' if has_several_data else ''}": m
+        for part in dict.fromkeys(part for run in runs for part in run.attentiveness())
+        for run in runs
+        if is_known(m := run.attentiveness().get(part))
+    }
+    if len(runs) > 1 and together:
+        yield Drawn("together", f"attentiveness of {len(runs)} runs, with 95 % intervals", bars_of(together))
     for run in runs:
         parts = {part: m for part, m in run.attentiveness().items() if is_known(m)}
         names = {part: MetricName("naive_partial", run.data, run.other_parts(part) or "", "accuracy") for part in parts}

@@ -10,10 +10,11 @@ from heedful.cli import compare
 from heedful.cli import figure as command
 from heedful.reports.figures import FIGURES, Drawn, figure
 from heedful.reports.page.writing import write_page
-from heedful.reports.runs import Run
+from heedful.reports.runs import Run, read_runs
 from heedful.reports.tables import FORMATS, Cells
 
-RUN = str(Path(__file__).parents[2] / "frozen" / "schema_9" / "runs" / "plain")
+RUNS = Path(__file__).parents[2] / "frozen" / "schema_9" / "runs"
+RUN = str(RUNS / "plain")
 
 
 def test_a_new_figure_is_drawn_by_the_command_and_on_the_page(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -29,6 +30,15 @@ def test_a_new_figure_is_drawn_by_the_command_and_on_the_page(monkeypatch: pytes
     command.main(["sizes", RUN, "--output", str(tmp_path / "sizes.svg")])
     assert "<svg" in (tmp_path / "sizes.svg").read_text()
     assert "Examples of planted" in write_page([RUN], tmp_path / "page.html").read_text()
+
+
+def test_attentiveness_of_several_runs_is_one_figure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command.main(["attentiveness", RUN, str(RUNS / "counterfactual"), "--output", str(tmp_path / "all.svg")])
+    assert "--name: " in capsys.readouterr().err  # the figure of each run
+    (together, *each) = FIGURES["attentiveness"].draw(read_runs([RUN, str(RUNS / "counterfactual")]))
+    labels = [label.get_text() for label in together.figure.axes[0].get_yticklabels()]
+    assert len(each) == 2 == len(labels)
+    assert labels[1].endswith("counterfactual")
 
 
 def test_a_new_format_is_a_choice_of_the_command(
