@@ -1,4 +1,4 @@
-"""``python -m heedful`` is ``heedful``."""
+"""Run the command ``heedful``, as ``python -m heedful``."""
 
 from heedful.cli.command import run
 

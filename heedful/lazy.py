@@ -1,4 +1,4 @@
-"""Lazy packages: names are imported on first use."""
+"""Lazy imports: a package imports its public names on first use."""
 
 import ast
 import sys

@@ -115,7 +115,9 @@ def score(
 
 
 def _saved_rows(rows: Any) -> Any:
-    """Rows as a path, a name or a section of settings; None for rows in memory."""
+    """How the file of settings names the rows: a path, a short name or a section of settings; None for rows in
+    memory.
+    """
     section = plain(rows)
     if isinstance(rows, PairedData):
         section["init_args"].pop("seed", None)  # measure sets the seed
@@ -124,7 +126,7 @@ def _saved_rows(rows: Any) -> Any:
 
 
 def _contents(model: Any, examples: Composed) -> Iterable[dict[str, Any]]:
-    """The lines of the file of inputs, as dictionaries without ids."""
+    """The lines of the file of inputs, one dictionary per input, still without ids."""
     if isinstance(model, Endpoint):
         return map(_request, model.requests(examples))
     return ({"parts": row} for row in model.processor(examples)["function"].rows)
@@ -202,7 +204,9 @@ def _id_in(line: Mapping[str, Any]) -> str:
 
 
 def _answer(line: Mapping[str, Any], where: str) -> tuple[Any, str]:
-    """The answer in a line, or the body of its response; and the reason if there is none."""
+    """Read one line of answers: return its answer, or the response of a server; and why there is none, "" if there
+    is one.
+    """
     if line.get("error"):
         return None, f"error {brief(line['error'])}"
     if (status := at(line, "response", "status_code")) not in (None, 200):

@@ -109,11 +109,11 @@ class Config:
 
     @property
     def parser(self) -> Parser:
-        """The parser of all settings of the call."""
+        """The parser that knows all settings of this call."""
         return build_parser(self.evaluating, self.classes["data"], self.classes["model"])
 
     def as_dict(self) -> dict[str, Any]:
-        """The content of config.yaml."""
+        """The settings as config.yaml stores them."""
         record = cast(dict[str, Any], _shown(self.values))
         registered = {kind.metric.name: kind for kind in shown_evaluations(self.evaluating)}
         foreign = [name for name, kind in registered.items() if name in self.live and type(self.live[name]) is not kind]
@@ -125,7 +125,9 @@ class Config:
         return record | {name: value for name, value in unrecorded.items() if name in record}
 
     def run_settings(self) -> RunSettings:
-        """The settings that belong to no class: seed, evaluations, output, checkpoint."""
+        """The settings that belong to the run itself, not to the data, the model or a callback: seed, evaluations,
+        output, checkpoint.
+        """
         kind = EvaluationSettings if self.evaluating else TrainingSettings
         values = {name: self.values[name] for name in vars(kind()) if name != "seed"}
         return kind(seed=self.values[SEED], **unwrapped(values))
@@ -165,7 +167,9 @@ class Config:
 
 
 class Objects(NamedTuple):
-    """The objects of a run. ``group`` is the checkpoint callback in training, and the prompts in an evaluation."""
+    """The objects that a run needs: data, model, evaluations and callbacks. ``group`` is the checkpoint callback in
+    training, and the prompts in an evaluation.
+    """
 
     model: BasePredictor
     data: PairedData
@@ -291,7 +295,9 @@ def _live(evaluating: bool, call: Call) -> tuple[dict[str, Any], dict[str, Any]]
 
 
 def _take_evaluations(listed: Sequence[Any], live: dict[str, Any], settings: Mapping[str, Any]) -> None:
-    """Add the evaluations of a list to the objects of the call; raise SettingError for a repeated name."""
+    """Move evaluation objects from a list in the settings to the objects of the call; raise SettingError for a
+    repeated name.
+    """
     for evaluation in (item for item in listed if isinstance(item, Evaluation)):
         if evaluation.name in live or settings.get(evaluation.name) is not None:
             raise SettingError(f"This call has two evaluations called {evaluation.name}. Leave one of them out.")
@@ -324,7 +330,9 @@ def _readable(layer: Layer, settings: Mapping[str, Any], words: Sequence[str]) -
 
 
 def _named_layer(kind: str, name: str | PathLike[str]) -> Layer:
-    """Read a file in configs/experiment (``augment``) or configs/debug by its name."""
+    """Read the settings of ``--augment NAME`` (a file in configs/experiment) or ``--debug NAME`` (a file in
+    configs/debug).
+    """
     path, where = config_path(kind, fspath(name)), f"{kind} {fspath(name)}"
     values = parse_yaml(read_text(path, where), where)
     if not isinstance(values, Mapping) or (kind == "augment" and values.keys() != {"data"}):
@@ -359,7 +367,9 @@ def _section(kind: str, source: Any, layers: Sequence[Layer]) -> tuple[dict[str,
 
 
 def _named_by_file(section: dict[str, Any], source: str | PathLike[str]) -> dict[str, Any]:
-    """Name the data after their YAML file, if their class requires a name and the file has none."""
+    """Set the setting ``name`` of the data to the name of their YAML file, if the class of the data requires it and
+    the file has none.
+    """
     file = Path(config_path("data", fspath(source)))
     if file.suffix not in (".yaml", ".yml") or "name" in section["init_args"]:
         return section
@@ -383,7 +393,9 @@ def _is_section(value: Any) -> bool:
 
 
 def _classes(sections: Mapping[str, Any], live: dict[str, Any]) -> dict[str, type]:
-    """Find the classes of the data and of the model; for data of some kinds, another class replaces the model's."""
+    """Find the classes of the data and of the model. On some kinds of data, the registry replaces the class of the
+    model.
+    """
     data = type(live["data"]) if "data" in live else class_of("data", sections["data"][0]["class_path"])
     model_path = sections["model"][0]["class_path"]
     if "model" in live and (live["model"].task is not None or stand_in(data, model_path) == model_path):
@@ -412,7 +424,9 @@ def _without_classes(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _require_trusted(layers: Sequence[Layer], call: Call) -> None:
-    """Refuse to import a class of a module that neither the call nor Heedful or Lightning provides."""
+    """Raise SettingError if a saved config.yaml names a class from a module that neither the call nor Heedful nor
+    Lightning provides.
+    """
     trusted = allowed_packages | {
         path.partition(".")[0] for layer in layers if layer.is_trusted for path in _class_paths(layer.values)
     }
@@ -491,7 +505,9 @@ def _settle_seed(values: Namespace, parser: Parser) -> None:
 
 
 def _settle_modes(values: Namespace) -> None:
-    """Set the mode of callbacks that monitor a metric to the metric's direction, unless the call names a mode."""
+    """Set ``mode`` of callbacks that monitor a metric: "max" if a higher value is better, else "min"; a mode in the
+    call stays.
+    """
     if values.get("trainer.callbacks") is None:
         return
     values["trainer.callbacks"] = callbacks = several(values["trainer.callbacks"])
@@ -515,7 +531,7 @@ def _same(value: Any, argument: Any) -> bool:
 
 
 def _shown(value: Any) -> Any:
-    """Convert a parsed value to values that YAML can express."""
+    """Convert a parsed setting to a value that YAML can express, for config.yaml."""
     if isinstance(value, InMemory):
         return IN_MEMORY
     if isinstance(value, Namespace):

@@ -1,4 +1,4 @@
-"""``heedful.Endpoint``: a model behind a server."""
+"""``heedful.Endpoint``: create a model behind a server."""
 
 from typing import Any
 

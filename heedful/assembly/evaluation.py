@@ -1,4 +1,4 @@
-"""``evaluate``: all evaluations of a model, on all examples and in full precision."""
+"""``heedful.evaluate``: run the evaluations of a model on all examples and in full precision."""
 
 import functools
 from collections.abc import Iterator, Mapping, Sequence
@@ -191,7 +191,7 @@ def each_prompt(plan: Plan) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def contents_of(plan: Plan) -> RecomputedContents:
-    """The texts of the examples of a run, for the page."""
+    """An object that recomputes the texts of examples before and after a change, which the HTML page shows."""
     plans = {name: planned.plan for name, planned in plan.plans.planned.items()}
     return RecomputedContents(plans, plan.data.seed, plan.data.task.parts)
 
@@ -210,7 +210,7 @@ def _validated(trainer: Trainer, plan: Plan, engine: Engine) -> Measurements:
 
 
 def _server(model: BasePredictor) -> dict[str, Any]:
-    """The server and the command, without the key, for run.json; empty for a model that is no endpoint."""
+    """Facts about the server of an endpoint, and the command without its key, for run.json; empty for other models."""
     if not isinstance(model, Endpoint):
         return {}
     return {"server": model.server, "command": [model.hidden(word) for word in command()]}

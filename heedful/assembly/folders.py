@@ -1,4 +1,4 @@
-"""The folder of a run, which is locked while a command writes into it."""
+"""Create the folder of a run, and lock it while a command writes into it."""
 
 from contextlib import ExitStack
 from pathlib import Path
@@ -53,7 +53,7 @@ def require_unused(folder: Path, evaluating: bool) -> None:
 
 
 def model_name(plan: Plan) -> str:
-    """The short name of the backbone, or its id as a folder name."""
+    """Name of the model in the paths of run folders: its short name, or else its hub id as a folder name."""
     section = plan.record["model"]
     settings = {} if IN_MEMORY in str(section["init_args"].get("backbone")) else section["init_args"]
     backbone = settings.get("backbone") or getattr(plan.model, "backbone", None) or settings.get("name")
@@ -76,7 +76,9 @@ def hyperparameters(plan: Plan) -> dict[str, Any]:
 
 
 def run_folder(plan: Plan, held: ExitStack, output: Path | None, *tail: str) -> Path:
-    """The named folder, or else a new folder ``runs/<data>/<model>/<tail>/version_N``, locked."""
+    """Lock the folder ``output``; without ``output``, create and lock a folder
+    ``runs/<data>/<model>/<tail>/version_N``.
+    """
     if output is None:
         return _new(Path("runs", plan.data.name, model_name(plan), *tail), held)
     tidy(output)
@@ -84,7 +86,7 @@ def run_folder(plan: Plan, held: ExitStack, output: Path | None, *tail: str) -> 
 
 
 def evaluation_folder(plan: Plan, held: ExitStack) -> Path:
-    """A new folder ``evaluations/<data>-<split>/version_N`` in the run of the checkpoint, locked.
+    """Create and lock a folder ``evaluations/<data>-<split>/version_N`` in the run of the evaluated checkpoint.
 
     Its name includes the checkpoint, unless it is the best checkpoint, and the requested evaluations.
     """

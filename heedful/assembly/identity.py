@@ -1,4 +1,4 @@
-"""The identity of a run in results.json: model, training, seeds and server."""
+"""The ``identity`` in results.json, which says what was measured: model, training, seeds and server."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""``heedful.measure`` of functions: in this process, without a Trainer and without importing Lightning."""
+"""``heedful.measure`` for a function: in this process, without a Trainer and without importing Lightning."""
 
 from os import PathLike
 from typing import Any
@@ -119,8 +119,8 @@ def _with_settings(data: Pairs, settings: dict[str, Any]) -> Pairs:
 
 
 def _evaluations(settings: dict[str, Any]) -> tuple[list[Evaluation], list[str] | None]:
-    """All evaluations with their settings, and the names of the evaluations to run; None for the evaluations that run
-    by default.
+    """Create all evaluations with their settings. Returns the evaluations, and the names of those to run; None for
+    the evaluations that run by default.
     """
     listed = name_list(settings.pop("evaluations", None))
     evaluations = [item for item in [*(listed or ()), *settings.values()] if isinstance(item, Evaluation)]

@@ -1,4 +1,4 @@
-"""``heedful.measure`` of models that Heedful loads: folders, hub ids, runs, servers. A Trainer measures them."""
+"""``heedful.measure`` for models that Heedful loads (folders, hub ids, runs, servers), with a Trainer."""
 
 from os import PathLike, fspath
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""``heedful.measure`` of a transformers model in memory: without a Trainer and without a copy."""
+"""``heedful.measure`` for a transformers model in memory, without a Trainer and without copying the model."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Data from the rows of ``heedful.measure``: columns, labels and their spellings."""
+"""Build the data for ``heedful.measure`` from the user's rows: parts, labels and spellings of labels."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -43,7 +43,7 @@ class RowSettings(NamedTuple):
 
     @classmethod
     def of(cls, arguments: Mapping[str, Any]) -> "RowSettings":
-        """Select and normalise the arguments of a call."""
+        """Take the arguments that describe rows from all arguments of a call, and normalise them."""
         settings = cls(**{name: arguments[name] for name in cls._fields})
         default = settings.default_label
         return settings._replace(
@@ -149,7 +149,7 @@ def order_of_outputs(data: Pairs, is_ordered: bool) -> list[str] | None:
 
 
 def _parts(settings: RowSettings) -> dict[str, str]:
-    """Map part names to columns; raise SettingError for missing, repeated and unknown names."""
+    """Map part names to columns; raise SettingError for missing, repeated or unknown columns."""
     names = settings.parts
     if names is None or isinstance(names, str) or not names:
         raise SettingError('parts is missing: name the columns that the model reads, as in parts=["text", "question"].')
@@ -172,7 +172,9 @@ def _same(settings: RowSettings, golds: Sequence[str]) -> Same:
 
 
 def _load_named(rows: Any) -> Pairs | None:
-    """Load data of a data module, a short name or a YAML file; None for rows and files of rows."""
+    """Load rows that are given as a data module, a short name or a YAML file; None for rows in memory and for files
+    of rows.
+    """
     if isinstance(rows, Pairs):
         return rows
     is_config = str(rows).endswith((".yaml", ".yml"))
@@ -226,7 +228,7 @@ def _read_gold(settings: RowSettings) -> GoldLabels:
 def _labels(
     settings: RowSettings, golds: Sequence[str], outputs: Sequence[str], is_function: bool
 ) -> dict[str, list[Any]] | None:
-    """Map label names to spellings; None if answers are free texts."""
+    """Map each label name to its spellings in the rows; None if answers are free texts."""
     if settings.same is not None and is_function:
         if settings.labels is not None:
             raise SettingError("same is for free texts, and labels names labels. Leave one of the two out.")
@@ -253,13 +255,15 @@ def _labels(
 
 
 def _match_case(name: str, labels: Iterable[str]) -> str:
-    """The label that equals a name up to case, if there is exactly one; else the name."""
+    """The only label that equals ``name`` when case is ignored; ``name`` itself if there is none, or several."""
     matching = {label for label in labels if label.casefold() == name.casefold()}
     return matching.pop() if len(matching) == 1 else name
 
 
 def _spellings(labels: Labels) -> dict[str, list[Any]]:
-    """Lists of spellings by label name; raise SettingError for a repeated name and for labels without order."""
+    """Map each label name to a list of its spellings, from the argument ``labels``; raise SettingError for repeated
+    names.
+    """
     labels = labels.tolist() if hasattr(labels, "tolist") else labels  # an array, such as classes_ of scikit-learn
     if not isinstance(labels, Mapping | list | tuple) or len(set(map(str, labels))) < len(labels):
         raise SettingError(

@@ -1,4 +1,4 @@
-"""``heedful.measure``: test whether any model uses every part of its input."""
+"""``heedful.measure``: measure whether any model uses every part of its input."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
@@ -147,13 +147,13 @@ def measure(
 
 
 def is_function(predict: Any) -> bool:
-    """Whether a model is a function."""
+    """Whether ``predict`` is a function, and not a model or a pipeline."""
     is_network = isinstance(predict, nn.Module) and (hasattr(predict, "config") or hasattr(predict, "training_step"))
     return callable(predict) and not (is_network or is_pipeline(predict) or isinstance(predict, BasePredictor))
 
 
 def is_pipeline(predict: Any) -> bool:
-    """Whether a model is a pipeline of transformers."""
+    """Whether ``predict`` is a pipeline of transformers."""
     return hasattr(predict, "task") and hasattr(predict, "model") and hasattr(predict, "preprocess")
 
 

@@ -1,4 +1,6 @@
-"""Look up numbers of results by name, check requirements, and convert to pandas."""
+"""Look up the numbers of results by name, check requirements such as "accuracy > 70 %", and convert numbers to
+pandas.
+"""
 
 import operator
 import re
@@ -53,7 +55,7 @@ class Number:
 
     @classmethod
     def of(cls, m: Mapping[str, Any]) -> "Number":
-        """Convert a measurement of results.json."""
+        """Create a number from its entry in results.json."""
         low, high = m["ci95"] or (None, None)
         clusters, flags = m.get("clusters"), tuple(m["flags"])
         return cls(m["value"], low, high, m["n"], clusters, m["std"], m["draws"], flags, m.get("reason"))
@@ -64,7 +66,7 @@ class NoSuchNumber(RunError, KeyError):
 
 
 class Numbers:
-    """Base class for results with named numbers."""
+    """Base class of ``Results`` and ``Differences``, whose numbers are looked up by name."""
 
     _bounds = (0.0, 1.0)  # bounds of a share
 
@@ -91,7 +93,7 @@ class Numbers:
             raise NoSuchNumber(*error.args) from None
 
     def __contains__(self, key: Key) -> bool:
-        """Whether the name is known and unambiguous."""
+        """Whether exactly one number has the name ``key``."""
         try:
             self[key]
         except NoSuchNumber:
@@ -167,7 +169,9 @@ def words_of_name(name: MetricName) -> str:
 
 
 def _find(key: Key, names: Mapping[MetricName, Any]) -> MetricName:
-    """Find the name of a key; raise RunError if it is unknown or ambiguous."""
+    """Find the metric name that a key, such as ("attentiveness", "premise"), refers to; raise RunError if there is
+    none, or several.
+    """
     if isinstance(key, MetricName) and key in names:
         return key
     if isinstance(key, str):  # a whole name, in which a word may contain spaces

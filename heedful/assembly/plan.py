@@ -1,4 +1,4 @@
-"""``prepare``: read the data, bind the model and plan the evaluations, before a folder is created."""
+"""Prepare a run before any folder is created: read the data, bind the model to their task, and plan the evaluations."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ class Plan:
     record: Mapping[str, Any]
 
     def engine(self, writers: Sequence[Writer] = ()) -> Engine:
-        """A callback that measures, and passes the measurements to ``writers``, which save or log them."""
+        """Create the callback that measures. It passes its measurements to ``writers``, which save or log them."""
         identity = partial(identity_of, self.record, self.model)
         return Engine(self.config.evaluating, self.plans.only, self.plans, writers, self.unfinished, identity)
 
@@ -106,7 +106,7 @@ def prepare(config: Config) -> Plan:
 
 
 def checkpoint_of(settings: RunSettings) -> str | None:
-    """The checkpoint to evaluate, or to resume from."""
+    """Path of the checkpoint that an evaluation loads, or from which a training resumes."""
     return settings.ckpt_path if isinstance(settings, TrainingSettings) else vars(settings)["checkpoint"]
 
 
@@ -140,14 +140,16 @@ def _bound_data(config: Config, objects: Objects, name: str) -> PairedData:
 
 
 def _read(name: str, path: str | None) -> PairedData:
-    """Load data by a short name and a path, and set the data up."""
+    """Load another data set by its short name, from a path or from the hub, and set it up."""
     data = load_data(name, **({} if path is None else {"path": path}))
     data.setup("validate")
     return data
 
 
 def _require_monitored(plans: Plans, objects: Objects, checkpoints: BestCheckpoint | None, data: PairedData) -> None:
-    """Raise SettingError if no evaluation yields a monitored metric, or if a callback has the wrong mode."""
+    """Raise SettingError if no evaluation yields a metric that a callback monitors, or if the ``mode`` of the
+    callback is wrong.
+    """
     if checkpoints is None:
         return
     checkpoints.require_known(plans, data)

@@ -1,4 +1,6 @@
-"""Prompts of an evaluation, and the requests that it would send to a server."""
+"""The prompts of an evaluation; and the number of requests that a server, or of inputs that a function, would
+receive.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -42,7 +44,7 @@ def prompts_of(prompting: Prompting | None, model: BasePredictor, data: Pairs) -
 
 
 def name_of(prompt: Prompt) -> str:
-    """Name of the subfolder of a prompt."""
+    """Name of the folder with the results of a prompt, such as "plain-counterfactual-k2-seed0"."""
     return f"{prompt.name}-{prompt.kind}-k{prompt.tuples}-seed{prompt.seed}"
 
 

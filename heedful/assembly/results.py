@@ -100,7 +100,7 @@ class Results(Numbers):
 
     @property
     def display_name(self) -> str:
-        """The folder; for results in memory, "memory" and the name of the prompt."""
+        """Name of the results in messages: the folder, or "memory" and the name of the prompt."""
         name = self.unsaved.name if self.unsaved is not None else ""
         return str(self.folder or " ".join(filter(None, ("memory", name))))
 
@@ -160,11 +160,11 @@ class Results(Numbers):
         return self._read(evaluation)
 
     def _evaluations(self) -> list[str]:
-        """Names of the evaluations that have rows; all hashes are checked."""
+        """Names of the evaluations that have rows, after checking the hashes of all files."""
         return [*(read_results(self.written)["rows"] if self.unsaved is None else self.unsaved.rows)]
 
     def _read(self, evaluation: str) -> pa.Table:
-        """The rows of an evaluation; hashes are not checked."""
+        """Read the rows of an evaluation without checking hashes."""
         if self.unsaved is not None:
             return self.unsaved.rows[evaluation][0]
         return read_rows(rows_file(self.written, evaluation))[0]
@@ -378,6 +378,8 @@ def load(folder: str | PathLike[str]) -> Results:
 
 
 def _any_length(column: pa.Field) -> pa.Field:
-    """Return a column type without a fixed length of lists, since evaluations may differ in the number of labels."""
+    """The type of a column, in which lists of a fixed length become lists of any length: evaluations may have
+    different numbers of labels.
+    """
     fixed = isinstance(column.type, pa.FixedSizeListType)
     return column.with_type(pa.list_(column.type.value_type)) if fixed else column

@@ -1,4 +1,4 @@
-"""Saved runs: their settings, their models, and where a run resumes."""
+"""Read saved runs: their settings, their models, and the checkpoints from which they resume."""
 
 import re
 import shutil
@@ -34,7 +34,9 @@ Settings = dict[str, Any]  # nested, as config.yaml has them
 
 
 def config_of(run: Path, display_name: str) -> Path:
-    """The path of config.yaml of a run; without it, raise RunError with a message that begins with ``display_name``."""
+    """Path of config.yaml in the folder of a run; raises RunError, with a message that begins with ``display_name``,
+    if there is none.
+    """
     if not (run / CONFIG).is_file():
         raise RunError(f"{display_name} is not a run or its checkpoint: there is no {CONFIG}. Name a run.")
     return run / CONFIG
@@ -146,7 +148,7 @@ def tidy(run: Path) -> None:
 
 
 def unfinished_of(checkpoint: str) -> str | None:
-    """Progress of the run of a checkpoint, such as "epoch 1 of 4, step 30"; None if the run is finished."""
+    """How far the training of a checkpoint had got, such as "epoch 1 of 4, step 30"; None if it is finished."""
     run = Path(checkpoint).absolute().parent.parent
     if is_finished(run):
         return None
@@ -169,7 +171,9 @@ def saved_settings(run: Path) -> Settings:
 
 
 def differences(before: Settings, after: Settings) -> dict[str, tuple[Any, Any]]:
-    """Map dotted names to the values before and after, for settings that differ and may change a number."""
+    """Find the settings that differ and may change a number: map the name of each setting to its values before and
+    after.
+    """
     old, new = _flat(before), _flat(after)
     names = sorted(name for name in old.keys() & new.keys() if not NO_NUMBER.fullmatch(name))
     return {name: (old[name], new[name]) for name in names if old[name] != new[name]}

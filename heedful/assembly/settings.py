@@ -1,4 +1,4 @@
-"""Settings of a run and their defaults, for the commands and for Python."""
+"""The settings of the run itself and their defaults, for the commands and for Python."""
 
 import re
 from collections.abc import Mapping
@@ -24,12 +24,12 @@ def require_seed(seed: int) -> int:
 
 
 def name_list(names: Any) -> Any:
-    """Split names in one text at commas and spaces; return other values unchanged."""
+    """Split a text such as "a, b" into a list of names; return other values unchanged."""
     return [name for name in re.split(r"[\s,]+", names.strip("[] ")) if name] if isinstance(names, str) else names
 
 
 def several(value: Any) -> list[Any]:
-    """Convert a setting that may be one value, a list or None to a list."""
+    """Convert a setting to a list: None becomes an empty list, a single value a list with one element."""
     return list(value) if isinstance(value, list | tuple) else [] if value is None else [value]
 
 

@@ -1,4 +1,4 @@
-"""Resolve names of data and models: short names, YAML files, import paths, folders and hub ids."""
+"""Resolve how users name data and models: by short name, YAML file, import path, folder or hub id."""
 
 import re
 import sys
@@ -65,7 +65,7 @@ def as_section(kind: str, values: Any, display_name: str) -> Section:
 
 
 def class_of(kind: str, path: str) -> type:
-    """Import the class of data or of a model, also from the working folder.
+    """Import the class of the data or of the model; modules in the working folder are found as well.
 
     Raises:
         SettingError: The class does not exist, or has another base class.
@@ -105,8 +105,8 @@ def imported(path: str) -> Any:
 
 
 def _backbone_form(name: str) -> tuple[str, dict[str, Any]] | None:
-    """Section of settings for a model in a folder or at a hub id: the short name or the class, and the settings; None
-    for other names.
+    """For a model given as a folder or hub id, the short name or class that loads it, and its settings; None for
+    other names.
     """
     path = Path(name)
     is_short = name in names("model")
@@ -130,7 +130,7 @@ def _backbone_form(name: str) -> tuple[str, dict[str, Any]] | None:
 
 
 def model_folder(backbone: str, class_path: str) -> str:
-    """Name of the folder of a model's results: the model's short name, run or hub id."""
+    """Name of a model in the paths of run folders: its short name, its run, or its hub id as a folder name."""
     if name := short_name(backbone, class_path):
         return name
     run = Path(backbone).resolve()

@@ -1,4 +1,4 @@
-"""Detect the first process of a command, and restore global random generators."""
+"""Detect whether this process is rank 0, and restore global random generators."""
 
 import os
 import random
@@ -18,7 +18,7 @@ def is_first() -> bool:
 
 @contextmanager
 def restored_generators() -> Iterator[None]:
-    """Restore the global random generators of Python, numpy, torch and CUDA."""
+    """Context manager that finally restores the global random generators of Python, numpy, torch and CUDA."""
     of_python, of_numpy = random.getstate(), np.random.get_state()  # noqa: NPY002
     devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
     try:

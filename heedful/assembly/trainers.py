@@ -1,4 +1,4 @@
-"""Lightning's Trainer with Heedful's callbacks and defaults."""
+"""Create Lightning's Trainer with the callbacks and defaults of Heedful."""
 
 import logging
 import os
@@ -73,7 +73,7 @@ def require_fit(settings: Settings) -> None:
 
 
 def _misfit(callback: Callback) -> str | None:
-    """The reason why a callback is not supported; None for a supported callback."""
+    """Why Heedful does not support a callback of Lightning; None if it does."""
     if isinstance(callback, WeightAveraging) and callback.should_update(epoch_idx=LATE):
         return "would change the average after an epoch was measured. Update it after steps only."
     return next((reason for kind, reason in UNSUPPORTED.items() if isinstance(callback, kind)), None)
@@ -81,7 +81,8 @@ def _misfit(callback: Callback) -> str | None:
 
 @contextmanager
 def calm_lightning() -> Iterator[None]:
-    """Silence Lightning's advertising and false warnings; restore KeyboardInterrupt, which it turns into SystemExit.
+    """Context manager that silences Lightning's advertising and false warnings, and restores KeyboardInterrupt, which
+    Lightning turns into SystemExit.
 
     Raises:
         SettingError: Lightning or one of its callbacks refuses a setting.
@@ -120,7 +121,8 @@ def allowing(packages: str | Sequence[str] | None) -> Iterator[None]:
 
 @contextmanager
 def restored_flags() -> Iterator[None]:
-    """Restore torch flags and the seed variable in the environment, which a Trainer changes.
+    """Context manager that finally restores the flags of torch and the environment variable of the seed, which a
+    Trainer changes.
 
     Otherwise Lightning would seed later multi-process Trainers with that variable.
     """
@@ -138,7 +140,9 @@ def restored_flags() -> Iterator[None]:
 
 
 def precision_of(settings: Settings, evaluating: bool) -> str:
-    """The precision in the settings; by default bf16 in training on a GPU that supports it, else fp32."""
+    """The precision of the Trainer: as in the settings, or else bf16 for training on a GPU that supports it, and
+    fp32 otherwise.
+    """
     on_gpu = settings.get("accelerator") in ("auto", "gpu", "cuda") and torch.cuda.is_available()
     half = on_gpu and not evaluating and torch.cuda.is_bf16_supported()
     return str(settings.get("precision") or ("bf16-mixed" if half else "32-true"))

@@ -1,4 +1,4 @@
-"""``train``: from settings to the folder of a run."""
+"""``heedful.train``: train a model, and write the folder of the run."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack

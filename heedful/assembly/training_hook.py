@@ -1,4 +1,4 @@
-"""Base class of ``Watch`` and ``TransformersCallback``."""
+"""Base class of ``heedful.Watch`` and ``heedful.TransformersCallback``."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -50,7 +50,7 @@ class TrainingHook:
         self._output = None if output is None else Path(output)
 
     def require_rows(self) -> None:
-        """Read the rows before the training, so that their errors come early."""
+        """Read the rows once before the training, so that their errors are raised early."""
         by_first_isolated(lambda: require_rows(self._rows, **self._settings))
 
     def measure(self, model: nn.Module, step: int, epoch: float, tokenizer: Any = None) -> dict[str, float]:
@@ -93,7 +93,9 @@ class TrainingHook:
         return numbers
 
     def _folder(self, step: int) -> Path | None:
-        """An unused folder ``step-N`` or ``step-N-K`` of the K-th measurement at this step; None without ``output``."""
+        """An unused folder for the measurement at a training step: ``step-N``, or ``step-N-K`` if it exists; None
+        without ``output``.
+        """
         if self._output is None:
             return None
         names = (f"step-{step}" if k == 1 else f"step-{step}-{k}" for k in count(1))

@@ -1,4 +1,4 @@
-"""``heedful.TransformersCallback``: attentiveness while transformers' Trainer trains."""
+"""``heedful.TransformersCallback``: measure attentiveness while transformers' Trainer trains."""
 
 from os import PathLike
 from typing import Any

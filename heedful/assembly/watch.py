@@ -1,4 +1,6 @@
-"""``heedful.Watch``: attentiveness while a LightningModule trains, for both packages of Lightning."""
+"""``heedful.Watch``: measure attentiveness while a LightningModule trains, with ``pytorch_lightning`` or
+``lightning``.
+"""
 
 from importlib.util import find_spec
 from os import PathLike

@@ -1,4 +1,4 @@
-"""The command ``heedful`` and its subcommands. Help imports no torch."""
+"""The command ``heedful``, which runs its subcommands; showing help does not import torch."""
 
 from functools import partial
 from importlib import import_module

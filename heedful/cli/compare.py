@@ -1,4 +1,4 @@
-"""``heedful compare``: tables of the numbers of runs, and requirements on numbers."""
+"""``heedful compare``: print the numbers of runs as a table, or check requirements on them."""
 
 from heedful.assembly.results import load
 from heedful.records import HeedfulError, printable

@@ -1,4 +1,4 @@
-"""The command of evaluate.py."""
+"""The command line of evaluate.py."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from heedful.records.parser import dump
 
 
 def main(words: Sequence[str]) -> None:
-    """Evaluate with the settings of the command line."""
+    """Evaluate a model with the settings on the command line."""
     options, call = divide(True, words)
     with allowing(options.allow_package):
         config = configured(call, options.config, options.checkpoint)

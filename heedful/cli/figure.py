@@ -1,4 +1,4 @@
-"""``heedful figure``: draw a figure of :data:`heedful.reports.figures.FIGURES`."""
+"""``heedful figure``: draw one of the registered figures (:data:`heedful.reports.figures.FIGURES`)."""
 
 import sys
 from pathlib import Path

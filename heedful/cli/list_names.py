@@ -39,12 +39,12 @@ def main(argv: list[str]) -> None:
 
 
 def about_configs(kind: str) -> dict[str, str]:
-    """The comment at the top of each YAML file of a kind ("data" or "model")."""
+    """Map the names of data sets or models to the comment at the top of their YAML files."""
     return {name: _comment(path) for name, path in named_configs(kind).items()}
 
 
 def about_evaluations() -> dict[str, str]:
-    """The docstring of each evaluation."""
+    """Map the names of evaluations to their docstrings."""
     evaluations = import_module("heedful.callbacks.evaluations").EVALUATIONS  # imports Lightning
     return {name: getdoc(kind) or "" for name, kind in evaluations.items()}
 

@@ -1,4 +1,4 @@
-"""``heedful measure``: :func:`heedful.measure` of a Python function or of any model."""
+"""``heedful measure``: call :func:`heedful.measure` from a shell, for a Python function or any other model."""
 
 import sys
 from collections.abc import Callable
@@ -76,7 +76,7 @@ def _value(name: str, text: Any) -> Any:
 
 
 def _function(path: str) -> Any:
-    """Import the function ``module:name``, also from the working folder."""
+    """Import a function by "module:name"; modules in the working folder are found as well."""
     module, _, name = path.partition(":")
     sys.path.insert(0, "")
     try:

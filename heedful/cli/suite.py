@@ -72,17 +72,21 @@ class Step(NamedTuple):
         return self.folder.with_name(f"{self.folder.name}{ending}")
 
     def weights(self) -> str | None:
-        """Hash of the measured weights; None without results."""
+        """Hash of the weights that the step has measured; None if the step has no results yet."""
         results = self.folder / "results.json"
         return read_json(results)["identity"]["weights"] if results.is_file() else None
 
     def record(self, finished: bool) -> None:
-        """Record the command and the weights of the needed steps."""
+        """Write the record of the step: its command, the weights of the steps that it needs, and whether it is
+        finished.
+        """
         weights = {need.name: need.weights() for need in self.needs}
         write_json(self.beside(".json"), {"command": self.command, "weights": weights, "finished": finished})
 
     def is_done(self) -> bool:
-        """Whether the step is finished; raises RunError for results of another command or of other weights."""
+        """Whether the step is finished; raises RunError if its folder has results of another command or of other
+        weights.
+        """
         if not self.beside(".json").is_file():
             if self.folder.exists():
                 raise RunError(f"{self.folder} is not a folder of this recipe. {REMEDY}")
@@ -157,7 +161,8 @@ def _step(name: str, folder: Path, words: list[str], earlier: Mapping[str, Step]
 
 
 def share(steps: Sequence[Step], number: int, count: int) -> list[Step]:
-    """The runs of shard ``number`` of ``count``, without reports; it depends on the recipe only.
+    """Select the runs of shard ``number`` out of ``count`` shards. Reports belong to no shard, and the selection
+    depends on the recipe only.
 
     A model stays with its evaluations and with the models that start from it. The shard with the fewest runs gets the
     largest remaining group.
@@ -226,7 +231,9 @@ def _model(step: Step) -> None:
 
 
 def _execute(words: Sequence[str], log: Path) -> None:
-    """Run a command outside of a launcher such as srun; a signal ends it first, so that it saves its state."""
+    """Run a command in a new process, outside of launchers such as srun. A signal is passed on, so that the command
+    saves its state.
+    """
     environment = {name: value for name, value in os.environ.items() if not LAUNCHER.fullmatch(name)}
     environment |= {"COLUMNS": "80", "NO_COLOR": "1"}
     command = [sys.executable, "-m", "heedful", *words]
@@ -266,7 +273,7 @@ def main(argv: list[str]) -> None:
 
 
 def _shard(text: str) -> tuple[int, int]:
-    """Parse the number of a shard, from 1, and the number of shards."""
+    """Parse a text such as "2/4": the number of a shard, counted from 1, and the number of shards."""
     number, count = map(int, text.split("/"))
     if not 1 <= number <= count:
         raise ArgumentTypeError(f"there is no shard {text}")

@@ -1,4 +1,4 @@
-"""The command of train.py."""
+"""The command line of train.py."""
 
 from collections.abc import Iterator, Sequence
 from shlex import quote
@@ -16,7 +16,7 @@ from heedful.reports.configs import run_settings
 
 
 def main(words: Sequence[str]) -> None:
-    """Train with the settings of the command line."""
+    """Train a model with the settings on the command line."""
     options, call = divide(False, words)
     with allowing(options.allow_package):
         config = configured(call, options.config, options.output, options.init_from, options.resume, options.ckpt_path)
@@ -29,7 +29,7 @@ def main(words: Sequence[str]) -> None:
 
 
 def _show(run: Run) -> None:
-    """Print the results of a run and the next commands."""
+    """Print the results of a training, and the commands that a user may run next."""
     if run.was_finished:
         print(f"{run.folder} is finished, and stays as it is.")
     run.show()

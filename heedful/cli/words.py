@@ -1,5 +1,6 @@
-"""Command-line words of train.py and evaluate.py: short forms become a call, and the settings parser reads all
-others."""
+"""Parse the command lines of train.py and evaluate.py: short forms such as ``--data mnli`` become arguments of a
+call, and all other words are left to the parser of settings.
+"""
 
 import re
 from argparse import Namespace

@@ -1,4 +1,4 @@
-"""Interventions: pure functions that change examples, determined by seed, uid and draw."""
+"""Interventions: pure functions that change examples, determined by (seed, uid, draw)."""
 
 from heedful.interventions.base import Changes, EachExample, Intervention, manifest_hash, within_limit
 from heedful.interventions.basic import KeepPart, Null, PredictedAs

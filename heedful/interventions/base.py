@@ -1,4 +1,4 @@
-"""The interface of interventions, and the changes that they return."""
+"""The interface of interventions, and the changed examples that they return."""
 
 import hashlib
 import json
@@ -53,13 +53,13 @@ class Changes:
         return len(self.positions)
 
     def columns(self) -> dict[str, Any]:
-        """The columns by name, one for each part in ``lenders``; attributes that are one text for all are left out."""
+        """The attributes that have one value per change, by name, with one column for each part in ``lenders``."""
         columns = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "lenders"}
         columns |= {f"lenders.{part}": positions for part, positions in self.lenders.items()}
         return {name: column for name, column in columns.items() if not isinstance(column, str | None)}
 
     def with_columns(self, columns: Mapping[str, Any]) -> "Changes":
-        """A copy with new values for the :meth:`columns`."""
+        """A copy in which ``columns`` replace the :meth:`columns`."""
         lenders = {part: columns[f"lenders.{part}"] for part in self.lenders}
         return replace(self, lenders=lenders, **{k: v for k, v in columns.items() if not k.startswith("lenders.")})
 
@@ -142,16 +142,16 @@ class EveryExample:
 
 
 class EachExample(ABC):
-    """Base class of interventions that create new content, one example at a time."""
+    """Base class of interventions that create new content for one example at a time."""
 
     draws: int
 
     @abstractmethod
     def apply(self, pool: Examples, uid: str, draw: int, seed: int) -> list[Changed]:
-        """The changed examples of one draw of an example; an empty list if no change is possible."""
+        """Change an example: return the changed examples of one draw, none if no change is possible."""
 
     def covers(self, uid: str) -> bool:
-        """Whether the example with a uid may be changed."""
+        """Whether the intervention may change the example with this uid."""
         return True
 
     def eligible(self, pool: Examples, positions: np.ndarray, answers: pa.Array) -> np.ndarray:
@@ -198,7 +198,9 @@ def within_limit(intervention: Intervention, pool: Examples, positions: np.ndarr
 
 
 def manifest_hash(interventions: Sequence[Intervention], pool: Examples, seed: int) -> str:
-    """Hash everything that determines the changed examples: interventions, their versions, the seed and the pool."""
+    """Hash everything that determines the changed examples: the interventions with their versions and settings, the
+    seed, and the pool.
+    """
     binding = {i: [i.limit, LIMITED] for i in interventions if i.limit is not None and i.limit < len(pool)}
     listing = [[i.name, i.version, list(i.parts), i.draws, binding.get(i), *i.settings] for i in interventions]
     entry = json.dumps({"interventions": listing, "pool": pool.fingerprint, "seed": seed}, sort_keys=True)

@@ -1,4 +1,6 @@
-"""Basic interventions: no change, one part alone, and changes of examples with a given prediction."""
+"""Basic interventions: repeat an example unchanged, keep one part, and restrict an intervention to examples with a
+given prediction.
+"""
 
 from dataclasses import dataclass, field
 
@@ -13,7 +15,9 @@ from heedful.records.rows import NO_DRAW, lists_of
 
 @dataclass(frozen=True)
 class Null(EveryExample):
-    """The null control: predict each example again in a different batch; a different prediction is numeric noise."""
+    """The null control: predict each example a second time, unchanged and in another batch. A different prediction
+    is numeric noise.
+    """
 
     name: str = "null"
     version: int = 1

@@ -155,7 +155,7 @@ def counterparts(design: Design, seeds: int, seed: int, paired: bool = False) ->
 
 
 def _sample(uids: Sequence[str], n: int, seed: int, purpose: str) -> list[str]:
-    """Draw ``n`` uids; the uids drawn for a smaller ``n`` are a subset."""
+    """Draw ``n`` of the uids at random; a smaller ``n`` draws a subset."""
     return sorted(uids, key=lambda uid: generator(seed, "natural_logic", purpose, uid).random())[:n]
 
 

@@ -92,7 +92,9 @@ def _augmentation(task: Task, kind: Kind, swap: str | None) -> tuple[Sequence[st
 
 
 def _by_label(examples: Examples, task: Task) -> dict[str, np.ndarray]:
-    """Map each label to the positions of its examples; for questions, all answers count as one label."""
+    """Map each label to the positions of its examples. In reading comprehension, there are two labels: with and
+    without an answer.
+    """
     labels = list(examples.column("label"))
     if task.kind is not SPAN:
         return {label: np.flatnonzero([each == label for each in labels]) for label in task.labels}

@@ -176,7 +176,7 @@ def compose(contexts: Iterable[Row], pairs: Iterable[Row], where: str = "") -> I
 
 
 def _cells(values: Mapping[str, str], names: Iterable[str], at: str) -> list[str]:
-    """The values of some columns, without spaces at their ends; raises DataError for a missing column."""
+    """Read some columns of a row, without spaces at the ends; raises DataError for a missing column."""
     for name in names:
         if name not in values:
             raise DataError(f"{at}: there is no column {name!r}. The columns are {', '.join(values)}.")

@@ -43,7 +43,8 @@ class Families:
         self._members = np.split(order, np.flatnonzero(np.diff(self._family[order])) + 1)
 
     def siblings(self, i: int) -> np.ndarray:
-        """The positions of all siblings of the example at position ``i``: int64.
+        """The positions of all siblings of the example at position ``i``: int64. Siblings share the part that defines
+        families; their other parts and their gold labels differ, and the default label is wrong for them.
 
         A sibling is in the same family, but differs in the other parts and in the gold label, and the default label is
         wrong for it.
@@ -53,7 +54,7 @@ class Families:
         return members[has_other_gold & (self._content[members] != self._content[i])]
 
     def count(self) -> int:
-        """Number of examples that have a sibling."""
+        """Number of examples that have at least one sibling."""
         return sum(len(self.siblings(i)) > 0 for i in range(len(self._family)))
 
 

@@ -1,4 +1,4 @@
-"""Metrics: pure functions from the rows of an evaluation to numbers with intervals."""
+"""Metrics: pure functions from the rows of an evaluation to numbers with confidence intervals."""
 
 from heedful.metrics import accuracy, attentiveness, default_label, naive_partial, reading_comprehension
 from heedful.metrics.attributions import metric as attributions

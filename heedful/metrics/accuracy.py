@@ -170,7 +170,9 @@ def with_constant(number: Number, rows: pa.Table) -> Number:
 
 
 def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """Accuracy and the noise floor; without gold labels, the share of missing answers and the noise floor."""
+    """All numbers of the accuracy evaluation: accuracy, loss and the null control; without gold labels, the share of
+    missing answers and the null control.
+    """
     if not context.unlabelled:
         is_exclusive = context.kind.exclusive
         first, *further = accuracy(rows, context)

@@ -58,11 +58,11 @@ class Scores(NamedTuple):
         return majority_flag(self.each, self.best, self.cluster, key)
 
     def mean(self, *key: str | int) -> Measurement:
-        """Mean score, with the flag of :meth:`flags`."""
+        """Mean score with its interval, flagged by :meth:`flags`."""
         return share(self.each, self.cluster, self.flags(*key))
 
     def majority(self) -> Measurement:
-        """Mean score of the majority baseline on at least one example, without an interval."""
+        """Mean score of the majority baseline; without an interval."""
         return sure(self.best, self.cluster)
 
 

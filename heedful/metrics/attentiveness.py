@@ -136,7 +136,7 @@ def _with_few_undefined(of_labels: list[Number]) -> Iterator[Number]:
 
 
 def _why_none(rows: pa.Table, context: Context) -> str:
-    """The reason why no example is eligible."""
+    """Why no example counts: all predictions are the default label, answers are missing, or no example was swapped."""
     if context.kind is SPAN:
         return NO_ANSWERS_BEFORE
     base = where(rows, intervention=BASE)
@@ -150,7 +150,7 @@ def _why_none(rows: pa.Table, context: Context) -> str:
 
 
 def parts_of(context: Context) -> list[str]:
-    """The swapped parts, distractors last."""
+    """Names of the swapped parts; parts that must not matter (distractors) are last."""
     settings = SwapSettings.from_context(context)
     return [*settings.swap, *settings.distractors]
 
@@ -162,7 +162,7 @@ def headline_of(part: str, context: Context) -> MetricName:
 
 
 def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """Attentiveness to each swapped part; for distractors, the share of answers that stay."""
+    """All numbers of the attentiveness evaluation, for each swapped part."""
     for part in parts_of(context):
         yield from attentiveness(rows, part, context)
 

@@ -1,4 +1,4 @@
-"""Which swaps of a part count, and which of them are hits (CAT, §3.3 and §4).
+"""Decide which swaps of a part count, and which of them are hits, such as changed predictions (CAT, §3.3 and §4).
 
 A swap replaces a part of an example, such as the premise, by the part of another example.
 """
@@ -46,12 +46,14 @@ class Hits(NamedTuple):
 
 
 def is_answer(rows: pa.Table, name: str = "y") -> np.ndarray:
-    """Whether predictions are not missing, in column "y" or "y2": bool [rows]."""
+    """Whether a prediction is an answer, before ("y") or after ("y2") a change: bool [rows]; a missing answer is
+    not.
+    """
     return ~where(rows, **{name: NO_LABEL})
 
 
 def is_distractor(part: str, context: Context) -> bool:
-    """Whether a part is a distractor, which must not matter."""
+    """Whether a swapped part is a distractor, on which answers should not depend."""
     return part in SwapSettings.from_context(context).distractors
 
 
@@ -91,9 +93,7 @@ def _is_other(rows: pa.Table, part: str, context: Context) -> np.ndarray:
 
 
 def _compare(rows: pa.Table, among: np.ndarray, holds: Callable[[str, str], bool]) -> np.ndarray:
-    """Compare the answers before and after a change by the function ``holds``, called once for each distinct pair of
-    answers: bool [rows].
-    """
+    """Apply ``holds`` to the answers before and after a change, once for each distinct pair of answers: bool [rows]."""
     changed = rows.select(["y", "y2"]).filter(pa.array(among))
     result = np.zeros(rows.num_rows, dtype=bool)
     (before, first), (after, second) = codes(changed, "y"), codes(changed, "y2")

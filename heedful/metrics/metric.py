@@ -67,11 +67,11 @@ class Metric:
         return self.rows or self.name
 
     def charts(self, context: Context) -> tuple[Chart, ...]:
-        """Charts over epochs, which are known before anything is measured."""
+        """The charts of the metric over training epochs, which are known before anything is measured."""
         return charts(self.numbers(schema(len(context.labels)).empty_table(), context))
 
     def may_have(self, metric: str, context: Context) -> bool:
-        """Whether the metric may yield a number of this name, so that training can monitor it.
+        """Whether the metric may yield a number with this name, so that training may monitor it.
 
         Such a name is the name of a curve, or consists of the data and part of a curve and a statistic or slice.
         """
@@ -87,7 +87,7 @@ class Metric:
         return any(metric == f"{name}/{word}" for name in headlines for word in words)
 
     def score(self, rows: pa.Table, context: Context) -> Numbers:
-        """Measurements of :meth:`evaluate` by name."""
+        """Compute the measurements from rows, by name; see :meth:`evaluate`."""
         return measured(self.evaluate(rows, context))
 
     def evaluate(self, rows: pa.Table, context: Context) -> list[Number]:
@@ -187,7 +187,9 @@ def _number_below(number: Number, statistic: str, m: Measurement) -> Number:
 
 
 def shares_without(rows: pa.Table, changed: np.ndarray) -> dict[str, Measurement]:
-    """The shares of missing answers: among base rows, and among the changed rows of a mask, bool [rows]."""
+    """Shares of missing answers as two measurements: "no_answer/base" over base rows, and "no_answer/changed" over
+    the rows of the mask ``changed``, bool [rows].
+    """
     without = {
         WITHOUT_BASE: where(rows, y=NO_LABEL)[where(rows, intervention=BASE)],
         WITHOUT_CHANGED: where(rows, y2=NO_LABEL)[changed],
@@ -201,12 +203,16 @@ def shares_without(rows: pa.Table, changed: np.ndarray) -> dict[str, Measurement
 
 
 def has_too_few_answers(rows: pa.Table, changed: np.ndarray) -> bool:
-    """Whether more than half of the answers are missing, among base rows or among changed rows, bool [rows]."""
+    """Whether more than half of the answers are missing, among the base rows or among the rows of the mask
+    ``changed``, bool [rows].
+    """
     return any((m.value or 0.0) > TOO_MANY_WITHOUT for m in shares_without(rows, changed).values())
 
 
 def _flag_missing(number: Number, without: float) -> Number:
-    """Flag a number, or make it undefined, by the share of missing answers."""
+    """Flag a number if many answers are missing, and make it undefined if most are; ``without`` is the share of
+    missing answers.
+    """
     m = number.measured
     if m is None or without <= MOST_WITHOUT:
         return number

@@ -1,4 +1,6 @@
-"""Number: a measurement with its name and its presentation in tables and curves; and the base class of settings."""
+"""``Number``, a measurement with its name and its place in tables and charts; and ``Settings``, the base class of
+the settings of metrics.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -97,7 +99,7 @@ class Number:
 
 
 def measured(numbers: Iterable[Number]) -> Numbers:
-    """Map names to measurements, without the numbers that have none."""
+    """Map the names of numbers to their measurements; numbers without a measurement are omitted."""
     return {number.name: number.measured for number in numbers if number.measured is not None}
 
 
@@ -126,7 +128,7 @@ def shown(numbers: Sequence[Number]) -> Shown:
 
 
 def charts(numbers: Iterable[Number]) -> tuple[Chart, ...]:
-    """Charts of numbers, in the order of their first curves."""
+    """The charts that the curves of numbers belong to, in the order of their first curves."""
     by_title: dict[str, Chart] = {}
     for number in numbers:
         if number.curve is not None:

@@ -22,7 +22,7 @@ FEWEST = 4  # different accuracies for Heedful's test; with 3, up to 7 % of 200 
 
 
 def uniforms(n: int, samples: int, seed: int) -> np.ndarray:
-    """Random numbers in [0, 1) from which the examples of each sample are selected: float64 [samples, n]."""
+    """Draw the random numbers in [0, 1) that select the examples of each sample: float64 [samples, n]."""
     return generator("few-shot samples", seed, n).random((samples, n))
 
 
@@ -82,7 +82,7 @@ def successes(scores: np.ndarray, pairs: np.ndarray) -> np.ndarray:
 
 
 def pairwise(scores: np.ndarray, pairs: np.ndarray) -> np.ndarray:
-    """Mean of :func:`successes` over samples, ten times as fast: float64 [..., pairs]."""
+    """Mean over samples of :func:`successes`, computed without that large array: float64 [..., pairs]."""
     better, worse = scores[..., pairs[:, 0], :], scores[..., pairs[:, 1], :]
     less = (better > worse).view(np.int8) - (better < worse).view(np.int8)
     samples = scores.shape[-1]
@@ -127,7 +127,7 @@ class Ranking:
 
     @classmethod
     def of(cls, scores: np.ndarray, truth: np.ndarray) -> "Ranking":
-        """Compare scores, [models, samples], with the truth, [models]."""
+        """Compare the scores of models, [models, samples], with their true accuracies, [models]."""
         pairs = ordered_pairs(truth)
         tau, loss = kendall(scores, truth).mean(), regret(scores, truth).mean()
         return cls(pairs, successes(scores, pairs), float(tau), float(loss))
@@ -139,12 +139,12 @@ class Ranking:
 
     @property
     def few_shot(self) -> float:
-        """Few-shot accuracy, the mean of :attr:`pairwise`."""
+        """Few-shot accuracy: the mean of :attr:`pairwise` over pairs of models."""
         return float(self.pairwise.mean())
 
     @property
     def ties(self) -> float:
-        """Share of ties over pairs and samples."""
+        """Share of pairs and samples in which both models have the same score."""
         return float((self.success == 0.5).mean())
 
 
@@ -168,7 +168,7 @@ def baselines(p: np.ndarray, y: np.ndarray, gold: np.ndarray) -> dict[str, np.nd
 
 
 def random_scores(models: int, samples: int, seed: int) -> np.ndarray:
-    """Scores of the baseline RANDOM: float64 [models, samples]."""
+    """Draw random scores for the baseline RANDOM, which ranks models at random: float64 [models, samples]."""
     return generator("random ranker", seed).random((models, samples))
 
 
@@ -313,7 +313,7 @@ class Test(NamedTuple):
     p_holm: float | None
 
     def is_better(self, p: float | None) -> bool:
-        """Whether the factor is better than ACC with this p value below 0.05."""
+        """Whether the factor ranks models better than accuracy does, with ``p`` below 0.05."""
         return self.by_models.value is not None and self.by_models.value > 0 and p is not None and p < 0.05
 
 

@@ -23,7 +23,7 @@ ABSTENTION = "abstention"
 
 
 def abstains(answer: str, golds: Sequence[str]) -> float:
-    """1 for the answer "no answer", 0 for other answers."""
+    """Score of abstention: 1 for the answer "no answer", 0 for any other answer."""
     return float(answer == NO_ANSWER)
 
 
@@ -62,7 +62,9 @@ def reading_scores(rows: pa.Table, context: Context) -> Iterator[Number]:
 
 
 def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """Exact match, F1, abstention, missing answers and the noise floor; without gold answers, only the last two."""
+    """All numbers of the answers evaluation: exact match, F1, abstention, missing answers and the null control;
+    without gold answers, only the last two.
+    """
     if not context.unlabelled:
         curves = {MetricName("exact_match", context.data): "exact match", MetricName("f1", context.data): "F1"}
         for number in reading_scores(rows, context):

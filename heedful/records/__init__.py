@@ -1,4 +1,4 @@
-"""The lowest layer: inputs of a measurement (examples) and its outputs (rows, results)."""
+"""The lowest layer: examples, which are the inputs of a measurement, and rows and results, its outputs."""
 
 from heedful.records.composed import EMPTIED, Composed, column
 from heedful.records.errors import DataError, HeedfulError, ModelError, RunError, SettingError, printable

@@ -49,7 +49,7 @@ def class_path(kind: type) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Convert a value to types that YAML can express; any other object becomes :data:`IN_MEMORY`."""
+    """Convert a value to types that YAML can express; an object that YAML cannot express becomes :data:`IN_MEMORY`."""
     if isinstance(value, RecordsArguments):
         return {"class_path": class_path(type(value)), "init_args": plain(value.arguments)}
     if is_dataclass(value) and not isinstance(value, type):

@@ -1,4 +1,4 @@
-"""Helpers of the command line: parsers of subcommands, names of commands, and exit status on errors."""
+"""What all commands share: parsers of subcommands, names of commands, and exit statuses."""
 
 import os
 import sys

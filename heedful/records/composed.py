@@ -42,7 +42,7 @@ class Composed(Sequence[Example]):
 
     @classmethod
     def whole(cls, pool: Examples) -> "Composed":
-        """All examples of a pool, without changes."""
+        """A view of a pool in which no example is changed."""
         return cls(pool, np.arange(len(pool)))
 
     def __len__(self) -> int:
@@ -84,7 +84,9 @@ class Composed(Sequence[Example]):
 
     @property
     def repeated(self) -> np.ndarray:
-        """Mask of the examples that are unchanged and have been predicted already: bool [examples]."""
+        """Which examples are unchanged although the pool has been predicted already, as in the null control: bool
+        [examples].
+        """
         return self.again & (self.positions < len(self.pool)) & ~self.borrowed
 
     def take(self, indices: np.ndarray) -> "Composed":

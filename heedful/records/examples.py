@@ -131,7 +131,7 @@ class Examples(Sequence[Example]):
 
     @classmethod
     def of(cls, examples: Iterable[Example]) -> "Examples":
-        """Build a pool from examples in memory; the content groups of the parts are computed anew."""
+        """Build a pool from Example objects in memory; the hashes of the parts' contents are computed anew."""
         examples = list(examples)
         if not examples:
             raise DataError("There are no examples. Give one or more.")
@@ -148,7 +148,7 @@ class Examples(Sequence[Example]):
 
     @classmethod
     def concatenate(cls, pools: Sequence["Examples"]) -> "Examples":
-        """Concatenate pools with the same parts; a group or meta column stays if all pools have it."""
+        """Concatenate pools with the same parts. A column of groups or meta data is kept if all pools have it."""
         shared = set.intersection(*(set(pool.table.column_names) for pool in pools)) - {CLUSTER}
         tables = [pool.table.select([n for n in pools[0].table.column_names if n in shared]) for pool in pools]
         if any(pool.has_clusters for pool in pools):  # without clusters, each example is one
@@ -231,7 +231,7 @@ class Examples(Sequence[Example]):
         return [part for part in self.parts if len(self.table[f"groups.{part}"].unique()) == 1]
 
     def _once(self, *key: Any, make: Callable[[], Any]) -> Any:
-        """Compute a value once per pool and key, and cache it."""
+        """Compute a value with ``make`` on the first call with this key, and return the cached value later."""
         if key not in self._cache:
             self._cache[key] = make()
         return self._cache[key]

@@ -1,4 +1,4 @@
-"""Log messages and warnings on rank 0 only; whether the code runs in a notebook."""
+"""Log messages and warnings on rank 0 only, and detect notebooks."""
 
 import logging
 import os
@@ -14,7 +14,9 @@ RANK_VARIABLES = ("RANK", "LOCAL_RANK", "SLURM_PROCID", "JSM_NAMESPACE_RANK")  #
 
 
 class StderrHandler(logging.StreamHandler):
-    """Write to the current ``sys.stderr``, which progress bars replace; silent if the root logger has handlers."""
+    """Log handler that writes to the current ``sys.stderr``, which progress bars may replace; silent if the root
+    logger has handlers.
+    """
 
     def __init__(self) -> None:
         logging.Handler.__init__(self)
@@ -32,7 +34,9 @@ LOGGER.addHandler(StderrHandler())
 
 
 def rank() -> int:
-    """The rank of this process, from torch.distributed, or else Lightning, or else the launcher's variables."""
+    """Rank of this process, as torch.distributed, Lightning, or the variables of a launcher report it, in this
+    order.
+    """
     distributed = sys.modules.get("torch.distributed")
     if distributed is not None and distributed.is_available() and distributed.is_initialized():
         return distributed.get_rank()

@@ -65,7 +65,7 @@ class Parser(ArgumentParser):
 
     @cached_property
     def actions(self) -> dict[str, Any]:
-        """Maps the dotted names of the settings to their argparse actions."""
+        """Map the dotted names of settings to the actions of argparse that parse them."""
         return {action.dest: action for action in self._actions if action.dest in self.names}
 
     @cached_property
@@ -76,7 +76,7 @@ class Parser(ArgumentParser):
         return [name for name in names if name not in groups and not name.endswith(".help")]
 
     def takes_text(self, name: str) -> bool:
-        """Whether a setting may be a text."""
+        """Whether a setting accepts a text."""
         hint = getattr(self.actions[name], "_typehint", str)
         return hint is str or (get_origin(hint) in (Union, UnionType) and str in get_args(hint))
 
@@ -203,7 +203,7 @@ def _readable(message: str, parser: Parser) -> str:
 
 
 def _value_of(nested: Any, name: str) -> Any:
-    """The value of a dotted name in nested mappings; None if it is missing."""
+    """Look up a dotted name, such as "data.path", in nested mappings; None if it is missing."""
     for key in name.split("."):
         nested = nested.get(key) if isinstance(nested, Mapping) else None
     return nested

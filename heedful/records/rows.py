@@ -100,7 +100,7 @@ def select(rows: pa.Table, **equal: Any) -> pa.Table:
 
 
 def same(rows: pa.Table, first: str, second: str) -> np.ndarray:
-    """Whether two text columns are equal: bool [rows]; null is equal to nothing."""
+    """Whether two text columns have equal values: bool [rows]; null equals nothing, not even null."""
     return pc.fill_null(pc.equal(rows[first], rows[second]), False).to_numpy()
 
 
@@ -234,7 +234,7 @@ def read_rows(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
 
 
 def contents(rows: pa.Table) -> dict[str, str]:
-    """Map the uids of the base examples to the hashes of their contents."""
+    """Map the uid of each base example to the hash of its content."""
     base = select(rows, intervention=BASE)
     return dict(zip(base["uid"].to_pylist(), base["content"].to_pylist(), strict=True))
 

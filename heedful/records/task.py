@@ -75,7 +75,9 @@ class TaskKind(ABC):
         return not self.alike(before, after)
 
     def default_answer(self, default_label: str | None) -> str | None:
-        """The right answer if the parts are unrelated, or None if there is none."""
+        """The right answer for an input with unrelated parts, given the default label of the task; None if there is
+        none.
+        """
         return default_label
 
     @abstractmethod
@@ -87,10 +89,10 @@ class TaskKind(ABC):
 
     @abstractmethod
     def default_gold(self, label: str) -> str:
-        """The gold label, as text, of an example whose only right answer is ``label``."""
+        """Encode the gold label of an example whose only right answer is ``label``."""
 
     def display_gold(self, text: str) -> str:
-        """Format a gold label, given as text, for readers."""
+        """Convert an encoded gold label to a text for readers."""
         return text
 
     def distribution(self, labels: tuple[str, ...]) -> tuple[str, ...]:
@@ -279,7 +281,7 @@ class Task:
         return None if self.default_label is None else self.kind.default_gold(self.default_label)
 
     def in_order_of(self, parts: Sequence[str]) -> "Task":
-        """The task with its parts in the order of ``parts``, matched by :func:`same_parts`."""
+        """A copy of the task whose parts have the order of ``parts``, matched by :func:`same_parts`."""
         ordered = same_parts(parts, self.parts)
         return replace(self, parts=ordered, pictures=tuple(part for part in ordered if part in self.pictures))
 
@@ -290,7 +292,7 @@ class Task:
 
     @property
     def wording(self) -> str:
-        """The template, restricted to the parts of the task."""
+        """The template of the input, without the parts that the task lacks."""
         return keep_parts(self.template or plain_template(self.parts), self.parts)
 
     @property

@@ -1,4 +1,4 @@
-"""Word lists of a module, in the YAML file of the same name."""
+"""Load the word lists of a module from the YAML file with the same name."""
 
 from pathlib import Path
 from typing import Any

@@ -100,8 +100,8 @@ def require_alike(
 
 
 def notes(runs: Sequence[Run], aspects: Collection[str]) -> list[str]:
-    """Convert the :func:`differences` of runs to notes of a report. For each aspect, the note has the first sentence,
-    and the number of further pairs of runs that differ in this aspect.
+    """Describe the :func:`differences` of runs in notes for a report: for each aspect, the first difference, and how
+    many further pairs of runs differ.
     """
     sentences: dict[str, list[str]] = {}
     for aspect, sentence in differences(runs, aspects):
@@ -174,7 +174,7 @@ def _flat(identity: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _rows(first: Run, second: Run, names: str, evaluations: Sequence[str]) -> Found:
-    """Compare the default labels, seeds, examples, groups and changed inputs of the evaluations of two runs."""
+    """Compare what the rows of two runs record: default labels, seeds, examples, groups and changed inputs."""
     seeds = first.results["seed"], second.results["seed"]
     metadata = {name: (first.rows[name][1], second.rows[name][1]) for name in evaluations}
     defaults = [[about["context"].get("default_label") for about in pair] for pair in metadata.values()]
@@ -196,8 +196,8 @@ def _rows(first: Run, second: Run, names: str, evaluations: Sequence[str]) -> Fo
 
 
 def _contents(rows: pa.Table) -> dict[str, str]:
-    """Map uids to the hashes of the contents of examples, from base rows. Rows of attributions, which have no base
-    rows, have the hash in every row.
+    """Map the uids of examples to the hashes of their contents. Rows of attributions have the hash in every row,
+    other rows in base rows.
     """
     return contents(rows) or dict(zip(rows["uid"].to_pylist(), rows["content"].to_pylist(), strict=True))
 

@@ -70,7 +70,7 @@ def write_card(folder: str | Path, to: str | Path, name: str | None = None) -> P
 
 
 def _run_of(measured: Run) -> Path:
-    """The folder of the training that exported a measured model: the folder of the results, or a parent folder."""
+    """Folder of the training whose exported model was measured: the folder of the results, or one of its parents."""
     folder = Path(measured.folder)
     run = next((at for at in (folder, *folder.resolve().parents[1:3]) if (at / BACKBONE).is_dir()), None)
     if run is None or not run_settings(run).get("trained"):
@@ -193,8 +193,9 @@ def _last(place: str) -> str:
 
 
 def _loading(place: str, parts: Sequence[str], length: int | None) -> str:
-    """Python code that loads the model: with transformers if the maximum length of its input is known, or else with
-    Heedful."""
+    """Python code that loads the model, for the model card: with transformers if the maximum input length is known,
+    otherwise with Heedful.
+    """
     if length is None:
         return f"import heedful\n\nmodel = heedful.load_model({place!r})"
     return f"""from transformers import AutoModelForSequenceClassification, AutoTokenizer
@@ -230,7 +231,7 @@ def push(folder: Path, name: str) -> str:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Write the folder, and upload it with --push."""
+    """Write the folder of a model card, and upload it to the hub with --push."""
     parser = CommandParser(
         "card",
         "A folder for the hub: the model that a run has trained, as transformers loads it, with a README of its "

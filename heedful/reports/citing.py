@@ -28,7 +28,7 @@ HEEDFUL = (
 
 @cache
 def _entries() -> dict[str, str]:
-    """The entries of papers.bib by key."""
+    """Read papers.bib: map the key of each entry to its text."""
     text = Path(__file__).with_name("papers.bib").read_text(encoding="utf-8")
     return {re.search(r"{(.*),", entry)[1]: f"{entry.strip()}\n" for entry in text.split("\n\n")}  # type: ignore[index]
 

@@ -59,7 +59,9 @@ class Swaps:
         return cls(answers, eligible, example, swapped.hit[counted], Drawn.of(rows).where(counted), has_too_few)
 
     def score(self, examples: np.ndarray, reason: str) -> Measurement:
-        """Attentiveness over the examples of a mask, bool [examples]; undefined, for a reason, without swaps."""
+        """Attentiveness over some examples, given by a mask, bool [examples]; undefined, with a reason, if none of
+        their swaps counts.
+        """
         among = examples[self.example]
         columns = self.columns.where(among)
         return mean_over_draws(self.hit[among].astype(float), columns, few_examples(columns.examples), reason)
@@ -123,7 +125,9 @@ def comparison(tables: Sequence[pa.Table], context: Context, part: str) -> Compa
 
 
 def table(compared: Comparison, heading: str, names: Sequence[str]) -> Cells:
-    """Format a comparison as a table; the caption describes U and lists the differences of all pairs of runs."""
+    """Format a comparison as a table. Its caption describes U, the examples on which all models agree, and lists the
+    differences of all pairs of runs.
+    """
     columns = zip(names, compared.on_u, compared.eligible, compared.less, strict=True)
     rows = [
         [

@@ -1,4 +1,4 @@
-"""Settings in config.yaml of a run, and of the earlier trainings from whose weights the run started."""
+"""Read the settings of a run from config.yaml, and of the earlier trainings of the same weights."""
 
 from collections.abc import Mapping
 from pathlib import Path

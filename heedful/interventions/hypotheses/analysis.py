@@ -187,7 +187,7 @@ def to_words(value: int) -> str:
 
 
 def before(text: str, start: int) -> str:
-    """The word before a position of a text, in lower case; "" if there is none."""
+    """The word that ends before a position of a text, in lower case; "" if there is none."""
     match = re.search(r"([\w.]+)\W*$", text[:start])
     return match[1].lower() if match else ""
 
@@ -216,7 +216,7 @@ def _dates(text: str) -> tuple[Date, ...]:
 
 
 def _is_name(prefix: str) -> bool:
-    """Whether a year is part of a name, as in "the War of 1812", given the text before the year."""
+    """Whether the text before a year shows that the year is part of a name, as in "the War of 1812"."""
     match = re.search(r"([A-Z]\w+) of $", prefix)
     return match is not None and match[1] not in MONTHS and match[1].lower() not in SEASONS
 

@@ -1,4 +1,4 @@
-"""A hypothesis about a table, with everything that the rules for perturbations need."""
+"""A hypothesis about a table, together with everything that the rules for perturbing it need."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -61,24 +61,22 @@ class Claim:
         return verb if verb is None or self.free(verb.start, verb.end) else auxiliary(self.masked)
 
     def free(self, start: int, end: int) -> bool:
-        """Whether a span does not overlap any mention of the table's title."""
+        """Whether a span of the hypothesis overlaps no mention of the table's title, so that it may be changed."""
         return not inside(start, end, title_mentions(self.table, self.text))
 
 
 def words(text: str) -> set[str]:
-    """The words of a text that have at least three letters, in lower case; particles of names such as "von" are left
-    out.
-    """
+    """The words of a text with at least three letters, in lower case, without particles of names such as "von"."""
     return set(re.findall(r"\w{3,}", text.lower())) - {"the", "and", "for", "von", "van", "del"}
 
 
 def named(text: str) -> set[str]:
-    """The :func:`words` of a text, including "usa" for "U.S." and "britain" for "UK"."""
+    """The :func:`words` of a text, and also "usa" for "U.S." and "britain" for "UK"."""
     return words(text) | {word for word, spelled in SPELLED.items() if spelled.search(text)}
 
 
 def known_words(claim: Claim) -> set[str]:
-    """The words of hypothesis and table, and words related to them, such as "musician" to "singer"."""
+    """The words of the hypothesis and of its table, and related words, such as "musician" for "singer"."""
     text = " ".join((claim.text, claim.table.title, *(v for _, values in claim.table.rows for v in values)))
     all_words = named(text) | ({"usa"} if STATE.search(text) else set())
     return all_words.union(*(group for group in KIN if group & all_words))

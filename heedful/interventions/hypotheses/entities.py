@@ -29,7 +29,8 @@ WITH_ARTICLE = re.compile(r"(?:United|Netherlands|Philippines|Kingdom|Republic|U
 
 
 def entities(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
-    """Replace an entity by one that neither hypothesis nor table mentions; a place by a place of the same kind.
+    """Replace a named entity by a name of the same type that neither the hypothesis nor the table mentions; a place by
+    a place of the same kind.
 
     An entailed hypothesis becomes a contradiction if the table has the old name in a row about such entities; a
     contradicted hypothesis stays contradicted. Names that share a word with the table's title are not replaced, since

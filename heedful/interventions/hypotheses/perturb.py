@@ -99,7 +99,7 @@ class Source:
         return self._last[1]
 
     def cluster(self, uid: str) -> str:
-        """The name of an example's cluster, its table."""
+        """Name of the cluster of an example: its table."""
         return f"table {self.pool.value(table_column(self.pool, self.table), self.pool.position(uid))}"
 
     def _read(self, uid: str) -> Claim | None:
@@ -157,7 +157,7 @@ class PerturbHypothesis(EachExample):
         return self.source.holds(uid)
 
     def edits(self, uid: str, draw: int, seed: int) -> tuple[Edit, ...]:
-        """The edits of one draw; empty if the hypothesis allows no perturbation of this kind."""
+        """The edits of the hypothesis in one draw; empty if it allows no perturbation of this kind."""
         claim = self.source.claim(uid)
         flip = self.direction == "flipped"
         if claim is None or (flip and not claim.entailed):

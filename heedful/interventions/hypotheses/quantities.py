@@ -89,8 +89,8 @@ def numbers(claim: Claim, flip: bool, rng: np.random.Generator, half_or_double: 
 
 
 def _flipping(claim: Claim, number: Number) -> list[Decimal]:
-    """Half and double of a number; if a governor such as "more than" precedes the number, only the one that makes the
-    statement stronger.
+    """The values that flip the label when they replace a number: its half and its double; after a governor such as
+    "more than", only the value that makes the statement stronger.
     """
     prefix, suffix = claim.text[: number.start], claim.text[number.end :]
     if number.value < 2 or OR_SO.search(claim.text) or GAMES.match(suffix) or AND_MORE.match(suffix):
@@ -147,7 +147,9 @@ def _moved_date(claim: Claim, date: Date, rng: np.random.Generator) -> str | Non
 
 
 def _other_date(claim: Claim, date: Date, content: str, flip: bool, rng: np.random.Generator) -> str | None:
-    """Draw a date that contradicts the table; None if the sentence may be true for several dates."""
+    """Draw a date that contradicts the table, to replace a date of the hypothesis; None if the sentence may be true
+    for several dates.
+    """
     if any(p.search(claim.text) for p in (OR_SO, BETWEEN)) or OPEN_ENDED.search(claim.text[: date.start]):
         return None
     if date.unit == "season":
@@ -184,7 +186,7 @@ def _other_years(claim: Claim, date: Date, content: str) -> list[int]:
 
 
 def as_date(value: int, date: Date) -> str | None:
-    """Write the year ``value`` as a year or a decade, like ``date``; None for years up to 1000."""
+    """Write a year in the form of ``date``, as a year or as a decade; None for years up to 1000."""
     if value <= 1000:
         return None
     return f"{value}s" if date.unit == "decade" else str(value)

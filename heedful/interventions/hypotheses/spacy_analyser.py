@@ -38,7 +38,7 @@ def _pipeline() -> Any:
 
 
 def best_analyser() -> Analyser:
-    """A SpacyAnalyser if spaCy is installed, else a RuleAnalyser."""
+    """Create the best available analyser: a SpacyAnalyser if spaCy is installed, else a RuleAnalyser."""
     try:
         return SpacyAnalyser()
     except HeedfulError:
@@ -47,7 +47,8 @@ def best_analyser() -> Analyser:
 
 @dataclass(frozen=True)
 class SpacyAnalyser:
-    """Add named entities, and the finite verb by the parse, to the findings of :class:`RuleAnalyser`.
+    """Find what :class:`RuleAnalyser` finds, and also named entities and the finite verb of the main clause, with
+    spaCy.
 
     Raises:
         RunError: If spaCy or its English model is not installed.

@@ -1,4 +1,4 @@
-"""Edits of a text: replaced spans, which can be displayed and applied."""
+"""Edits of a text: replacements of spans, which reports display and which can be applied."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -75,7 +75,7 @@ def coalitions(n: int, budget: int, rng: np.random.Generator) -> Coalitions:
 
 
 def _enumerated(n: int, size: int, pairs: int) -> np.ndarray:
-    """Enumerate the subsets of a size, one of each complementary pair: bool [pairs, n]."""
+    """List the subsets of ``size`` out of ``n`` features, one subset of each complementary pair: bool [pairs, n]."""
     # for size n / 2, the first half of the combinations has the first feature, and the other half are complements
     members = np.array(list(islice(combinations(range(n), size), pairs)))
     half = np.zeros((pairs, n), dtype=bool)

@@ -28,7 +28,7 @@ class Node:
 
     @cached_property
     def bits(self) -> int:
-        """The features of the node as a bit mask, in which bit i is feature i."""
+        """The features of the node as an integer in which bit i is set for feature i."""
         return (1 << self.stop) - (1 << self.start)
 
 

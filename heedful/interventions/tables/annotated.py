@@ -1,4 +1,4 @@
-"""Human edits of examples as an intervention."""
+"""An intervention that replaces examples by their edits by human annotators."""
 
 from dataclasses import dataclass, field
 

@@ -29,7 +29,7 @@ def same_key(key: str) -> str:
 
 
 def same_value(value: str) -> str:
-    """Normalize a value: case and repeated spaces are ignored."""
+    """Normalize a value of a table for comparison: lower case and single spaces."""
     return " ".join(value.casefold().split())
 
 
@@ -87,7 +87,7 @@ class Donors:
         self._rows, self._values = rows, values
 
     def table_id(self, pool: Examples, i: int) -> str:
-        """The id of the table in the example at a position."""
+        """The id of the table of the example at position ``i``."""
         return as_text(pool.value(self._name, i))
 
     def row(self, table: str, keys: Collection[str], rng: np.random.Generator) -> Loan | None:

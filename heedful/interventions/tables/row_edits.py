@@ -43,7 +43,7 @@ class _Edited:
 
     @property
     def untouched(self) -> list[str]:
-        """Keys of the original table whose rows have not been edited."""
+        """Keys of the rows of the original table that no operation has edited yet."""
         return [key for key in self.base.keys if key not in self.keys]
 
 
@@ -100,7 +100,7 @@ class RowEdits(EachExample):
 
     @cached_property
     def operations(self) -> tuple[str, ...]:
-        """The operations in order, without identities."""
+        """The names of the operations in order, without "identity"."""
         return steps(self.name)
 
     def covers(self, uid: str) -> bool:
@@ -130,7 +130,7 @@ class RowEdits(EachExample):
         return "relevant" if any(key in self.relevant[uid] for key in deleted) else "irrelevant"
 
     def _edits(self, table: Table, table_id: str, key: tuple[str | int, ...]) -> list[_Edited]:
-        """The edited tables of one draw, in the order of the table's rows."""
+        """Edit a table once for each of its rows: the edited tables of one draw, in the order of the rows."""
         key = ("rows", "+".join(self.operations), self.version, self.part, *key)
         main = next((k for k, operation in enumerate(self.operations) if operation != "permute"), None)
         targets = [""]  # permutations and insertions need no target row

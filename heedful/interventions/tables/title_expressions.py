@@ -93,5 +93,5 @@ def replace_title(text: str, table: Table, lender: Table) -> tuple[Edit, ...]:
 
 
 def inside(start: int, end: int, mentions: Sequence[Mention]) -> bool:
-    """Whether a span touches a title expression."""
+    """Whether a span of a text overlaps a title expression."""
     return any(start < m.end and m.start < end for m in mentions)

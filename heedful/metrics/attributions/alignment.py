@@ -1,4 +1,4 @@
-"""Words that two lists of words have in common, in the same order or in another order."""
+"""Find the words that two texts have in common, in the same order or in another order."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
@@ -63,7 +63,9 @@ def _alignments(a: tuple[str, ...], b: tuple[str, ...]) -> Alignments:
 
 
 def _suffixes(a: Sequence[str], b: Sequence[str]) -> tuple[list[list[int]], list[list[int]]]:
-    """Length and number of the longest common subsequences of the suffixes ``a[i:]`` and ``b[j:]``, at [i][j]."""
+    """For all suffixes ``a[i:]`` and ``b[j:]``, the length and the number of their longest common subsequences, at
+    [i][j].
+    """
     length = [[0] * (len(b) + 1) for _ in range(len(a) + 1)]
     number = [[1] * (len(b) + 1) for _ in range(len(a) + 1)]
     for i in reversed(range(len(a))):

@@ -112,7 +112,9 @@ def attributions(rows: pa.Table, context: Context) -> Iterator[Attribution]:
 
 
 def by_method(rows: pa.Table, context: Context) -> dict[str, list[Attribution]]:
-    """Map methods to the attributions of unchanged examples; arguments as in :func:`attributions`."""
+    """The attributions of unchanged examples, by name of the attribution method; arguments as in
+    :func:`attributions`.
+    """
     of_method: dict[str, list[Attribution]] = {}
     for attribution in attributions(rows, context):
         if attribution.variant == "":

@@ -126,7 +126,7 @@ def swap_max_diff(a: Sequence[str], phi_a: np.ndarray, b: Sequence[str], phi_b: 
 
 
 def _largest(phi: np.ndarray) -> float:
-    """The phi with the largest absolute value; 0 for a tie between opposite signs."""
+    """The phi with the largest absolute value; 0 if two phi with opposite signs tie."""
     low = float(phi.min())
     high = float(phi.max())
     return 0.0 if low == -high else max(low, high, key=abs)

@@ -54,7 +54,7 @@ Value = Callable[[np.ndarray, np.ndarray], np.ndarray]  # games and masked featu
 
 
 class _Running(NamedTuple):
-    """A method that waits for the values of the masks of its current round."""
+    """The state of an attribution method on one example, which waits for the values of its current masks."""
 
     method: str
     game: int
@@ -89,7 +89,7 @@ def solve(
     waiting: list[_Running] = []
 
     def advance(method: str, game: int, rounds: Rounds, values: np.ndarray | None, masks_before: int) -> None:
-        """Send the values of a round to a method, and receive the masks of the next round or the solution."""
+        """Send the values of the last masks to an attribution method, and store its next masks or its solution."""
         try:
             masks = next(rounds) if values is None else rounds.send(values)
             keys = [row.tobytes() for row in np.packbits(masks, axis=1)]

@@ -1,4 +1,6 @@
-"""Attributions in results.json: means over examples of factors, of errors of phi, and of errors of methods."""
+"""The numbers of the attributions evaluation: means over examples of factors, of errors of phi, and of the error of
+each method.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

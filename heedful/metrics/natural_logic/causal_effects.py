@@ -114,11 +114,11 @@ class _Pairs:
         self.groups = _groups(rows)
 
     def count(self, mask: np.ndarray) -> int:
-        """Number of different examples n among the pairs of a mask, bool [pairs]."""
+        """Number of distinct first examples n among the selected pairs (mask: bool [pairs])."""
         return len(np.unique(self.base[mask]))
 
     def mean(self, name: str, mask: np.ndarray) -> Measurement:
-        """Mean of values, by their name in ``MEANS``, over the pairs of a mask, bool [pairs]."""
+        """Mean over the selected pairs (mask: bool [pairs]) of the values called ``name``, one of ``MEANS``."""
         values, n = self.values[name][mask], self.count(mask)
         unchanged, new = (way[mask] for way in self.ways)
         if name == SIGNED:
@@ -128,7 +128,7 @@ class _Pairs:
         return replace(measured, value=float(values.mean()))  # share sums in another order, with other last bits
 
     def per_base(self, mask: np.ndarray) -> Measurement:
-        """Mean over examples n of the share of changed predictions among the pairs of n."""
+        """For each first example n, the share of its pairs with a changed prediction; then the mean over all n."""
         _, base, count = np.unique(self.base[mask], return_inverse=True, return_counts=True)
         hit = self.values[""][mask]
         unchanged, new = (way[mask] for way in self.ways)
@@ -159,7 +159,9 @@ class _Pairs:
 
 
 def _changes(rows: pa.Table, context: Context, data: str, kind: str) -> Iterator[Number]:
-    """The numbers of one kind of change, "context" or "insertion", over the pairs with two answers."""
+    """Yield the numbers of one kind of change, of the context or of the inserted words, over the pairs with two
+    answers.
+    """
     prefix = MetricName(NATURAL_LOGIC, data, kind)
     is_pair = where(rows, part=kind) & is_answer(rows)
     answered = rows.filter(pa.array(is_pair & is_answer(rows, "y2")))

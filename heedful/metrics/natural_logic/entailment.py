@@ -12,7 +12,7 @@ from heedful.records.rows import BASE, probabilities, select, where
 
 
 def entailment_at(labels: Sequence[str]) -> int:
-    """Position of the label "entailment" among labels.
+    """Index of the label "entailment" in a list of labels.
 
     Raises:
         HeedfulError: No label, or more than one, is "entailment".
@@ -67,7 +67,9 @@ def entailed(rows: pa.Table, labels: Sequence[str], which: str = "y", rule: str 
 
 
 def right(rows: pa.Table, labels: Sequence[str], rule: str = "sum") -> np.ndarray:
-    """Whether predictions on originals are correct in two classes: bool [rows]; a missing answer is wrong."""
+    """Whether predictions on unchanged examples are correct in the classes entailment and non-entailment: bool
+    [rows]. A missing answer is wrong.
+    """
     return (entailed(rows, labels, rule=rule) == gold_entailed(rows)) & is_answer(rows)
 
 
@@ -79,6 +81,6 @@ def disagreements(rows: pa.Table, labels: Sequence[str]) -> int:
 
 
 def gold_entailed(rows: pa.Table) -> np.ndarray:
-    """Whether gold labels are entailment: bool [rows]."""
+    """Whether the gold label of each row is entailment: bool [rows]."""
     names = [name for name in pc.unique(rows["gold"]).to_pylist() if is_entailment(name)]
     return pc.is_in(rows["gold"], pa.array(names, pa.string())).to_numpy()

@@ -32,7 +32,7 @@ class Drawn(NamedTuple):
 
     @classmethod
     def of(cls, rows: pa.Table) -> "Drawn":
-        """Read the columns of rows in their canonical order."""
+        """Read example, cluster, draw and lender from rows in canonical order."""
         clusters, lenders = pairs_in(rows)
         return cls(runs(rows, "uid"), clusters, rows["draw"].to_numpy(), lenders)
 

@@ -81,7 +81,7 @@ class Share:
 
     @property
     def misses(self) -> "Share":
-        """The complement: the share of misses, which is 1 minus the share of hits."""
+        """The share of misses: 1 minus the share of hits, with the same variance."""
         influence = tuple(-z for z in self.influence)
         pairs = None if self.pairs is None else -self.pairs
         return replace(self, value=1 - self.value, influence=influence, down=self.up, up=self.down, pairs=pairs)
@@ -227,7 +227,9 @@ def _entries(share: Share, tail: float) -> float:
 
 
 def _variance(share: Share, tail: float) -> float:
-    """Variance between clusters, increased for few clusters, and at least the variance of independent entries."""
+    """Variance of a share between clusters, increased if there are few clusters, and at least the variance of
+    independent entries.
+    """
     few = share.fewest - 1
     n = share.entries
     if not few:

@@ -35,7 +35,7 @@ def recording() -> Iterator[None]:
 
 
 def recorded(measured: Measurement, entries: Entries) -> Measurement:
-    """Add the entries of a share to the share. Outside :func:`recording`, or if clusters have no names, the share stays
+    """Attach the entries of a share to its measurement inside :func:`recording`; otherwise return the measurement
     unchanged.
     """
     if not _is_recording.get() or not entries.ways:

@@ -17,7 +17,7 @@ Clusters = Sequence[str] | np.ndarray | None
 
 
 def numbered(clusters: np.ndarray) -> np.ndarray:
-    """Number of the cluster per entry, from 0 in ascending order of names: int64 [entries]."""
+    """Replace the names of clusters by numbers, from 0 in ascending order of the names: int64 [entries]."""
     if clusters.dtype.kind in "iu" and (clusters[1:] >= clusters[:-1]).all():  # sorted already, as in rows
         return np.cumsum(np.diff(clusters, prepend=clusters[:1]) != 0)
     return np.unique(clusters, return_inverse=True)[1]
@@ -45,7 +45,9 @@ def _cells(entries: int, cells: np.ndarray | None) -> np.ndarray:
 
 
 def _mean(values: np.ndarray, counts: np.ndarray, cells: np.ndarray) -> float:
-    """Mean over cells of the sum of values divided by the sum of counts; nan for an empty cell, or without cells."""
+    """Mean over cells of values divided by counts, each summed over the entries of the cell; nan if a cell has no
+    counts.
+    """
     sums = np.bincount(cells, counts)
     return float((np.bincount(cells, values) / sums).mean()) if len(sums) and sums.all() else float("nan")
 

@@ -264,7 +264,7 @@ def _floats(values: list) -> np.ndarray:
 def mean_of(
     values: Values, table: Sequence[str] | np.ndarray, reason: str, cells: np.ndarray | None = None
 ) -> Measurement:
-    """Mean of values of pairs, with tables as clusters; ``reason`` and ``cells`` as in :func:`.shares.share`."""
+    """Mean of values over pairs, with an interval over tables; ``reason`` and ``cells`` as in :func:`.shares.share`."""
     n = len(values.plus)
     if values.minus is None:
         return share(values.plus, table, reason=reason, cells=cells)
@@ -309,7 +309,9 @@ def perturbations(kinds: Sequence[str]) -> list[str]:
 
 
 def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """Accuracy by changes of hypotheses and by changes of titles: over all, by kind of change, and by split."""
+    """All numbers of the challenge evaluation: accuracy after changes of hypotheses and of titles, over all changes,
+    by kind and by split.
+    """
     settings = ChallengeSettings.from_context(context)
     kinds = sorted(settings.kinds)
     splits = {f"split={split}": of_split(rows, split) for split in sorted(context.splits)}

@@ -36,7 +36,7 @@ class CounterfactualTablesSettings(Settings):
 
 
 def set_data(name: str) -> str:
-    """Name of a set as the prefix of its uids, and as the data in its metric names."""
+    """Name of the data of a set of counterfactual tables, in uids and metric names."""
     return f"counterfactuals-{name}"
 
 

@@ -46,7 +46,7 @@ class EvidenceSettings(Settings):
 
     @property
     def marked(self) -> dict[str, frozenset[str]]:
-        """Map uids to the sets of keys of the marked rows."""
+        """For each uid, the set of keys of the table rows that annotators marked."""
         return {uid: frozenset(keys) for uid, keys in self.relevant.items()}
 
 
@@ -194,7 +194,9 @@ def evidence(rows: pa.Table, data: str, part: str, relevant: Mapping[str, Set[st
 
 
 def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """Evidence; transitions by relevance of the deleted row; accuracy with marked rows from another table."""
+    """All numbers of the evidence evaluation: used and marked rows, transitions after deleting a relevant or
+    irrelevant row, and accuracy after copying marked rows into another table.
+    """
     settings = EvidenceSettings.from_context(context)
     deletions = where(rows, intervention=DELETE, part=settings.table) & is_answer(rows)
     deletions &= pc.is_in(rows["uid"], value_set=pa.array(sorted(settings.relevant), pa.string())).to_numpy()

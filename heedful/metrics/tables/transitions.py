@@ -233,7 +233,9 @@ def _number(name: MetricName, measured: Measurement, changed: np.ndarray | None 
 
 
 def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """Transitions of each operation; the first operation has a curve."""
+    """All numbers of the evaluation of edited tables, for each operation; the first operation has a curve over
+    epochs.
+    """
     first, *further = TableRowsSettings.from_context(context).operations
     for number in invalid_transitions(rows, context.data, (first, *further), context.splits):
         is_first = number.name == MetricName(TRANSITIONS, context.data, first, INVALID)

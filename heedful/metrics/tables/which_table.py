@@ -1,4 +1,4 @@
-"""Find the table that an example is about; the hypotheses about a table are a cluster."""
+"""Find the table that an example is about. All hypotheses about a table form a cluster."""
 
 from collections.abc import Sequence
 

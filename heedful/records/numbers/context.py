@@ -1,4 +1,4 @@
-"""The context of rows: everything besides the rows that a metric needs, stored in the metadata of their file."""
+"""``Context``: everything besides rows that a metric needs, stored in the metadata of the file of rows."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -44,7 +44,7 @@ class Context:
         return self.kind.default_answer(self.default_label)
 
     def as_dict(self) -> dict[str, Any]:
-        """Convert to metadata of rows, without ``counts``; ``unlabelled`` is omitted if it is false."""
+        """Convert to the metadata of a file of rows; ``counts`` is omitted, and ``unlabelled`` if it is false."""
         entry = asdict(self) | {"kind": self.kind.name}
         del entry["counts"]
         return entry if self.unlabelled else {name: value for name, value in entry.items() if name != "unlabelled"}

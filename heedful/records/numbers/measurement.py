@@ -1,4 +1,4 @@
-"""The value of a metric with its sample size and its uncertainty."""
+"""``Measurement``: the value of a metric with its sample size and its uncertainty."""
 
 from dataclasses import asdict, dataclass
 from typing import Any

@@ -74,7 +74,7 @@ class TableForm:
     keep: int | None = None
 
     def text(self, table: Table, texts: Sequence[str] = ()) -> str:
-        """Convert a table to text; ``texts`` are the other parts of the input."""
+        """Convert a table to text. ``texts`` are the other parts of the input, which decide which rows are kept."""
         rows = self._selected(table, texts)
         title = table.title
         if self.style == "paragraph":
@@ -85,7 +85,7 @@ class TableForm:
         return " ".join([title, *(f"| {' | '.join((k, *v))}" for k, v in rows)])
 
     def shortens(self, table: Table) -> bool:
-        """Whether the text of a table omits rows."""
+        """Whether the text of a table leaves out rows, because ``keep`` is smaller than their number."""
         return self.keep is not None and len(table.rows) > self.keep
 
     def _selected(self, table: Table, texts: Sequence[str]) -> Sequence[Row]:

@@ -1,4 +1,4 @@
-"""Relations between examples, from the group columns of a pool."""
+"""Find related examples, from the group columns of a pool."""
 
 from collections.abc import Collection, Sequence
 
@@ -29,7 +29,7 @@ def related(table: pa.Table, within: str | None = None, without: Collection[str]
 
 
 def _names(table: pa.Table, kind: str) -> list[str]:
-    """The names after "kind." in the columns whose names begin with "kind."."""
+    """Names of the columns of a kind: for "groups", the text after "groups." in the names that begin with it."""
     return [name.partition(".")[2] for name in table.column_names if name.startswith(f"{kind}.")]
 
 

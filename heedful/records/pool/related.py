@@ -1,4 +1,4 @@
-"""Related examples: they share a value, and never lend parts to each other."""
+"""Related examples share a value, such as the content of a part, and never lend parts to each other."""
 
 from collections.abc import Sequence
 from functools import cached_property

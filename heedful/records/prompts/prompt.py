@@ -41,7 +41,7 @@ class Prompt:
 
     @property
     def answers(self) -> tuple[str, ...]:
-        """The texts of the labels; for tasks with free answers, the single text for "no answer"."""
+        """The texts of all labels; for tasks with free answers, only the text that means "no answer"."""
         if self.task.kind is SPAN:
             return (self.wording.answers.get(NO_ANSWER, NO_ANSWER_TEXT),)
         return tuple(self.wording.answers.get(label, label) for label in self.task.labels)

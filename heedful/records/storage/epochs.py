@@ -1,4 +1,4 @@
-"""Read and write the numbers of a run by epoch, in ``figures/epochs.json``."""
+"""Read and write ``figures/epochs.json``, the numbers of a run in each epoch."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +13,7 @@ History = dict[str, Points]  # maps figures to points
 
 
 def as_plain(history: Mapping[str, Points]) -> dict[str, Any]:
-    """Convert a history to values that JSON can express."""
+    """Convert the numbers of all epochs to values that JSON can express."""
     return {
         figure: [[epoch, {curve: m.as_dict() for curve, m in curves.items()}] for epoch, curves in points]
         for figure, points in history.items()
@@ -29,11 +29,11 @@ def from_plain(plain: Mapping[str, Any]) -> History:
 
 
 def write_epochs(folder: Path, history: Mapping[str, Points]) -> None:
-    """Write the history of a run to its folder."""
+    """Write the numbers of all epochs to the folder of a run."""
     write_json(folder / EPOCHS, as_plain(history))
 
 
 def read_epochs(folder: Path) -> History:
-    """Read the history of the run in a folder; empty if there is no file."""
+    """Read the numbers of all epochs of the run in a folder; empty if there is no file."""
     path = folder / EPOCHS
     return from_plain(read_json(path)) if path.is_file() else {}

@@ -1,4 +1,4 @@
-"""Short names of YAML files: ``mnli`` is ``configs/data/mnli.yaml``."""
+"""Short names of YAML files in configs/: ``mnli`` is ``configs/data/mnli.yaml``."""
 
 import re
 from importlib import import_module
@@ -29,7 +29,7 @@ def named_configs(kind: str) -> dict[str, Path]:
 
 
 def backbones() -> dict[str, tuple[str, str]]:
-    """Map the short names of the models to the backbone and the import path of the class."""
+    """Map the short name of each model to its backbone and to the import path of its class."""
     backbone_of = {}
     for name, path in named_configs("model").items():
         match read_yaml(str(path), str(path)):
@@ -83,5 +83,5 @@ def config_path(kind: str, name: str) -> str:
 
 
 def public_classes(kind: str) -> list[str]:
-    """The public names of the package that holds the classes of "data" or "model"; the import loads no torch."""
+    """Names of the public data modules (kind "data") or models (kind "model"), listed without importing torch."""
     return list(import_module(ROOMS[kind]).__all__)

@@ -67,7 +67,9 @@ def write_results(
 
 
 def results_text(results: Mapping[str, Any], hashes: Mapping[str, str]) -> str:
-    """The text of results.json, given the sha256 of the rows by evaluation."""
+    """The text of results.json, to which the hashes of the rows files are added; ``hashes`` maps evaluations to
+    sha256.
+    """
     content = {**results, "schema": SCHEMA, "rows": dict(hashes)}
     return as_json({**content, CHECKSUM: checksum(content)})
 
@@ -109,7 +111,7 @@ def read_run(folder: str | Path) -> dict[str, Any]:
 
 
 def named(results: Mapping[str, Any]) -> dict[MetricName, dict[str, Any]]:
-    """Map the names of the metrics in results.json to their measurements."""
+    """Convert the metrics in the content of results.json to a mapping from metric names to measurements."""
     return {MetricName(*results["names"][text]): measured for text, measured in results["metrics"].items()}
 
 

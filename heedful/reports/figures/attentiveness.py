@@ -52,7 +52,9 @@ def bars_of(
 
 @figure("attentiveness", "attentiveness to each part, with 95 % intervals", "attentiveness")
 def draw(runs: Sequence[Run]) -> Iterator[Drawn]:
-    """Draw one figure of several runs; and for each run, attentiveness and accuracy on the other parts alone."""
+    """Draw the attentiveness of all runs in one figure; then a figure for each run, with its accuracy on the other
+    parts alone.
+    """
     has_several_data = len({run.data for run in runs}) > 1
     together = {
         f"{part}: {run.label}{f', {run.data}' if has_several_data else ''}": m

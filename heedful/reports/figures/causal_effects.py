@@ -36,7 +36,7 @@ def points(run: Run) -> dict[str, dict[str, Point]]:
 
 @figure("causal_effects", "total and direct causal effects, with 95 % intervals", NATURAL_LOGIC)
 def draw(runs: Sequence[Run]) -> Iterator[Drawn]:
-    """Draw one figure with a point for each run and data set."""
+    """Draw one figure with a point (DCE, TCE) for each run and data set."""
     labelled = {}
     for run in runs:
         effects_of = points(run)
@@ -47,7 +47,7 @@ def draw(runs: Sequence[Run]) -> Iterator[Drawn]:
 
 
 def _frame(axes: "Axes", title: str) -> None:
-    """Draw axes from 0 to 100 %, the diagonal TCE = DCE, and an arrow towards better models."""
+    """Draw the axes from 0 to 100 %, the diagonal TCE = DCE, and an arrow towards better models."""
     axes.plot([0, 100], [0, 100], color="0.55", linewidth=1, linestyle="--", zorder=1)
     axes.text(97, 93, "TCE = DCE", color="0.4", ha="right", va="top", rotation=45, rotation_mode="anchor", fontsize=9)
     axes.set(xlim=(-2, 102), ylim=(-2, 102), aspect="equal")

@@ -47,7 +47,7 @@ def history_figure(history: Points, title: str) -> "Figure":
 
 @figure("epochs", "headlines over the epochs of a training")
 def draw(runs: Sequence[Run]) -> Iterator[Drawn]:
-    """Draw a figure for each run and chart that was recorded in epochs.json."""
+    """Draw a figure for each run and each chart of its epochs.json."""
     for run in runs:
         for name, points in read_epochs(Path(run.folder)).items():
             if any(points):

@@ -46,7 +46,7 @@ def spearman(points: Sequence[Point]) -> float | None:
 
 
 def spearman_within(points: Sequence[Point]) -> float | None:
-    """Compute the rank correlation as :func:`spearman` does, but rank and centre the values within each data set."""
+    """Compute Spearman's rank correlation within data sets: values are ranked and centred in each data set."""
     return _correlation([[p for p in points if p.data == data] for data in dict.fromkeys(p.data for p in points)])
 
 
@@ -129,7 +129,8 @@ def correlations(points: Sequence[Point]) -> dict[str, str]:
 
 @figure("partial", "attentiveness and one part alone (CAT, figure 2)")
 def draw(runs: Sequence[Run]) -> Iterator[Drawn]:
-    """Draw the scatter plot of full-input models, with rank correlations.
+    """Draw the scatter plot of attentiveness (y) against the accuracy of the partial-input model above the majority
+    share (x), with rank correlations.
 
     Raises:
         RunError: Two runs hold the same model, or there is no point.

@@ -17,7 +17,7 @@ MARKERS = "o^sDv<>hPX"
 
 
 class Drawn(NamedTuple):
-    """One figure."""
+    """A figure that was drawn, with its name, its title and its notes."""
 
     name: str  # name among the figures of the same kind, such as an operation on tables
     title: str  # text for readers who cannot see the figure
@@ -29,7 +29,7 @@ Draw = Callable[[Sequence[Run]], Iterator[Drawn]]  # draws the figures of runs; 
 
 
 class Kind(NamedTuple):
-    """A kind of figure."""
+    """A kind of figure, such as "attentiveness", with the function that draws it."""
 
     draw: Draw  # draws the figures
     about: str  # description in a few words

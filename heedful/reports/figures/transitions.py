@@ -54,7 +54,9 @@ def edges(run: Run, operation: str, splits: bool = False) -> dict[str, Edges]:
 
 
 def collect(runs: Sequence[Run], operation: str) -> dict[str, Edges]:
-    """The shares of transitions by label of the run, followed by the data set or split if a run has several."""
+    """The shares of transitions after an edit, by name of the run; several data sets or splits of a run are separate
+    entries.
+    """
     shares_of: dict[str, Edges] = {}
     for run in runs:
         by_split = edges(run, operation, splits=True) if len(runs) == 1 else {}
@@ -65,7 +67,7 @@ def collect(runs: Sequence[Run], operation: str) -> dict[str, Edges]:
 
 @figure("transitions", "predictions of edited tables, an operation each (InfoTabS, figure 3)", "table_rows")
 def draw(runs: Sequence[Run]) -> Iterator[Drawn]:
-    """Draw a graph for each edit."""
+    """Draw the graph of transitions for each kind of edit."""
     operations = dict.fromkeys(name.part for run in runs for name in run.numbers if name.family == TRANSITIONS)
     for operation in operations:
         if shares_of := collect(runs, operation):

@@ -1,4 +1,4 @@
-"""LIME: the coefficients of a linear approximation of f near the example (Ribeiro, Singh and Guestrin 2016)."""
+"""LIME (Ribeiro, Singh and Guestrin 2016): phi are the coefficients of a linear approximation of f near the example."""
 
 from collections.abc import Sequence
 

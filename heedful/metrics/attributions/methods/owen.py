@@ -102,7 +102,7 @@ def _parts(stake: Stake, with_left: float, with_right: float) -> list[Stake]:
 
 
 def _sure_to_be_split(queue: list[Stake], answers: Answers, splits_left: int) -> list[Stake]:
-    """The nodes without values that are certain to be among the next ``splits_left`` splits.
+    """The nodes that are certain to be among the next ``splits_left`` splits, and whose halves have no values yet.
 
     In the worst case, all descendants of a node are split before the next node of the queue.
     """
@@ -124,7 +124,9 @@ def _sure_to_be_split(queue: list[Stake], answers: Answers, splits_left: int) ->
 
 
 def _masks(stakes: Sequence[Stake], n: int) -> np.ndarray:
-    """Masks per node: its context with the left half, and with the right half: bool [2 * nodes, n]."""
+    """The two masks that a split of a node needs, its context with the left half and with the right half: bool [2 *
+    nodes, n].
+    """
     size = (n + 7) // 8
     masks = b"".join((s.context | half.bits).to_bytes(size, "little") for s in stakes for half in s.node.halves)
     packed = np.frombuffer(masks, dtype=np.uint8).reshape(-1, size)

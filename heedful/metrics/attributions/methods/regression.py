@@ -7,7 +7,7 @@ import numpy as np
 
 
 def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Product of matrices or vectors: float64."""
+    """Matrix product in float64, with the same bits for any number of threads."""
     # not "@": the order of summation in BLAS, and so the last bits, depend on the number of threads
     subscripts_a = "ij"[2 - a.ndim :]
     subscripts_b = "jk"[: b.ndim]
