@@ -1,4 +1,4 @@
-"""The engine, which predicts base and changed examples, and one small callback for each evaluation."""
+"""Callbacks: the engine, which predicts unchanged and changed examples, and a small class for each evaluation."""
 
 from typing import TYPE_CHECKING
 

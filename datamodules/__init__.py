@@ -1,4 +1,4 @@
-"""Loaders of examples, splits, augmentation and batches."""
+"""Data modules: they load examples, split and augment them, and build batches."""
 
 from typing import TYPE_CHECKING
 

@@ -237,8 +237,8 @@ def picture_sides(name: str, parts: dict[str, str], pictures: Sequence[str]) -> 
 
 
 def answerable_questions(data: Pairs, examples: Examples, training: bool) -> Prepared:
-    """Drop training questions that have no answer among the labels; count validation questions without such an
-    answer.
+    """Prepare visual questions: drop training questions whose answers are not labels, and count such validation
+    questions.
     """
     has_label = answerable(examples, data.full_task.labels)
     n = int((~has_label).sum())
@@ -315,8 +315,8 @@ class Reading(PairedData):
 
 
 def questions_to_read(data: Pairs, examples: Examples, training: bool) -> Prepared:
-    """Apply ``partial``. Drop training questions whose answer is not in the text; count validation questions whose
-    answer is not in the text.
+    """Prepare questions about texts: apply ``partial``, drop training questions whose answer is not in the text, and
+    count such validation questions.
     """
     within = SPLIT if data.splits_evaluated and SPLIT in examples.meta else None
     read = without_part(examples, data.partial, data.seed, within) if data.partial else examples

@@ -63,7 +63,7 @@ class Event:
     reason: str = ""
 
     def sentence(self, cue: str = "") -> str:
-        """The event as a sentence, with a cue word before the verb if there is one."""
+        """Write the event as a sentence; the cue word, if any, precedes the verb."""
         words = [self.subject_adjective, self.subject, cue, self.verb, self.number, self.object_adjective, self.object]
         words += [f"in the {self.place}" if self.place else "", self.time, self.reason]
         return " ".join(["The", *filter(None, words)]) + "."

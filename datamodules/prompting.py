@@ -1,4 +1,4 @@
-"""Prompts for in-context learning: each wording with demonstrations, which are solved examples of the training set."""
+"""Prompts for in-context learning: wordings, each with demonstrations (solved examples of the training set)."""
 
 from dataclasses import dataclass
 
@@ -96,7 +96,7 @@ class Prompting:
         return {name: wordings[name] for name in names}
 
     def _draws(self, data: Pairs) -> list[tuple[Example, ...]]:
-        """The demonstrations of each draw."""
+        """Draw demonstrations from the training set, once for each seed."""
         examples = data.training_pool()
         evaluated = data.counts.evaluated
         if evaluated and not len(examples):

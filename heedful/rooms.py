@@ -16,12 +16,14 @@ LINKED = ("callbacks", "datamodules", "lightning_modules")  # and configs, which
 
 
 def folder(name: str) -> Path:
-    """The folder of a room, such as "configs"."""
+    """The path of one of the four folders, such as "configs"."""
     return (HERE.parent / name if (HERE / name).is_file() else HERE / name).resolve()
 
 
 class Finder:
-    """Find packages such as ``heedful.callbacks`` if a file replaces the link."""
+    """Import finder for packages such as ``heedful.callbacks``, for checkouts where a file replaces the symbolic
+    link.
+    """
 
     @staticmethod
     def find_spec(name: str, path: Any = None, target: ModuleType | None = None) -> ModuleSpec | None:

@@ -48,7 +48,7 @@ def patched(run: Callable[[ModuleType], None]) -> Callable[[ModuleType], None]:
 
 
 class Finder:
-    """Find torchvision as Python does, with a patched loader."""
+    """Import finder that finds torchvision as Python does, and patches its loader."""
 
     @staticmethod
     def find_spec(name: str, path: Any = None, target: ModuleType | None = None) -> ModuleSpec | None:
@@ -59,7 +59,7 @@ class Finder:
 
 
 def install(folder: Path) -> None:
-    """Make Python import this module at start, by a .pth file in a folder of packages."""
+    """Write a .pth file into a folder of packages, so that Python imports this module when it starts."""
     shutil.copy(__file__, folder / "torchvision_fix.py")
     (folder / "torchvision_fix.pth").write_text("import torchvision_fix\n")
 

@@ -1,4 +1,4 @@
-"""Models, one small module for each family, and the processors that turn examples into tensors."""
+"""The models, with a module for each family, and the processors that turn examples into tensors."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Base class of all models: prompts, counts of answers, and checks."""
+"""Base class of all models: it manages prompts, counts answers and checks data."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -121,7 +121,7 @@ class BasePredictor(RecordsArguments):
         self.counted.clear()
 
     def finish(self) -> None:
-        """End an evaluation; models with costs log them."""
+        """End an evaluation; a model that costs money or time logs its costs."""
 
     def predict(self, batch: Batch) -> "Outputs | None":
         """Predict a batch, whose ``inputs`` come from the processor; None for an empty batch."""
@@ -132,7 +132,7 @@ class BasePredictor(RecordsArguments):
         return self.predict(batch)
 
     def answer(self, inputs: dict[str, Any]) -> "Outputs":
-        """Predict the inputs of at least one example."""
+        """Predict inputs that the processor has made, for at least one example; a model overrides this method."""
         raise NotImplementedError
 
     # prompts and answers
@@ -158,11 +158,11 @@ class BasePredictor(RecordsArguments):
         return answers
 
     def count(self, kind: str, texts: Iterable[str]) -> None:
-        """Count answers of a kind; the engine sums the counts of all processes."""
+        """Count texts of a kind, such as texts that are no answer; the engine sums the counts of all processes."""
         self.counted.update((kind, printable(text.strip())[:QUOTED]) for text in texts)
 
     def counts_of(self, counted: Mapping[tuple[str, str], int]) -> dict[str, Any]:
-        """Counts of answers for results.json: the most frequent texts without an answer."""
+        """Convert counts to an entry of results.json: the most frequent texts that are no answer."""
         counts: dict[str, Any] = {}
         texts = [[text, n] for (kind, text), n in counted.items() if kind == "no_answers"]
         if texts:

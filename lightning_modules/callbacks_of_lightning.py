@@ -1,4 +1,4 @@
-"""Support for Lightning's callbacks that need weights in ``setup``, or average weights."""
+"""Support for callbacks of Lightning that read weights in ``setup``, and for callbacks that average weights."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Base class of trainable networks: training, prediction, optimisation, checkpoints."""
+"""Base class of networks that Heedful trains: training, prediction, optimizer and checkpoints."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -63,7 +63,7 @@ class Classifier(BasePredictor, pl.LightningModule):
 
     @property
     def predictor(self) -> Self:
-        """The model itself: the engine expects this property on each module that a Trainer validates."""
+        """The model itself. The engine reads this property of the module that a Trainer validates."""
         return self
 
     def bind(self, task: Task, trains: bool = False) -> LabelMap:
@@ -104,7 +104,7 @@ class Classifier(BasePredictor, pl.LightningModule):
         return ordered
 
     def logits(self, inputs: dict[str, Tensor]) -> Tensor:
-        """Scores [examples, labels], in the order of ``task.labels``."""
+        """Compute the scores of all labels: [examples, labels], in the order of ``task.labels``."""
         raise NotImplementedError
 
     def export(self, folder: str, weights: bool) -> None:
@@ -210,7 +210,9 @@ class Classifier(BasePredictor, pl.LightningModule):
         return loss
 
     def loss(self, batch: dict[str, Any]) -> Tensor:
-        """Cross-entropy; for soft labels, binary cross-entropy summed over labels, as in ViLT (Kim et al. 2021)."""
+        """Training loss: cross-entropy; for soft labels, binary cross-entropy summed over labels, as in ViLT (Kim et
+        al. 2021).
+        """
         scores = self.logits(batch["inputs"]).float()
         labels = batch["labels"]
         if self.task.kind.exclusive:

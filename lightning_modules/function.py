@@ -1,4 +1,4 @@
-"""A user's function as a black-box model."""
+"""A user's Python function as a model, of which only the answers are known."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -236,7 +236,7 @@ class Function(BasePredictor):
         )
 
     def _label(self, answer: Answer) -> str:
-        """The label or the text of an answer."""
+        """The label that an answer stands for: the answer itself if it is a text, or the most probable label."""
         return answer if isinstance(answer, str) else self.task.labels[int(answer.argmax())]
 
     def _wrong(self, value: Any, inputs: Inputs, place: int, problem: str) -> ModelError:

@@ -100,7 +100,7 @@ def _scores(module: "PretrainedClassifier", inputs: dict[str, Tensor]) -> Tensor
 
 @contextmanager
 def _frozen(module: "PretrainedClassifier") -> Iterator[None]:
-    """Disable gradients of weights."""
+    """Context manager in which the weights of a model need no gradients."""
     trained = [parameter for parameter in module.parameters() if parameter.requires_grad]
     for parameter in trained:
         parameter.requires_grad_(False)

@@ -1,4 +1,4 @@
-"""Models whose labels are texts: log-likelihoods of label texts under a decoder."""
+"""Score labels that are texts, by the log-likelihoods of these texts under a decoder."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence

@@ -11,7 +11,9 @@ from torch.optim import Optimizer
 
 
 def kept_metrics(trainer: Trainer) -> dict[str, Tensor]:
-    """The mutable dictionary of metrics for callbacks; ``trainer.callback_metrics`` would compute the metrics first."""
+    """The dictionary in which the Trainer keeps metrics for callbacks, to add metrics; ``trainer.callback_metrics``
+    would first compute them.
+    """
     return trainer._logger_connector._callback_metrics
 
 
@@ -35,7 +37,7 @@ def accumulates(trainer: Trainer) -> bool:
 
 
 def trains_next(trainer: Trainer) -> bool:
-    """Whether the next batch of this epoch follows directly, without a validation in between."""
+    """Whether training continues with another batch of this epoch, before the next validation."""
     loop = trainer.fit_loop.epoch_loop
     return not loop._is_training_done and not loop._should_check_val_fx(trainer.fit_loop._data_fetcher)
 

@@ -1,4 +1,4 @@
-"""AdamW with a learning rate that rises linearly and then falls to 0."""
+"""The optimizer AdamW, with a learning rate that rises linearly from 0 and then falls linearly to 0."""
 
 import math
 

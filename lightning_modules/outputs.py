@@ -1,4 +1,4 @@
-"""The outputs of a model for a batch, as arrays that stay on the device."""
+"""``Outputs``: the predictions of a model for a batch, as arrays that stay on the device."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -63,7 +63,7 @@ class LabelMap:
 
     @classmethod
     def identity(cls, labels: Sequence[str]) -> "LabelMap":
-        """The map of a model whose outputs are the labels in the same order."""
+        """The label map of a model whose outputs are exactly the labels, in the same order."""
         return cls(tuple(labels), tuple(labels), tuple(range(len(labels))))
 
     @property
@@ -73,7 +73,7 @@ class LabelMap:
 
     @property
     def is_in_order(self) -> bool:
-        """Whether the outputs are the labels in their order."""
+        """Whether output i means label i, for all outputs."""
         return self.column == tuple(range(len(self.column)))
 
 
@@ -108,7 +108,9 @@ class Processes(Protocol):
     def device(self) -> "torch.device": ...
 
     def busy(self) -> None:
-        """Heartbeat; call it regularly while other processes wait for this one."""
+        """Send a sign of life to the processes that wait for this one, so that they do not time out; call it
+        regularly.
+        """
         ...
 
 

@@ -59,10 +59,10 @@ class PredictorModule(pl.LightningModule):
 
 
 def module_of(predictor: Predictor) -> pl.LightningModule:
-    """A LightningModule for a Trainer: the model itself, or a wrapper."""
+    """Convert a model to a LightningModule, for a Trainer: the model itself if it is one, or else a wrapper."""
     return predictor if isinstance(predictor, pl.LightningModule) else PredictorModule(predictor)
 
 
 def predictor_of(module: pl.LightningModule) -> Predictor:
-    """The model that a Trainer validates: the ``predictor`` of its module, or the module itself."""
+    """The model that a Trainer validates: the attribute ``predictor`` of its LightningModule, or the module itself."""
     return getattr(module, "predictor", module)

@@ -1,4 +1,4 @@
-"""Base class of all families with network, tokenizer and weights from transformers."""
+"""Base class of model families whose network, tokenizer and weights come from transformers."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -149,7 +149,9 @@ class PretrainedClassifier(Classifier, ABC):
         return tokenizer
 
     def _read_provenance(self) -> Provenance:
-        """Read the training data of the backbone; entries of a checkpoint take precedence."""
+        """Read which data the backbone was trained on, from its folder; a checkpoint that is loaded later overrides
+        this.
+        """
         parts, trained_on = self.provenance.parts, self.provenance.trained_on
         if parts is None and (learned := getattr(self.config, LEARNED, {}).get("parts")) is not None:
             parts = tuple(learned)
@@ -187,8 +189,8 @@ class PretrainedClassifier(Classifier, ABC):
             inform(f"{self.backbone}: model.labels overrides the names of outputs in config.json: {changes}.")
 
     def keep_label_map(self, label_map: LabelMap) -> None:
-        """Store the label map, also as buffers. The buffer ``apart``, [outputs, labels], is -inf where an output
-        does not mean the label.
+        """Store the label map in the model, and also as buffers, so that it moves with the network. The buffer
+        ``apart``, [outputs, labels], is -inf where an output does not mean the label.
         """
         self.label_map = label_map
         label_of_output = torch.tensor(label_map.column)
@@ -287,7 +289,7 @@ class PretrainedClassifier(Classifier, ABC):
         return reader.get_input_embeddings()
 
     def modules_to_compile(self) -> Sequence[nn.Module]:
-        """The modules to compile, after the network was built."""
+        """The modules that ``torch.compile`` compiles after the network was built."""
         return (self.network,)
 
     def build(self) -> nn.Module:
@@ -337,7 +339,7 @@ class PretrainedClassifier(Classifier, ABC):
 
 
 def drop(settings: dict[str, Any], *names: str) -> None:
-    """Drop settings that a family fixes.
+    """Remove settings from the keyword arguments of a constructor, because the model family fixes them.
 
     Lightning passes all settings of a checkpoint to a constructor with ``**kwargs``, including the fixed ones.
     """

@@ -1,4 +1,6 @@
-"""Registry of model families: which family opens a config.json, and which replaces it on some kinds of data."""
+"""The registry of model families: which family loads a config.json, and which family replaces another one for a kind
+of data.
+"""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -64,7 +66,7 @@ def family_of(config: Mapping[str, Any]) -> str:
 
 
 def stand_in(data: type, model: str) -> str:
-    """Find the family that replaces another family on a kind of data.
+    """Find the model family to use for a class of data, such as Reader instead of Encoder for reading comprehension.
 
     Args:
         data: Class of the data module.

@@ -53,7 +53,7 @@ INPUTS = ("input_ids", "token_type_ids")  # entries of an encoding that are hash
 
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
-    """Put a model into evaluation mode, and restore the mode of each module afterwards."""
+    """Context manager that puts a model into evaluation mode, and finally restores the mode of each of its modules."""
     modes = [(module, module.training) for module in model.modules()]
     try:
         model.eval()
@@ -65,7 +65,9 @@ def evaluating(model: nn.Module) -> Iterator[None]:
 
 @contextmanager
 def _explained(name: str) -> Iterator[None]:
-    """Convert an exception of a user's model or tokenizer to a ``ModelError``, unless the device ran out of memory."""
+    """Context manager that converts exceptions of a user's model or tokenizer to a ``ModelError``, unless memory ran
+    out.
+    """
     try:
         yield
     except HeedfulError:
@@ -254,7 +256,7 @@ class TransformersPair(BasePredictor):
 
     @property
     def device(self) -> torch.device:
-        """The first device of the weights, apart from "meta"."""
+        """The device of the weights; the first one if there are several, apart from "meta"."""
         return next((tensor.device for tensor in self._tensors() if not tensor.is_meta), torch.device("cpu"))
 
     def answer(self, inputs: dict[str, Any]) -> Outputs:

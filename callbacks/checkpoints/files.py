@@ -1,4 +1,4 @@
-"""Checkpoint files: written atomically, and checked when they are read."""
+"""Read and write checkpoint files: files are written atomically, and checked when they are read."""
 
 import zipfile
 from pathlib import Path

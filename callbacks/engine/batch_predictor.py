@@ -1,4 +1,4 @@
-"""Prediction of batches on all ranks, which then exchange their predictions."""
+"""Predict batches on all ranks, and exchange the predictions between ranks."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence

@@ -59,7 +59,7 @@ class Block:
 
     @property
     def examples(self) -> Composed:
-        """The changed examples to predict."""
+        """The changed examples of the block that must be predicted."""
         parts = list(dict.fromkeys(part for changes in self.changes for part in changes.lenders))
         written: list[Example] = []
         positions = self.bases.copy()

@@ -1,4 +1,4 @@
-"""Counts of examples in results.json."""
+"""The counts of examples in results.json, such as truncated and repeated examples."""
 
 import json
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ def counts_of(data: Pairs, base: Predictions, predictor: Predictor) -> dict[str,
 
 
 def truncation(statistics: Statistics) -> dict[str, Any]:
-    """Counts of truncated examples and, if known, of the tokens that remain."""
+    """Count truncated examples and, if they are known, the tokens that the model still reads."""
     tokens = {"tokens_kept": dict(statistics.tokens_kept)} if statistics.tokens_kept else {}
     return {"truncated": statistics.truncated, **tokens}
 

@@ -1,4 +1,6 @@
-"""The engine as a callback: measures the model after each validation epoch and passes the numbers to writers."""
+"""The engine as a callback of Lightning: it measures the model after each validation epoch, and passes the numbers
+to writers.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -168,7 +170,9 @@ class Engine(Callback):
         self._log_intervals(numbers, trainer, pl_module)
 
     def _log_intervals(self, numbers: Numbers, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Log the interval bounds of all curves, for callbacks that monitor them and for loggers except TensorBoard."""
+        """Log the bounds of the intervals of all curves, for callbacks that monitor a bound, and for loggers other
+        than TensorBoard.
+        """
         shows_bounds = any(not isinstance(logger, TensorBoardLogger) for logger in trainer.loggers)
         for name in {name: None for chart in self.plans.charts for name in chart.curves.values()}:
             for side in SIDES:

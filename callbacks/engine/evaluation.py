@@ -1,4 +1,4 @@
-"""Base class of evaluations, which plan changes of examples, and the plans of all evaluations of a run."""
+"""``Evaluation``, the base class of evaluations, which plan changes of examples; and ``Plans``, the plans of a run."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -76,7 +76,9 @@ class Plan:
 
 @dataclass(frozen=True)
 class Nothing:
-    """The reason why an evaluation has nothing to do, which follows the name of the evaluation in a message."""
+    """Result of a plan that changes no example, with the reason; the reason follows the name of the evaluation in a
+    message.
+    """
 
     reason: str = "has nothing to do with these data"
 
@@ -153,7 +155,7 @@ class Evaluation(RecordsArguments, Callback):
         return {}
 
     def context(self, data: Pairs, plan: Plan) -> Context:
-        """The facts about data and labels that the metric needs in addition to the rows."""
+        """Create the context of the rows: the facts about data and labels that the metric needs."""
         task = data.task
         return Context(
             data=data.name,
@@ -258,7 +260,7 @@ class Plans:
 
 
 def _do_nothing(*args: Any, **kwargs: Any) -> None:
-    """Do nothing, in place of a hook of Lightning that evaluations do not use."""
+    """A hook of Lightning that does nothing, since evaluations do not use it."""
 
 
 def require_number(setting: str, number: int | None, least: int = 1, most: int | None = None) -> None:

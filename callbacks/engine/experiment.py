@@ -1,4 +1,4 @@
-"""The experiment on one pool of examples: change the examples, predict the changed examples, and make rows."""
+"""The experiment on one pool: change examples, predict the changed examples, and build rows."""
 
 import math
 from collections import Counter

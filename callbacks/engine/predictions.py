@@ -1,4 +1,4 @@
-"""Predictions as columns: answers and probabilities as arrays."""
+"""``Predictions``: the answers and the probabilities for many examples, as arrays."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -135,7 +135,7 @@ class Collector:
             self._copy()
 
     def _copy(self) -> None:
-        """Copy the collected outputs from the device to the host."""
+        """Copy the outputs that were collected so far from the device to the host."""
         probs = torch.cat(self._probs).float().cpu().numpy() if self._probs else None
         if not self._answers:
             answers = np.zeros(0, dtype=np.int32) if probs is None else probs.argmax(axis=1).astype(np.int32)

@@ -1,4 +1,4 @@
-"""Accuracy, exact match and F1 of answers, and the null control, which measures numeric noise."""
+"""The evaluations "accuracy" and "answers" (exact match and F1), which include the null control of numeric noise."""
 
 from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting
 from heedful.interventions import Null

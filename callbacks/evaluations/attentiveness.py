@@ -1,4 +1,4 @@
-"""The Counterfactual Attentiveness Test (CAT) as an evaluation."""
+"""The evaluation "attentiveness": the Counterfactual Attentiveness Test (CAT)."""
 
 import math
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Stability of predictions of the default label as an evaluation."""
+"""The evaluation "default_label": do predictions of the default label stay when a part is swapped?"""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Naive partial inputs as an evaluation: a model of all parts receives one part alone."""
+"""The evaluation "naive_partial": a model of all parts receives one part alone."""
 
 from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting
 from heedful.interventions import KeepPart

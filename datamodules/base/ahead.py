@@ -1,4 +1,4 @@
-"""Prefetching of batches in a thread."""
+"""Prefetch batches in a thread."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""Batches for training and for evaluation: inputs of the model, labels and positions of the examples."""
+"""Build batches for training and for evaluation: inputs of the model, labels, and positions of the examples."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any

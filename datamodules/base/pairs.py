@@ -1,4 +1,4 @@
-"""Settings, splits and augmentation of paired inputs; imports neither Lightning nor torch."""
+"""Data of paired inputs: settings, splits and augmentation. Imports neither Lightning nor torch."""
 
 import hashlib
 import json
@@ -277,7 +277,7 @@ class Pairs(RecordsArguments):
 
     @property
     def task(self) -> Task:
-        """The task of the model, with the parts of ``partial`` only."""
+        """The task as the model sees it, with the parts of ``partial`` only."""
         full = self.full_task
         if not self.partial or self.loader.replaces_parts:
             return full
@@ -286,7 +286,7 @@ class Pairs(RecordsArguments):
 
     @property
     def sides(self) -> tuple[str, ...]:
-        """Names of the parts; the names of all pictures are joined to one by "+"."""
+        """Names of the parts, with all pictures joined by "+" to one name, for evaluations of one part alone."""
         pictures = self.task.pictures
         joined = ("+".join(pictures),) if pictures else ()
         return (*joined, *(part for part in self.task.parts if part not in pictures))
@@ -471,7 +471,7 @@ class Pairs(RecordsArguments):
         require_mixture(self.mixture, self.full_task.parts, self.full_task.labels)
 
     def _ingredient(self, mixture: Mixture) -> Examples:
-        """Load all examples of a mixture."""
+        """Load all examples of the source of a mixture."""
         source = self.source.at(self.path if mixture.path is None else mixture.path)
         aliases = aliases_of(mixture.split, self.loader.aliases)
         split = Split(mixture.split, f"{self.name}/train+{mixture.display_name}", aliases, True)
@@ -565,7 +565,7 @@ class Pairs(RecordsArguments):
 
 
 def how_read(statistics: Any) -> str:
-    """Sentences for a message about truncated examples and unknown tokens; "" if there are none."""
+    """Describe in sentences how many examples are truncated, and how many tokens are unknown; "" if there are none."""
     truncated = agree(statistics.truncated, "is too long and is", "are too long and are")
     return (f" {truncated} truncated." if statistics.truncated else "") + (
         f" {percent(statistics.unknown)} of the tokens are unknown to the model." if statistics.unknown else ""

@@ -77,7 +77,7 @@ def snug_batches(lengths: np.ndarray, batch_size: int, padding: int) -> list[np.
 
 
 def share(batches: Sequence[np.ndarray], rank: int, world: int) -> list[np.ndarray]:
-    """The batches of a rank: batch j goes to rank j mod ``world``. Ranks of ``world`` and above get no batch."""
+    """Select the batches of a rank: batch j belongs to rank j mod ``world``. Ranks from ``world`` on get no batch."""
     return list(batches[rank::world]) if rank < world else []
 
 

@@ -1,4 +1,4 @@
-"""Parser of gold labels: of one label per example, or of several right labels."""
+"""Parse gold labels: one label per example, or several right labels."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Loader of pairs of texts, and conversion of rows to examples for all loaders."""
+"""Load pairs of texts; and convert rows to examples, for all loaders."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -62,7 +62,7 @@ class Columns:
 
     @property
     def further_groups(self) -> tuple[str, ...]:
-        """The names of the groups that are not names of parts."""
+        """Names of the groups that are not parts."""
         return tuple(group for group in self.groups if group not in self.parts)
 
     @property

@@ -81,7 +81,7 @@ def rows_of_pictures(source: Source, split: Split) -> tuple[str, Rows]:
 
 
 def starred(columns: Columns) -> Columns:
-    """The roles of the columns; with a star in a pattern, the uid column is the added column ``*``."""
+    """Adapt the roles of the columns to a pattern with a star: the uid then comes from the added column ``*``."""
     patterns = [columns.parts[part] for part in columns.kinds]
     stars = any(is_pattern(pattern) and "*" in pattern for pattern in patterns) and columns.uid is not None
     return replace(columns, uid=STARRED) if stars else columns
@@ -231,7 +231,9 @@ def temporary_file() -> Path:
 
 @lru_cache(2**16)
 def _place(folder: Path, path: str) -> Path:
-    """Cached :func:`inside`, which is slow: it resolves symbolic links, and many rows name the same picture."""
+    """Cached version of :func:`inside`, which is slow because it resolves symbolic links; many rows name the same
+    picture.
+    """
     return inside(folder, path)
 
 
@@ -263,7 +265,7 @@ def thumbnail(picture: Picture, size: int = 480) -> np.ndarray:
 
 
 def _content(value: Any, where: str, column: str, folder: Path | None) -> Path | bytes:
-    """The bytes of the picture in a column, or its path."""
+    """Read the column of a picture: its bytes, or the path of its file."""
     if isinstance(value, Mapping):  # as on the hub
         value = value.get("bytes") or value.get("path")
     if isinstance(value, bytes) and value:

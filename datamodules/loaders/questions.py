@@ -42,7 +42,7 @@ class Answers:
         return spelled(self.labels)
 
     def gold(self, values: Mapping[str, Any], where: str, row: int) -> str | None:
-        """The score of each answer of a row, as a JSON object; None without answers."""
+        """Compute the gold label of a row: a score for each answer, as a JSON object; None without answers."""
         answers = [normalised(answer) for answer in self._answers(values, where, row)]
         worths = worth(answers if any(answers) else [self.most_frequent(values, where, row)])
         worth_of_label = {
@@ -57,7 +57,7 @@ class Answers:
         return "" if is_empty(answer) else normalised(text_of(answer, where, row, self.frequent))
 
     def _answers(self, values: Mapping[str, Any], where: str, row: int) -> list[str]:
-        """The answer of each person; "" for a person without an answer."""
+        """The normalised answer of each person; "" for a person without an answer."""
         held = values.get(self.column)
         if held is None:
             return []

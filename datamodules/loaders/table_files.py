@@ -12,7 +12,7 @@ TITLE = "title"
 
 
 class _Object(list):
-    """The pairs (key, value) of a json object, in which keys may be repeated."""
+    """A json object as a list of pairs (key, value), since keys may be repeated."""
 
 
 def parse_table(content: bytes, where: str) -> Table:

@@ -116,7 +116,7 @@ def _categories(file: Path) -> dict[str, str] | None:
 
 
 def _without(examples: Examples, file: Path, name: str) -> Examples:
-    """Drop the training examples about tables whose ids are in a file."""
+    """Drop the training examples about the tables that a file lists."""
     names = set()
     for row, columns in read(file):
         ids = [str(columns[column]).strip() for column in NAMES_OF_IDS if column in columns]

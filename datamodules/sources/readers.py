@@ -186,7 +186,7 @@ def _require_fields(
 
 
 def arrow_rows(batches: Iterable[Any]) -> Rows:
-    """Rows of record batches of Arrow."""
+    """Yield the rows of Arrow record batches, with their numbers."""
     row = 0
     for batch in batches:
         for columns in batch.to_pylist():

@@ -1,4 +1,4 @@
-"""Filter of rows by the values of their columns: the setting ``data.where``."""
+"""Filter rows by the values of their columns, for the setting ``data.where``."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -64,5 +64,5 @@ def filtered(rows: Rows, where: str, conditions: Mapping[str, Sequence[str]]) ->
 
 
 def _text(value: Any) -> str:
-    """A value as text, for comparison; "" for a missing value."""
+    """Convert a value to text, to compare it with accepted values; "" for a missing value."""
     return "" if is_empty(value) else plain(value)

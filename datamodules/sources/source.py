@@ -33,7 +33,7 @@ class Split:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The name and its aliases."""
+        """The names to try for the split: its name, then its aliases."""
         return (self.name, *self.aliases)
 
 
@@ -120,7 +120,7 @@ class Source:
         return Path(self.path)
 
     def at(self, path: Any) -> "Source":
-        """The same source with another path."""
+        """A copy of the source with another path."""
         return replace(self, path=path)
 
     def select(self, rows: Rows, where: str) -> Rows:
@@ -198,7 +198,7 @@ def is_table(file: Path) -> bool:
 
 
 def _saved(folder: str) -> Any:
-    """The data set, or the splits, of a ``save_to_disk`` folder."""
+    """Load a folder that ``save_to_disk`` of ``datasets`` has written: a data set, or a mapping of splits."""
     import datasets
 
     try:

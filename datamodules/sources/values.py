@@ -1,4 +1,4 @@
-"""Values of data files: missing values, conversion to text, and display in messages."""
+"""Convert values of data files to text, recognise missing values, and quote values in messages."""
 
 import re
 import reprlib
@@ -33,7 +33,7 @@ def plain(value: Any) -> str:
 
 
 def listed(columns: Iterable[Any]) -> str:
-    """A sentence that lists columns, for a message."""
+    """List the columns of a row in a sentence, for a message."""
     return f"The columns are {listing(list(map(column_name, columns)))}."
 
 

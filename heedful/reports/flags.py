@@ -12,7 +12,7 @@ from heedful.records.word_lists import word_lists
 
 
 class Flag(NamedTuple):
-    """The texts about a flag."""
+    """The texts about a flag, for tables and pages."""
 
     short: str  # footnote of a table, without a full stop
     warning: str  # warning of a page

@@ -43,7 +43,7 @@ Families = dict[str, tuple[str, ...]]  # interventions by kind of change
 
 
 class Test(NamedTuple):
-    """A challenge test."""
+    """A challenge test: its evaluation, its split and its kind of change."""
 
     evaluation: str  # the evaluation that measured the test
     source: str  # name of a separate data set, the prefix of its uids; "" for changed examples of the evaluated data
@@ -57,7 +57,7 @@ class Test(NamedTuple):
         return f"{self.source or self.evaluation}{split}, {self.family}, label {self.kind}"
 
     def select(self, rows: pa.Table) -> pa.Table:
-        """Select the rows of the test from the rows of its evaluation."""
+        """Select the rows of this test from the rows of its evaluation."""
         if self.source:
             return rows.filter(pc.starts_with(rows["uid"], f"{self.source}/"))
         return _in_split(rows, self.split)

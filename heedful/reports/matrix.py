@@ -22,7 +22,7 @@ UNKNOWN = "-"  # replaces attentiveness of models whose accuracy is not above th
 
 
 class Cell(NamedTuple):
-    """A cell of a table."""
+    """A cell of a table, with the measurement that it shows."""
 
     text: str  # text of the cell
     m: Mapping[str, Any] | None  # its entry of results.json; None if it was not measured
@@ -32,7 +32,7 @@ Matrix = dict[tuple[str, str], Cell]  # by (row, column)
 
 
 def attentiveness(runs: Sequence[Run]) -> Matrix:
-    """The attentiveness of models to each swapped part."""
+    """Cells of the table of attentiveness: models in rows, data sets with swapped parts in columns."""
     names = columns(runs)
     return {
         (run.label, f"{names[run.data, run.split]} {part}"): _cell(m) if is_above_majority(m) else Cell(UNKNOWN, m)
@@ -42,12 +42,12 @@ def attentiveness(runs: Sequence[Run]) -> Matrix:
 
 
 def whole_input(runs: Sequence[Run]) -> Matrix:
-    """The scores of full-input models and of the majority baseline."""
+    """Cells of the table of scores of full-input models, and of the majority baseline."""
     return _scores([run for run in runs if run.partial is None], columns(runs))
 
 
 def partial_input(runs: Sequence[Run]) -> Matrix:
-    """The scores of partial-input models and of the majority baseline."""
+    """Cells of the table of scores of partial-input models, and of the majority baseline."""
     return _scores([run for run in runs if run.partial is not None], columns(runs))
 
 
@@ -63,8 +63,8 @@ def _scores(runs: Sequence[Run], names: Mapping[tuple[str, str], str]) -> Matrix
 
 
 def one_part(runs: Sequence[Run]) -> Matrix:
-    """The scores of full-input models on one part alone, and the share of predictions that equal the prediction on the
-    full input.
+    """Cells of the table of full-input models on one part alone: score, and share of predictions equal to the
+    prediction on the full input.
     """
     names = columns(runs)
     cells = {}

@@ -80,7 +80,7 @@ class Population:
     places: np.ndarray
 
     def notes(self) -> Iterator[str]:
-        """Sentences about factors that are omitted, or undefined or 0 on some examples."""
+        """Yield notes about factors that are omitted, or that are undefined or 0 on some examples."""
         total = len(self.places)
         for why in dict.fromkeys(self.left_out.values()):
             yield f"{why}, and left out: {', '.join(name for name in self.left_out if self.left_out[name] == why)}."
@@ -93,7 +93,7 @@ class Population:
 
 @dataclass(frozen=True)
 class Suite:
-    """Models on one out-of-distribution data set."""
+    """The models that are ranked on one out-of-distribution data set."""
 
     name: str  # name of the data set
     models: tuple[str, ...]  # names of the models
@@ -108,13 +108,13 @@ class Suite:
         return self.correct.mean(axis=1)
 
     def near(self) -> set[tuple[int, int]]:
-        """Pairs of models whose accuracies differ by less than two standard errors; the better model is first."""
+        """Pairs of models whose true accuracies differ by less than two standard errors; the better model is first."""
         gaps = {(b, w): gap(self.correct[b], self.correct[w], self.clusters) for b, w in ordered_pairs(self.truth)}
         return {(int(b), int(w)) for (b, w), (value, error) in gaps.items() if value < 2 * error}
 
 
 class Ranking(NamedTuple):
-    """The rankings of the models of a suite, with attributions by one method, from samples of one size."""
+    """The rankings of the models of a suite by all rankers, for one attribution method and one sample size."""
 
     suite: Suite
     method: str
@@ -187,7 +187,7 @@ def read_suite(name: str, runs: Sequence[Run], factors: Mapping[str, Factor]) ->
 
 
 def _explained(run: Run) -> dict[str, list[Attribution]]:
-    """The attributions of the original examples of a run, by method."""
+    """Read the attributions of the unchanged examples of a run: a list for each attribution method."""
     if missing := {ACCURACY, ATTRIBUTIONS} - run.rows.keys():
         raise RunError(
             f"{run.folder} has no rows of {min(missing)}. Evaluate again, with {ACCURACY} and {ATTRIBUTIONS} among "
@@ -286,7 +286,7 @@ def _usual(sizes: Sequence[int]) -> int:
 
 
 def _sizes(suites: Sequence[Suite], sizes: Sequence[int], samples: int) -> Cells:
-    """Table 9: the numbers of examples, models and pairs of models by data set."""
+    """Build table 9: the number of examples, of models and of pairs of models for each data set."""
     rows = []
     for suite in suites:
         explained = len(next(iter(suite.populations.values())).places)
@@ -351,7 +351,9 @@ def _rankings(ranking: Ranking) -> Cells:
 
 
 def _pairs(ranking: Ranking) -> Cells:
-    """Table 4: pairwise accuracy by ranker and pair of models, of which the first is better."""
+    """Build table 4: the pairwise accuracy of each ranker for each pair of models; the first model of a pair is the
+    better one.
+    """
     near, models = ranking.suite.near(), ranking.suite.models
     header = [
         f"{models[better]} > {models[worse]}{NEAR if (better, worse) in near else ''}"
@@ -404,7 +406,7 @@ def set_dependent(ranking: Ranking) -> str:
 
 
 def notes(suites: Sequence[Suite], rankings: Sequence[Ranking]) -> Iterator[str]:
-    """The notes below the tables."""
+    """Yield the notes below the tables of rankings."""
     yield from NOTES
     for suite in suites:
         by_text: dict[str, list[str]] = {}
@@ -470,7 +472,7 @@ def _parser() -> CommandParser:
 
 
 def main(arguments: list[str]) -> None:
-    """Print the tables, and write the figures with --figures."""
+    """Print the tables of rankings, and draw their figures with --figures."""
     options = _parser().parse_intermixed_args(arguments)
     texts = options.n.split(",")
     if not all(text.strip().isdecimal() and int(text) > 0 for text in texts):

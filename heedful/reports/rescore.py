@@ -45,7 +45,7 @@ def rescored(folder: str | Path, metrics: Mapping[str, Metric] = METRICS) -> str
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Write results.json of each run, and print whether the file has changed."""
+    """Recompute results.json of each run, and print whether the file has changed."""
     about = "Compute results.json again from the rows files next to it; neither the model nor the data are needed."
     examples = [("RUN", "the same bytes again, or which metrics differ")]
     parser = CommandParser("rescore", about, examples)

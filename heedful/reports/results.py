@@ -17,7 +17,7 @@ Evaluated = tuple[pa.Table, Mapping[str, Any]]  # rows of an evaluation, one per
 
 @dataclass(frozen=True)
 class Scored:
-    """The numbers of a run."""
+    """The numbers that were computed from the rows of a run, in the forms that results.json and reports need."""
 
     numbers: Numbers  # measurements by metric name
     results: dict[str, Any]  # content of results.json without the hashes of the rows files

@@ -1,4 +1,4 @@
-"""Runs as reports read them: the measured model, its training, the data, the numbers and the rows of a folder."""
+"""``Run``: a folder of results as reports read it, with model, training, data, numbers and rows."""
 
 import json
 import os
@@ -119,7 +119,9 @@ class Run:
 
     @cached_property
     def rows(self) -> Mapping[str, Evaluated]:
-        """Rows and their metadata by evaluation, for the files that exist; results.json was checked against them."""
+        """The rows and the metadata of each evaluation whose rows file exists; the files match the hashes in
+        results.json.
+        """
         files = {name: rows_file(self.folder, name) for name in self.results["rows"]}
         return {name: read_rows(file) for name, file in files.items() if file.exists()}
 
@@ -168,7 +170,7 @@ class Run:
 
 
 def is_above_majority(m: Mapping[str, Any]) -> bool:
-    """Whether a measurement lacks the flag of models whose accuracy is not above the majority share."""
+    """Whether a measurement has no flag that the accuracy of the model is not above the majority share."""
     return NOT_ABOVE_MAJORITY not in m["flags"]
 
 

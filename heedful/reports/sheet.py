@@ -186,7 +186,7 @@ def print_scores(file: str) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """Write the sheet of a run, or print the share of its answers."""
+    """Write the sheet for a run; or, with --score, print the result of an annotated sheet."""
     about = (
         "Does a swap make the predicted label wrong? A sheet is a CSV file of swapped inputs with the label that the "
         "model had predicted, for people to judge (CAT, section 4.2)."

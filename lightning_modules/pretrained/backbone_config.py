@@ -1,4 +1,4 @@
-"""The config.json of a backbone, and its number of positions."""
+"""Read config.json of a backbone, and the number of positions of the model."""
 
 from transformers import AutoConfig, PretrainedConfig
 

@@ -78,7 +78,7 @@ def revision_of(folder: str) -> str | None:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Silence the progress bars of transformers, and its report on new weights of a head."""
+    """Context manager that silences progress bars of transformers, and its report on newly initialised weights."""
     level = transformers_logging.get_verbosity()
     bars = transformers_logging.is_progress_bar_enabled()
     transformers_logging.set_verbosity(logging.ERROR)

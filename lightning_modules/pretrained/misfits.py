@@ -1,4 +1,4 @@
-"""Phrases for error messages: weights that do not fit a network, and exceptions of loaders."""
+"""Phrases for error messages about weights that do not fit a network, and about exceptions of loaders."""
 
 import re
 from collections.abc import Collection, Mapping

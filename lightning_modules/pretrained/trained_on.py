@@ -53,12 +53,12 @@ class TrainedOn:
         return examples.content_keys(self.parts if set(self.parts) == set(parts) else parts)
 
     def state(self) -> dict[str, Any]:
-        """The hashes as an entry of a checkpoint."""
+        """Convert the hashes to an entry of a checkpoint."""
         return {"parts": list(self.parts), "keys": torch.from_numpy(self.keys.view(np.int64))}
 
     @classmethod
     def of_state(cls, state: Mapping[str, Any] | None) -> "TrainedOn | None":
-        """The inverse of :meth:`state`; None for a checkpoint without that entry."""
+        """Read the hashes from an entry of a checkpoint, see :meth:`state`; None if there is no entry."""
         return None if state is None else cls(tuple(state["parts"]), state["keys"].numpy().view(np.uint64))
 
     def write(self, folder: str | Path) -> None:

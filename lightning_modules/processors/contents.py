@@ -1,4 +1,6 @@
-"""Inputs of functions: the contents of the parts, and a hash per input."""
+"""Processor for models that are Python functions: the contents of the parts as dictionaries, and a hash of each
+input, by which answers are stored.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -68,7 +70,7 @@ class FunctionProcessor(NumberProcessor):
         return numbers
 
     def lengths(self, examples: Sequence[Example]) -> np.ndarray:
-        """Bytes of all parts: int32 [examples]."""
+        """Length of each example in bytes, over all parts: int32 [examples]."""
         numbers = self.numbers(examples)  # before _hashes and _bytes, which it may extend
         return self._bytes[numbers].sum(axis=0).astype(np.int32)
 

@@ -1,4 +1,4 @@
-"""Inputs with hidden words: words are masked in token ids, separately for each part."""
+"""Build inputs in which some words are hidden, by masking their token ids, for attributions."""
 
 from collections.abc import Iterator, Sequence
 

@@ -59,7 +59,7 @@ class PictureStore:
         return len(self._pictures)
 
     def content(self, number: int) -> str:
-        """SHA-256 of the bytes of a picture, given its number."""
+        """SHA-256 of the bytes of the picture with a given number."""
         return self._pictures[number].key
 
     def numbers(self, pictures: Sequence[Picture]) -> np.ndarray:

@@ -91,7 +91,7 @@ class Processor(ABC):
     )
 
     def encode(self, examples: Sequence[Example]) -> Encoded:
-        """Encode examples lazily."""
+        """Wrap examples in :class:`Encoded`, which encodes them when its properties are first read."""
         return Encoded(self, examples)
 
     @abstractmethod
@@ -154,7 +154,7 @@ class NumberProcessor(Processor):
         return numbers[examples]
 
     def _gathered(self, examples: Composed) -> np.ndarray:
-        """The numbers of composed examples, from the numbers of their pool: int32 [parts, examples]."""
+        """Look up the numbers of composed examples among the numbers of their pool: int32 [parts, examples]."""
         numbers = self.numbers(examples.pool)
         positions = examples.positions
         if len(examples.extra):
@@ -173,7 +173,7 @@ class NumberProcessor(Processor):
 
     @abstractmethod
     def _numbers(self, examples: Sequence[Example]) -> np.ndarray:
-        """Look up or assign the numbers of contents: int32 [parts, examples]."""
+        """Number the contents of the parts: equal contents have equal numbers; int32 [parts, examples]."""
 
     @abstractmethod
     def batches(self, examples: Sequence[Example], batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:

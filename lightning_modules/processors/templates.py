@@ -1,4 +1,4 @@
-"""Processor of models that read one text: a template filled with the parts."""
+"""Processor for models that read one text, which is a template filled with the parts."""
 
 import re
 from collections.abc import Sequence

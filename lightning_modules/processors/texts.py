@@ -1,4 +1,4 @@
-"""Processor of models that read one or two texts."""
+"""Processor for models that read one or two texts."""
 
 from collections.abc import Iterator, Sequence
 from itertools import chain, groupby, islice
@@ -73,7 +73,7 @@ class TextProcessor(NumberProcessor):
             )
 
     def new_store(self, offsets: bool) -> TokenStore:
-        """Make an empty store, which begins with the tokens of the frame."""
+        """Create an empty store of token ids, which begins with the tokens of the frame."""
         return TokenStore(plain(self.tokenizer, offsets), self.tokenizer.unk_token_id, self.frame.ids, offsets)
 
     def _read_frame(self) -> Frame:

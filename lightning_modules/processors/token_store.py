@@ -1,4 +1,4 @@
-"""Store of token ids, in which each distinct text is tokenised once."""
+"""A store of token ids, in which each distinct text is tokenised once."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial

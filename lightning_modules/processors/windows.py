@@ -1,4 +1,4 @@
-"""Processor of extractive readers: a question, and a text in overlapping windows."""
+"""Processor for extractive readers, which read a question and overlapping windows of a text."""
 
 import json
 from collections.abc import Iterator, Sequence

@@ -1,1 +1,1 @@
-"""Prompted models: a prompt has an instruction, demonstrations and the example."""
+"""Models that answer prompts, which consist of an instruction, demonstrations and a question about the example."""

@@ -1,4 +1,4 @@
-"""Beginnings that several prompts of a batch share, such as the same premise: they are read once."""
+"""Find beginnings that several prompts of a batch share, such as the same premise, so that they are read once."""
 
 from collections.abc import Sequence
 from os.path import commonprefix

@@ -1,4 +1,4 @@
-"""Prompted causal language models: all that AutoModelForCausalLM loads."""
+"""Causal language models that answer prompts: all models that AutoModelForCausalLM loads."""
 
 from dataclasses import replace
 from itertools import takewhile
@@ -170,7 +170,7 @@ class CausalLM(BasePredictor):
             return Outputs(self.logits(batch["inputs"]).float().softmax(dim=-1)) if batch["size"] else None
 
     def logits(self, inputs: dict[str, Tensor]) -> Tensor:
-        """Scores [examples, labels], in the order of ``task.labels``."""
+        """Compute the scores of all labels: [examples, labels], in the order of ``task.labels``."""
         return self._scored(self._read(inputs)[0])
 
     def answer(self, inputs: dict[str, Any]) -> Outputs:
@@ -223,7 +223,7 @@ class CausalLM(BasePredictor):
         return self._prior
 
     def _written(self, inputs: dict[str, Tensor], read: Written | None) -> list[str]:
-        """Generate the texts of the answers."""
+        """Generate the answers of the examples as texts; ``read`` is the state after the prompts."""
         queries = Queries(**inputs)
         prefix = self.processor.tokens.prefix
         if read is None:  # without a shared prefix: whole prompts with padding on the left
@@ -252,7 +252,7 @@ class CausalLM(BasePredictor):
 
     @property
     def _ends(self) -> list[int]:
-        """The tokens that end an answer."""
+        """Ids of the tokens that end a generated answer."""
         of_config = self.network.generation_config.eos_token_id
         several = of_config if isinstance(of_config, list) else [of_config]
         return sorted({token for token in (*several, self.tokenizer.eos_token_id) if token is not None})

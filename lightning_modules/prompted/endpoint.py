@@ -163,7 +163,7 @@ class Endpoint(BasePredictor):
 
     @property
     def given_wording(self) -> Wording | None:
-        """The setting ``prompt`` as a wording; the labels must be known."""
+        """The setting ``prompt``, converted to a prompt wording; requires that the labels are known."""
         return Wording.asking(self.wording, self.task.labels) if isinstance(self.wording, str) else self.wording
 
     def prepare(self, task: Task) -> None:
@@ -201,7 +201,7 @@ class Endpoint(BasePredictor):
         return sha256(self._server.origin.encode()).hexdigest()[:12]
 
     def hidden(self, text: str) -> str:
-        """Replace the key and other secrets of the address in a text."""
+        """Replace the key and other secrets of the server's address in a text."""
         return self._server.hide(text)
 
     @property
@@ -298,7 +298,9 @@ class Endpoint(BasePredictor):
             )
 
     def counts_of(self, counted: Mapping[tuple[str, str], int]) -> dict[str, Any]:
-        """Counts of answers as for every model, and the number of answers per model name."""
+        """Convert counts to an entry of results.json: as for other models, and the number of answers of each model
+        at the server.
+        """
         models = {text: n for (kind, text), n in sorted(counted.items()) if kind == "models"}
         return super().counts_of(counted) | ({"models": models} if models else {})
 

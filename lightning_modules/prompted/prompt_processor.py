@@ -1,4 +1,4 @@
-"""Processor of prompted causal models."""
+"""Processor for causal language models: it turns examples into the token ids of prompts."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -90,7 +90,7 @@ class PromptProcessor(NumberProcessor):
         return words
 
     def sent(self, example: Example) -> dict[str, Any]:
-        """The prompt of an example: ``text``, and ``messages`` if it is a chat."""
+        """What the model receives for an example: ``text``, and ``messages`` if the prompt is a chat."""
         (row,) = self._rows(self.numbers([example])[0])
         ids = [*self.tokens.prefix, *row.tolist()]
         question = self.prompt.question(self._shortened(self._words(example)))

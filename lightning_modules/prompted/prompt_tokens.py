@@ -1,4 +1,4 @@
-"""Token ids of a prompt: the prefix shared by all examples, the suffix of each example, and the answers."""
+"""Token ids of prompts: a prefix that all prompts share, a suffix for each example, and the answers."""
 
 from collections.abc import Mapping, Sequence
 from itertools import permutations
@@ -61,7 +61,7 @@ class PromptTokens:
                 )
 
     def text(self, question: str) -> str:
-        """The text of a prompt with a question, up to the answer."""
+        """The complete prompt with a question, as a text that ends before the answer."""
         return f"{self.before}{question}{self.after}"
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:

@@ -150,7 +150,7 @@ class Seq2Seq(ScoresLabels):
         return Outputs(probs, label_numbers(answers, self.task.labels).to(probs.device))
 
     def _answers(self, texts: Sequence[str | None]) -> list[str | None]:
-        """Parse generated texts, by the prompt if there is one; count texts without an answer."""
+        """Convert generated texts to answers, by the prompt if there is one; texts that are no answer are counted."""
         if self.prompt is not None:
             return self.understood(texts)
         answers = [text if text is None else self._meant(text) for text in texts]

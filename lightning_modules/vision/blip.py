@@ -152,7 +152,7 @@ class Blip(PictureClassifier):
         return network
 
     def _fitted(self, config: BlipConfig) -> nn.Module:
-        """Build the network of a config with the weights of the backbone."""
+        """Build the network for a config, and load the weights of the backbone into it."""
         architecture = (config.architectures or [""])[0]
         if architecture in TEXT:
             inform(f"{self.backbone} is a {architecture}: its text model becomes the text encoder.")

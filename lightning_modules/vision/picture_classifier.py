@@ -1,4 +1,4 @@
-"""Base class of families that read pictures and a text."""
+"""Base class of model families that read pictures and a text."""
 
 import math
 from abc import abstractmethod
@@ -74,7 +74,7 @@ class PictureClassifier(PretrainedClassifier):
         self.match_head(task)
 
     def open_images(self) -> BaseImageProcessor:
-        """The image processor of the backbone."""
+        """Load the image processor of the backbone."""
         return load(self.image_processor.from_pretrained, self.folder)
 
     def require_as_many(self, learned: int) -> None:

@@ -1,4 +1,4 @@
-"""Attributions as an inquiry: the contribution of every word to the probability of a label, by several methods."""
+"""Compute attributions by querying the model in rounds, with several attribution methods."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

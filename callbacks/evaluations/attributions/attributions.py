@@ -1,4 +1,4 @@
-"""Attributions of words (Singhal et al. 2023, §3) as an evaluation."""
+"""The evaluation "attributions": contributions of words to a prediction (Singhal et al. 2023, §3)."""
 
 import re
 from typing import Literal

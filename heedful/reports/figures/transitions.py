@@ -100,7 +100,7 @@ def _text(runs: Sequence[Edges], edge: tuple[str, str], kind: str) -> str:
 
 
 def _edge(axes: "Axes", edge: tuple[str, str], text: str, kind: str, share: float) -> None:
-    """Draw an edge with its percentages; the width of the arrow grows with the share."""
+    """Draw the arrow of one transition with its percentages; its width grows with the share of the transition."""
     from matplotlib.patches import FancyArrowPatch
 
     before, after = edge

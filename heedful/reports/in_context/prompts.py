@@ -33,7 +33,7 @@ Name = tuple[str, str, str]  # (WRITTEN or SCORED, swapped part or "" for none, 
 
 
 class Key(NamedTuple):
-    """The model, the data and the settings of a prompt, without the seed of its demonstrations."""
+    """What the prompts of a group have in common: model, data and settings, but not the seed of the demonstrations."""
 
     model: str  # name of the model
     data: str  # name of the data set
@@ -45,7 +45,7 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True)
 class Prompt:
-    """The numbers of one prompt."""
+    """The numbers of a model with one prompt."""
 
     folder: str  # folder of the results
     key: Key  # model, data and settings
@@ -57,7 +57,7 @@ class Prompt:
 
 @dataclass(frozen=True)
 class Group:
-    """The means over prompts that differ only in the seed of their demonstrations."""
+    """The prompts that differ only in the seed of their demonstrations, with the means of their numbers."""
 
     key: Key  # model, data and settings of the prompts
     prompts: tuple[Prompt, ...]  # the prompts in the order of their seeds
@@ -65,7 +65,7 @@ class Group:
 
     @property
     def writes(self) -> bool:
-        """Whether answers are generated texts; otherwise the most probable labels."""
+        """Whether the model generates its answers; otherwise the answers are the most probable labels."""
         return self.prompts[0].writes
 
     @property
@@ -75,11 +75,11 @@ class Group:
 
     @property
     def parts(self) -> list[str]:
-        """The swapped parts."""
+        """Names of the swapped parts."""
         return list(dict.fromkeys(part for _, part, _ in self.numbers if part))
 
     def swaps(self, part: str, answer: str = WRITTEN) -> dict[str, OverSeeds]:
-        """Map statistics to the numbers about swaps of a part, the headline first."""
+        """The numbers about swaps of a part, by statistic; attentiveness itself is first."""
         return {name[2]: m for name, m in self.numbers.items() if name[:2] == (answer, part)}
 
 
@@ -215,7 +215,9 @@ def _most_probable(rows: pa.Table, column: str, written: str, labels: tuple[str,
 
 
 def _over_seeds(prompts: Sequence[Prompt]) -> dict[Name, OverSeeds]:
-    """Average numbers over seeds, and flag them if answers are not better than the majority baseline."""
+    """Average the numbers of prompts over seeds, and flag them if the accuracy is not better than the majority
+    baseline.
+    """
     names = [name for name in prompts[0].numbers if all(name in prompt.numbers for prompt in prompts)]
     by_name = {name: [prompt.numbers[name] for prompt in prompts] for name in names}
     at_chance = {n[0]: _is_at_chance(by_name[n], by_name[*n[:2], MAJORITY]) for n in names if n[2] == WORTH}

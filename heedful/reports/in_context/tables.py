@@ -87,7 +87,7 @@ def ordered(groups: Sequence[Group]) -> list[Group]:
 
 
 def title(group: Group) -> str:
-    """The model, the data set and the split of a group."""
+    """Title of the tables of a group: model, data set and split."""
     return f"{group.key.model}, {group.key.data} {group.key.split}"
 
 
@@ -118,7 +118,7 @@ def _parts(groups: Sequence[Group]) -> list[str]:
 
 
 def answers(groups: Sequence[Group]) -> Cells:
-    """The accuracy or exact match of one model on one data set, a row for each prompt."""
+    """Build the table of accuracy (or exact match) of one model on one data set, with a row for each prompt."""
     is_span = groups[0].is_span
     columns = ["no answer" if is_span else "invalid"]
     if with_scored := not is_span and any(group.writes for group in groups):
@@ -142,7 +142,8 @@ def _majority(group: Group) -> str:
 
 
 def attentiveness(groups: Sequence[Group], part: str, with_all: bool) -> Cells:
-    """The attentiveness of one model on one data set to a part, a row for each prompt and kind of answer.
+    """Build the table of attentiveness of one model on one data set to a part, with a row for each prompt and kind of
+    answer.
 
     Rows "written" use the generated answers, rows "scored" the most probable labels.
     """
@@ -204,7 +205,7 @@ def _less(first: Group, second: Group, part: str, with_all: bool) -> list[str]:
 
 
 def across(groups: Sequence[Group], with_all: bool) -> Iterator[Cells]:
-    """Tables 6, 9 and 11: models with plain demonstrations by data sets."""
+    """Build tables 6, 9 and 11: models with plain demonstrations in rows, data sets in columns."""
     plain = [group for group in ordered(groups) if group.key.kind == PLAIN]
     labels = {group.key: f"{group.key.model} k={group.key.tuples}{_wording(group, plain)}" for group in plain}
 
@@ -236,7 +237,7 @@ def across(groups: Sequence[Group], with_all: bool) -> Iterator[Cells]:
 
 
 def notes(groups: Sequence[Group], tables: Sequence[Cells], with_all: bool) -> Iterator[str]:
-    """The notes below the tables."""
+    """Yield the notes below the tables: abbreviations, models at chance, and differences between runs."""
     silent = listing(list(dict.fromkeys(group.key.model for group in groups if not group.writes)))
     kinds = {group.key.kind for group in groups}
     controls = "; ".join(f"{KINDS[kind]}: {text}" for kind, text in CONTROLS.items() if kind in kinds)
@@ -266,7 +267,7 @@ def notes(groups: Sequence[Group], tables: Sequence[Cells], with_all: bool) -> I
 
 
 def print_prompts(folders: Sequence[str], with_all: bool, text_format: str | None) -> None:
-    """Print the tables of prompts.
+    """Print accuracy and attentiveness of prompted models, averaged over seeds of demonstrations.
 
     Args:
         folders: Folders of results, or folders that hold them.
@@ -280,7 +281,9 @@ def print_prompts(folders: Sequence[str], with_all: bool, text_format: str | Non
 
 
 def print_summary(folders: Sequence[str]) -> None:
-    """Print the tables of several prompts that were just measured; :func:`print_table` if they cannot be averaged."""
+    """Print the results of several prompts that were just measured: means over seeds, or else a table with a column
+    for each prompt.
+    """
     runs = read_runs(folders)
     results = {run.folder: run.results for run in runs}
     if not all(run.rows.keys() & {*EVALUATIONS} for run in runs):

@@ -37,7 +37,7 @@ class About:
 
 @cache
 def texts(section: str) -> Mapping[str, Any]:
-    """Read a section of about.yaml."""
+    """Read one section of about.yaml, the file of plain-language texts."""
     path = str(Path(__file__).with_name("about.yaml"))
     content: Mapping[str, Any] = read_yaml(path, path)
     return content[section]
@@ -70,8 +70,8 @@ def about_of(run: Run, evaluation: str) -> About:
 
 
 def evaluation_of(run: Run, name: MetricName) -> str:
-    """The evaluation in whose section a page shows a number: the first evaluation with the family of the number; "" for
-    none.
+    """Name of the evaluation in whose section of a page a number is shown; "" if no evaluation has numbers of this
+    family.
     """
     evaluations = [
         evaluation
@@ -90,5 +90,5 @@ def _rank(evaluation: str) -> int:
 
 
 def in_order(run: Run) -> list[str]:
-    """The evaluations of a run in the order of a page."""
+    """Names of the evaluations of a run, in the order in which a page shows them."""
     return sorted(run.results["rows"], key=lambda name: (_rank(name), name))

@@ -24,7 +24,7 @@ FLAGGED = (
 
 @dataclass(frozen=True)
 class Comparison:
-    """The numbers of several runs side by side, and their differences."""
+    """What a page shows about several runs: tables of their numbers side by side, and differences."""
 
     tables: list[Cells]  # tables of models by data sets
     differences: list[Cells]  # a table for each further run: its headlines minus the headlines of the first run
@@ -32,7 +32,7 @@ class Comparison:
 
 
 def compared(runs: Sequence[Run]) -> Comparison:
-    """Compare each run with the first run."""
+    """Build the comparison of the first run with each other run."""
     tables = build(runs)
     notes = [NOT_ABOVE] if any("-" in row for table in tables for row in table.rows) else []
     notes += [*unlabelled_notes(runs), *side_by_side(runs)]

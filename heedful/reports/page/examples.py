@@ -1,4 +1,4 @@
-"""Examples on a page. After an evaluation, examples.json stores their texts, since rows hold only predictions."""
+"""Show examples on a page. Rows hold only predictions, so examples.json stores the texts of the shown examples."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -24,7 +24,7 @@ KEY = ("evaluation", "uid", "intervention", "part", "variant", "draw")
 
 
 def key_of(entry: Mapping[str, Any]) -> list[Any]:
-    """The fields that identify a row in a run."""
+    """The fields of an entry that identify its row in a run."""
     return [entry[name] for name in KEY]
 
 
@@ -49,7 +49,9 @@ def write_examples(folder: Path, provider: Provider) -> None:
 
 
 def _read_examples(run: Run) -> dict[str, Contents]:
-    """The contents in examples.json by the key of the row; empty if the file belongs to other rows."""
+    """Read examples.json: map the key of a row to the contents of its example; empty if the file belongs to other
+    rows.
+    """
     path = Path(run.folder) / FILE
     content = read_json(path) if path.is_file() else {}
     if content.get("rows") != run.results["rows"]:

@@ -1,4 +1,4 @@
-"""Figures of an evaluation on a page as SVG, and words coloured by their attribution as HTML."""
+"""Convert the figures of an evaluation to SVG, and words with attributions to HTML, for a page."""
 
 import io
 import re

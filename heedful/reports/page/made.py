@@ -1,4 +1,6 @@
-"""The origin of results on a page: command, settings, hashes and versions, without paths and host of the machine."""
+"""How results were produced, for a page: command, settings, hashes and versions, without paths and the host of the
+machine.
+"""
 
 import os
 import re
@@ -43,7 +45,7 @@ def without_places(text: str) -> str:
 
 
 def without_quotes(results: Mapping[str, Any]) -> dict[str, Any]:
-    """Copy the content of results.json without the counts that quote answers of the model."""
+    """Copy results.json without the counts that quote texts, such as generated answers that are no label."""
     counts = {name: n for name, n in results["counts"].items() if PurePosixPath(name).name not in QUOTES}
     return {**results, "counts": counts}
 
@@ -101,7 +103,7 @@ def _facts(run: Run) -> Iterator[tuple[str, str]]:
 
 
 def _settings(path: Path) -> Iterator[tuple[str, str]]:
-    """The settings of data and model in config.yaml, without empty settings."""
+    """Read the settings of data and model from config.yaml as pairs (name, text); empty settings are left out."""
     saved = read_yaml(str(path), str(path)) if path.is_file() else {}
     for kind in ("data", "model"):
         settings = (saved.get(kind) or {}).get("init_args") if isinstance(saved.get(kind), Mapping) else None

@@ -1,4 +1,4 @@
-"""Tables of predictions before and after a change of the input: shares of the labels after, by the label before."""
+"""Tables on a page that show how labels change: for each predicted label, the shares of the labels after a change."""
 
 from dataclasses import dataclass
 

@@ -59,7 +59,7 @@ def quoted(m: Entry) -> str:
 
 
 def numbers_of(run: Run, evaluation: str) -> list[Number]:
-    """The table of an evaluation; for the evaluation "", the numbers that belong to no evaluation."""
+    """The table rows of an evaluation; for the evaluation "", the numbers that belong to no evaluation."""
     members: set[str] = set()
     slices = {str(name) for name in run.numbers if any(name.by)}
     for name in run.numbers:

@@ -17,7 +17,7 @@ QUALITIES = ("accuracy", "exact_match", "two_class")
 
 @dataclass(frozen=True)
 class Verdict:
-    """A sentence about a number, the warnings of the flags of this number, and its name."""
+    """A sentence about a number, with the warnings that belong to the flags of the number."""
 
     sentence: str
     warnings: tuple[str, ...] = ()
@@ -130,7 +130,7 @@ def least_used(run: Run) -> str:
 
 
 def cautions(run: Run) -> Iterator[str]:
-    """Cautions about all numbers of a run, a sentence each."""
+    """Yield sentences that caution readers about all numbers of a run."""
     if how_far := run.results.get("unfinished"):
         yield f"Do not take these numbers for the finished model: the run had not ended ({how_far})."
     if run.unlabelled:

@@ -1,4 +1,4 @@
-"""Words coloured by their attribution, as HTML.
+"""Show words coloured by their attribution, as HTML.
 
 An attribution assigns a number phi to each word of an example: its contribution to the probability of the answer.
 """

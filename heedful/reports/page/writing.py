@@ -34,7 +34,9 @@ LEAST = 200_000  # bytes; room for the examples of each run on a page that is to
 
 @dataclass(frozen=True)
 class Section:
-    """The section of an evaluation. ``explains`` is false if an earlier section explains the same evaluation."""
+    """The section of a page about one evaluation. ``explains`` is false if an earlier section has explained this
+    evaluation.
+    """
 
     name: str
     about: About
@@ -67,7 +69,7 @@ class Part:
 
     @property
     def warnings(self) -> Iterable[str]:
-        """The warnings of all numbers in the order of the page, with repetitions."""
+        """The warnings about all numbers, in the order of the page; a warning may occur several times."""
         first: list[Number | Verdict] = [*self.headlines, *self.verdicts]
         for number in (*first, *chain(*(section.numbers for section in self.sections)), *self.more):
             yield from number.warnings
@@ -102,7 +104,7 @@ def _runs(folders: Sequence[str]) -> list[Run]:
 
 
 def _page(runs: Sequence[Run], with_examples: bool) -> str:
-    """The HTML of a page; examples fill the bytes that the rest of the page leaves."""
+    """Build the HTML of a page. Examples are added until the page reaches its largest size in bytes."""
     environment = _environment()
     samples = [sampled(run.rows, run.results["seed"]) for run in runs] if with_examples else []
     explained: set[str] = set()

@@ -28,7 +28,7 @@ Content = Mapping[str, Any]  # content of results.json
 
 
 def lines_of(run: Content) -> list[Line]:
-    """The lines of the table of a run."""
+    """The lines of the table of a run, as results.json stores them."""
     return [Line(**entry) for entry in run["display"]["lines"]]
 
 
@@ -158,7 +158,7 @@ def asides_of(run: Content) -> list[str]:
 
 
 def _terms(lines: Sequence[Line]) -> str:
-    """The explanations of the labels in a table, on one line; "" for none."""
+    """Explain the labels of a table in one sentence; "" if no label needs an explanation."""
     used = {term for line in lines for term in _terms_of(line.label)}
     terms = [term for term in TERMS if term in used]
     return "; ".join(f"{term}: {TERMS[term]}" for term in terms) + "." if terms else ""
@@ -181,7 +181,7 @@ def _terms_of(label: str) -> list[str]:
 
 
 def _not_shown(run: Content) -> Iterator[str]:
-    """Name the kinds of numbers that are only in results.json."""
+    """Yield a note about kinds of numbers that are in results.json, but not in the table."""
     if run["display"]["asides"]:
         *words, last = dict.fromkeys(run["display"]["asides"])
         text = f"{', '.join(words)} and {last}" if words else last

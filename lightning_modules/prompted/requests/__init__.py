@@ -1,1 +1,1 @@
-"""Requests to a server, replies, and the file of answers."""
+"""Requests to a server, its replies, and the file in which replies are cached."""

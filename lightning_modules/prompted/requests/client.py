@@ -132,7 +132,9 @@ class Server:
             raise Unusable("something else than JSON") from None
 
     def _sentence(self, status: int, reason: str, is_late: bool, model: Any) -> str:
-        """The message of an error; the status is 0 if there was no response."""
+        """The sentence that explains a failed request to the user; the HTTP status is 0 if the server did not
+        respond.
+        """
         url, key = self.names
         if is_late:
             return f"{self.origin} gave no answer within {self.timeout:g} s. Raise timeout; {SAVED}."
@@ -149,7 +151,7 @@ class Server:
         return f"{self.origin} {what}: {reason}. {advice}; {SAVED}."
 
     def _reason(self, error: Any) -> str:
-        """The error message of the server, in brackets."""
+        """The server's own error message in brackets, for the end of a sentence."""
         try:
             body = json.loads(error.response.text)
             for name in ("error", "message", "detail"):

@@ -69,12 +69,12 @@ class Reply:
 
     @property
     def shown(self) -> str:
-        """The answer for messages, or the reason why there is none."""
+        """The answer as messages show it, or the reason why there is none."""
         return self.failure or self.text
 
 
 def at(answer: Any, *path: str | int) -> Any:
-    """A value in nested JSON; None if it is missing."""
+    """Look up a path of keys and indices in nested JSON; None if a key is missing."""
     for step in path:
         try:
             answer = answer[step] if isinstance(answer, dict | list) else None
@@ -214,8 +214,9 @@ def _most_probable(p: Sequence[float], labels: Sequence[str]) -> str:
 
 
 def _bare_token(text: str) -> str:
-    """Normalise a text or a token for comparison; some servers encode the space before a token as a special
-    character."""
+    """Normalise a text or a token, so that both can be compared; some servers encode the space before a token as a
+    special character.
+    """
     return bare(text.replace("\u2581", " ").replace("\u0120", " "))
 
 
