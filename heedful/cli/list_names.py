@@ -30,9 +30,9 @@ def main(argv: list[str]) -> None:
     for each in KINDS if kind is None else (kind,):
         abouts = about_evaluations() if each == "evaluations" else about_configs(each.removesuffix("s"))
         width = max(map(len, abouts)) + 2
-        rest = get_terminal_size().columns - 1 - width
+        room = get_terminal_size().columns - 1 - width
         lines = [
-            f"{name:<{width}}{shorten(first_sentence(about), rest, placeholder=' ...')}"
+            f"{name:<{width}}{shorten(first_sentence(about), room, placeholder=' ...')}"
             for name, about in abouts.items()
         ]
         print("\n".join([*([f"{each}:"] if kind is None else []), *lines]))

@@ -119,7 +119,7 @@ def comparison(tables: Sequence[pa.Table], context: Context, part: str) -> Compa
         examples=len(in_u),
         on_u=on_u,
         eligible=eligible,
-        less=[difference(own, u) for own, u in zip(eligible, on_u, strict=True)],
+        less=[difference(*both) for both in zip(eligible, on_u, strict=True)],
         pairs={(i, j): difference(on_u[i], on_u[j]) for i, j in combinations(range(len(swaps)), 2)},
     )
 
