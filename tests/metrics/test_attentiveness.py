@@ -159,8 +159,8 @@ def test_missing_answers_are_counted_below_and_too_many_leave_no_number(case):
     plain = attentiveness(rows, "premise", case.context)[NAME].value
     assert m.value == (None if too_many else plain)
     changed = [is_hit(case.context.kind, "premise", *pair) for pair in pairs]
-    assert in_pairs.swaps[in_pairs.eligible].sum() == (0 if too_many else len(pairs))
-    assert in_pairs.changed[in_pairs.eligible].sum() == (0 if too_many else sum(changed))
+    assert len(in_pairs.hit) == (0 if too_many else len(pairs))
+    assert in_pairs.hit.sum() == (0 if too_many else sum(changed))
     if m.value is not None:
         assert [m.entries.hits.sum(), m.entries.counts.sum()] == pytest.approx([m.value * len(pairs), len(pairs)])
 

@@ -27,7 +27,9 @@ def bars_of(
     """
     from matplotlib.figure import Figure
 
-    canvas = Figure(figsize=(5.5, 0.8 + 0.4 * (len(parts) + len(alone)) + 0.5 * bool(alone)), layout="constrained")
+    width = 5 + 0.09 * max(map(len, parts), default=0)  # inches: the axes keep about 4 beside the longest label
+    height = 0.8 + 0.4 * (len(parts) + len(alone)) + 0.5 * bool(alone)
+    canvas = Figure(figsize=(width, height), layout="constrained")
     axes = canvas.add_subplot()
     color, marker = style(0)
     hollow_color, hollow_marker = style(1)
