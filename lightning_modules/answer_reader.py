@@ -65,7 +65,7 @@ class AnswerReader:
         return NO_LABEL if value is None else self._label(value)
 
     def _label(self, value: Any) -> str:
-        """Convert an answer to a label; where texts are compared, normalise it as a text."""
+        """Convert an answer to a label or, if the answers are free texts, to a normalised text."""
         if not isinstance(value, str | int | float) or value != value:
             raise Unreadable(", which is not a label or a text. Return None where there is no answer.")
         if isinstance(value, float) and value.is_integer():

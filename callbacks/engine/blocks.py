@@ -237,7 +237,7 @@ def blocks(
 
 
 def _full(n: int, ranks: Sequence[np.ndarray]) -> int:
-    """Number of base examples in the first full block, or 0 if the block is not full.
+    """Number of base examples that fill a block together with their changes; 0 if there are too few.
 
     Args:
         n: Number of base examples.

@@ -73,7 +73,7 @@ def require_fit(settings: Settings) -> None:
 
 
 def _misfit(callback: Callback) -> str | None:
-    """Why Heedful does not support a callback of Lightning; None if it does."""
+    """The reason why Heedful does not support a callback of Lightning; None if Heedful supports it."""
     if isinstance(callback, WeightAveraging) and callback.should_update(epoch_idx=LATE):
         return "would change the average after an epoch was measured. Update it after steps only."
     return next((reason for kind, reason in UNSUPPORTED.items() if isinstance(callback, kind)), None)

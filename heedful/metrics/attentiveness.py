@@ -124,7 +124,7 @@ def _labels(context: Context) -> list[str]:
 
 
 def _with_few_undefined(of_labels: list[Number]) -> Iterator[Number]:
-    """Yield the numbers by predicted label. Several labels that the model never predicts share one line."""
+    """Yield the attentiveness by predicted label; all labels that the model never predicts share one line."""
     never = [number for number in of_labels if number.measured is not None and number.measured.value is None]
     if len(never) <= FEW:
         yield from of_labels

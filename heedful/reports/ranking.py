@@ -207,7 +207,7 @@ def _population(
     explained: Sequence[Sequence[Attribution]],
     factors: Mapping[str, Factor],
 ) -> Population:
-    """Compute the rankers on the examples with attributions by one method.
+    """Compute the values that rank the models, factors and baselines, on the examples that one method explains.
 
     Args:
         bases: Base rows (predictions for the original examples) of each model.

@@ -169,7 +169,7 @@ class Blip(PictureClassifier):
         return self.network.vision_model, self.network.text_encoder
 
     def _looked(self, numbers: np.ndarray) -> Tensor:
-        """The encoder states of pictures, given the numbers of the pictures: [examples, pictures x patches, width].
+        """Encoder states of pictures that are given by number: [examples, pictures x patches, width].
 
         In evaluation, a picture that occurs several times in a batch is encoded once.
         """

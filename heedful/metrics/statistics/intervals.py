@@ -227,8 +227,8 @@ def _entries(share: Share, tail: float) -> float:
 
 
 def _variance(share: Share, tail: float) -> float:
-    """Variance of a share between clusters, increased if there are few clusters, and at least the variance of
-    independent entries.
+    """Variance of a share between clusters. It is increased if there are few clusters, and is never below the
+    variance of independent entries.
     """
     few = share.fewest - 1
     n = share.entries

@@ -90,8 +90,8 @@ def _to_default(run: Run, name: MetricName) -> str:
 
 
 def _reference(run: Run, name: MetricName, runs: Sequence[Run]) -> str:
-    """The end of a sentence about a number: the number to compare it with. For accuracy, the majority baseline; for
-    attentiveness, the accuracy on the other parts alone.
+    """Write the end of a sentence about a number, with the number to compare it with: the majority baseline for an
+    accuracy, and the accuracy on the other parts alone for an attentiveness.
     """
     if name.family in QUALITIES:
         return _majority(run, name)

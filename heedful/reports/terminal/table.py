@@ -41,7 +41,7 @@ def merged(runs: Sequence[Content]) -> list[Line]:
 
 
 def _labels(runs: Sequence[Content], lines: Sequence[Line]) -> list[str]:
-    """The labels of lines; if the runs have several data sets, a label ends with the name of its data set."""
+    """Labels of the lines of a table; for runs on several data sets, each label ends with the name of its data set."""
     names = {text: MetricName(*fields) for run in runs for text, fields in run["names"].items()}
     data = [names[line.metric].data if line.metric in names else "" for line in lines]
     has_several = len(runs) > 1 and len(set(data) - {""}) > 1
