@@ -197,4 +197,5 @@ def _name(axes: "Axes", point: Point, points: Sequence[Point]) -> None:
     distances = [(100 * p.attentiveness.value - y, k < place) for k, p in enumerate(points) if k != place]
     is_below = any(0 < distance < CLOSE or (distance == 0 and is_before) for distance, is_before in distances)
     up = -12 if y >= 90 or is_below else 6
-    axes.annotate(point.model, (x, y), (7, up), textcoords="offset points", fontsize=8, color="0.3", parse_math=False)
+    name = point.model if len(point.model) <= 40 else f"...{point.model[-37:]}"  # a path: its end fits the figure
+    axes.annotate(name, (x, y), (7, up), textcoords="offset points", fontsize=8, color="0.3", parse_math=False)
