@@ -22,8 +22,8 @@ FEW = 64  # base examples per call if an intervention writes new content, perhap
 class Block:
     """A block of base examples and all changes of these examples.
 
-    "changed" is the number of changed examples to predict, sorted by base example and then by intervention. Changes
-    into an example of the pool, which is predicted already, are not among them.
+    The dimension [changed] below is the number of changed examples to predict, sorted by base example and then by
+    intervention. If a change yields an example of the pool, its prediction exists already, and it is not among them.
 
     Args:
         pool: The examples.
@@ -33,8 +33,9 @@ class Block:
     Attributes:
         interventions: int64 [changed], index of the intervention.
         bases: int64 [changed], position of the base example in the pool.
-        source: int64 [changed], index of the changed example whose prediction is used: the first one with the same
-            input for the model, or -1 for the base example. Repeats (the null control) use their own prediction.
+        source: int64 [changed], index of the changed example whose prediction is used. Changed examples with equal
+            inputs use the prediction of the first one; -1 is the prediction of the base example. Repeats (the null
+            control) use their own prediction.
         unread: For each intervention, whether the model receives the same input as for the base example: bool
             [changes]; null for repeats, and if the inputs are unknown.
     """

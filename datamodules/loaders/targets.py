@@ -28,14 +28,15 @@ AND = "and"
 
 
 def targets(task: str, sentences: Iterable[tuple[str, str, bool]]) -> list[int | None]:
-    """Index of the target word in the words of each sentence (:func:`heedful.records.parts.words.words`).
+    """Find the target word of each MSGS sentence, the word that decides its linguistic label.
 
     Args:
         task: Name of the task; only the tasks in :data:`FINDERS` have targets.
         sentences: All sentences of a file: (paradigm and condition, sentence, whether the linguistic label is 1).
 
     Returns:
-        An index per sentence; None if the target is unknown.
+        For each sentence, the index of the target among its words (:func:`heedful.records.parts.words.words`), or
+        None if the target is unknown.
     """
     listed = [(key, tuple(words(sentence)), label) for key, sentence, label in sentences]
     if task not in FINDERS:

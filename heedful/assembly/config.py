@@ -97,7 +97,7 @@ class Config:
         evaluating: Whether the run evaluates; if not, it trains.
         classes: Class of the data under "data", and class of the model under "model".
         values: The settings, complete and of the right types.
-        live: Objects of the call (data module, model, evaluations) by the name of their settings.
+        live: Objects that the caller passes in place of settings (data module, model, evaluations), by setting.
         resume: Folder of the resumed run.
     """
 
@@ -179,7 +179,7 @@ class Objects(NamedTuple):
 
 
 def resolve(evaluating: bool, call: Call) -> Config:
-    """Parse all settings of a call: first the layers, then words of a command line, then settings from Python.
+    """Parse all settings of a call: YAML files, then the command line, then settings from Python; later ones override.
 
     Raises:
         SettingError: A setting is unknown, missing or of another type, or a name is unknown.

@@ -43,8 +43,7 @@ class Families:
         self._members = np.split(order, np.flatnonzero(np.diff(self._family[order])) + 1)
 
     def siblings(self, i: int) -> np.ndarray:
-        """The positions of all siblings of the example at position ``i``: int64. Siblings share the part that defines
-        families; their other parts and their gold labels differ, and the default label is wrong for them.
+        """The positions of all siblings of the example at position ``i``: int64.
 
         A sibling is in the same family, but differs in the other parts and in the gold label, and the default label is
         wrong for it.

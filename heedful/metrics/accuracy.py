@@ -26,11 +26,13 @@ NOBODY = "no example was predicted"
 
 @dataclass(frozen=True)
 class NullControl(Settings):
-    """Settings of the null control, which predicts on unchanged inputs a second time, in other batches.
+    """Facts about the null control, which predicts unchanged inputs a second time, in other batches.
 
     Attributes:
-        asked: Whether a server runs the model or answers are recorded, so that batches are unknown.
-        alone: Number of padded examples whose prediction differs in a batch of their own, without padding.
+        asked: Whether the batches of the model are unknown, because the model is behind a server or its answers are
+            recorded in a file.
+        alone: Number of examples whose prediction without padding, in a batch of one, differs from the prediction in
+            their usual batch.
     """
 
     asked: bool = False

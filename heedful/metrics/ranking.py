@@ -296,13 +296,14 @@ def over_examples_and_models(
 
 
 class Test(NamedTuple):
-    """Tests of the difference of few-shot accuracies, of a factor minus ACC.
+    """Tests whether a factor ranks models better than the baseline ACC, the accuracy on a few examples. The difference
+    is the few-shot accuracy of the factor minus the few-shot accuracy of ACC.
 
     Attributes:
         by_samples: The difference, with the interval of the paper's bootstrap over samples.
         p_samples: p value of the paper's bootstrap.
         by_models: The difference, with the interval of Heedful's bootstrap over examples and models.
-        p: p value of Heedful's bootstrap; None for fewer than :data:`FEWEST` different accuracies of models.
+        p: p value of Heedful's bootstrap; None if the models have fewer than :data:`FEWEST` different accuracies.
         p_holm: ``p``, adjusted for the number of factors by :func:`holm`.
     """
 

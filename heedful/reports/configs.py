@@ -13,7 +13,7 @@ DEEPEST = 9  # trainings in a chain of initial weights
 
 
 def run_settings(folder: Path) -> dict[str, Any]:
-    """Read the :func:`sections_of` config.yaml in the folder of a run; empty without the file.
+    """Read config.yaml in the folder of a run and return its sections, as :func:`sections_of`; empty without the file.
 
     Raises:
         RunError: The file is no configuration of train.py or evaluate.py.

@@ -16,7 +16,7 @@ from torch.nn import functional as F
 
 @cache
 def prefers_onednn() -> bool:
-    """Whether this machine has an x86 processor that is not Intel's, and the operator works."""
+    """Whether linear layers should use oneDNN: on x86 processors that are not Intel's, if torch has the operator."""
     try:
         processor = Path("/proc/cpuinfo").read_text()
         x = torch.eye(2)

@@ -261,7 +261,7 @@ def causal_effects(rows: pa.Table, context: Context) -> Iterator[Number]:
 
 
 def _section(counts: Mapping[str, Any]) -> Section:
-    """Heading of the section: the split, the number of pairs, and the number of examples n with a pair (seeds)."""
+    """Create the heading of the section: the split, the number of pairs, and the number of seed examples in pairs."""
     sets = {name: counts[name] for names in SETS.values() for name in names.values() if name in counts}
     if not sets:
         return Section()

@@ -217,7 +217,12 @@ def interval(share: Share, level: float = LEVEL) -> Bounds:
 
 
 def _entries(share: Share, tail: float) -> float:
-    """Effective number of independent entries for the upper end of an interval."""
+    """Number of independent entries that would have the variance of the share at the upper end of its interval.
+
+    Args:
+        share: The share, or the share of misses for the lower end.
+        tail: Probability beyond one end of the interval, such as 0.025.
+    """
     q = 1 - share.value
     one_more = share.more * share.up
     variance = _variance(share, tail) + one_more * share.up

@@ -67,14 +67,14 @@ def share(
     """Share of hits, or mean of scores between 0 and 1, with its interval.
 
     Args:
-        hits: Hits or score per entry, between 0 and ``counts``: [entries].
+        hits: Number of hits or sum of scores per entry, between 0 and the count of the entry: [entries].
         clusters: Cluster per entry; None if each entry is a cluster.
         flags: Flags of the number.
         reason: Reason why the number is undefined, if the counts of a cell sum to 0.
-        counts: Weight per entry, 1 by default: [entries].
+        counts: Number of predictions that an entry sums up, 1 by default; the share is hits / counts: [entries].
         cells: Cell per entry: int [entries]. The number is the unweighted mean of the shares of all cells.
         also: Cluster per entry in a second way of clustering.
-        lenders: Cluster of the example that lent a part to each entry, with the same names as ``clusters``.
+        lenders: Cluster of the example that lent a part to each entry; equal ids are equal clusters in both arrays.
         n: Number of examples; by default the number of entries.
     """
     column, weights = _columns(hits, counts)

@@ -281,9 +281,10 @@ def by_way(prefix: MetricName, values: Values, pairs: Sequence[Pair]) -> Iterato
     both.
 
     Args:
-        prefix: Metric name of the mean over all pairs; ``/from_<label>`` or ``/both_ways`` is added to its statistic.
-        values: Values of the pairs.
-        pairs: The pairs.
+        prefix: Metric name of the mean over all pairs; ``/from_<label>`` or ``/both_ways`` is appended to its
+            statistic.
+        values: Values of the pairs, in the order of ``pairs``.
+        pairs: Pairs of an original example and a flipped example.
     """
     labels = np.array([pair.label for pair in pairs], dtype=str)
     table = np.array([pair.table for pair in pairs], dtype=str)

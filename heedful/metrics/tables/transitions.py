@@ -224,7 +224,7 @@ def invalid_transitions(
 
 
 def _number(name: MetricName, measured: Measurement, changed: np.ndarray | None = None) -> Number:
-    """Create a number. Tables show only shares of forbidden transitions: over all edits, by split and by label."""
+    """Create a number with its label in tables. For a headline, ``changed`` masks the answered rows: bool [rows]."""
     label, level = FROM.get(name.statistic, "") if not name.slice else "", 1
     if name.statistic in TITLES:
         title = TITLES[name.statistic].format(name.part.replace("_", ", "))

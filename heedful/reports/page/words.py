@@ -104,8 +104,9 @@ def phi_text(phi: float, error: float = math.nan) -> str:
 
 
 def numbers(attribution: Attribution) -> str:
-    """Format the numbers of an attribution: probabilities for the whole and for the empty input, and their difference
-    minus the sum of phi (delta)."""
+    """Format the numbers of an attribution: the probability for the whole input, the probability for the empty input,
+    and delta, which is their difference minus the sum of the attributions of all words.
+    """
     text = f"f(x) {attribution.full:z.3f}, f(nothing) {attribution.nothing:z.3f}, delta {attribution.delta:+z.4f}"
     errors = np.concatenate([*attribution.errors.values()])
     errors = errors[~np.isnan(errors)]
