@@ -136,7 +136,9 @@ class Inquiry(Protocol):
     schema: pa.Schema
 
     def require(self, processor: Processor, pool: Examples) -> None:
-        """Raise HeedfulError, before anything is predicted, for a model that the inquiry cannot query."""
+        """Raise HeedfulError for a model that the inquiry cannot query. The engine calls this before the first
+        prediction.
+        """
         ...
 
     def rows(self, pool: Examples, base: Predictions, ask: Ask, seed: int) -> Iterator[pa.Table]:

@@ -162,7 +162,7 @@ def noise(rows: pa.Table, context: Context) -> Iterator[Number]:
 
 
 def with_constant(number: Number, rows: pa.Table) -> Number:
-    """Flag a number if the model predicts the same label for all unchanged examples; no flag for fewer than two
+    """Flag a number if the model predicts the same label for all unchanged examples, and there are at least two
     examples.
     """
     answers = rows["y"].filter(pa.array(where(rows, intervention=BASE)))

@@ -145,7 +145,9 @@ def runs(rows: pa.Table, name: str) -> np.ndarray:
 
 
 def cluster_of(rows: pa.Table) -> np.ndarray:
-    """Number the clusters for confidence intervals, the group or else the base example of a row: int32 [rows]."""
+    """Number of the cluster of each row for confidence intervals: int32 [rows]. The cluster is the group, or the
+    base example if the row has no group.
+    """
     if rows["group"].null_count == rows.num_rows:
         return runs(rows, "uid")
     return codes(pa.table({"cluster": pc.coalesce(rows["group"], rows["uid"])}), "cluster")[0]

@@ -80,8 +80,8 @@ class Frame:
 
 
 def padded(is_token: np.ndarray, values: np.ndarray, padding: int) -> np.ndarray:
-    """Write the values of tokens row by row into an array with the shape of ``is_token``; other elements are padding.
-    int64.
+    """Write the values of tokens, row by row, into an int64 array with the shape of ``is_token``; all other elements
+    are padding.
     """
     rows = np.full(is_token.shape, padding, dtype=np.int64)
     rows[is_token] = values

@@ -89,7 +89,7 @@ class TextProcessor(NumberProcessor):
         return Frame(chain.from_iterable(group if part is None else group[:1] for part, group in groups))
 
     def _is_right(self, texts: Sequence[str]) -> bool:
-        """Check the frame on an example: whether the tokenizer encodes the whole example to the same ids and token
+        """Check the frame on an example: the tokenizer must encode the whole example to the same ids and token
         types.
         """
         encoded = self.tokenizer(*self._whole(texts), return_token_type_ids=True)

@@ -28,8 +28,8 @@ Factor = Callable[[Attribution], float | None]
 
 
 def of_two_parts(function: Callable[[Sequence[str], np.ndarray, Sequence[str], np.ndarray], float]) -> Factor:
-    """Make a factor from a function of four arguments: the words of part a, the phi of these words, the words of part
-    b, and the phi of these words.
+    """Make a factor from a function that compares two parts. Its four arguments are the words of part a, the
+    attributions (phi) of these words, the words of part b, and the attributions of these words.
 
     The factor is None unless both parts have words.
     """
