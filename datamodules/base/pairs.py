@@ -399,7 +399,8 @@ class Pairs(RecordsArguments):
         if 0 < len(unlabelled) < len(names):
             raise DataError(f"data.splits: only {', '.join(unlabelled)} has no gold labels. Evaluate it alone.")
         if unlabelled:
-            inform(f"{self.name}: the examples are unlabelled: accuracy and dependent metrics are not measured.")
+            column = f" (no column {self.columns.label!r})" if self.columns.label else ""
+            inform(f"{self.name}: the examples are unlabelled{column}: accuracy and dependent metrics are not measured.")
         if role == "validation":
             self.counts.no_gold = no_gold
         if len(pools) == 1:

@@ -214,7 +214,10 @@ def require_columns(
     hint = f"{listed(values)}{f' Do you mean {names[near]}?' if near else ''}"
     if missing[0] in columns.slices:
         raise DataError(f"data.slices {missing[0]}: {where} does not have this column. {hint}")
-    remedy = "Name the columns: data.parts '{PART: COLUMN}', data.label and data.groups (in Python, parts= and label=)"
+    remedy = (
+        "Name the columns: data.parts '{PART: COLUMN}', data.label and data.groups (heedful measure: "
+        "--parts PART=COLUMN,PART=COLUMN --label COLUMN; in Python, parts={PART: COLUMN}, label=COLUMN)"
+    )
     if len(missing) == len(set(required)) and unpacked(where.lower()).endswith(DELIMITED):
         remedy += "; without a header, data.columns '[NAME, ...]'"
     elif missing == [columns.label]:

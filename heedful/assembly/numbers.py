@@ -134,7 +134,7 @@ class Numbers:
             HeedfulError: The requirement does not hold or cannot be parsed; the name is unknown or ambiguous; the
                 number has no interval; or high attentiveness is required of a model that may be guessing.
         """
-        parsed = REQUIREMENT.fullmatch(text.replace("≥", ">=").replace("≤", "<="))
+        parsed = REQUIREMENT.fullmatch(re.sub("≥|=>", ">=", re.sub("≤|=<", "<=", text)))
         if parsed is None:
             raise SettingError(f'{text!r} is not a requirement. Write one such as "attentiveness premise >= 0.7".')
         name, sign, digits, percent = parsed.groups()
@@ -149,16 +149,16 @@ class Numbers:
             do = f"Write {digits} %." if not percent and 1 < wanted <= 100 else "Require another bound."
             raise SettingError(f"{text!r}: shares are from {least:g} to 1. {do}")
         is_high = sign.startswith(">")
+        scale, unit = (100, " %") if percent else (1, "")
+        value, low, high = (f"{scale * x:.4g}{unit}" for x in (number.value or 0.0, number.low, number.high))
+        measured = f"{value}, 95 % interval [{low}, {high}], n={number.n:,}"
         if is_high and NOT_ABOVE_MAJORITY in number.flags and name.split()[0] == "attentiveness":
             raise RunError(
-                f"{name}: accuracy is not above the majority share, and guesses change with every part. Require it of "
-                "a better model."
+                f"{name} is {measured}, but the accuracy is not above the majority share, and guesses change with every "
+                "part. Require high attentiveness of a better model."
             )
         bound = number.low if is_high else number.high
         if not HOLDS[sign](bound, wanted):
-            scale, unit = (100, " %") if percent else (1, "")
-            value, low, high = (f"{scale * x:.4g}{unit}" for x in (number.value or 0.0, number.low, number.high))
-            measured = f"{value}, 95 % interval [{low}, {high}], n={number.n:,}"
             raise RunError(f"{name} {sign} {digits}{unit} does not hold: {measured}.")
         return self
 

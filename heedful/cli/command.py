@@ -24,6 +24,7 @@ COMMANDS = {
     "sheet": ("heedful.reports.sheet", "write sheets on which people label swapped examples"),
     "figure": ("heedful.cli.figure", "draw a figure of runs"),
 }
+IN_PYTHON = {"inputs": "write_inputs", "write_inputs": "write_inputs", "score": "score"}  # functions without a command
 
 
 def main(argv: list[str]) -> None:
@@ -39,6 +40,8 @@ def main(argv: list[str]) -> None:
     if name in ("-h", "--help"):
         print(overview())
         return
+    if name in IN_PYTHON:
+        raise SettingError(f"There is no command {name!r}. Call heedful.{IN_PYTHON[name]} in Python.")
     if name not in COMMANDS:
         near = nearest(name, COMMANDS)
         raise SettingError(f"There is no command {name!r}. {f'Do you mean {near}?' if near else 'See heedful --help.'}")

@@ -155,6 +155,7 @@ def test_a_frame_has_a_line_for_each_number(made: Results) -> None:
         "accuracy >= 66 %",
         "attentiveness flagged <= 0.6",
         "attentiveness/d/premise/to_default < 15.1%",
+        "attentiveness premise => 0.65",
         " null flips <= 7e-2 ",
     ],
 )
@@ -175,7 +176,7 @@ def test_a_requirement_that_the_bound_meets_holds(made: Results, text: str) -> N
         ("null flips < 0.07", RunError, ()),
         ("attentiveness premise from_neutral >= 0", RunError, ("no prediction is neutral",)),
         ("attentiveness >= 0.1", RunError, ()),
-        ("attentiveness flagged >= 0.1", RunError, ("attentiveness flagged", "majority")),
+        ("attentiveness flagged >= 0.1", RunError, ("attentiveness flagged", "0.5, ", "majority")),
         ("attentiveness flagged <= 0.5", RunError, ("0.5", "[0.4, 0.6]")),
         ("accuracy <= 85", SettingError, ("85 %",)),
         ("accuracy > -1", SettingError, ()),

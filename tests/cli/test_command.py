@@ -21,7 +21,7 @@ from heedful.cli import command, training
 from heedful.cli.help import HELP
 from heedful.datamodules import PairedText
 from heedful.lightning_modules import Encoder
-from heedful.records import HeedfulError, RunError
+from heedful.records import HeedfulError, RunError, SettingError
 from heedful.records.storage.named_configs import names
 
 from commands import results_of, run
@@ -48,6 +48,11 @@ for words in json.loads(sys.argv[1]):
 print(json.dumps(heavy))
 """
 Saved = Callable[..., pa.Table]
+
+
+def test_functions_without_a_command_are_named() -> None:
+    with refused(SettingError, "heedful.score"):
+        command.main(["score", "answers.jsonl"])
 
 
 @pytest.mark.parametrize("words", PAGES, ids=" ".join)
