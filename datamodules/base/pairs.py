@@ -400,7 +400,9 @@ class Pairs(RecordsArguments):
             raise DataError(f"data.splits: only {', '.join(unlabelled)} has no gold labels. Evaluate it alone.")
         if unlabelled:
             column = f" (no column {self.columns.label!r})" if self.columns.label else ""
-            inform(f"{self.name}: the examples are unlabelled{column}: accuracy and dependent metrics are not measured.")
+            inform(
+                f"{self.name}: the examples are unlabelled{column}: accuracy and dependent metrics are not measured."
+            )
         if role == "validation":
             self.counts.no_gold = no_gold
         if len(pools) == 1:

@@ -215,8 +215,8 @@ def require_columns(
     if missing[0] in columns.slices:
         raise DataError(f"data.slices {missing[0]}: {where} does not have this column. {hint}")
     remedy = (
-        "Name the columns: data.parts '{PART: COLUMN}', data.label and data.groups (heedful measure: "
-        "--parts PART=COLUMN,PART=COLUMN --label COLUMN; in Python, parts={PART: COLUMN}, label=COLUMN)"
+        "Name the columns: data.parts '{PART: COLUMN}', data.label and data.groups (in heedful "
+        "measure, parts PART=COLUMN,PART=COLUMN and label COLUMN; in Python, parts={PART: COLUMN}, label=COLUMN)"
     )
     if len(missing) == len(set(required)) and unpacked(where.lower()).endswith(DELIMITED):
         remedy += "; without a header, data.columns '[NAME, ...]'"

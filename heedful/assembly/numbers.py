@@ -154,8 +154,8 @@ class Numbers:
         measured = f"{value}, 95 % interval [{low}, {high}], n={number.n:,}"
         if is_high and NOT_ABOVE_MAJORITY in number.flags and name.split()[0] == "attentiveness":
             raise RunError(
-                f"{name} is {measured}, but the accuracy is not above the majority share, and guesses change with every "
-                "part. Require high attentiveness of a better model."
+                f"{name} is {measured}, but the accuracy is not above the majority share, and guesses change with "
+                "every part. Require high attentiveness of a better model."
             )
         bound = number.low if is_high else number.high
         if not HOLDS[sign](bound, wanted):
