@@ -1,7 +1,7 @@
-"""The costs of Heedful, compared with a script without it; run as ``python -m benchmarks.NAME``.
+"""Benchmarks that compare the time of Heedful with the time of scripts without it.
 
-Every benchmark compares its variants in one run, interleaved, and reports medians and ratios: a ratio holds on other
-machines too, a time does not. docs/results.md has the results.
+``python -m benchmarks.NAME`` runs its variants in turns, several times, and reports medians and ratios. A ratio holds
+on other machines too; a time does not. docs/results.md has the results.
 """
 
 import heedful.torchvision_fix  # noqa: F401

@@ -1,17 +1,20 @@
-"""The cost of the attentiveness test: Heedful, the usual script, and the floor of the forward passes alone.
+"""Compare the time of the attentiveness test in Heedful, in a usual script, and in the forward passes alone.
 
 python -m benchmarks.attentiveness --data DIR/mnli --model RUN/checkpoints/backbone
 
-(a)  Heedful's evaluation: base, counterfactuals, rows, metrics with intervals, files.
-(n)  The same with the null control of all examples, as evaluate.py runs it: N forwards more, and the forwards of up
-     to 24 padded examples alone.
-(m)  Heedful within training: the base predictions exist already, and only the counterfactuals are counted.
-(b)  k re-paired data sets, each tokenised anew; transformers.Trainer.predict, dynamic padding, all N in each.
-(c)  The same, padded to 128 tokens.
-(d)  The floor: the forwards of (a), on tensors built beforehand.
-(e)  The floor on the network as transformers builds it, which (b) and (c) have too.
+The variants, for N pairs with k counterfactuals (copies with a swapped part) each:
 
-Tokenising is not in these times, and is reported apart.
+(a)  Heedful's evaluation: base predictions (of the unchanged pairs), counterfactuals, metrics with intervals, files.
+(n)  (a) with the null control (a second prediction) of all pairs, as in evaluate.py: N more forward passes, and those
+     of up to 24 padded examples, each in a batch of its own.
+(m)  (a) within training: the base predictions exist already, and only the counterfactuals are counted.
+(b)  A script that tokenises the pairs and k re-paired data sets, and predicts all of them with
+     transformers.Trainer.predict and dynamic padding.
+(c)  (b), but padded to 128 tokens.
+(d)  The forward passes of (a) alone, on tensors built beforehand.
+(e)  (d) on the network as transformers builds it, which (b) and (c) also use.
+
+The times do not include tokenising, which is reported separately.
 """
 
 import argparse
@@ -44,7 +47,7 @@ TARGETS = [("b", "a", 4.0, True), ("c", "a", 4.5, True), ("a", "d", 1.05, False)
 
 
 class Run(NamedTuple):
-    """Times and counts of one run of a variant."""
+    """Seconds, counts of network inputs, and seconds of tokenising of one run of a variant."""
 
     seconds: float
     count: Count
@@ -62,21 +65,23 @@ def repaired(
     fixed: bool = False,
     **settings: Any,
 ) -> dict[str, Any]:
-    """Measure attentiveness as a user would write it: all examples are predicted unchanged and in each draw.
+    """Measure attentiveness as in a user's script: all examples are predicted unchanged, and with a new partner per
+    draw.
 
     Args:
         network: A trained classifier.
         tokenizer: Its tokenizer.
-        examples: The pairs.
-        task: Names their parts; the first part is swapped.
-        draws: Counterfactuals of an example (k).
+        examples: The pairs of texts.
+        task: The task of the examples; its first part is swapped.
+        draws: Number of counterfactuals of each example (k).
         max_length: Maximum number of tokens of a pair.
-        default: The network's output for the default label.
-        fixed: Pad all pairs to ``max_length``.
+        default: Index of the network's output for the default label.
+        fixed: Whether to pad all pairs to ``max_length``.
         **settings: Settings of the Trainer of transformers.
 
     Returns:
-        ``tokenising`` and ``seconds`` (without tokenising), ``probs`` of the base, and the ``value``.
+        The seconds of ``tokenising``, the ``seconds`` of everything else, the ``probs`` of the unchanged examples
+        [examples, outputs], and the attentiveness as ``value``.
     """
     start, rng = time.perf_counter(), np.random.default_rng(0)
     columns = [harness.pairs(examples, task), *(harness.pairs(examples, task, rng) for _ in range(draws))]
@@ -93,12 +98,12 @@ def repaired(
 
 
 class Comparison:
-    """Time the variants of the test on one model and one data set; each variant is a method.
+    """Runs the variants of the attentiveness test on one model and one data set: the method ``a`` runs variant (a).
 
     Args:
         module: A trained encoder.
-        data: The data module, set up.
-        options: The command line.
+        data: The data module, after its setup.
+        options: The parsed command line.
     """
 
     def __init__(self, module: harness.Encoder, data: harness.PairedText, options: argparse.Namespace) -> None:
@@ -115,7 +120,7 @@ class Comparison:
         self.difference = 0.0  # largest difference between the base probabilities of (a) and (b)
 
     def evaluate(self, evaluations: Sequence[Evaluation], **settings: Any) -> tuple[Any, dict[str, float]]:
-        """Evaluate as Heedful does."""
+        """Run Heedful's evaluation, and return the measurements and the times, as :func:`harness.evaluate` does."""
         return harness.evaluate(
             self.module, self.data, evaluations, **settings, **harness.trainer_settings(self.options)
         )
@@ -135,9 +140,7 @@ class Comparison:
         return Run(seconds["evaluation"], count)
 
     def m(self) -> Run:
-        """Variant (m): evaluation within training. Only the time after the base predictions counts, and their forwards
-        are subtracted.
-        """
+        """Run variant (m), within training: neither the time nor the forward passes of the base predictions count."""
         test = Attentiveness(self.options.draws, max_examples=None)
         with Count(self.module.network) as count:
             _, seconds = self.evaluate([test], exhaustive=False)
@@ -175,10 +178,10 @@ class Comparison:
             return Run(seconds, count)
 
     def compare(self, probs: np.ndarray) -> None:
-        """Compare the base predictions of (b), in the order of the pool, with Heedful's.
+        """Check that (b) and Heedful predict the same labels for the unchanged pairs; ``probs`` are from (b).
 
         Raises:
-            AssertionError: A label differs although it leads by more than float noise.
+            AssertionError: If a label differs although Heedful's best label leads by more than float noise.
         """
         order = [self.data.pool.position(uid) for uid in self.uids]
         probs = probs[order][:, np.argsort(self.module.label_map.column)]
@@ -190,7 +193,7 @@ class Comparison:
 
 
 def summary(runs: Mapping[str, Sequence[Run]]) -> dict[str, dict[str, Any]]:
-    """Medians, ranges and ratios of all variants."""
+    """Compute the medians and ranges of each variant's times, their ratios to (a), and the counts of network inputs."""
     base = [run.seconds for run in runs["a"]]
     return {
         name: {
@@ -206,7 +209,7 @@ def summary(runs: Mapping[str, Sequence[Run]]) -> dict[str, dict[str, Any]]:
 
 
 def report(variants: Mapping[str, dict[str, Any]], runs: Mapping[str, Sequence[Run]]) -> None:
-    """Print the tables and the targets."""
+    """Print the times of the :func:`summary`, and whether the ratios of variants reach their targets."""
     rows = [["", "forwards", "padding", "seconds [min, max]", "over (a) [min, max]"]]
     for name, v in variants.items():
         times = harness.text(v["seconds"], 1), harness.text(v["over_heedful"])

@@ -1,10 +1,12 @@
-"""The cost of attributions: Heedful, other packages used as their documentation shows, and the forward passes alone.
+"""Compare the time of attributions in Heedful, in other packages, and in the forward passes alone.
 
 python -m benchmarks.attributions --data DIR/mnli --model RUN/checkpoints/backbone --threads 1
 
-lime, shap, owen, gradients     Heedful's evaluation: predictions of the examples, masks, phi, rows, numbers, files.
-floor of lime, shap, owen       the forwards of the evaluation, on tensors built beforehand.
-... stock layers                the same on the network as transformers builds it, which the packages have too.
+The variants; other packages are used as their documentation shows:
+
+lime, shap, owen, gradients     Heedful's evaluation: predictions, also of masked examples, attributions, files.
+floor of lime, shap, owen       the forward passes of the evaluation alone, on tensors built beforehand.
+... stock layers                the same on the network as transformers builds it, which the packages also use.
 lime package                    LimeTextExplainer with a function that predicts in batches.
 shap package                    shap.Explainer(pipeline): Owen values by the Partition explainer.
 captum                          LayerIntegratedGradients over the word embeddings.
@@ -48,8 +50,9 @@ Explain = Callable[[Sequence[str]], Any]
 def batched_function(
     network: nn.Module, tokenizer: PreTrainedTokenizerBase, batch_size: int, max_length: int
 ) -> Callable[[Sequence[str]], np.ndarray]:
-    """A function from texts to probabilities, float32 [texts, labels], as users write it for lime: each batch is padded
-    to its longest text.
+    """Return a function from texts to probabilities, float32 [texts, labels], as users write it for lime.
+
+    It predicts in batches; each batch is padded to its longest text.
     """
 
     @torch.inference_mode()
@@ -65,7 +68,10 @@ def batched_function(
 
 
 def with_shap(network: nn.Module, tokenizer: PreTrainedTokenizerBase, samples: int) -> Explain:
-    """``shap.Explainer(pipeline)``: Owen values by the Partition explainer, of all labels."""
+    """Return a function that explains texts with ``shap.Explainer(pipeline)``: Owen values of all labels.
+
+    ``samples`` is the maximum number of masks for each text.
+    """
     import shap
 
     classify = pipeline("text-classification", model=network, tokenizer=tokenizer, top_k=None, device="cpu")
@@ -74,7 +80,10 @@ def with_shap(network: nn.Module, tokenizer: PreTrainedTokenizerBase, samples: i
 
 
 def with_lime(predict: Callable[[Sequence[str]], np.ndarray], labels: Sequence[str], samples: int) -> Explain:
-    """``LimeTextExplainer().explain_instance`` for the most probable label."""
+    """Return a function that explains the most probable label of texts with ``LimeTextExplainer().explain_instance``.
+
+    ``predict`` maps texts to probabilities [texts, labels]; ``samples`` is the number of masks for each text.
+    """
     from lime.lime_text import LimeTextExplainer
 
     explain = LimeTextExplainer(class_names=list(labels), random_state=0).explain_instance
@@ -82,7 +91,7 @@ def with_lime(predict: Callable[[Sequence[str]], np.ndarray], labels: Sequence[s
 
 
 class Run(NamedTuple):
-    """One run of one variant: seconds by the clock and of the processor, and inputs of the network."""
+    """One run of a variant: seconds by the clock, seconds of processor time, and number of inputs of the network."""
 
     seconds: float
     processor: float
@@ -90,12 +99,12 @@ class Run(NamedTuple):
 
 
 class Comparison:
-    """Time attribution methods on one model and some examples.
+    """Times attribution methods of Heedful and of other packages on one model and one data set.
 
     Args:
         module: A trained encoder.
-        data: The data module, set up.
-        options: The command line.
+        data: The data module, after its setup.
+        options: The parsed command line.
     """
 
     def __init__(self, module: harness.Encoder, data: harness.PairedText, options: argparse.Namespace) -> None:
@@ -112,22 +121,20 @@ class Comparison:
             self.batches[method] = count.batches
 
     def timed(self, network: nn.Module, run: Callable[[], Any]) -> Run:
-        """Time a call, and count the inputs of a network."""
+        """Call ``run``, and return its times and the number of inputs that ``network`` gets meanwhile."""
         with Count(network) as count:
             start = time.perf_counter(), time.process_time()
             run()
             return Run(time.perf_counter() - start[0], time.process_time() - start[1], count.forwards)
 
     def heedful(self, method: str) -> None:
-        """Run Heedful's evaluation with one method."""
+        """Run Heedful's evaluation with one attribution method, such as "lime"."""
         evaluation = Attributions([method], self.options.samples, examples=None, steps=self.options.steps, shown=0)
         engine, _ = harness.evaluate(self.module, self.data, [evaluation], only=[evaluation.name], accelerator="cpu")
         self.rows = engine.rows[evaluation.name][0]
 
     def captum(self, network: nn.Module) -> Callable[[], None]:
-        """A function that runs captum's integrated gradients on Heedful's inputs and baselines, for the predicted
-        labels.
-        """
+        """Return a function that runs captum's integrated gradients for the predicted labels, on Heedful's inputs."""
         words, n = HiddenWords(self.module.processor, Composed.whole(self.data.pool)), len(self.data.pool)
         visible = np.ones((n, int(words.features.max())), dtype=bool)
         each = [np.array([i]) for i in range(n)]
@@ -155,13 +162,10 @@ class Comparison:
         return explain
 
     def output(self, label: str) -> int:
-        """Index of the network's output for a label."""
         return self.module.label_map.column.index(self.data.task.labels.index(label))
 
     def variants(self) -> dict[str, Callable[[], Run]]:
-        """Map the name of each variant to a function that runs it; a method of Heedful precedes the variants that it is
-        compared with.
-        """
+        """Map the name of each variant to a function that runs and times it."""
         runs: dict[str, tuple[nn.Module, Callable[[], Any]]] = {}
         methods, samples = self.options.methods, self.options.samples
         for method in methods:
@@ -184,9 +188,7 @@ class Comparison:
 
 
 def summary(runs: Mapping[str, Sequence[Run]]) -> dict[str, Any]:
-    """Medians and ranges of all variants, and ratios between each method of Heedful and the variants that it is
-    compared with.
-    """
+    """Compute the medians and ranges of each variant's times, and the ratios of the variants in ``TARGETS``."""
     clock = {name: [run.seconds for run in each] for name, each in runs.items()}
     processor = {name: [run.processor for run in each] for name, each in runs.items()}
     variants = {
@@ -212,7 +214,7 @@ def summary(runs: Mapping[str, Sequence[Run]]) -> dict[str, Any]:
 
 
 def report(measured: Mapping[str, Any]) -> None:
-    """Print the tables and the targets."""
+    """Print the result of :func:`summary` as tables, and whether the ratios reach their targets."""
     variants, ratios = measured["variants"].items(), measured["ratios"]
     rows = [[name, f"{v['forwards']:,}", harness.text(v["seconds"], 1)] for name, v in variants]
     print(harness.table("Attributions of all examples", [["", "forwards", "seconds [min, max]"], *rows]))

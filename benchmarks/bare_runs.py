@@ -1,4 +1,7 @@
-"""Train and evaluate without the checks of the commands and without checkpoints; by default, nothing is written."""
+"""Train and evaluate without the checks of train.py and evaluate.py and without checkpoints.
+
+By default, nothing is written.
+"""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -25,17 +28,17 @@ def measured(
     ckpt_path: str | None = None,
     **settings: Any,
 ) -> Any:
-    """Evaluate a model and return the measurements, or None without any.
+    """Evaluate a model, and return the engine's measurements, or None if it has none.
 
     Args:
         model: The model.
         data: The data.
-        evaluations: The evaluations; other callbacks among them run before the engine.
-        exhaustive: Measure on all examples, as evaluate.py does, or on as many as in training.
+        evaluations: The evaluations, and other callbacks that run before the engine.
+        exhaustive: Whether to measure on all examples, as evaluate.py does, instead of on as many as in training.
         only: Names of the evaluations to run; None for all of them.
-        outputs: Callbacks that run after the engine and the folder.
-        folder: Folder of the results, with an empty config.yaml.
-        ckpt_path: Checkpoint with the weights; by default the weights stay.
+        outputs: Callbacks that run after the engine, and after the results are written.
+        folder: Folder to which the results and an empty config.yaml are written; None writes nothing.
+        ckpt_path: Checkpoint with the weights; None keeps the weights of the model.
         **settings: Settings of the Trainer, which by default logs nothing and shows no progress.
     """
     engine = Engine(exhaustive, only)
@@ -53,7 +56,7 @@ def fitted(
     ckpt_path: str | None = None,
     **settings: Any,
 ) -> Any:
-    """Train a model and return the measurements of the last epoch; the arguments match :func:`measured`."""
+    """Train a model, and return the measurements of the last epoch; see :func:`measured` for the arguments."""
     engine = Engine(exhaustive=False)
     trainer = _bare_trainer(engine, evaluations, folder, outputs, settings, evaluating=False)
     trainer.fit(model, data, ckpt_path=ckpt_path, weights_only=True)

@@ -1,10 +1,10 @@
-"""The cost of the engine without a model: an exhaustive evaluation with a network that costs nothing.
+"""Measure the time of Heedful's evaluation apart from the model, with a network that costs almost nothing.
 
 python -m benchmarks.engine --data DIR/mnli --examples 20000
 
-The evaluation is the one of evaluate.py: base predictions, null control of all pairs, five draws, rows, metrics with
+The evaluation is the same as in evaluate.py: base predictions, null control of all pairs, five draws, metrics with
 intervals, files. Every repeat is a new process with one thread, which reads and tokenises before the clock starts. The
-times are microseconds for each predicted example of the whole evaluation.
+result is the time of the whole evaluation in microseconds, divided by the number of predicted examples.
 """
 
 import hashlib
@@ -37,7 +37,7 @@ class Costless(torch.nn.Module):
     about a third of the inputs.
 
     Attributes:
-        predicted: Number of examples.
+        predicted: Number of examples that the network has predicted.
     """
 
     def __init__(self) -> None:
@@ -47,13 +47,13 @@ class Costless(torch.nn.Module):
         self.predicted = 0
 
     def forward(self, input_ids: torch.Tensor, **inputs: Any) -> SimpleNamespace:
-        """Scores float32 [examples, 3] of token ids int64 [examples, tokens]; padding has the id 0."""
+        """Return ``logits`` float32 [examples, 3] for token ids int64 [examples, tokens]; padding has the id 0."""
         self.predicted += len(input_ids)
         return SimpleNamespace(logits=self.scores[input_ids.sum(dim=1) % len(self.scores)])
 
 
 class CostlessFunction:
-    """A function for ``heedful.measure`` that answers by the length of an input, at almost no cost."""
+    """A function for ``heedful.measure`` that chooses a label by the length of the texts, at almost no cost."""
 
     def __init__(self, labels: Sequence[str]) -> None:
         self.labels = labels
@@ -65,7 +65,10 @@ class CostlessFunction:
 
 
 def unique_pairs(path: str, n: int) -> Iterator[dict[str, str]]:
-    """Generate pairs as long as pairs of MNLI; each hypothesis is unique, and each premise occurs three times."""
+    """Yield ``n`` pairs made from the training pairs of MNLI in the folder ``path``.
+
+    Each hypothesis is unique, and each premise occurs three times.
+    """
     data = harness.mnli(path)
     data.setup("fit")
     premises, hypotheses = (list(data.train_examples.column(f"parts.{part}")) for part in data.task.parts)
@@ -77,7 +80,6 @@ def unique_pairs(path: str, n: int) -> Iterator[dict[str, str]]:
 
 
 def write_pairs(folder: Path, rows: Sequence[dict[str, str]]) -> None:
-    """Write pairs to a new folder, as a validation set."""
     folder.mkdir()
     (folder / "validation.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
 
@@ -87,11 +89,12 @@ def evaluate(folder: str, draws: int, asks_function: bool) -> dict[str, Any]:
 
     Args:
         folder: Holds ``pairs/validation.jsonl`` and a ``model/`` with a tokenizer.
-        draws: Counterfactuals of an example (k).
-        asks_function: Measure a function, and no network.
+        draws: Number of counterfactuals of a pair (k).
+        asks_function: Whether to measure a Python function instead of a network.
 
     Returns:
-        Seconds by the clock and of the processor, the number of predicted examples, and the hash of results.json.
+        Seconds by the clock and of the processor, the number of predicted examples, and the hash, metrics and counts of
+        results.json.
     """
     torch.set_num_threads(1)
     with harness.quiet(), tempfile.TemporaryDirectory() as temporary:
@@ -121,7 +124,7 @@ def evaluate(folder: str, draws: int, asks_function: bool) -> dict[str, Any]:
 
 
 def in_new_process(*arguments: Any) -> dict[str, Any]:
-    """Call :func:`evaluate` in a new process, which has imported nothing before."""
+    """Call :func:`evaluate` with these arguments in a new Python process, and return its result."""
     code = "import json, sys; from benchmarks.engine import evaluate; "
     code += "print(json.dumps(evaluate(*json.loads(sys.argv[1]))))"
     command, environment = [sys.executable, "-c", code, json.dumps(arguments)], {**os.environ, "OMP_NUM_THREADS": "1"}

@@ -1,4 +1,4 @@
-"""Shared by the benchmarks: interleaved repeats, medians and ratios, counts of forwards, tables, and the rivals.
+"""Functions that the benchmarks share: repeats and ratios, the command line, and runs of Heedful and of its rivals.
 
 Heedful runs as its command line builds it: MNLI from local files, MiniLM, the defaults of the trainer. Its rivals are
 data sets that are tokenised anew for every draw, and transformers' Trainer.
@@ -46,25 +46,27 @@ SMALL = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "i
 
 
 def spread(values: Sequence[float]) -> dict[str, float]:
-    """Median, minimum and maximum of the repeats of a measurement."""
+    """Return the median, the minimum ("low") and the maximum ("high") of repeated measurements."""
     return {"median": statistics.median(values), "low": min(values), "high": max(values)}
 
 
 def text(measured: Mapping[str, float], digits: int = 2) -> str:
-    """Format the median and the range of repeats, as in "3.21 [3.10, 3.40]"."""
+    """Format a result of :func:`spread` as text, as in "3.21 [3.10, 3.40]"."""
     median, low, high = (f"{measured[key]:,.{digits}f}" for key in ("median", "low", "high"))
     return f"{median} [{low}, {high}]"
 
 
 def ratio(over: Sequence[float], under: Sequence[float]) -> dict[str, float]:
-    """Median and range of the ratios of two variants, computed within each repeat, since a slow machine slows down
-    both.
+    """Divide the times ``over`` by the times ``under`` of the same repeats, and return the :func:`spread` of the
+    ratios.
+
+    Within a repeat, a slow machine slows down both variants.
     """
     return spread([a / b for a, b in zip(over, under, strict=True)])
 
 
 def interleave(variants: Mapping[str, Callable[[], T]], repeats: int) -> dict[str, list[T]]:
-    """Run every variant in each repeat, in an order that rotates; return the results by name."""
+    """Run every variant in each repeat, in an order that rotates; return each variant's results by its name."""
     names = list(variants)
     results: dict[str, list[T]] = {name: [] for name in variants}
     for repeat in range(repeats):
@@ -75,9 +77,7 @@ def interleave(variants: Mapping[str, Callable[[], T]], repeats: int) -> dict[st
 
 
 def table(title: str, rows: Sequence[Sequence[str]]) -> str:
-    """Format rows as a table with a title; the first row is the header, and all columns but the first are
-    right-aligned.
-    """
+    """Format rows as a table with a title. The first row is the header; all columns but the first are right-aligned."""
     widths = [max(len(row[j]) for row in rows) for j in range(len(rows[0]))]
     lines = [
         "  ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))]).rstrip()
@@ -88,7 +88,7 @@ def table(title: str, rows: Sequence[Sequence[str]]) -> str:
 
 
 def verdict(name: str, value: float, target: float, at_least: bool = True) -> str:
-    """A line that says whether a value reaches its target."""
+    """Return a line that says whether a value reaches its target, as a minimum (``at_least``) or as a maximum."""
     is_met = value >= target if at_least else value <= target
     return f"{name}: {value:.2f} (target {'>=' if at_least else '<='} {target:g}): {'met' if is_met else 'NOT met'}"
 
@@ -97,7 +97,7 @@ def verdict(name: str, value: float, target: float, at_least: bool = True) -> st
 
 
 def machine() -> dict[str, Any]:
-    """Facts about the machine and the versions of packages, for the result."""
+    """Return the processor, the numbers of cores and threads, and the versions of Python and packages."""
     cpuinfo = Path("/proc/cpuinfo")
     lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
@@ -111,7 +111,7 @@ def machine() -> dict[str, Any]:
 
 
 def machine_line() -> str:
-    """The machine in two lines."""
+    """Return the facts of :func:`machine` as a text of two lines."""
     values = machine()
     packages = ", ".join(f"{name} {number}" for name, number in values["packages"].items())
     return f"{values['processor']}, {values['cores']} cores, {values['threads']} threads\n{packages}\n"
@@ -120,7 +120,14 @@ def machine_line() -> str:
 def arguments(
     description: str | None, examples: int = 1000, repeats: int = 5, has_devices: bool = True
 ) -> argparse.ArgumentParser:
-    """A parser with the settings that the benchmarks share; ``has_devices`` adds the settings of a GPU."""
+    """Create a parser with the options that the benchmarks share.
+
+    Args:
+        description: Docstring of the benchmark; its first line appears in the help.
+        examples: Default of ``--examples``.
+        repeats: Default of ``--repeats``.
+        has_devices: Whether to add ``--accelerator`` and ``--precision``.
+    """
     formatter = argparse.ArgumentDefaultsHelpFormatter
     parser = argparse.ArgumentParser(description=(description or "").splitlines()[0], formatter_class=formatter)
     data = os.environ.get("HEEDFUL_DATA")
@@ -138,7 +145,7 @@ def arguments(
 
 
 def parse(parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> argparse.Namespace:
-    """Read the command line, and set the number of threads."""
+    """Parse the command line, and set the number of threads of torch."""
     options = parser.parse_args(argv)
     if options.threads:
         torch.set_num_threads(options.threads)
@@ -146,17 +153,17 @@ def parse(parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> argpar
 
 
 def trainer_settings(options: argparse.Namespace) -> dict[str, Any]:
-    """Settings of Lightning's Trainer."""
+    """Return the device and the precision in the options as settings of Lightning's Trainer."""
     return {"accelerator": options.accelerator, "devices": 1, "precision": options.precision}
 
 
 def hf_settings(options: argparse.Namespace) -> dict[str, Any]:
-    """Settings of transformers' Trainer."""
+    """Return the device and the precision in the options as settings of transformers' Trainer."""
     return {"use_cpu": options.accelerator == "cpu", "bf16": options.precision == "bf16-mixed"}
 
 
 def save(options: argparse.Namespace, result: Mapping[str, Any]) -> dict[str, Any]:
-    """Add settings and machine to a result, and write it to the file ``--output`` if that is set."""
+    """Add the options and the :func:`machine` to a result, write it to the file ``--output`` if set, and return it."""
     settings = {name: value for name, value in vars(options).items() if name not in ("output", "data", "model")}
     result = {"settings": settings, "machine": machine(), **result}
     if options.output:
@@ -166,7 +173,7 @@ def save(options: argparse.Namespace, result: Mapping[str, Any]) -> dict[str, An
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Suppress progress bars, log records and warnings of libraries."""
+    """Context manager that suppresses progress bars, log records and warnings of libraries."""
     from datasets import disable_progress_bars, enable_progress_bars
     from transformers.utils import logging as transformers_logging
 
@@ -187,13 +194,13 @@ def quiet() -> Iterator[None]:
 
 
 class Count:
-    """Counts the inputs of a network within the context.
+    """Context manager that counts the inputs of a network.
 
     Attributes:
-        forwards: Number of examples.
-        computed: Number of tokens, padding included.
-        real: Number of tokens without padding.
-        batches: The inputs, if ``keep`` is set.
+        forwards: Number of examples that the network got.
+        computed: Number of their tokens, padding included.
+        real: Number of their tokens without padding.
+        batches: Tensors of each batch, if ``keep`` is set.
     """
 
     def __init__(self, network: nn.Module, keep: bool = False) -> None:
@@ -218,17 +225,17 @@ class Count:
 
     @property
     def padding(self) -> float:
-        """Computed tokens for each real one."""
+        """Ratio of the tokens with padding to the tokens without padding."""
         return self.computed / max(1, self.real)
 
 
 def mnli(path: str, **settings: Any) -> PairedText:
-    """The data module of ``--data mnli --data.path PATH``."""
+    """Return the data module of ``--data mnli --data.path PATH``; ``settings`` are further settings of it."""
     return load_data("mnli", path=path, **settings)
 
 
 def encoder(folder: str | None, data: PairedText, **settings: Any) -> Encoder:
-    """The model of ``--model minilm``, or of ``--model.backbone FOLDER``, with its weights."""
+    """Return the model of ``--model minilm``, or with the weights in ``folder``, for the task of ``data``."""
     backbone = {"backbone": folder} if folder else {}
     module = load_model("minilm", **backbone, **settings)
     module.prepare(data.task)
@@ -237,9 +244,13 @@ def encoder(folder: str | None, data: PairedText, **settings: Any) -> Encoder:
 
 
 def write_classifier(folder: Path, tokenizer: str, sample: Sequence[Mapping[str, str]], **sizes: int) -> None:
-    """Write a random BERT whose outputs have mean 0 and deviation 1 over a sample of pairs, so that no label is rare.
+    """Write a random BERT classifier whose outputs have mean 0 and deviation 1 over a sample, so that no label is rare.
 
-    Sizes default to BERT-base. ``tokenizer`` is a folder.
+    Args:
+        folder: Folder of the new model.
+        tokenizer: Folder of the tokenizer.
+        sample: Pairs of a premise and a hypothesis.
+        **sizes: Settings of BertConfig; the defaults are those of BERT-base.
     """
     reader = transformers.AutoTokenizer.from_pretrained(tokenizer)
     torch.manual_seed(0)
@@ -257,7 +268,7 @@ def write_classifier(folder: Path, tokenizer: str, sample: Sequence[Mapping[str,
 
 
 class Clock(Callback):
-    """Callback that measures the times of the parts of an epoch."""
+    """Callback that records when training starts, how long it takes, and when validation starts and ends."""
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         self.train_start = time.perf_counter()
@@ -283,7 +294,8 @@ def evaluate(
     """Validate as evaluate.py does, files included; ``only`` names the evaluations that run.
 
     Returns:
-        The measurements, and the seconds of the ``evaluation``, and of its part ``after`` the base predictions.
+        The measurements, and the seconds of the whole ``evaluation`` and of its part ``after`` the base predictions
+        (the predictions of the unchanged examples).
     """
     before, behind = Clock(), Clock()
     module.has_learned = True  # an untrained model takes as long
@@ -325,7 +337,7 @@ def stock(network: nn.Module) -> nn.Module:
 
 
 def forward_seconds(network: nn.Module, batches: Batches, accelerator: str, precision: str) -> float:
-    """Seconds of the forward passes of batches alone; for a GPU, the batches are copied to its memory before."""
+    """Return the seconds that the forward passes of some batches take, without the copies to the memory of a GPU."""
     device = torch.accelerator.current_accelerator() if accelerator == "gpu" else None
     device = device or torch.device("cpu")
     network.to(device).eval()
@@ -340,7 +352,10 @@ def forward_seconds(network: nn.Module, batches: Batches, accelerator: str, prec
 
 
 def pairs(examples: Examples, task: Task, rng: np.random.Generator | None = None) -> dict[str, list[str]]:
-    """The columns of a data set. With ``rng``, the first part of each example comes from a random other example."""
+    """Return the texts of each part, by the name of the part.
+
+    With ``rng``, the first part of each example is taken from a random other example.
+    """
     columns = {part: list(examples.column(f"parts.{part}")) for part in task.parts}
     if rng is not None:
         partners = (np.arange(len(examples)) + rng.integers(1, max(2, len(examples)), len(examples))) % len(examples)
@@ -355,7 +370,10 @@ def tokenised(
     max_length: int,
     fixed: bool = False,
 ) -> "Dataset":
-    """A data set of token ids; ``fixed`` pads every example to ``max_length``."""
+    """Return a data set with the token ids of all examples, and with the columns that are no parts, such as "labels".
+
+    ``fixed`` pads every example to ``max_length``.
+    """
     from datasets import Dataset
 
     padding = "max_length" if fixed else False
@@ -375,7 +393,7 @@ def hf_trainer(
     train_dataset: "Dataset | None" = None,
     **settings: Any,
 ) -> Iterator["transformers.Trainer"]:
-    """A quiet Trainer of transformers, in a temporary folder."""
+    """Context manager that yields a Trainer of transformers, which prints nothing and writes to a temporary folder."""
     from transformers.trainer_callback import PrinterCallback
 
     with tempfile.TemporaryDirectory() as folder:

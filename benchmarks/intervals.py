@@ -1,17 +1,16 @@
-"""Coverage of intervals (how often they contain the true value) and their width, in simulations: ``python -m
-benchmarks.intervals``.
+"""Measure by simulation how often confidence intervals contain the true value (coverage), and how wide they are.
 
-share, one way, both ways: a share; a difference of two runs whose answers differ one way, or both ways. Hits have a
-known share and a known correlation between the entries of a cluster: "beta" gives every cluster a rate of its own
-(beta-binomial); in "alike" a cluster is constant with the correlation as its probability, and independent otherwise.
-The bar is 94 % in every cell.
+``python -m benchmarks.intervals`` prints a table for each kind of simulation. A cell is a combination of settings.
 
-swaps: a prediction changes by the example, by the text of the other example, by the pair, or by two normal traits, one
-as example and one as text, with a given correlation. The bar is 93 %. Widths are relative to the interval over examples
-alone, whose coverage is in the column "conditional".
-
-precision: of 20,000 examples as many are changed as a pilot estimates for a half width of 2 points. The half width is
-met if it is at most a tenth more.
+- "share", "one way", "both ways": A share of hits; or the difference of two runs whose answers differ in one direction,
+  or in both. The share of hits and the correlation of the hits in a cluster (a group of related entries) are known.
+  "beta" gives every cluster its own rate of hits (beta-binomial). In "alike", all entries of a cluster are equal with
+  the correlation as probability, and else independent. The bar is a coverage of 94 % in every cell.
+- "swaps": Whether a swap changes the prediction depends on the example, the lent text, the pair of both, or a
+  normal trait of each, with a given correlation of the traits. The bar is 93 %. Widths are relative to the interval
+  over examples alone, whose coverage is in the column "conditional".
+- "precision": Of 20,000 examples, as many are changed as a pilot estimates for a half width of 2 points. The half width
+  is met if it is at most a tenth more.
 """
 
 from argparse import ArgumentParser
@@ -42,8 +41,15 @@ PRECISE = (0.0, 0.005, 0.01, 0.05, 0.5, 0.95, 0.99)
 
 
 class Cell(NamedTuple):
-    """A cell: the share of hits in one run, or in two runs with differing entries, and the dependence of the hits
-    within clusters.
+    """Settings of a simulation of hits, in one run or in two runs with different answers.
+
+    Attributes:
+        kind: Kind of simulation, one of :data:`KINDS`.
+        value: Share of hits.
+        clusters: Number of clusters.
+        size: Entries per cluster, or "unequal".
+        correlation: Correlation between the hits of a cluster.
+        way: How the hits depend on each other: "beta" or "alike".
     """
 
     kind: str
@@ -55,14 +61,14 @@ class Cell(NamedTuple):
 
 
 class Swapped(NamedTuple):
-    """A cell: settings of simulated swaps.
+    """Settings of a simulation of swaps.
 
     Attributes:
         decided_by: What determines whether the prediction changes: one of :data:`DECIDED_BY`.
-        value: The share of changes among all pairs.
+        value: The true share of swaps that change the prediction.
         examples: Number of examples.
         eligible: Share of examples whose part is swapped; the other examples only lend their part.
-        draws: Lenders per example.
+        draws: Number of swaps per example.
     """
 
     decided_by: str | float
@@ -73,15 +79,16 @@ class Swapped(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Coverage of simulated intervals, the share that contains the truth; and their mean width."""
+    """Coverage of simulated intervals (the share that contains the true value), and their mean width."""
 
     covered: float
     width: float
 
 
 def cells(kind: str) -> Iterator[Cell]:
-    """Yield all cells of a kind. Cells with clusters of one entry or with independent entries occur once, not for each
-    kind of dependence.
+    """Yield the settings of all simulations of a kind.
+
+    "alike" is left out where it equals "beta": if clusters have one entry, or their entries are independent.
     """
     for clusters, size in product(CLUSTERS, SIZES):
         for correlation in CORRELATIONS if size != "1" else (0,):
@@ -90,21 +97,20 @@ def cells(kind: str) -> Iterator[Cell]:
 
 
 def cells_of_swaps() -> Iterator[Swapped]:
-    """Yield all cells of simulated swaps."""
     for examples, eligible, draws in product(EXAMPLES, (1.0, 0.4), (1, 5)):
         for decided_by, value in product(DECIDED_BY, CHANGED):
             yield Swapped(decided_by, value, examples, eligible, draws)
 
 
 def entries(cell: Cell) -> np.ndarray:
-    """The number of entries per cluster, int [clusters]; unequal sizes follow an exponential distribution of mean 5."""
+    """Return the number of entries per cluster, int [clusters]; unequal sizes are exponential with mean 5."""
     if cell.size != "unequal":
         return np.full(cell.clusters, int(cell.size))
     return np.ceil(-5 * np.log1p(-(np.arange(cell.clusters) + 0.5) / cell.clusters)).astype(np.int64)
 
 
 def rates(cell: Cell, value: float, shape: tuple[int, int], rng: np.random.Generator) -> np.ndarray:
-    """The rate of hits per cluster, float [tries, clusters]."""
+    """Draw each cluster's rate of hits, with the mean ``value``: float [tries, clusters], of the given ``shape``."""
     if not cell.correlation or not 0 < value < 1:
         return np.full(shape, float(value))
     if cell.way == "alike":
@@ -114,7 +120,7 @@ def rates(cell: Cell, value: float, shape: tuple[int, int], rng: np.random.Gener
 
 
 def measured(cell: Cell, tries: int) -> Found:
-    """Simulate the data sets of a cell, and compute the coverage and the width of their intervals."""
+    """Simulate ``tries`` data sets, and return the coverage and the mean width of their intervals."""
     seed = [round(1000 * float(x)) for x in (cell.value, cell.correlation)]
     rng = np.random.default_rng([*seed, cell.clusters, *map(ord, cell.size + cell.way + cell.kind)])
     size, shape = entries(cell), (tries, cell.clusters)
@@ -133,14 +139,17 @@ def measured(cell: Cell, tries: int) -> Found:
 
 
 def found(bounds: list[tuple[float, float]], truth: float) -> Found:
-    """The share of simulated intervals that contain the truth, and their mean width."""
+    """Return the share of intervals, given as (low, high), that contain the true value, and their mean width."""
     low, high = np.array(bounds).T
     return Found(float(((low <= truth + 1e-12) & (truth <= high + 1e-12)).mean()), float((high - low).mean()))
 
 
 def swaps(cell: Swapped, attempt: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Simulate a data set: for each swap whether it changes the prediction, its example, and its lender; three arrays
-    [swaps].
+    """Simulate a data set; ``attempt`` seeds its random numbers.
+
+    Returns:
+        For each swap, whether it changes the prediction, the position of its example, and the position of its lender:
+        three arrays [swaps].
     """
     rng = np.random.default_rng([attempt, *map(ord, ",".join(map(str, cell)))])
     n = cell.examples
@@ -158,14 +167,16 @@ def swaps(cell: Swapped, attempt: int) -> tuple[np.ndarray, np.ndarray, np.ndarr
 
 
 def over_both(hits: np.ndarray, base: np.ndarray, lender: np.ndarray) -> tuple[float, float]:
-    """Interval of attentiveness over examples and lenders, from one simulated data set."""
+    """Return the interval of attentiveness over examples and lenders, from the three arrays of :func:`swaps`."""
     ones, zeros = np.ones(len(hits)), np.zeros(len(hits), dtype=np.int64)
     return interval(share_of(Entries(hits.astype(float), ones, zeros, [base, lender], are_pairs=True)))
 
 
 def measured_swaps(cell: Swapped, tries: int) -> tuple[Found, Found]:
-    """Simulate the data sets of a cell: coverage and width of the interval over examples and lenders, and of the
-    interval over examples alone.
+    """Simulate ``tries`` data sets with some settings.
+
+    Returns:
+        Coverage and width of the interval over examples and lenders, and of the interval over examples alone.
     """
     crossed, alone = [], []
     for attempt in range(tries):
@@ -177,8 +188,11 @@ def measured_swaps(cell: Swapped, tries: int) -> tuple[Found, Found]:
 
 
 def measured_precision(cell: Swapped, tries: int) -> tuple[Found, float, float]:
-    """Simulate a pilot and the further examples: coverage and width, the share of intervals that reach the half width,
-    and the mean number of examples.
+    """Simulate ``tries`` pilots, each followed by as many examples as the pilot estimates for the half width.
+
+    Returns:
+        Coverage and width of the intervals, the share of intervals that meet the half width, and the mean number of
+        examples.
     """
     bounds, sizes = [], []
     for attempt in range(tries):
@@ -196,8 +210,10 @@ def is_below(covered: float, tries: int, bar: float = SWAPS_BAR) -> bool:
 
 
 def simulated(kind: str, tries: int) -> dict[Cell, Found]:
-    """Simulate all cells of a kind. Cells whose coverage is below the bar, as 2 % of correct cells are by chance, are
-    simulated again with ten times the tries.
+    """Return the results of all simulations of a kind.
+
+    Simulations with a coverage below the bar, which happens by chance in 2 % of correct cells, are repeated with ten
+    times the tries.
     """
     results = {cell: measured(cell, tries) for cell in cells(kind)}
     low = [cell for cell, result in results.items() if result.covered < BAR]
@@ -205,7 +221,7 @@ def simulated(kind: str, tries: int) -> dict[Cell, Found]:
 
 
 def of_shares(kind: str, tries: int) -> pd.DataFrame:
-    """Table of the lowest coverage and the mean width in points, by number of clusters, their size, and the share."""
+    """Return a table of lowest coverage and mean width in points, by number of clusters, their size, and the share."""
     frame = pd.DataFrame([cell._asdict() | result._asdict() for cell, result in simulated(kind, tries).items()])
     if kind == "share":  # a share and its complement are mirror images
         frame["value"] = np.minimum(frame["value"], 1 - frame["value"]).round(3)
@@ -214,8 +230,8 @@ def of_shares(kind: str, tries: int) -> pd.DataFrame:
 
 
 def of_swaps(tries: int) -> pd.DataFrame:
-    """Table of the lowest coverage and the range of relative widths, by what decides about a change, and by the numbers
-    of draws and examples.
+    """Return a table of the lowest coverage and the range of relative widths, by what decides whether a swap changes
+    the prediction, by draws, and by examples.
     """
     rows: list[dict[str, Any]] = []
     for cell in cells_of_swaps():
@@ -229,7 +245,7 @@ def of_swaps(tries: int) -> pd.DataFrame:
 
 
 def of_precision(tries: int) -> pd.DataFrame:
-    """Table of coverage, of how often the requested half width is reached, and of the number of examples."""
+    """Return a table of the coverage, of how often the half width is met, and of the number of examples."""
     rows: list[dict[str, Any]] = []
     for decided_by, draws, value in product(("example", "lent text", "pair", 0.0, 1.0), (1, 5), PRECISE):
         result, precise, size = measured_precision(Swapped(decided_by, value, 20_000, 1.0, draws), tries)
@@ -239,7 +255,6 @@ def of_precision(tries: int) -> pd.DataFrame:
 
 
 def main() -> None:
-    """Print a table for each kind."""
     parser = ArgumentParser("python -m benchmarks.intervals")
     parser.add_argument("--tries", type=int, default=2000, help="tries per cell")
     kinds = (*KINDS, "swaps", "precision")

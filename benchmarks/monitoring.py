@@ -1,10 +1,10 @@
-"""The cost of measuring attentiveness in each epoch of training: a cost model for full MNLI, and a subset.
+"""Measure the cost of attentiveness in each epoch of training, on a subset of MNLI and by a cost model for full MNLI.
 
 python -m benchmarks.monitoring --data DIR/mnli --examples 1000
 
-The rates of this machine (training, evaluation of real pairs and of counterfactuals) are measured, and enter the model.
-"with" is what train.py does after each epoch: k draws for at most 2,000 eligible pairs. "without" is the same without
-the test. Both validate, with the null control of 512 pairs.
+The rates of this machine (pairs per second in training and evaluation) are measured, and enter the cost model. "with"
+is an epoch of train.py, with k draws for at most 2,000 eligible pairs; "without" is the same without the attentiveness
+test. Both validate, with the null control (a second prediction) of 512 pairs.
 """
 
 import argparse
@@ -36,9 +36,13 @@ class Watch(harness.Clock):
 
 
 class Epoch(NamedTuple):
-    """Times of one epoch: the whole epoch, training, base predictions, and everything after them; and counts.
+    """Seconds and counts of one epoch.
 
     Attributes:
+        seconds: Seconds of the whole epoch.
+        training: Seconds of training.
+        base: Seconds of the base predictions (of unchanged pairs).
+        after: Seconds of everything after the base predictions.
         predicted: Changed examples and null controls that the network predicted.
         identical: Changed examples that were predicted before.
         q: Share of predictions other than the default label.
@@ -54,7 +58,7 @@ class Epoch(NamedTuple):
 
 
 class Subset:
-    """Trains real epochs on a subset, each from the same initial weights."""
+    """Trains single epochs on a subset of MNLI, each from the same initial weights."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
@@ -67,7 +71,7 @@ class Subset:
             self.module.processor.lengths(examples)  # tokenises
 
     def epoch(self, watched: bool) -> Epoch:
-        """Train an epoch and validate, with or without the test."""
+        """Train an epoch and validate, with the attentiveness test if ``watched``; return the times and counts."""
         self.module.load_state_dict(self.weights)
         evaluations: list[Evaluation] = [Accuracy(NULL)]
         if watched:
@@ -89,7 +93,7 @@ class Subset:
 
 
 class Rates(NamedTuple):
-    """Pairs per second in training, in validation, and as counterfactuals, including all overheads; and the share q of
+    """Pairs per second in training, in base predictions (of unchanged pairs), and as changed pairs; and the share q of
     predictions other than the default label.
     """
 
@@ -100,7 +104,7 @@ class Rates(NamedTuple):
 
 
 def rates(n: int, m: int, without: Sequence[Epoch], watched: Sequence[Epoch]) -> Rates:
-    """Compute the rates from epochs with ``n`` training pairs and ``m`` validation pairs."""
+    """Compute the rates from epochs with ``n`` training pairs and ``m`` validation pairs, without and with the test."""
     epochs = [*without, *watched]
     return Rates(
         training=float(np.median([n / e.training for e in epochs])),
@@ -117,9 +121,13 @@ def model(
 
     Args:
         measured: The rates.
-        draws: Counterfactuals of an example (k).
+        draws: Number of counterfactuals (copies with a swapped part) of a pair (k).
         limit: Maximum number of eligible examples that are changed; None for all.
-        sizes: Pairs to train and to validate on.
+        sizes: Numbers of pairs to train and to validate on.
+
+    Returns:
+        Seconds of "training", "validation" and "test", the number of "forwards" in the test, and its "overhead" in
+        percent.
     """
     n, m = sizes
     eligible = measured.q * m if limit is None else min(limit, measured.q * m)
@@ -133,7 +141,7 @@ def model(
 
 
 def report(measured: Rates, modelled: Mapping[str, Mapping[str, float]]) -> None:
-    """Print the rates and the model."""
+    """Print the measured rates, and the results of :func:`model`; ``modelled`` maps the names of limits to them."""
     rates = [[name, f"{rate:,.1f}"] for name, rate in measured._asdict().items() if name != "q"]
     print(harness.table("Rates of this machine", [["", "pairs/s"], *rates]))
     rows = [["", "training, s", "validation, s", "forwards", "test, s", "overhead"]]

@@ -42,14 +42,14 @@ class LoopClock(transformers.TrainerCallback):
 
 
 class Run(NamedTuple):
-    """Results of one training epoch of a variant."""
+    """Seconds and counts of network inputs of one training epoch of a variant."""
 
     seconds: float
     count: Count
 
 
 class Comparison:
-    """Train the variants on the same data."""
+    """Trains the variants "heedful", "random" and "grouped" on the same data."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
@@ -65,7 +65,7 @@ class Comparison:
         self.dataset = harness.tokenised(columns, self.data.task, tokenizer, module.max_length)
 
     def run(self, name: str) -> Run:
-        """Train one epoch by one variant, from the same weights."""
+        """Train one epoch with the variant ``name``, from the same initial weights for all variants."""
         pl.seed_everything(0, verbose=False)
         module = harness.encoder(self.options.model, self.data)
         module.processor = self.processor
@@ -85,7 +85,7 @@ class Comparison:
 
 
 def summary(runs: Mapping[str, Sequence[Run]]) -> dict[str, dict[str, Any]]:
-    """Medians, ranges and ratios of all variants."""
+    """Compute the medians and ranges of each variant's speed, and of its ratio to the variant "random"."""
     base = [run.seconds for run in runs["random"]]
     return {
         name: {

@@ -74,7 +74,7 @@ class PairedTables(PairedData):
         parts: Maps part names to columns, in reading order.
         groups: As for :class:`PairedText`; the table is always the first group.
         meta: As for :class:`PairedText`; the id of the table is always the first meta column.
-        table_style: Linearisation of tables: "paragraph" (a sentence per row), "structure" (keys with values) or
+        table_style: How tables are written as text: "paragraph" (a sentence per row), "structure" (keys with values) or
             "cells".
         keep_rows: Number of table rows to keep, those with the largest word overlap with the hypothesis; by default,
             long tables are truncated at the end.
@@ -221,7 +221,7 @@ class VisualQuestions(PairedData):
 
 
 def picture_sides(name: str, parts: dict[str, str], pictures: Sequence[str]) -> list[str]:
-    """The default of ``swap``: all pictures together, then each text.
+    """Return the default of the setting ``swap``: all pictures together, then each text.
 
     Raises:
         SettingError: ``pictures`` are not parts, or not in the order of the parts.
@@ -237,8 +237,9 @@ def picture_sides(name: str, parts: dict[str, str], pictures: Sequence[str]) -> 
 
 
 def answerable_questions(data: Pairs, examples: Examples, training: bool) -> Prepared:
-    """Prepare visual questions: drop training questions whose answers are not labels, and count such validation
-    questions.
+    """Prepare visual questions for a model. A question is unanswerable if none of its right answers is a label.
+
+    Unanswerable training questions are dropped. Unanswerable validation questions stay, and are counted.
     """
     has_label = answerable(examples, data.full_task.labels)
     n = int((~has_label).sum())
@@ -315,8 +316,10 @@ class Reading(PairedData):
 
 
 def questions_to_read(data: Pairs, examples: Examples, training: bool) -> Prepared:
-    """Prepare questions about texts: apply ``partial``, drop training questions whose answer is not in the text, and
-    count such validation questions.
+    """Prepare questions about texts for a model, and apply the setting ``partial``.
+
+    Training questions are dropped if they have answers and none is in the text. Such validation questions stay, and are
+    counted.
     """
     within = SPLIT if data.splits_evaluated and SPLIT in examples.meta else None
     read = without_part(examples, data.partial, data.seed, within) if data.partial else examples

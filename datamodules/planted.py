@@ -50,7 +50,7 @@ CHOICES: dict[str, list[str]] = {
 
 @dataclass(frozen=True)
 class Event:
-    """An event: who did what to what, with further fields that may be empty."""
+    """An event of a generated sentence: who did what to what, with further fields that may be empty."""
 
     subject: str
     verb: str
@@ -69,7 +69,7 @@ class Event:
         return " ".join(["The", *filter(None, words)]) + "."
 
     def filled(self) -> list[str]:
-        """Names of the optional fields of the event that are not empty."""
+        """Return the names of the optional fields that are not empty."""
         return [name for name in OPTIONAL if getattr(self, name)]
 
 
@@ -79,7 +79,7 @@ def _pick(rng: np.random.Generator, options: list[str], but: str = "") -> str:
 
 
 def random_event(rng: np.random.Generator) -> Event:
-    """Draw an event with two to four optional fields."""
+    """Draw an event at random, with two to four optional fields."""
     fields = {name: _pick(rng, CHOICES[name]) for name in ("subject", "verb", "object")}
     for name in rng.permutation(OPTIONAL)[: rng.integers(2, 5)]:
         fields[str(name)] = _pick(rng, CHOICES[str(name)])
@@ -87,7 +87,11 @@ def random_event(rng: np.random.Generator) -> Event:
 
 
 def restated(event: Event, rng: np.random.Generator) -> Event:
-    """Restate an event by one to three of hypernym, paraphrase and deletion of fields; the event entails the result."""
+    """Return an event that follows from ``event``.
+
+    One to three of these changes are made: a hypernym for the subject or object, a synonym for the verb, deletion of
+    one or two optional fields.
+    """
     for change in rng.permutation(["hypernym", "paraphrase", "delete"])[: rng.integers(1, 4)]:
         if change == "hypernym":
             name = _pick(rng, ["subject", "object"])
@@ -102,7 +106,7 @@ def restated(event: Event, rng: np.random.Generator) -> Event:
 
 
 def contradicted(event: Event, rng: np.random.Generator) -> Event:
-    """Contradict an event: restate it with one antonym, or with another place or number."""
+    """Return an event that contradicts ``event``: a restatement with one antonym, or with another place or number."""
     event = restated(event, rng)
     name = _pick(rng, ["verb"] + [name for name in event.filled() if name not in ("time", "reason")])
     old = getattr(event, name)
@@ -116,8 +120,12 @@ def contradicted(event: Event, rng: np.random.Generator) -> Event:
 
 
 def undecided(event: Event, rng: np.random.Generator, unrelated: float) -> Event:
-    """Restate an event with a new optional field instead of one of its fields, so that the event does not decide the
-    result; at the rate ``unrelated``, draw another event instead.
+    """Return an event that may or may not be true, given ``event``: a restatement with a new field in place of another.
+
+    Args:
+        event: The event.
+        rng: Random generator.
+        unrelated: Rate at which a random event is drawn instead.
     """
     if rng.random() < unrelated:
         return restated(random_event(rng), rng)
@@ -127,7 +135,15 @@ def undecided(event: Event, rng: np.random.Generator, unrelated: float) -> Event
 
 
 def planted_pair(seed: int, split: str, i: int, shortcut: float, unrelated: float) -> tuple[str, str, str]:
-    """Generate the i-th (premise, hypothesis, label) of a split."""
+    """Generate the (premise, hypothesis, label) with index ``i`` in a split.
+
+    Args:
+        seed: Seed of the sentences.
+        split: "train" or "validation".
+        i: Index of the pair.
+        shortcut: As for :class:`Planted`.
+        unrelated: As for :class:`Planted`.
+    """
     rng = generator("planted", seed, split, i)
     label = LABELS[int(rng.integers(3))]
     event = random_event(rng)
@@ -151,7 +167,17 @@ def load_planted(
     unrelated: float = 0.05,
     seed: int = 0,
 ) -> Examples:
-    """Generate the pairs of a split, with uids ``<prefix>/<number>``; ``source`` must have no path and no hub."""
+    """Generate the pairs of a split, with uids ``<prefix>/<number>``.
+
+    Args:
+        source: Must have no path and no hub, since nothing is read.
+        columns: Roles of the columns.
+        split: The split.
+        sizes: Numbers of (training, validation) examples.
+        shortcut: As for :class:`Planted`.
+        unrelated: As for :class:`Planted`.
+        seed: Seed of the sentences.
+    """
     if source.path is not None or source.hub is not None:
         raise SettingError("data.path: planted data are generated. Name the data set of the files with data.")
     require_columns(columns, dict.fromkeys(("premise", "hypothesis", "label")), "planted data", 1)

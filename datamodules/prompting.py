@@ -1,4 +1,4 @@
-"""Prompts for in-context learning: wordings, each with demonstrations (solved examples of the training set)."""
+"""Settings of prompts for in-context learning: the wordings, and the demonstrations (solved training examples)."""
 
 from dataclasses import dataclass
 
@@ -48,7 +48,7 @@ class Prompting:
             raise SettingError(f"prompt.demonstrations {self.demonstrations} needs prompt.tuples 1 or more.")
 
     def prompts(self, data: Pairs, template: Wording | None = None, prompt: Wording | None = None) -> list[Prompt]:
-        """The prompts to measure: each wording with each draw of demonstrations.
+        """Return the prompts to measure: each wording with each draw of demonstrations.
 
         Args:
             data: The data, set up. The training set is read only if there are demonstrations.
@@ -96,7 +96,7 @@ class Prompting:
         return {name: wordings[name] for name in names}
 
     def _draws(self, data: Pairs) -> list[tuple[Example, ...]]:
-        """Draw demonstrations from the training set, once for each seed."""
+        """Draw demonstrations from the training set, once for each seed; return the demonstrations of each draw."""
         examples = data.training_pool()
         evaluated = data.counts.evaluated
         if evaluated and not len(examples):

@@ -1,4 +1,4 @@
-"""Lazy imports: a package imports its public names on first use."""
+"""Lazy imports: a package imports each of its public names when the name is first used."""
 
 import ast
 import sys
@@ -9,7 +9,9 @@ from typing import Any
 
 
 def lazy_names(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """``__getattr__`` and ``__dir__`` for the names that a package imports under ``if TYPE_CHECKING``.
+    """Return the functions ``__getattr__`` and ``__dir__`` of a package, which import and list its public names.
+
+    The public names are those that the package imports under ``if TYPE_CHECKING``.
 
     Args:
         package: Name of the package.

@@ -1,7 +1,7 @@
-"""Paths of callbacks/, datamodules/, lightning_modules/ and configs/, which are folders at the top of a clone.
+"""Find the folders callbacks/, datamodules/, lightning_modules/ and configs/, which are at the top of a clone.
 
-In a clone, this folder has links to them; an installed package contains them. If git wrote files instead of links,
-as on Windows, a finder resolves them.
+In a clone, heedful/ has links to them; an installed package contains them. If git wrote files instead of links, as on
+Windows, an import finder leads to the folders.
 """
 
 import sys
@@ -16,7 +16,7 @@ LINKED = ("callbacks", "datamodules", "lightning_modules")  # and configs, which
 
 
 def folder(name: str) -> Path:
-    """The path of one of the four folders, such as "configs"."""
+    """Return the path of "callbacks", "datamodules", "lightning_modules" or "configs"."""
     return (HERE.parent / name if (HERE / name).is_file() else HERE / name).resolve()
 
 

@@ -27,7 +27,9 @@ _libraries: list[Any] = []  # the definitions live as long as these objects
 
 
 def patched(run: Callable[[ModuleType], None]) -> Callable[[ModuleType], None]:
-    """Wrap the function that executes torchvision: if operators are missing, define them and execute it again."""
+    """Wrap ``run``, the function that executes the module torchvision: if operators are missing, the result defines
+    them and executes the module again.
+    """
 
     def run_patched(module: ModuleType) -> None:
         try:
@@ -59,7 +61,7 @@ class Finder:
 
 
 def install(folder: Path) -> None:
-    """Write a .pth file into a folder of packages, so that Python imports this module when it starts."""
+    """Copy this module to a folder of packages, with a .pth file, so that Python imports it at every start."""
     shutil.copy(__file__, folder / "torchvision_fix.py")
     (folder / "torchvision_fix.pth").write_text("import torchvision_fix\n")
 

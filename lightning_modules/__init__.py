@@ -1,4 +1,5 @@
-"""The models, with a module for each family, and the processors that turn examples into tensors."""
+"""Models that Heedful trains or measures, one module per model family, and processors that turn examples into inputs.
+"""
 
 from typing import TYPE_CHECKING
 

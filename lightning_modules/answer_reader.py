@@ -1,4 +1,4 @@
-"""Parses the answers of a user's function: labels, numbers, texts, probabilities, or None."""
+"""Read the values that a user's function returns as answers: labels, free texts, probabilities, or no answer."""
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
@@ -17,20 +17,21 @@ Answer = str | np.ndarray  # a label, a text, or NO_LABEL; or probabilities, flo
 
 
 class Unreadable(Exception):
-    """A function returned a value that is no answer. The message is the end of a sentence: "FUNCTION answered VALUE to
-    INPUT ...".
+    """Raised if a function returned a value that cannot be read as an answer.
+
+    The message ends a sentence that begins with "FUNCTION answered VALUE to INPUT".
     """
 
 
 class AnswerReader:
-    """Parses the answers of a function to a task.
+    """Converts the values that a user's function returns to answers.
 
     Args:
-        task: The task.
-        spellings: Maps spellings to labels.
-        same: Compares two free-text answers; None if answers are labels.
-        is_ordered: Whether the order of the labels was given.
-        has_numbers: Whether a number that is not a spelling is the index of a label in that order.
+        task: The task, which defines the labels.
+        spellings: Maps each accepted spelling of a label to the label.
+        same: Maps each free-text answer to the first equal answer; None if answers are labels.
+        is_ordered: Whether the user gave the order of the labels; lists of probabilities require it.
+        has_numbers: Whether an integer that is not a spelling is the index of a label in that order.
     """
 
     def __init__(
@@ -43,15 +44,19 @@ class AnswerReader:
 
     @property
     def known(self) -> Mapping[str, str]:
-        """Maps texts to answers, for answers that need no parsing."""
+        """The answers to texts that need no parsing, by text: spellings of labels, or free texts read earlier."""
         return self.spellings if self.same is None else self.same.representatives
 
     def read(self, value: Any) -> Any:
-        """Parse a value to a label, a text or NO_LABEL; or to numbers in label order, for :meth:`probabilities`.
+        """Read one value that the function returned.
+
+        Returns:
+            A label, a free text or NO_LABEL. If the value holds probabilities, they are returned in the order of the
+            labels, for :meth:`probabilities`, which checks them.
 
         Raises:
             Unreadable: The value is none of these.
-            SettingError: The value holds probabilities, and the order of the labels was not given.
+            SettingError: The value holds probabilities, and the labels or, for a list, their order were not given.
         """
         value = plain_value(value)
         if isinstance(value, Mapping):
@@ -65,7 +70,9 @@ class AnswerReader:
         return NO_LABEL if value is None else self._label(value)
 
     def _label(self, value: Any) -> str:
-        """Convert an answer to a label or, if the answers are free texts, to a normalised text."""
+        """Return the label that a value names, or the first equal free text. An empty text, except for spans, is
+        NO_LABEL.
+        """
         if not isinstance(value, str | int | float) or value != value:
             raise Unreadable(", which is not a label or a text. Return None where there is no answer.")
         if isinstance(value, float) and value.is_integer():
@@ -92,7 +99,7 @@ class AnswerReader:
         return self.task.labels[value] if label is None else label
 
     def _in_order(self, value: Mapping[Any, Any]) -> list[Any]:
-        """Convert a dictionary of label to probability to a list of probabilities in the order of the labels."""
+        """Convert a dictionary of label to probability to a list in the order of the labels; missing labels get 0."""
         self._require_labels(True)
         by_label: dict[str, Any] = {}
         for text, probability in value.items():
@@ -109,8 +116,13 @@ class AnswerReader:
             )
 
     def probabilities(self, values: Sequence[Any]) -> np.ndarray | int:
-        """Convert the probabilities of inputs to an array, float32 [inputs, labels]; or return the index of the first
-        input with invalid probabilities.
+        """Check the probabilities of all inputs, and scale them to the sum 1.
+
+        Args:
+            values: For each input, the probabilities of the labels, as :meth:`read` returns them.
+
+        Returns:
+            float32 [inputs, labels]; or the index of the first input with invalid probabilities.
         """
         n = len(self.task.labels)
         arrays = [_floats(value, n) for value in values]
@@ -126,7 +138,7 @@ class AnswerReader:
 
 
 def _floats(value: Any, n: int) -> np.ndarray | None:
-    """Convert a list of numbers to float32 [n]; None for any other value."""
+    """Convert a list of ``n`` numbers to float32 [n]; return None for any other value."""
     try:
         array = np.asarray(value, dtype=np.float32)
     except (TypeError, ValueError):
@@ -135,7 +147,10 @@ def _floats(value: Any, n: int) -> np.ndarray | None:
 
 
 def plain_value(value: Any) -> Any:
-    """Convert a tensor to an array, and a torch or numpy scalar or an enum member to a Python value."""
+    """Convert a tensor to a numpy array, and a scalar, an array with one element or an enum member to a Python value.
+
+    Any other value is returned unchanged.
+    """
     if isinstance(value, torch.Tensor):
         value = value.detach().cpu()
         value = (value.float() if value.is_floating_point() else value).numpy()
@@ -145,7 +160,7 @@ def plain_value(value: Any) -> Any:
 
 
 def values_of(returned: Any) -> list[Any] | None:
-    """List the values that a function returned, one per input; None if the result is not a sequence."""
+    """Convert what a function returned for its inputs to a list of values; return None if it is not a sequence."""
     if isinstance(returned, torch.Tensor):
         returned = returned.detach().cpu()
     is_sequence = hasattr(returned, "__len__") and hasattr(returned, "__getitem__") and not hasattr(returned, "columns")

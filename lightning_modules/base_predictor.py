@@ -44,7 +44,7 @@ class BasePredictor(RecordsArguments):
         max_unknown: Largest share of the tokens of the data that may be out of vocabulary.
 
     Attributes:
-        task: The task of the model; None before :meth:`bind`.
+        task: The parts and labels that the model is used with; None before :meth:`bind`.
         processor: Turns examples into inputs; set by :meth:`bind`.
         capabilities: Capabilities of the model.
         provenance: Training data of the model.
@@ -54,10 +54,11 @@ class BasePredictor(RecordsArguments):
         is_object: Whether the user passed the model as a Python object, instead of settings.
         reads_prompts: Whether the model accepts a prompt with demonstrations.
         needs_prompt: Whether the model requires a prompt.
-        own_wording: Default prompt wording; None for the wording of the data.
-        given_wording: Prompt wording from the settings of the model, which overrides all others; None if not set.
+        own_wording: Default wording (texts) of a prompt; None for the wording of the data.
+        given_wording: Wording of the prompt from the settings of the model, which overrides all others; None if not
+            set.
         prompt: The current prompt; None without a prompt.
-        counted: See :class:`~heedful.lightning_modules.predictor.Predictor`.
+        counted: Maps (kind, text) to a count in this evaluation; see :meth:`count`.
     """
 
     task: Task | None = None
@@ -87,7 +88,15 @@ class BasePredictor(RecordsArguments):
         return type(self).__name__
 
     def bind(self, task: Task, trains: bool = False) -> LabelMap:
-        """Prepare the model for a task: check its parts, and make the processor."""
+        """Prepare the model for a task: check that it can read the parts, and make the processor.
+
+        Args:
+            task: The task of the data.
+            trains: Whether the model will be trained on the task, or only measured.
+
+        Returns:
+            The mapping from the outputs of the model to the labels of the task.
+        """
         self.require_parts(task)
         self.prepare(task)
         return LabelMap.identity(task.labels)
@@ -100,7 +109,10 @@ class BasePredictor(RecordsArguments):
         """Load the network unless it is loaded already or the model has none."""
 
     def in_learned_order(self, task: Task) -> Task:
-        """Reorder the parts of a task to the order in which the model was trained."""
+        """Return a task with its parts in the order in which the model was trained to read them.
+
+        The task is returned unchanged if the training order is unknown or has another number of parts.
+        """
         learned = self.provenance.parts
         if learned is None or len(learned) != len(task.parts) or tuple(learned) == task.parts:
             return task
@@ -113,26 +125,39 @@ class BasePredictor(RecordsArguments):
         return ordered
 
     def encode(self, examples: Sequence[Example]) -> Encoded:
-        """Encode examples as inputs of the model; call :meth:`bind` first."""
+        """Wrap examples so that they can be read as inputs of the model; call :meth:`bind` first."""
         return self.processor.encode(examples)
 
     def start(self, examples: Composed, processes: Processes) -> None:
-        """Begin an evaluation: reset the counts of answers."""
+        """Begin an evaluation: reset the counts of answers.
+
+        Args:
+            examples: The base examples (without changes) that will be predicted.
+            processes: The processes that predict.
+        """
         self.counted.clear()
 
     def finish(self) -> None:
         """End an evaluation; a model that costs money or time logs its costs."""
 
     def predict(self, batch: Batch) -> "Outputs | None":
-        """Predict a batch, whose ``inputs`` come from the processor; None for an empty batch."""
+        """Return the predictions for a batch; None for an empty batch.
+
+        Args:
+            batch: ``inputs``, made by the processor, and ``size``, the number of examples.
+        """
         return self.answer(batch["inputs"]) if batch["size"] else None
 
     def probabilities(self, batch: Batch) -> "Outputs | None":
-        """Predict a batch as :meth:`predict` does, but do not generate an answer."""
+        """Return predictions for a batch as :meth:`predict` does, but do not generate text; None for an empty batch."""
         return self.predict(batch)
 
     def answer(self, inputs: dict[str, Any]) -> "Outputs":
-        """Predict inputs that the processor has made, for at least one example; a model overrides this method."""
+        """Return the predictions for the inputs of at least one example; a model overrides this method.
+
+        Args:
+            inputs: Inputs that the processor has made.
+        """
         raise NotImplementedError
 
     # prompts and answers
@@ -145,24 +170,39 @@ class BasePredictor(RecordsArguments):
         """Return the exact input of the model for an example, for run.json.
 
         Returns:
-            ``path`` and ``body`` of a request to a server. Otherwise ``text``, the token ids of the input, decoded with
-            special tokens; and ``messages``, the turns of a chat.
+            For a model behind a server, ``path`` and ``body`` of the request. For other models, ``text``, which is
+            decoded from the input tokens including special tokens; and, for a chat, ``messages``, its turns.
         """
         raise NotImplementedError
 
     def understood(self, written: Sequence[str | None]) -> list[str | None]:
-        """Map generated texts to answers, as the prompt defines them, and count the texts that are no answer."""
+        """Convert generated texts to answers, by the rules of the prompt; None stays None.
+
+        Texts that are no answer become NO_LABEL, and are counted.
+        """
         answers = [None if text is None else self.prompt.read(text) for text in written]
         pairs = [(text, answer) for text, answer in zip(written, answers, strict=True) if text is not None]
         self.count("no_answers", (text for text, answer in pairs if answer == NO_LABEL))
         return answers
 
     def count(self, kind: str, texts: Iterable[str]) -> None:
-        """Count texts of a kind, such as texts that are no answer; the engine sums the counts of all processes."""
+        """Count texts in :attr:`counted`, whose counts the engine sums over all processes.
+
+        Args:
+            kind: "no_answers" if the texts are no answer, or "models" if they are names of the models that answered.
+            texts: The texts; only their beginnings are kept.
+        """
         self.counted.update((kind, printable(text.strip())[:QUOTED]) for text in texts)
 
     def counts_of(self, counted: Mapping[tuple[str, str], int]) -> dict[str, Any]:
-        """Convert counts to an entry of results.json: the most frequent texts that are no answer."""
+        """Return the most frequent texts that are no answer, for results.json.
+
+        Args:
+            counted: :attr:`counted`, summed over all processes.
+
+        Returns:
+            ``no_answers``: pairs [text, count], the most frequent first. The dictionary is empty if there are none.
+        """
         counts: dict[str, Any] = {}
         texts = [[text, n] for (kind, text), n in counted.items() if kind == "no_answers"]
         if texts:
@@ -180,11 +220,15 @@ class BasePredictor(RecordsArguments):
             )
 
     def require_known(self, statistics: Statistics, examples: str) -> None:
-        """Raise an error if too many tokens of the examples are out of vocabulary, or if the tokenizer truncates on the
-        left.
+        """Raise an error if too many tokens are out of vocabulary, or if texts are truncated on the left.
+
+        Args:
+            statistics: Statistics of the examples under this model.
+            examples: A name for the examples, for the message.
 
         Raises:
-            HeedfulError: More than ``max_unknown`` of the tokens are unknown, or ``truncation_side`` is "left".
+            HeedfulError: More than ``max_unknown`` of the tokens are unknown; or examples are truncated, and
+                ``truncation_side`` of the tokenizer is "left".
         """
         tokenizer = getattr(self.processor, "tokenizer", None)
         if statistics.truncated and getattr(tokenizer, "truncation_side", "right") != "right":
@@ -201,17 +245,19 @@ class BasePredictor(RecordsArguments):
             )
 
     def require_head(self) -> None:
-        """Raise ModelError if the model has no trained head for the labels of the task."""
+        """Raise ModelError if the model has no trained head (output layer) for the labels of the task."""
 
     def require_weights(self) -> None:
         """Raise ModelError for a model without weights, unless a checkpoint will provide the weights."""
 
     def require_precision(self, precision: str) -> None:
-        """Raise SettingError for a precision of the Trainer in which activations of the model overflow."""
+        """Raise SettingError if activations of the model overflow in this precision of the Trainer, such as "16-mixed".
+        """
 
     def require_learned_parts(self, of_data: Sequence[str]) -> None:
-        """Raise an error if the model was trained on other parts than the parts that it is measured on. Parts of
-        another data set are matched by position.
+        """Raise an error if the model was trained on other parts than the parts that it is measured on.
+
+        If the parts have other names than in training, only their number is compared.
 
         Args:
             of_data: All parts of the data, including parts that ``--partial`` leaves out.

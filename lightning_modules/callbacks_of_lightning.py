@@ -14,9 +14,14 @@ NEED_WEIGHTS = (BaseFinetuning, StochasticWeightAveraging, WeightAveraging)  # t
 
 
 def build_early(trainer: Trainer, module: Any) -> None:
-    """Build the network early, on the device and in the precision that Lightning would use later.
+    """Build the network of a model before callbacks are set up, since some of them read its weights.
 
-    Sharding strategies still build the network later.
+    It is built on the device and in the precision that Lightning would use. With a sharding strategy, nothing is done:
+    Lightning builds the network later.
+
+    Args:
+        trainer: The Trainer, with its callbacks.
+        module: The model.
 
     Raises:
         SettingError: A callback needs the weights, and the model does not know its task yet.
@@ -35,12 +40,14 @@ def build_early(trainer: Trainer, module: Any) -> None:
 
 
 def model_to_save(trainer: Trainer) -> LightningModule:
-    """The model to measure and save: the averaged model if a callback averages weights."""
+    """Return the model to measure and save: the averaged model if a callback averages weights, otherwise the trained
+    model.
+    """
     averaging = (callback for callback in trainer.callbacks if isinstance(callback, WeightAveraging))
     averaged = next((averaged_model(callback) for callback in averaging), None)
     return trainer.lightning_module if averaged is None else averaged
 
 
 def end_averaging(trainer: Trainer) -> None:
-    """Remove averaging callbacks before an evaluation: the loaded weights are averages already."""
+    """Remove the callbacks that average weights from a Trainer that will evaluate weights that are averages already."""
     trainer.callbacks = [callback for callback in trainer.callbacks if not isinstance(callback, WeightAveraging)]

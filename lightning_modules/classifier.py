@@ -24,7 +24,7 @@ from heedful.records import ModelError, RunError, SettingError, Task, generator,
 class Classifier(BasePredictor, pl.LightningModule):
     """A trainable network over paired inputs.
 
-    A family overrides :meth:`prepare`, ``configure_model``, :meth:`logits` and :meth:`export`.
+    A model family overrides :meth:`prepare`, ``configure_model``, :meth:`logits` and :meth:`export`.
 
     Args:
         learning_rate: Peak learning rate of AdamW.
@@ -33,7 +33,7 @@ class Classifier(BasePredictor, pl.LightningModule):
         max_unknown: Largest share of the tokens of the data that may be out of vocabulary.
 
     Attributes:
-        label_map: Labels of the outputs of the head; None for a head without labels.
+        label_map: Maps the outputs of the head (last layer) to labels; None for a head without labels.
         keeps_head: Whether to keep a pretrained head with several outputs per label. False if the model will be
             trained.
     """
@@ -63,14 +63,17 @@ class Classifier(BasePredictor, pl.LightningModule):
 
     @property
     def predictor(self) -> Self:
-        """The model itself. The engine reads this property of the module that a Trainer validates."""
+        """The model itself. A LightningModule that wraps a model returns the wrapped model here."""
         return self
 
     def bind(self, task: Task, trains: bool = False) -> LabelMap:
         """Prepare the model for a task, before its network is built; a trained model in memory keeps its weights.
 
+        Returns:
+            The mapping from the outputs of the model to the labels of the task.
+
         Raises:
-            HeedfulError: As in ``Predictor.bind``, or the weights of an earlier call would be lost.
+            HeedfulError: As in ``Predictor.bind``; or the model is to be trained, and has weights of an earlier call.
         """
         if self.task is not None and trains and next(self.parameters(), None) is not None:
             raise SettingError(
@@ -86,7 +89,7 @@ class Classifier(BasePredictor, pl.LightningModule):
         return self.label_map or LabelMap.identity(self.task.labels)
 
     def _as_learned(self, task: Task) -> Task:
-        """Adapt a task to a trained model in memory: parts in the order of its training, and the template of its
+        """Return a task as a trained model in memory reads it: with the order of parts, template and label texts of its
         training.
 
         Raises:
@@ -108,11 +111,14 @@ class Classifier(BasePredictor, pl.LightningModule):
         raise NotImplementedError
 
     def export(self, folder: str, weights: bool) -> None:
-        """Write a folder that loads without a hub: config, tokenizer and, with ``weights``, safetensors."""
+        """Save the model in a folder that loads without a hub: config, tokenizer and, if ``weights``, safetensors."""
         raise NotImplementedError
 
     def configure_callbacks(self) -> list[pl.Callback]:
-        """Build the network. This is the last hook before ``setup`` of callbacks, where some callbacks read weights."""
+        """Build the network, and return no callbacks.
+
+        This is the last hook before ``setup`` of callbacks, where some callbacks read weights.
+        """
         build_early(self.trainer, self)
         return []
 
@@ -159,8 +165,9 @@ class Classifier(BasePredictor, pl.LightningModule):
             )
 
     def _learn_order(self, parts: Sequence[str]) -> None:
-        """Use the order of the parts in a checkpoint. A model with a template ignores this order, since the template
-        names the parts.
+        """Reorder the parts of the task to the order of ``parts``, the parts in a checkpoint.
+
+        A model with a template keeps its order, since the template names the parts.
         """
         self.provenance = replace(self.provenance, parts=tuple(parts))
         ordered = self.task if self.reads_prompts else self.in_learned_order(self.task)
@@ -190,7 +197,7 @@ class Classifier(BasePredictor, pl.LightningModule):
         self.provenance = replace(self.provenance, parts=self.task.parts)
 
     def on_validation_start(self) -> None:
-        """Raise an error for a model that is untrained, or that was trained on other parts."""
+        """Before ``Trainer.validate``, raise an error if the model is untrained, or was trained on other parts."""
         if self.trainer.state.fn != "validate":
             return
         self.require_learned_parts(getattr(self.trainer.datamodule, "full_task", self.task).parts)
@@ -210,8 +217,10 @@ class Classifier(BasePredictor, pl.LightningModule):
         return loss
 
     def loss(self, batch: dict[str, Any]) -> Tensor:
-        """Training loss: cross-entropy; for soft labels, binary cross-entropy summed over labels, as in ViLT (Kim et
-        al. 2021).
+        """Compute the training loss of a batch: cross-entropy.
+
+        For soft labels, which have one score per label, it is binary cross-entropy summed over labels, as in ViLT (Kim
+        et al. 2021).
         """
         scores = self.logits(batch["inputs"]).float()
         labels = batch["labels"]
@@ -223,11 +232,11 @@ class Classifier(BasePredictor, pl.LightningModule):
         return self.predict(batch)
 
     def probabilities(self, batch: dict[str, Any]) -> Outputs | None:
-        """Probabilities of the labels, without generating an answer; None for an empty batch."""
+        """Return the probabilities of the labels for a batch, without generating an answer; None for an empty batch."""
         return Outputs(self.logits(batch["inputs"]).float().softmax(dim=-1)) if batch["size"] else None
 
     def answer(self, inputs: dict[str, Any]) -> Outputs:
-        """Predict the inputs of at least one example, without synchronising with the device."""
+        """Return the predictions for the inputs of at least one example, without waiting for the device."""
         scores = self.logits(inputs).float()
         if self.task.kind.exclusive:
             return Outputs(probs=scores.softmax(dim=-1))

@@ -1,4 +1,4 @@
-"""A user's Python function as a model, of which only the answers are known."""
+"""A model that calls a user's Python function, and knows nothing but the answers."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -36,8 +36,8 @@ class Answered:
     """The answers of a function so far; an interrupted measurement resumes from them.
 
     Attributes:
-        source: Parts, labels and spellings that the answers were parsed with.
-        answers: Maps the key of an input to its answer.
+        source: Parts, labels, spellings and comparison of free texts with which the answers were parsed.
+        answers: Maps the key (64-bit hash) of an input to its answer.
     """
 
     def __init__(self, source: tuple[Any, ...]) -> None:
@@ -52,16 +52,16 @@ class Function(BasePredictor):
     """A model that calls a function, in the process that measures it.
 
     Args:
-        predict: Takes a list of dictionaries, part name to content, and returns one answer per dictionary: labels,
-            their numbers, texts, or None for no answer; or probabilities, as an array [inputs, labels] in the order of
-            the labels, or as a dictionary of label to probability for each input. Its optional attribute ``quote``
-            names an input in a message; with the attribute ``is_recorded``, each input has one answer, and there is no
-            null control.
+        predict: Takes a list of inputs, which are dictionaries of part name to content, and returns one answer per
+            input: a label, the index of a label, a text, or None for no answer. It may instead return probabilities, as
+            an array [inputs, labels] in the order of the labels, or as a dictionary of label to probability for each
+            input. Its optional attribute ``quote`` maps an input to its description in messages. With the attribute
+            ``is_recorded``, each input is asked once, and there is no null control.
         labels: Maps label names to alternative spellings in the answers.
-        same: Compares two answers, if answers are free texts.
+        same: Compares free-text answers; None if answers are labels.
         is_ordered: Whether the order of the labels was given; arrays of probabilities require it.
         answers: ``Function.answered`` of an interrupted call; these inputs are not asked again.
-        doubtful: Default label that no row has as gold label; refused if it is never an answer either.
+        doubtful: Default label that no row has as gold label, or None; refused if it is never an answer either.
 
     Attributes:
         answered: The answers so far; None before :meth:`bind`, unless ``answers`` were given.
@@ -122,7 +122,7 @@ class Function(BasePredictor):
         return "The function" if "<" in name else name  # such as "<lambda>"
 
     def answer(self, inputs: dict[str, Any]) -> Outputs:
-        """Call the function for inputs without a stored answer.
+        """Return the predictions for inputs; the function is called for inputs without a stored answer.
 
         The inputs of the first batch and of the null control, which repeats inputs, are asked twice, to find answers
         that change.
@@ -155,7 +155,7 @@ class Function(BasePredictor):
         return Outputs(probs) if self.task.distribution else Outputs(answers=probs.argmax(dim=-1))
 
     def _ask(self, inputs: Inputs) -> list[Answer]:
-        """Call the user's function with some inputs, and parse its answers."""
+        """Call the user's function with some inputs, and return its parsed answers, one per input."""
         if not len(inputs):
             return []
         rows = inputs.rows
@@ -205,7 +205,7 @@ class Function(BasePredictor):
         return list(probs)
 
     def _require_steady(self, inputs: Inputs, place: int, before: Answer, after: Answer) -> None:
-        """Raise ModelError if one input gets two different answers; probabilities may differ slightly."""
+        """Raise ModelError if the input at index ``place`` got two answers; probabilities may differ slightly."""
         if isinstance(before, str) or isinstance(after, str):
             is_same = isinstance(before, str) and isinstance(after, str) and before == after
         else:
@@ -223,7 +223,7 @@ class Function(BasePredictor):
         self._require_default()  # for recorded answers, which have no null control
 
     def _require_default(self) -> None:
-        """Raise DataError if the default label is in doubt and is never an answer: it is probably misspelt."""
+        """Raise DataError if neither a gold label nor an answer is the default label: it is probably misspelt."""
         default_label, self.doubtful = self.doubtful, None
         assert self.answered is not None
         counts = Counter(map(self._label, self.answered.answers.values()))
@@ -236,11 +236,11 @@ class Function(BasePredictor):
         )
 
     def _label(self, answer: Answer) -> str:
-        """The label that an answer stands for: the answer itself if it is a text, or the most probable label."""
+        """Return the label that an answer stands for: the answer itself if it is a text, or the most probable label."""
         return answer if isinstance(answer, str) else self.task.labels[int(answer.argmax())]
 
     def _wrong(self, value: Any, inputs: Inputs, place: int, problem: str) -> ModelError:
-        """Create the error for an invalid answer; the message quotes the answer and its input."""
+        """Return the error for an invalid answer to the input at index ``place``; ``problem`` ends its message."""
         row = self._quote(inputs.take(np.array([place])).rows[0])
         return ModelError(f"{self.description} answered {cut(repr(value))} to {row}{problem}")
 
@@ -252,6 +252,6 @@ def quoted(row: Mapping[str, Any]) -> str:
 
 
 def cut(text: str, most: int = QUOTED) -> str:
-    """Shorten a text and escape it for printing."""
+    """Shorten a text to ``most`` characters, and escape it for printing."""
     text = printable(text)
     return text if len(text) <= most else f"{text[:most]}..."

@@ -27,15 +27,16 @@ def integrated_gradients(
     at_once: int,
     scale: Scale = "probability",
 ) -> Tensor:
-    """Attribute the probability of a label to tokens along the straight path from a baseline.
+    """Compute how much each token contributes to the probability of a label, by integrated gradients.
 
-    The integral uses the Gauss-Legendre rule with ``steps`` points, each a forward and a backward pass.
+    The gradients are integrated along the straight path from a baseline, by the Gauss-Legendre rule with ``steps``
+    points; each point takes a forward and a backward pass.
 
     Args:
         module: A model that reads texts, in eval mode.
         inputs: Output of its processor: ``input_ids`` int64 [inputs, tokens], masks and token types.
         baseline: The ids at the start of the path: int64 [inputs, tokens].
-        labels: Numbers of the labels whose probability is explained: int64 [inputs].
+        labels: Indices of the labels whose probability is explained: int64 [inputs].
         steps: Number of points of the path.
         at_once: Largest number of inputs per pass.
         scale: Whether to explain the probability or its log-odds.
@@ -72,11 +73,11 @@ def integrated_gradients(
 
 
 def explained(scores: Tensor, labels: Tensor, scale: Scale) -> Tensor:
-    """Compute the probability of a label, or its log-odds, from the scores of all labels: float32 [inputs].
+    """Compute the probability of one label per input, or its log-odds, from the scores of all labels: float32 [inputs].
 
     Args:
         scores: float [inputs, labels].
-        labels: int64 [inputs].
+        labels: Index of the label per input: int64 [inputs].
         scale: Whether to return the probability or its log-odds.
     """
     log_probs = scores.float().log_softmax(dim=-1)

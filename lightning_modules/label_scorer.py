@@ -1,4 +1,4 @@
-"""Score labels that are texts, by the log-likelihoods of these texts under a decoder."""
+"""Score labels by the log-likelihoods of their texts under a decoder."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -21,12 +21,15 @@ Decode = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 def teach(ids: Sequence[Sequence[int]], pad: int, start: int | None) -> tuple[Tensor, Tensor]:
-    """Make targets and inputs of a decoder for teacher forcing: int64 [texts, tokens] each.
+    """Make targets and inputs of a decoder for teacher forcing, where each input is the target before.
 
     Args:
         ids: Tokens per text, with the end of the text.
         pad: Id of the padding token.
-        start: Id of the token before the first one; by default, the padding id.
+        start: Id of the first input token of each text; None for the padding id.
+
+    Returns:
+        Targets, with -100 for padding, and inputs: int64 [texts, tokens] each.
     """
     rows = [torch.tensor(row) for row in ids]
     written = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=IGNORED)
@@ -36,11 +39,11 @@ def teach(ids: Sequence[Sequence[int]], pad: int, start: int | None) -> tuple[Te
 
 
 def writing_loss(logits: Tensor, written: Tensor, reduction: str = "mean") -> Tensor:
-    """Cross-entropy of tokens given the tokens before them, averaged over all tokens.
+    """Compute the cross-entropy of tokens given the tokens before them, averaged over all tokens.
 
     Args:
-        logits: [texts, tokens, vocabulary].
-        written: int64 [texts, tokens], as :func:`teach` makes them.
+        logits: Scores of the next token: [texts, tokens, vocabulary].
+        written: Target tokens from :func:`teach`: int64 [texts, tokens].
         reduction: As for :func:`torch.nn.functional.cross_entropy`; "none" returns [texts x tokens].
     """
     return F.cross_entropy(logits.float().flatten(0, 1), written.flatten(), ignore_index=IGNORED, reduction=reduction)
@@ -49,14 +52,15 @@ def writing_loss(logits: Tensor, written: Tensor, reduction: str = "mean") -> Te
 class LabelScorer(nn.Module):
     """Scores labels by the log-likelihoods of their texts under a decoder, including the end token.
 
-    ``decode`` maps encoder states [texts, places, width], their mask and the input tokens of the decoder to scores
-    [texts, tokens, vocabulary].
+    The methods call the decoder as ``decode(states, mask, read)``: it maps encoder states [texts, places, width], their
+    mask and its input tokens to scores of the next token [texts, tokens, vocabulary].
 
     Args:
         ids: Tokens per label text, with the end of the text.
-        pad: As for :func:`teach`.
-        start: As for :func:`teach`.
-        rank: Number of labels to score: those with the most probable first tokens; ties go to the first label.
+        pad: Id of the padding token.
+        start: Id of the first input token of the decoder; None for the padding id.
+        rank: Number of labels to score: those with the most probable first tokens; ties go to the first label. None for
+            all.
         mean: Divide the score of a text by the number of its tokens.
     """
 
@@ -72,7 +76,13 @@ class LabelScorer(nn.Module):
             self.register_buffer(name, values, persistent=False)  # moved to the device, but not saved in checkpoints
 
     def forward(self, decode: Decode, states: Tensor, mask: Tensor) -> Tensor:
-        """Log-likelihoods of the label texts: float32 [examples, labels]; -inf for labels that are not scored."""
+        """Compute the score of each label's text: float32 [examples, labels]; -inf for labels that are not scored.
+
+        Args:
+            decode: The decoder.
+            states: Encoder states: [examples, places, width].
+            mask: Mask of the encoder states, 0 for padding: int64 [examples, places].
+        """
         n, count = len(states), len(self.lengths)
         if count <= self.rank:
             labels = torch.arange(count, device=states.device).expand(n, -1)
@@ -97,14 +107,21 @@ class LabelScorer(nn.Module):
     def _likelihoods(
         self, decode: Decode, states: Tensor, mask: Tensor, labels: Tensor, width: int | None = None
     ) -> Tensor:
-        """Log-likelihoods of one label text for each row of encoder states: float32 [texts]."""
+        """Compute the log-likelihood of one label text for each row of encoder states: float32 [texts].
+
+        ``labels`` are the indices of the labels, one per row; ``width`` is the number of tokens of the longest text
+        among them.
+        """
         written = self.written[labels, :width]
         losses = writing_loss(decode(states, mask, self.read[labels, :width]), written, "none")
         return -losses.view(written.shape).sum(dim=1)
 
     def loss(self, decode: Decode, states: Tensor, mask: Tensor, labels: Tensor) -> Tensor:
-        """Cross-entropy of the tokens of the gold label's text. With soft labels, the text of each label is weighted by
-        the score of the label, as in the training of BLIP."""
+        """Compute the training loss: the cross-entropy of the tokens of the gold label's text.
+
+        With soft labels [examples, labels], the text of each label is weighted by the score of the label, as in the
+        training of BLIP. The other arguments are as for :meth:`forward`.
+        """
         if labels.ndim == 1:
             return writing_loss(decode(states, mask, self.read[labels]), self.written[labels])
         example, answer = labels.nonzero(as_tuple=True)
@@ -115,8 +132,8 @@ class LabelScorer(nn.Module):
 class ScoresLabels(PretrainedClassifier):
     """An encoder-decoder that scores labels by the likelihoods of their texts.
 
-    A family has ``_encoded``, which makes the encoder's states [examples, places, width] of ``inputs``, and overrides
-    :meth:`_decoded`; its :meth:`prepare` calls :meth:`learned_words` and :meth:`score_texts`.
+    A model family defines ``_encoded``, which computes the encoder's states [examples, places, width] from ``inputs``,
+    and overrides :meth:`_decoded`; its :meth:`prepare` calls :meth:`learned_words` and :meth:`score_texts`.
     """
 
     head = "kept"  # a decoder can write the text of any label
@@ -124,7 +141,7 @@ class ScoresLabels(PretrainedClassifier):
     _encoded: Callable[[dict[str, Any]], Tensor]
 
     def _decoded(self, states: Tensor, mask: Tensor, read: Tensor) -> Tensor:
-        """Scores of the next token after each decoder input: [texts, tokens, vocabulary]."""
+        """Compute the decoder's scores of the token after each token in ``read``: [texts, tokens, vocabulary]."""
         raise NotImplementedError
 
     @property
@@ -133,10 +150,10 @@ class ScoresLabels(PretrainedClassifier):
         return self.keeps_head
 
     def learned_words(self, task: Task) -> tuple[str, tuple[str, ...]]:
-        """Return the template and the label texts with which the model was trained; for an untrained model, return
-        those of the data.
+        """Return the template and the label texts with which the model was trained.
 
-        Parts are matched by position, labels by name. If several texts mean one label, all are returned.
+        If it was not trained on these labels, the template and the label texts of the data are returned. Parts are
+        matched by position, labels by name. If several texts mean one label, all are returned.
         """
         template, texts = default = task.wording, task.targets
         learned = {"template": "", "parts": task.parts, "targets": ()} | getattr(self.config, LEARNED, {})
@@ -159,7 +176,13 @@ class ScoresLabels(PretrainedClassifier):
     def score_texts(
         self, texts: Sequence[str], ids: Sequence[Sequence[int]], start: int | None, **settings: Any
     ) -> None:
-        """Build the scorer of label texts; the arguments and ``settings`` are arguments of :class:`LabelScorer`.
+        """Set ``scorer``, which scores the label texts.
+
+        Args:
+            texts: The label texts.
+            ids: Tokens per label text, with the end of the text.
+            start: Id of the first input token of the decoder; None for the padding id.
+            **settings: Further arguments of :class:`LabelScorer`.
 
         Raises:
             HeedfulError: The tokenizer cannot tell two texts apart.

@@ -11,8 +11,9 @@ from torch.optim import Optimizer
 
 
 def kept_metrics(trainer: Trainer) -> dict[str, Tensor]:
-    """The dictionary in which the Trainer keeps metrics for callbacks, to add metrics; ``trainer.callback_metrics``
-    would first compute them.
+    """Return the dictionary of the Trainer's metrics for callbacks, to change it.
+
+    Reading ``trainer.callback_metrics`` instead would first compute the metrics.
     """
     return trainer._logger_connector._callback_metrics
 
@@ -25,14 +26,15 @@ def leave_sigterm(trainer: Trainer) -> None:
 
 
 def resume_by_epochs(trainer: Trainer) -> None:
-    """Let a run whose checkpoint is from the end of an epoch resume with the next epoch, also with ``max_steps``:
-    Lightning would count the finished epoch twice.
+    """Make a run whose checkpoint is from the end of an epoch resume with the next epoch.
+
+    With ``max_steps``, Lightning would otherwise count the finished epoch twice.
     """
     trainer.fit_loop._iteration_based_training = lambda: False  # type: ignore[method-assign]
 
 
 def accumulates(trainer: Trainer) -> bool:
-    """Whether the next batches only accumulate gradients, so that no optimizer step has ended."""
+    """Whether the current batch only accumulates gradients, without an optimizer step."""
     return trainer.fit_loop.epoch_loop._should_accumulate()
 
 
@@ -43,10 +45,10 @@ def trains_next(trainer: Trainer) -> bool:
 
 
 def averaged_model(callback: WeightAveraging) -> LightningModule | None:
-    """The copy of the model with averaged weights; None before training."""
+    """Return the copy of the model in which a callback averages weights; None before training."""
     return None if callback._average_model is None else callback._average_model.module
 
 
 def allow_clipping(optimizer: Optimizer) -> None:
-    """Let Lightning clip the gradients of a fused optimizer in mixed precision, which it refuses by default."""
+    """Let Lightning clip the gradients of a fused optimizer in mixed precision; Lightning refuses this by default."""
     optimizer._step_supports_amp_scaling = False

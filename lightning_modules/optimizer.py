@@ -15,7 +15,7 @@ from heedful.records import SettingError
 def adamw(
     network: nn.Module, learning_rate: float, weight_decay: float, warmup: float, steps: float
 ) -> tuple[torch.optim.Optimizer, LambdaLR]:
-    """Make the optimizer of the trainable parameters of a network, and its schedule.
+    """Return AdamW for the trainable parameters of a network, and the schedule of its learning rate.
 
     Args:
         network: The network.
@@ -46,7 +46,10 @@ def adamw(
 
 
 def expected_steps(trainer: Trainer) -> float:
-    """Expected number of optimizer steps; supports ``GradientAccumulationScheduler``, unlike Lightning's estimate."""
+    """Return the expected number of optimizer steps of a training run.
+
+    Unlike Lightning's estimate, it takes ``GradientAccumulationScheduler`` into account.
+    """
     steps = trainer.estimated_stepping_batches
     scheduler = next((c for c in trainer.callbacks if isinstance(c, GradientAccumulationScheduler)), None)
     if scheduler is None or not math.isfinite(steps) or trainer.max_epochs in (None, -1):
@@ -57,13 +60,14 @@ def expected_steps(trainer: Trainer) -> float:
 
 
 class Schedule(LambdaLR):
-    """``LambdaLR`` that also scales parameter groups that a callback adds later."""
+    """A learning-rate schedule that, unlike ``LambdaLR``, includes parameter groups that a callback adds later."""
 
     def step(self, epoch: int | None = None) -> None:
         """Update the learning rates; parameter groups that a callback added follow the same schedule.
 
         Raises:
-            SettingError: A group is new and there are several processes, which would not average its gradients.
+            SettingError: A callback added a group, and there are several processes, which would not average its
+                gradients.
         """
         for group in self.optimizer.param_groups[len(self.lr_lambdas) :]:
             if torch.distributed.is_initialized() and torch.distributed.get_world_size() > 1:

@@ -14,13 +14,15 @@ NOT_FINITE = -2  # in place of a label's number: the scores of the labels are no
 class Outputs(NamedTuple):
     """The predictions for the examples of a batch.
 
-    Tensors are on the device of the model, which is not synchronised. Numpy arrays are allowed, too.
+    Tensors are on the device of the model, which may not have computed them yet. Numpy arrays are allowed, too.
 
     Attributes:
-        probs: float32 [examples, labels], in the order of ``Task.distribution``; None if there are no such labels.
-        answers: int64 [examples], the index of a label in ``Task.labels``, or :data:`NO_LABEL_NUMBER`, or
-            :data:`NOT_FINITE`; for free-text answers, texts [examples], with None for scores that are not finite. None
-            if all answers are the most probable labels (in a tie, the first).
+        probs: Probabilities, float32 [examples, labels], in the order of ``Task.distribution``; None if the model has
+            none.
+        answers: Indices of labels in ``Task.labels``, int64 [examples]: :data:`NO_LABEL_NUMBER` for an output that is
+            not a label, :data:`NOT_FINITE` for scores that are not finite. If answers are free texts: a text per
+            example, None for scores that are not finite. The attribute is None if each answer is the most probable
+            label (in a tie, the first).
     """
 
     probs: Tensor | np.ndarray | None = None
@@ -28,14 +30,14 @@ class Outputs(NamedTuple):
 
 
 def most_probable(scores: Tensor) -> Tensor:
-    """Index of the label with the highest score; ties go to the first label: int64 [examples].
+    """Return the index of the label with the highest score; ties go to the first label: int64 [examples].
 
     Args:
         scores: float [examples, labels]; -inf excludes a label.
 
     Returns:
-        The numbers, with :data:`NOT_FINITE` where the highest score is not a finite number. In rows without
-        probabilities, this value alone shows numerical failure; a check here would synchronise with the device.
+        The indices, with :data:`NOT_FINITE` where the highest score is not a finite number. An error in its place would
+        have to wait for the device.
     """
     return scores.argmax(dim=-1).masked_fill(~scores.amax(dim=-1).isfinite(), NOT_FINITE)
 

@@ -1,4 +1,4 @@
-"""The interface between the engine and a model, which may be a network, a function or a server."""
+"""The interface of all models (networks, functions, servers) to the engine, which runs evaluations."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -25,8 +25,8 @@ class Capabilities:
     Attributes:
         probabilities: Whether the model returns probabilities of the labels.
         writes: Whether the model generates its answers, which may differ from the most probable label or name no label.
-        repeats: Number of base inputs that the null control predicts a second time; None for all.
-        ranks: Number of predicting ranks, from rank 0 on; None for all. The other ranks idle.
+        repeats: Number of base inputs (without changes) that the null control predicts a second time; None for all.
+        ranks: Number of ranks (processes) that predict, from rank 0 on; None for all. The other ranks idle.
     """
 
     probabilities: bool = True
@@ -35,7 +35,7 @@ class Capabilities:
     ranks: int | None = None
 
     def predicting_ranks(self, world_size: int) -> int:
-        """Number of ranks that predict, from rank 0 on; ``world_size`` is the number of all ranks."""
+        """Return how many of the ``world_size`` ranks (processes) predict, from rank 0 on."""
         return self.ranks or world_size
 
 
@@ -63,7 +63,7 @@ class LabelMap:
 
     @classmethod
     def identity(cls, labels: Sequence[str]) -> "LabelMap":
-        """The label map of a model whose outputs are exactly the labels, in the same order."""
+        """Return the label map of a model whose outputs are exactly the labels, in the same order."""
         return cls(tuple(labels), tuple(labels), tuple(range(len(labels))))
 
     @property
@@ -79,12 +79,12 @@ class LabelMap:
 
 @dataclass(frozen=True)
 class Provenance:
-    """The training data of a model.
+    """The origin of a model: its training data, and the pretrained model that its training began with.
 
     Attributes:
         parts: Names of the parts in training, in order; None if unknown.
-        trained_on: The training examples, including those of its initial model; None if unknown.
-        revision: Hub commit of its initial model; None for a local folder.
+        trained_on: Hashes of the training examples, including those of the pretrained model; None if unknown.
+        revision: Hub commit of the pretrained model; None for a local folder.
         steps: Number of training steps of the loaded checkpoint; None without a checkpoint.
     """
 
@@ -95,7 +95,7 @@ class Provenance:
 
 
 class Processes(Protocol):
-    """The interface of ``heedful.callbacks.engine.processes.Processes`` for models.
+    """The processes of an evaluation, as models see them; see ``heedful.callbacks.engine.processes.Processes``.
 
     Attributes:
         device: The device of the inputs.
@@ -108,20 +108,18 @@ class Processes(Protocol):
     def device(self) -> "torch.device": ...
 
     def busy(self) -> None:
-        """Send a sign of life to the processes that wait for this one, so that they do not time out; call it
-        regularly.
-        """
+        """Tell the processes that wait for this one not to time out; call it regularly during long work."""
         ...
 
 
 class Predictor(Protocol):
-    """Interface of a model for the engine.
+    """Interface of a model to the engine, which runs evaluations.
 
     Attributes:
         capabilities: Capabilities of the model.
         provenance: Training data of the model.
         prompt: The current prompt; None for a model without prompts.
-        counted: Maps (kind, text) to the number of such answers in this evaluation on this process.
+        counted: Maps (kind, text) to a count in this evaluation on this process, such as ("no_answers", "maybe") to 3.
     """
 
     capabilities: Capabilities
@@ -141,40 +139,46 @@ class Predictor(Protocol):
             task: The task of the data.
             trains: Whether to train the model on the task, or only to measure it.
 
+        Returns:
+            The mapping from the outputs of the model to the labels of the task.
+
         Raises:
             HeedfulError: The model cannot read the parts or name the labels of the task.
         """
         ...
 
     def encode(self, examples: Sequence[Example]) -> Encoded:
-        """Encode examples as inputs of the model."""
+        """Wrap examples so that they can be read as inputs of the model."""
         ...
 
     def require_known(self, statistics: Statistics, examples: str) -> None:
-        """Raise an error if too many tokens of the examples are unread or out of vocabulary; the message names
-        ``examples``.
+        """Raise an error if too many tokens of the examples are out of vocabulary.
+
+        Args:
+            statistics: Statistics of the examples under this model.
+            examples: A name for the examples, for the message.
         """
         ...
 
     def start(self, examples: Composed, processes: Processes) -> None:
-        """Begin an evaluation: reset counts, and probe a server. Called on every rank, before the first batch.
+        """Begin an evaluation, and reset counts. Called on every rank (process), before the first batch.
 
         Args:
-            examples: The base examples that will be predicted.
+            examples: The base examples (without changes) that will be predicted.
             processes: The processes that predict.
         """
         ...
 
     def predict(self, batch: Batch) -> "Outputs | None":
-        """Predict a batch; None for an empty batch."""
+        """Return the predictions for a batch; None for an empty batch."""
         ...
 
     def probabilities(self, batch: Batch) -> "Outputs | None":
-        """Predict a batch as :meth:`predict` does, but do not generate an answer."""
+        """Return predictions for a batch as :meth:`predict` does, but do not generate text; None for an empty batch."""
         ...
 
     def counts_of(self, counted: Mapping[tuple[str, str], int]) -> dict[str, Any]:
-        """Convert ``counted``, summed over all processes, to the counts of answers in results.json."""
+        """Return the counts of answers for results.json, from ``counted`` summed over all processes."""
         ...
 
     def finish(self) -> None:

@@ -1,4 +1,4 @@
-"""A LightningModule that wraps another model, so that a Trainer launches processes and moves its network."""
+"""A LightningModule around another model, so that a Trainer can launch its processes and move its network."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +13,8 @@ from heedful.records import Example, ModelError
 
 
 class PredictorModule(pl.LightningModule):
-    """Lets a Trainer validate a function, a server, a causal model or another model without a LightningModule.
+    """Wraps a function, a server, a causal model or another model that is no LightningModule, so that a Trainer can
+    validate it.
 
     Args:
         predictor: The model. Its ``network``, if it has one, becomes a submodule of that name.
@@ -42,13 +43,11 @@ class PredictorModule(pl.LightningModule):
             self._take_network()
 
     def encode(self, examples: Sequence[Example]) -> Encoded:
-        """Encode examples as inputs of the model."""
+        """Wrap examples so that they can be read as inputs of the model."""
         return self.predictor.encode(examples)
 
     def require_known(self, statistics: Statistics, examples: str) -> None:
-        """Raise an error if too many tokens of the examples are unread or out of vocabulary; the message names
-        ``examples``.
-        """
+        """Raise an error if too many tokens of the examples are out of vocabulary; the message names ``examples``."""
         self.predictor.require_known(statistics, examples)
 
     def validation_step(self, batch: dict[str, Any], batch_idx: int) -> Outputs | None:
@@ -59,10 +58,10 @@ class PredictorModule(pl.LightningModule):
 
 
 def module_of(predictor: Predictor) -> pl.LightningModule:
-    """Convert a model to a LightningModule, for a Trainer: the model itself if it is one, or else a wrapper."""
+    """Return a LightningModule for a model: the model itself if it is one, or else a wrapper."""
     return predictor if isinstance(predictor, pl.LightningModule) else PredictorModule(predictor)
 
 
 def predictor_of(module: pl.LightningModule) -> Predictor:
-    """The model that a Trainer validates: the attribute ``predictor`` of its LightningModule, or the module itself."""
+    """Return the model that a Trainer validates: the attribute ``predictor`` of its module, or the module itself."""
     return getattr(module, "predictor", module)

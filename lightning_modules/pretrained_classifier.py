@@ -55,8 +55,8 @@ PAD_TO = 16  # tokens: multiples of 16 suit a GPU, and few widths mean few compi
 class PretrainedClassifier(Classifier, ABC):
     """A classifier that is initialised from a published model.
 
-    A family sets ``auto`` and overrides :meth:`scores` and :meth:`prepare`. The latter calls :meth:`open_backbone`,
-    makes the processor and, for a head with one output per label, calls :meth:`match_head`.
+    A model family sets ``auto`` and overrides :meth:`scores` and :meth:`prepare`. The latter calls
+    :meth:`open_backbone`, makes the processor and, for a head with one output per label, calls :meth:`match_head`.
 
     Args:
         backbone: Hub id, folder, or ``package:MODULE/FOLDER``.
@@ -74,7 +74,7 @@ class PretrainedClassifier(Classifier, ABC):
         auto: Class of transformers that builds the network.
         head_name: Prefix of the head's weights; by default, all weights outside the ``base_model`` are the head.
         config: Config of the backbone and of the network.
-        trained: Whether the backbone has a head of the right kind.
+        trained: Whether the backbone has a trained head for this kind of task.
         outputs: Names of the outputs of the backbone.
         head: "kept" if the outputs of the backbone mean the labels of the task, "replaced" if not, or "new" if the
             backbone has no head.
@@ -149,9 +149,7 @@ class PretrainedClassifier(Classifier, ABC):
         return tokenizer
 
     def _read_provenance(self) -> Provenance:
-        """Read which data the backbone was trained on, from its folder; a checkpoint that is loaded later overrides
-        this.
-        """
+        """Return the training data of the backbone, from its folder; a checkpoint that is loaded later overrides it."""
         parts, trained_on = self.provenance.parts, self.provenance.trained_on
         if parts is None and (learned := getattr(self.config, LEARNED, {}).get("parts")) is not None:
             parts = tuple(learned)
@@ -189,8 +187,9 @@ class PretrainedClassifier(Classifier, ABC):
             inform(f"{self.backbone}: model.labels overrides the names of outputs in config.json: {changes}.")
 
     def keep_label_map(self, label_map: LabelMap) -> None:
-        """Store the label map in the model, and also as buffers, so that it moves with the network. The buffer
-        ``apart``, [outputs, labels], is -inf where an output does not mean the label.
+        """Store the label map as an attribute, and as buffers, which move to the device with the network.
+
+        The buffer ``apart``, [outputs, labels], is -inf where an output does not mean the label.
         """
         self.label_map = label_map
         label_of_output = torch.tensor(label_map.column)
@@ -204,12 +203,12 @@ class PretrainedClassifier(Classifier, ABC):
 
     @property
     def merging(self) -> bool:
-        """Whether several outputs of the head may mean one label."""
+        """Whether several outputs of the head may mean one label, such as neutral and contradiction."""
         return self.keeps_head or self.collapse is not None
 
     @property
     def merges(self) -> bool:
-        """Whether several outputs of the current head mean one label."""
+        """Whether, for the current task, several outputs of the head mean one label."""
         return self.label_map is not None and self.label_map.merges
 
     def name_outputs(self, labels: Sequence[str]) -> None:
@@ -218,7 +217,7 @@ class PretrainedClassifier(Classifier, ABC):
         self.config.label2id = {label: i for i, label in enumerate(labels)}
 
     def scores(self, inputs: dict[str, Any]) -> Tensor:
-        """Scores of the outputs of the head: [examples, outputs]."""
+        """Compute the scores of the outputs of the head: [examples, outputs]."""
         raise NotImplementedError
 
     def logits(self, inputs: dict[str, Any]) -> Tensor:
@@ -314,7 +313,7 @@ class PretrainedClassifier(Classifier, ABC):
         return network
 
     def reset_head(self, network: nn.Module) -> None:
-        """Initialise the linear layers of the head anew, since its outputs were trained for other labels."""
+        """Initialise the linear layers of the head anew, for the labels of the task."""
         body = set(network.base_model.modules())
         for module in network.modules():
             if module not in body and isinstance(module, nn.Linear):

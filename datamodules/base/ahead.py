@@ -13,7 +13,7 @@ END = object()
 
 
 def ahead(batches: Iterable[T], depth: int = 2, pin: bool = False) -> Iterator[T]:
-    """Iterate over batches that a thread prefetches; an exception in the thread is raised in the caller.
+    """Yield the batches in order, while a thread fetches the next ones. The caller gets the exceptions of the thread.
 
     Args:
         batches: The batches; only the thread iterates over them.

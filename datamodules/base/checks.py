@@ -17,8 +17,11 @@ RESERVED = "+/{}"  # separators in "left+right" and in names of metrics; braces 
 
 
 def require_sizes(name: str, sizes: Mapping[str, int | None]) -> None:
-    """Raise SettingError if the name of the data cannot be the name of a folder, or a size is below 1 (``num_workers``
-    may be 0).
+    """Raise SettingError unless ``name`` can be the name of a folder, and no size is too small.
+
+    Args:
+        name: Name of the data set.
+        sizes: Maps settings to numbers, at least 1 (0 for ``num_workers``); None is allowed.
     """
     if not is_folder_name(name):
         raise SettingError(f"data.name {name!r} cannot name a folder. Use {FIT}.")
@@ -28,9 +31,10 @@ def require_sizes(name: str, sizes: Mapping[str, int | None]) -> None:
 
 
 def require_names(parts: Sequence[Any], labels: Sequence[Any]) -> None:
-    """Raise SettingError unless the names of parts and labels are printable texts that differ in more than case.
+    """Raise SettingError unless the names of parts and labels are valid, and there is a part and not just one label.
 
-    YAML reads an unquoted yes, no, null or number as another type than text.
+    Valid names are printable texts that differ in more than case. Part names do not contain "+", "/" or braces, and no
+    label is "majority". A name may not be a text, since YAML reads an unquoted yes, no, null or number as another type.
     """
     for flag, names in (("data.parts", parts), ("data.labels", labels)):
         for name in names:
@@ -55,8 +59,14 @@ def require_names(parts: Sequence[Any], labels: Sequence[Any]) -> None:
 def require_regime(
     name: str, parts: Sequence[str], swap: Sequence[str], partial: str | None, augment: str | None
 ) -> None:
-    """Raise SettingError if ``swap`` or ``partial`` names a part that does not exist, or if they conflict with each
-    other or with ``augment``.
+    """Raise SettingError if ``swap`` or ``partial`` names an unknown part, or if these settings conflict.
+
+    Args:
+        name: Name of the data set, for messages.
+        parts: Names of all parts.
+        swap: Parts to swap, such as "premise"; "left+right" swaps two parts together.
+        partial: The part, or parts joined by "+", that the model reads; None for all parts.
+        augment: "counterfactual", "inoculation" or None.
     """
     if len(parts) == 1 and (swap or augment == "counterfactual"):
         setting = f"data.swap {swap[0]}" if swap else "augment counterfactual"
@@ -75,7 +85,10 @@ def require_regime(
 
 
 def require_distractors(name: str, distractors: Sequence[str], parts: Sequence[str], swap: Sequence[str]) -> None:
-    """Raise SettingError unless the distractors are parts that are not swapped and leave at least one other part."""
+    """Raise SettingError unless the distractors (parts that must not matter) exist and are not swapped.
+
+    At least one part must not be a distractor.
+    """
     for part in distractors:
         if part not in parts:
             raise SettingError(f"data.distractors {part} is not a part of {name}. {guess(part, parts)}")
@@ -86,8 +99,9 @@ def require_distractors(name: str, distractors: Sequence[str], parts: Sequence[s
 
 
 def require_folds(hold_out: int | None, folds: int | None, fold: int | None, augment: str | None) -> None:
-    """Raise SettingError unless ``folds`` and ``fold`` are given together, ``fold`` is from 0 to ``folds`` - 1, and
-    there is no other validation set.
+    """Raise SettingError unless ``folds`` and ``fold`` are given together, and ``fold`` is from 0 to ``folds`` - 1.
+
+    With folds, neither ``hold_out`` nor inoculation is allowed, since these define another validation or training set.
     """
     if folds is None and fold is None:
         return
@@ -102,8 +116,12 @@ def require_folds(hold_out: int | None, folds: int | None, fold: int | None, aug
 
 
 def require_splits(splits: Mapping[str, str | Sequence[str]], validation: Sequence[str], meta: Sequence[str]) -> None:
-    """Raise SettingError unless there is a single training split, and one or more validation splits with distinct
-    names.
+    """Raise SettingError unless there is one training split, and one or more validation splits with distinct names.
+
+    Args:
+        splits: The setting ``splits``, with the key "train".
+        validation: Names of the validation splits.
+        meta: Names of the meta columns. With several validation splits, "split" must not be one of them.
     """
     if not isinstance(splits["train"], str):
         raise SettingError("data.splits: train is a list. Name one split; only validation may be a list.")
@@ -121,7 +139,15 @@ def require_one_validation(
     where: Mapping[str, Any],
     aliases: Mapping[str, Sequence[str]],
 ) -> None:
-    """Raise SettingError if the settings both hold out training examples and name a validation split."""
+    """Raise SettingError if the settings both hold out training examples and choose a validation split.
+
+    Args:
+        name: Name of the data set, for the message.
+        held_out: Maps "hold_out", "folds" and "fold" to their values; None is unset.
+        splits: Maps "train" and "validation" to splits of the source.
+        where: The setting ``where``; conditions under "validation" choose rows of the validation split.
+        aliases: Maps "validation" to the default names of that split.
+    """
     if not (flags := [flag for flag, n in held_out.items() if n is not None]):
         return
     names = [splits["validation"]] if isinstance(splits["validation"], str) else splits["validation"]
@@ -140,7 +166,14 @@ def require_one_validation(
 def template_of(
     name: str, template: str | None, verbalisers: Mapping[str, str] | None, parts: Sequence[str], labels: Sequence[str]
 ) -> tuple[str, dict[str, str]]:
-    """The input template of text-to-text models, and the text of each label that differs from the label's name.
+    """Return the input template of text-to-text models, and a mapping of labels to the texts that such models write.
+
+    Args:
+        name: Name of the data set, which starts the default template.
+        template: Text with part names in braces; None for the default template.
+        verbalisers: Maps labels to texts. A label that is missing here is written as its name.
+        parts: Names of the parts.
+        labels: Names of the labels.
 
     Raises:
         SettingError: The template does not have each part once, or two labels have the same text.

@@ -19,11 +19,11 @@ def make_batch(task: Task, positions: Any, inputs: dict[str, Any], golds: Sequen
         task: The task of the model.
         positions: Positions of the examples in their data set.
         inputs: Inputs of the model.
-        golds: Gold labels as text, or None.
+        golds: Gold labels as text, or None for unlabelled examples.
 
     Returns:
-        ``inputs``; ``labels``, the tensor of :meth:`~heedful.records.TaskKind.targets`; ``positions``, int64
-        [examples]; ``size``, the number of examples.
+        A dictionary with "inputs"; "labels", the gold labels as :meth:`~heedful.records.TaskKind.targets` in a tensor;
+        "positions", int64 [examples]; "size", the number of examples.
     """
     numbers = {label: i for i, label in enumerate(task.labels)}
     return {
@@ -35,7 +35,7 @@ def make_batch(task: Task, positions: Any, inputs: dict[str, Any], golds: Sequen
 
 
 class Indexed(Dataset):
-    """Data set for a DataLoader that returns the positions and the examples of a whole batch at once."""
+    """Wraps examples for a DataLoader; a batch is fetched in one step, as (positions, examples)."""
 
     def __init__(self, examples: Composed) -> None:
         self.examples = examples
@@ -49,7 +49,7 @@ class Indexed(Dataset):
 
 
 class Collate:
-    """Picklable collate function for training: encodes examples and builds a batch of :func:`make_batch`.
+    """Picklable collate function for training: turns (positions, examples) into the batch of :func:`make_batch`.
 
     Args:
         processor: Encodes examples as inputs of the model.
@@ -66,14 +66,14 @@ class Collate:
 
 
 class EvaluationLoader:
-    """Iterates over batches of :func:`make_batch` for evaluation, prefetched in a thread unless the device is the CPU.
+    """Iterates over the validation batches, in the format of :func:`make_batch`; a thread prefetches them on a GPU.
 
     Args:
         pool: The validation examples.
         batches: Positions of the examples of each batch of this process.
         encoded: The encoded validation examples.
         task: The task of the model.
-        device: Device of the model.
+        device: Device of the model; on the CPU, nothing is prefetched.
     """
 
     def __init__(
@@ -102,12 +102,12 @@ class EvaluationLoader:
 
 
 def loading(examples: Composed, sampler: Any, processor: Any, task: Task, workers: int) -> dict[str, Any]:
-    """Keyword arguments of a DataLoader for training.
+    """Return the keyword arguments of a DataLoader that loads training batches.
 
     Args:
         examples: The training examples.
         sampler: Batch sampler.
-        processor: Processor of the model.
+        processor: Encodes examples as inputs of the model.
         task: The task of the model.
         workers: Number of worker processes.
     """

@@ -7,15 +7,15 @@ from heedful.records import SettingError
 
 @dataclass(frozen=True)
 class Inoculation:
-    """Examples of a challenge set that replace the training set.
+    """Settings of inoculation: the challenge examples that replace the training set.
 
     Attributes:
         path: File or folder of the challenge set, in the format of the data set.
         n: Number of training examples. Samples are nested: a larger ``n`` keeps the examples of a smaller one.
         by_group: Whether to use all examples of one group (of one table, say) before the next group, so that few groups
             are seen.
-        perturbed: For tables, instead of ``path``: perturb hypotheses of the training set, each by one change that
-            keeps or flips its label.
+        perturbed: Use changed training examples instead of ``path``, for hypotheses about tables: each hypothesis gets
+            one change that keeps or flips its label.
     """
 
     path: str | None = None

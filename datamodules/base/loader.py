@@ -1,4 +1,4 @@
-"""A kind of data (texts, tables, pictures, ...) as a set of functions that read and prepare its examples."""
+"""Describe each kind of data (texts, tables, pictures, ...) by the functions that read and prepare its examples."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,8 +20,8 @@ class Prepared:
 
     Attributes:
         examples: The examples with all parts.
-        read: The examples with the parts that the model reads. A training set may have fewer examples here, without
-            the ones that cannot be learned.
+        read: The examples with the parts that the model reads. For training, examples that cannot be learned are left
+            out.
         hopeless: Maps a reason to the number of examples that no prediction can get right.
     """
 
@@ -31,7 +31,13 @@ class Prepared:
 
 
 def kept_parts(data: Any, examples: Examples, training: bool) -> Prepared:
-    """Prepare examples for a partial-input model: keep only the parts of ``partial``."""
+    """Prepare the examples of a split for a model: keep only the parts in the setting ``partial``, or all without it.
+
+    Args:
+        data: The data module.
+        examples: The examples with all parts.
+        training: Not used here.
+    """
     return Prepared(examples, examples.keep_parts(data.partial.split("+")) if data.partial else examples)
 
 
@@ -43,7 +49,7 @@ class Loader:
         load: Loads the examples of a split: a function of (source, columns, split).
         kind: The kind of task, such as one label per example.
         kinds: Maps parts that are not texts to "table" or "picture".
-        form: Linearisation of tables.
+        form: How tables are written as text.
         prepare: Prepares the examples of a split for a model: a function of (data module, examples, training), where
             the data module is a :class:`~heedful.datamodules.Pairs`.
         count_labels: Lists the labels that occur in the training split: a function of (source, split). None if the
@@ -51,6 +57,7 @@ class Loader:
         challenge: Loads a challenge set for inoculation: a function of (source, columns, split, path); by default
             ``load`` with this path.
         perturb: Perturbs training examples for inoculation: a function of (examples, labels, n, by_group, seed, name).
+            None if the kind of data does not support it.
         needs_gold: Whether evaluation requires gold labels.
         replaces_parts: Whether ``partial`` replaces the other parts by parts of another example instead of dropping
             them.
@@ -58,7 +65,7 @@ class Loader:
             validation splits the stem of the file name.
         aliases: Maps "train" and "validation" to alternative names of their files.
         same: Decides whether two free-text answers are equal.
-        control: Name of the mixture in the name of the regime.
+        control: Suffix of "mixture" in the name of the training regime, such as "2L1S"; None without control examples.
     """
 
     load: Load
@@ -85,5 +92,9 @@ PAIRS = Loader(load_pairs)
 
 
 def free_text(same: Same) -> Loader:
-    """Loader of pairs of texts with free-text answers; ``same`` decides whether two answers are equal."""
+    """Return a loader of text pairs with free-text answers.
+
+    Args:
+        same: Decides whether two answers are equal.
+    """
     return Loader(partial(load_pairs, same=same), TEXT, same=same)

@@ -19,7 +19,7 @@ from heedful.records.errors import guess
 
 @dataclass(frozen=True)
 class Mixture:
-    """Examples that replace a share of the training set.
+    """Settings of a mixture: examples of another source that replace a share of the training set.
 
     Attributes:
         share: Share of the training set, between 0 and 1; required.
@@ -41,11 +41,16 @@ class Mixture:
 
     @property
     def display_name(self) -> str:
-        """The name of the mixture in uids and messages."""
+        """The name of the mixture in uids and messages: ``name``, or the split if there is no ``name``."""
         return self.name or self.split
 
     def columns(self, data_columns: Columns) -> Columns:
-        """Roles of the columns of the mixture: the roles in the data, without uids, groups and meta columns."""
+        """Return which columns of the mixture hold the parts and the label.
+
+        Args:
+            data_columns: The columns of the data, which are used where the mixture names no other column. The uid, meta
+                columns, and groups that are not parts are left out.
+        """
         return replace(
             data_columns,
             parts={part: (self.parts or data_columns.parts)[part] for part in data_columns.parts},
@@ -60,7 +65,17 @@ class Mixture:
 
 
 def require_mixture(mixture: Sequence[Mixture], parts: Sequence[str], labels: Sequence[str]) -> None:
-    """Raise SettingError unless the shares add up to less than 1, and parts and labels are those of the data."""
+    """Raise an error unless the mixtures have valid settings and fit the data.
+
+    Args:
+        mixture: The mixtures; each share is between 0 and 1, and their sum is less than 1.
+        parts: Names of the parts of the data, which each mixture must have.
+        labels: Names of the labels of the data; a mixture has no others.
+
+    Raises:
+        SettingError: A share or the name of a mixture is not valid.
+        DataError: A mixture has other parts, or a label that the data do not have.
+    """
     for each in mixture:
         if not 0 < each.share < 1:
             raise SettingError(f"data.mixture: the share {each.share} of {each.display_name} is not between 0 and 1.")

@@ -67,7 +67,7 @@ Role = Literal["train", "validation"]
 
 @dataclass
 class Counts:
-    """Numbers of examples, for results and messages.
+    """Counts of examples, for results and messages.
 
     Attributes:
         no_gold: Validation rows that were left out, since they have no gold label.
@@ -267,7 +267,7 @@ class Pairs(RecordsArguments):
         self._read: dict[str, tuple[str, Any]] = {}  # split to (source, (number of examples, hash))
 
     def settle_labels(self, labels: Sequence[str], default_label: str | None) -> None:
-        """Set the labels of the task, which were counted in the data or come from a model."""
+        """Set the labels and default label of the task, which were counted in the data or read from a model."""
         self.full_task = replace(self.full_task, labels=tuple(labels), default_label=default_label)
 
     @property
@@ -286,14 +286,14 @@ class Pairs(RecordsArguments):
 
     @property
     def sides(self) -> tuple[str, ...]:
-        """Names of the parts, with all pictures joined by "+" to one name, for evaluations of one part alone."""
+        """Names of the inputs for evaluations of one part alone: all pictures joined by "+", then each other part."""
         pictures = self.task.pictures
         joined = ("+".join(pictures),) if pictures else ()
         return (*joined, *(part for part in self.task.parts if part not in pictures))
 
     @property
     def evaluated(self) -> str:
-        """Name of the validation set: the splits of the source joined by "+", or "fold-<k>"."""
+        """Name of the validation set: its splits joined by "+", or "fold-<k>", or "validation" with ``hold_out``."""
         if self.fold is not None:
             return f"fold-{self.fold}"
         if self.hold_out is not None:
@@ -302,7 +302,7 @@ class Pairs(RecordsArguments):
 
     @property
     def splits_evaluated(self) -> tuple[str, ...]:
-        """Names of the validation splits, as in the meta column ``split``; empty for a single split."""
+        """Names of the validation splits, as in the meta column ``split``; empty if there is only one such split."""
         names = self._names("validation")
         return tuple(self._split_name("validation", name) for name in names) if len(names) > 1 else ()
 
@@ -310,13 +310,14 @@ class Pairs(RecordsArguments):
     def regime(self) -> str:
         """Name of the training regime: plain, counterfactual, mixture, partial-<part> or inoculation-<n>.
 
-        With folds, the name ends in -fold-<k>.
+        With folds, the suffix -fold-<k> is added. For a mixture of control examples, their name is added, as in
+        mixture-2L1S.
         """
         settings = self.partial, self.augment, self.inoculation.n, self.fold
         return regime_name(*settings, bool(self.mixture), self.loader.control)
 
     def without_examples(self, name: str) -> Self:
-        """A copy of the data module with an empty validation set, for evaluations that load their own examples."""
+        """Return a copy, named ``name``, with an empty validation set, for evaluations that load their examples."""
         empty = self.with_arguments()
         empty.name = name
         empty.pool = ExamplesBuilder(self.task.parts).finish()
@@ -356,13 +357,13 @@ class Pairs(RecordsArguments):
             self._report_labels("training", self.trained, self._labels_of(self.whole))
 
     def load(self, role: Role) -> Examples:
-        """Load the examples of a split with all parts, before sampling, inoculation and mixtures."""
+        """Load the training or validation examples with all parts, before sampling, inoculation and mixtures."""
         if self.hold_out is None and self.folds is None:
             return self._loaded(role)
         return self._divided[role == "validation"]
 
     def _examples(self, role: Role) -> Examples:
-        """The examples of a split with all parts, after sampling, inoculation and mixtures."""
+        """Load the training or validation examples with all parts, after sampling, inoculation and mixtures."""
         if role == "train" and self.augment == "inoculation":
             return self._inoculation()
         examples = self.load(role)
@@ -377,7 +378,7 @@ class Pairs(RecordsArguments):
 
     @cached_property
     def _divided(self) -> tuple[Examples, Examples]:
-        """Split the training examples by ``hold_out`` or ``folds``: (training examples, held-out examples)."""
+        """The training split, divided by ``hold_out`` or ``folds`` into (training examples, validation examples)."""
         examples = self._loaded("train")
         self.counts.no_gold = examples.no_gold
         if self.hold_out is not None:
@@ -385,7 +386,7 @@ class Pairs(RecordsArguments):
         return fold_out(examples, self.folds, self.fold)
 
     def _loaded(self, role: Role) -> Examples:
-        """Load the examples for training or validation, which may be several splits of the source."""
+        """Load all examples of the training split, or of all validation splits, in one pool."""
         names = self._names(role)
         if len(names) > 1 and not self.source.has_splits:
             raise DataError(f"data.splits names {' and '.join(names)}, and {self.source.display_name} has no splits.")
@@ -427,12 +428,12 @@ class Pairs(RecordsArguments):
                 )
 
     def _names(self, role: Role) -> list[str]:
-        """Names of the splits of the source for training or validation."""
+        """Return the names of the training split or of the validation splits, as the source names them."""
         names = self.splits[role]
         return [names] if isinstance(names, str) else list(names)
 
     def _split_name(self, role: Role, name: str) -> str:
-        """Name of a split in uids, given the name of the split in the source."""
+        """Return the name of a split in uids, given the name of the split in the source."""
         if self.loader.split_name is not None:
             return self.loader.split_name(name)
         return role if len(self._names(role)) == 1 else Path(name).stem
@@ -441,8 +442,10 @@ class Pairs(RecordsArguments):
         return replace(self.source, where=conditions_of(self.where, role))
 
     def _split(self, role: Role, name: str) -> Split:
-        """Describe a split of the source with its alternative names. Only a single split has alternative names, without
-        the names of splits of the other role (training or validation).
+        """Return a split of the source, with the alternative names under which it may be found.
+
+        If ``role`` has several splits, they have no alternative names. Names of splits of the other role are never
+        alternatives.
         """
         taken = {split for r in SPLITS if r != role for split in self._names(r)}
         aliases = aliases_of(name, self.loader.aliases) if len(self._names(role)) == 1 else []
@@ -450,7 +453,7 @@ class Pairs(RecordsArguments):
         return Split(name, prefix, [alias for alias in aliases if alias not in taken], role == "train")
 
     def _inoculation(self) -> Examples:
-        """The challenge examples or perturbed examples that replace the training set."""
+        """Load the challenge examples or perturbed training examples that replace the training set for inoculation."""
         self.inoculation.require_source()
         n, by_group, path = self.inoculation.n, self.inoculation.by_group, self.inoculation.path
         if path is None:
@@ -474,14 +477,14 @@ class Pairs(RecordsArguments):
         require_mixture(self.mixture, self.full_task.parts, self.full_task.labels)
 
     def _ingredient(self, mixture: Mixture) -> Examples:
-        """Load all examples of the source of a mixture."""
+        """Load all examples of a mixture, from which a sample is mixed into the training set."""
         source = self.source.at(self.path if mixture.path is None else mixture.path)
         aliases = aliases_of(mixture.split, self.loader.aliases)
         split = Split(mixture.split, f"{self.name}/train+{mixture.display_name}", aliases, True)
         return self.loader.load(source, mixture.columns(self.columns), split)
 
     def _shortened(self, examples: Examples) -> int:
-        """Number of distinct tables in the examples from which ``keep_rows`` removes rows."""
+        """Count and log the distinct tables that ``keep_rows`` shortens; 0 if the setting is not given."""
         form = self.full_task.form
         if form.keep is None:
             return 0
@@ -495,7 +498,7 @@ class Pairs(RecordsArguments):
             inform(f"{self.name}: {agree(n, f'{role} example repeats', f'{role} examples repeat')} another's parts.")
 
     def _report_labels(self, role: str, examples: Examples, labels: Collection[str]) -> None:
-        """Log the labels that no example has, if each example has exactly one label."""
+        """Log which ``labels`` no example has; do nothing if examples are unlabelled or may have several labels."""
         if self.full_task.kind.exclusive and not examples.is_unlabelled:
             present = self._labels_of(examples)
             if missing := [label for label in self.full_task.labels if label in labels and label not in present]:
@@ -526,14 +529,17 @@ class Pairs(RecordsArguments):
         }
 
     def training_pool(self) -> Examples:
-        """The training examples that may be demonstrations in a prompt: evaluated examples are removed and counted."""
+        """Return the training examples that may be demonstrations in a prompt.
+
+        Examples that are also validation examples are removed and counted in ``counts``.
+        """
         examples = require_gold(self._examples("train"), self.name)
         examples, self.counts.evaluated = without_overlap(examples, self.whole)
         self.train_examples = self.loader.prepare(self, examples, True).read if len(examples) else examples
         return self.train_examples
 
     def announce_evaluation(self, positions: np.ndarray, statistics: Any) -> None:
-        """Log the numbers of evaluated, truncated and previously seen examples, and the share of unknown tokens.
+        """Log how many examples are evaluated, truncated and also in the training set, and the share of unknown tokens.
 
         Args:
             positions: int64 [examples], positions of the evaluated examples.
@@ -555,7 +561,7 @@ class Pairs(RecordsArguments):
         self.counts.seen = examples
 
     def training_set(self, draw: int = 0) -> Composed:
-        """The training examples and, with ``augment="counterfactual"``, their counterfactuals.
+        """Return the training examples and, with ``augment="counterfactual"``, their counterfactuals.
 
         Args:
             draw: Number of the random draw of partners; the epoch, if counterfactuals are drawn anew in every epoch.
@@ -568,7 +574,11 @@ class Pairs(RecordsArguments):
 
 
 def how_read(statistics: Any) -> str:
-    """Describe in sentences how many examples are truncated, and how many tokens are unknown; "" if there are none."""
+    """Describe in sentences how many examples are truncated and how many tokens are unknown; "" if there are none.
+
+    Args:
+        statistics: A :class:`~heedful.lightning_modules.predictor.Statistics` of the encoded examples.
+    """
     truncated = agree(statistics.truncated, "is too long and is", "are too long and are")
     return (f" {truncated} truncated." if statistics.truncated else "") + (
         f" {percent(statistics.unknown)} of the tokens are unknown to the model." if statistics.unknown else ""

@@ -15,7 +15,7 @@ LONGEST_MEASUREMENT = timedelta(days=7)  # torch's default timeout of 10 or 30 m
 
 
 class _Communication:
-    """Whether communication between ranks is turned off in this process, for all of its threads."""
+    """Holds the flag ``is_off``: whether communication between ranks is turned off in this process, for all threads."""
 
     is_off = False
 
@@ -37,7 +37,7 @@ def is_isolated() -> bool:
 
 
 def is_alone() -> bool:
-    """Whether this process is the only one of its run."""
+    """Whether this process has no other process to communicate with: it is the only one, or communication is off."""
     return is_isolated() or not (torch.distributed.is_available() and torch.distributed.is_initialized())
 
 
@@ -58,7 +58,11 @@ def gather(value: Any) -> list[Any]:
 def meet(value: Any) -> list[Any]:
     """Gather a value from all processes, even if a process arrives hours later than the others.
 
-    A slow process calls :func:`busy` from time to time, since torch limits the wait; a failed one calls :func:`tell`.
+    A slow process calls :func:`busy` from time to time, since torch limits the wait. A process that fails calls
+    :func:`tell`.
+
+    Returns:
+        The values of all processes, in the order of ranks.
 
     Raises:
         Stopped: A process received SIGTERM; every process raises it.
@@ -103,10 +107,10 @@ def to_first(value: Any) -> list[Any]:
 
 
 def by_first(make: Callable[[], T], group: Any = None) -> T:
-    """Call a function on rank 0 and broadcast its value to all processes.
+    """Call a function on rank 0 only, and return its value on all processes.
 
     Args:
-        make: The function; its value is picklable.
+        make: The function; its value must be picklable.
         group: Process group; by default all processes.
 
     Raises:
@@ -132,7 +136,10 @@ def by_first(make: Callable[[], T], group: Any = None) -> T:
 
 
 def by_first_isolated(make: Callable[[], T]) -> T:
-    """Like :func:`by_first`, for processes that another library started; ``make`` runs inside :func:`isolated`."""
+    """Call a function on rank 0 inside :func:`isolated`, and return its value on all processes.
+
+    Unlike :func:`by_first`, the other processes wait up to 7 days.
+    """
 
     def make_isolated() -> T:
         with isolated():

@@ -31,16 +31,16 @@ def evaluation_batches(
 
 
 def base_batches(pool: Examples, order: np.ndarray, positions: np.ndarray, batch_size: int) -> list[np.ndarray]:
-    """Cut unchanged examples into batches; examples with equal numbers in ``order`` are sorted by uid.
+    """Cut the examples to predict into batches of similar length. Examples of equal length are sorted by uid.
 
     Args:
-        pool: The examples.
-        order: int [pool], numbers that are similar for examples of similar length.
+        pool: All examples.
+        order: int [pool], length of each example, or numbers that are similar for examples of similar length.
         positions: int64, positions in the pool of the examples to predict.
         batch_size: Maximum number of examples in a batch.
 
     Returns:
-        Positions in the pool, batch by batch.
+        For each batch, the positions of its examples in the pool.
     """
     uid_ranks = np.argsort(pool.uid_order)
     return [positions[batch] for batch in evaluation_batches(order[positions], uid_ranks[positions], batch_size)]
@@ -50,7 +50,7 @@ def snug_batches(lengths: np.ndarray, batch_size: int, padding: int) -> list[np.
     """Sort examples by decreasing length, and cut the list into batches of limited size and limited padding.
 
     Args:
-        lengths: int [examples].
+        lengths: int [examples], number of tokens of each example.
         batch_size: Maximum number of examples in a batch.
         padding: Maximum number of padding tokens in a batch.
 
@@ -77,7 +77,7 @@ def snug_batches(lengths: np.ndarray, batch_size: int, padding: int) -> list[np.
 
 
 def share(batches: Sequence[np.ndarray], rank: int, world: int) -> list[np.ndarray]:
-    """Select the batches of a rank: batch j belongs to rank j mod ``world``. Ranks from ``world`` on get no batch."""
+    """Return the batches of a rank: every ``world``-th batch, from batch ``rank`` on; no batch if ``rank >= world``."""
     return list(batches[rank::world]) if rank < world else []
 
 
@@ -88,7 +88,7 @@ class TrainingSampler(Sampler[list[int]]):
     shuffled. All ranks get the same number of batches, so that at most ``world - 1`` batches are dropped in an epoch.
 
     Args:
-        lengths: int [examples].
+        lengths: int [examples], length of each example.
         batch_size: Examples in a batch of one rank.
         seed: The run's seed.
         rank: Rank of this process.
@@ -136,10 +136,10 @@ class TrainingSampler(Sampler[list[int]]):
 
 
 class TrainingLoader(DataLoader):
-    """DataLoader that can start in the middle of an epoch, in a resumed run.
+    """DataLoader for training; in a resumed run, it can start in the middle of an epoch.
 
     Lightning creates the iterator before it restores the progress of a resumed run and before it sets the epoch.
-    Therefore the iterator looks them up when the first batch is requested.
+    Therefore the iterator reads the progress and the epoch only when the first batch is requested.
 
     Args:
         position: Returns the number of finished batches of the epoch.
@@ -155,8 +155,10 @@ class TrainingLoader(DataLoader):
         yield from super().__iter__()
 
     def state_dict(self) -> dict[str, Any]:
-        """An empty state, since the trainer stores the position; the method marks the loader as resumable for
-        Lightning."""
+        """Return an empty state, since the trainer stores the position in the epoch.
+
+        Lightning treats a loader with this method as resumable.
+        """
         return {}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Samples, folds, held-out examples and counterfactuals, as pure functions of examples and a seed."""
+"""Functions that choose examples by a seed: samples, folds, held-out examples and counterfactuals."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,7 +19,11 @@ MOST_VALUES = 50  # maximum number of different values of a slice column
 
 
 def aliases_of(split: str, aliases: Mapping[str, Sequence[str]]) -> list[str]:
-    """Alternative names of a split, such as "dev_matched" for "validation_matched"; empty if there are none.
+    """Return alternative names of a split, such as "dev_matched" for "validation_matched"; empty if there are none.
+
+    Args:
+        split: Name of the split.
+        aliases: Maps "train" and "validation" to names that may replace each other at the start of ``split``.
 
     Example:
         >>> aliases_of("dev", ALIASES), aliases_of("dev_r1", ALIASES), aliases_of("test", ALIASES)
@@ -33,9 +37,10 @@ def aliases_of(split: str, aliases: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def by_hash(examples: Examples, seed: int, purpose: str, groups: Iterable[str] | None = None) -> np.ndarray:
-    """Positions of the examples, sorted by a hash of (seed, purpose, uid), so that prefixes are nested samples.
+    """Return the positions of the examples, sorted by a hash of (seed, purpose, uid).
 
-    With groups, groups are sorted by a hash of (seed, purpose, group), and examples are sorted within their group.
+    The first n positions are a random sample; a larger n keeps the examples of a smaller one. With groups, groups are
+    sorted by a hash of (seed, purpose, group), and examples are sorted within their group.
 
     Args:
         examples: The examples.
@@ -59,7 +64,12 @@ def by_hash(examples: Examples, seed: int, purpose: str, groups: Iterable[str] |
 def sample(examples: Examples, n: int, seed: int, purpose: str, by_group: bool = False) -> Examples:
     """Sample ``n`` examples by hash, in their original order; a smaller sample is a subset of a larger sample.
 
-    With ``by_group``, all examples of a cluster are taken before the next cluster.
+    Args:
+        examples: The examples.
+        n: Size of the sample.
+        seed: The run's seed.
+        purpose: Setting that asks for the sample; samples for different purposes are independent.
+        by_group: Whether to take all examples of a cluster (a group of related examples) before the next cluster.
 
     Raises:
         DataError: There are fewer than ``n`` examples.
@@ -70,7 +80,7 @@ def sample(examples: Examples, n: int, seed: int, purpose: str, by_group: bool =
 
 
 def limited(examples: Examples, limit: int | float, batch_size: int, seed: int) -> tuple[np.ndarray, int | float]:
-    """Sample the examples that ``limit_val_batches`` of the Trainer leaves, by hash.
+    """Return the positions of the examples to evaluate under ``limit_val_batches`` of the Trainer: a sample by hash.
 
     Args:
         examples: The validation examples.
@@ -90,12 +100,12 @@ def limited(examples: Examples, limit: int | float, batch_size: int, seed: int) 
 
 
 def groups_of(examples: Examples) -> Iterator[str]:
-    """Yield the cluster of each example, such as its table; without clusters, the uid of the example."""
+    """Yield the name of the cluster of each example, such as its table; without clusters, yield the uids."""
     return examples.column(CLUSTER if examples.has_clusters else "uid")
 
 
 def split_groups(examples: Examples) -> np.ndarray:
-    """Name of the group of each example, for splits that keep groups together: objects [examples].
+    """Return the name of the group of each example, for splits that keep groups together: objects [examples].
 
     Examples with equal content or in the same cluster are in one group, whatever their labels and uids. A group is
     named by its first cluster in alphabetical order; without clusters, by the hash of its content.
@@ -113,10 +123,14 @@ def split_groups(examples: Examples) -> np.ndarray:
 
 
 def folds_of(groups: Sequence[str], folds: int) -> np.ndarray:
-    """Assign examples to folds for cross-validation: int64 [examples], from 0 to ``folds`` - 1.
+    """Return the fold of each example, for cross-validation: int64 [examples], from 0 to ``folds`` - 1.
 
     Groups, in the order of their hashes, are added to the fold that is smallest at that time, so that sizes of folds
     differ by at most the size of the largest group. The folds depend on neither a seed nor the order of the examples.
+
+    Args:
+        groups: Name of the group of each example; a group is never divided.
+        folds: Number of folds.
     """
     names, group, sizes = np.unique(np.array(groups, dtype=object), return_inverse=True, return_counts=True)
     held = np.zeros(folds, dtype=np.int64)
@@ -128,7 +142,16 @@ def folds_of(groups: Sequence[str], folds: int) -> np.ndarray:
 
 
 def fold_out(examples: Examples, folds: int, fold: int) -> tuple[Examples, Examples]:
-    """Split off one fold for validation, in whole groups of :func:`split_groups`. Returns (other folds, this fold)."""
+    """Split examples into (training examples, validation examples), where one fold is for validation.
+
+    Args:
+        examples: The examples; groups of :func:`split_groups` stay together.
+        folds: Number of folds.
+        fold: Index of the fold for validation, from 0.
+
+    Raises:
+        DataError: There are fewer groups than folds.
+    """
     groups = split_groups(examples)
     if len(set(groups)) < folds:
         what = "values of data.cluster or the first of data.groups" if examples.has_clusters else "examples"
@@ -138,8 +161,9 @@ def fold_out(examples: Examples, folds: int, fold: int) -> tuple[Examples, Examp
 
 
 def hold_out(examples: Examples, n: int, seed: int) -> tuple[Examples, Examples]:
-    """Hold out at least ``n`` examples for validation, in whole groups of :func:`split_groups`. Returns (training, held
-    out).
+    """Split examples into (training examples, validation examples), with at least ``n`` examples for validation.
+
+    The validation examples are a sample by hash, in whole groups of :func:`split_groups`.
 
     Raises:
         DataError: No training example would remain.
@@ -159,7 +183,7 @@ def hold_out(examples: Examples, n: int, seed: int) -> tuple[Examples, Examples]
 
 
 def overlap(examples: Examples, pool: Examples) -> np.ndarray:
-    """Whether the pool has an example with the same content in every part: bool [examples]."""
+    """Whether each example has the same content in every part as an example of the pool: bool [examples]."""
     if set(examples.parts) != set(pool.parts):
         return np.zeros(len(examples), dtype=bool)
 
@@ -170,16 +194,17 @@ def overlap(examples: Examples, pool: Examples) -> np.ndarray:
 
 
 def without_overlap(examples: Examples, pool: Examples | None) -> tuple[Examples, int]:
-    """Remove the examples whose content is in a pool, and return the other examples and the number of removed ones."""
+    """Return the examples whose content is not in the pool, and the number of removed examples."""
     if pool is None or not (in_pool := overlap(examples, pool)).any():
         return examples, 0
     return examples.take(np.flatnonzero(~in_pool)), int(in_pool.sum())
 
 
 def counterfactual_partners(examples: Examples, swap: Swap, seed: int, draw: int = 0) -> np.ndarray:
-    """Draw a partner, which lends the swapped part, for each training example whose label is not the default label.
+    """Draw a partner for each training example whose label is not the default label.
 
-    Source: the Counterfactual Attentiveness Test (CAT), section 6.
+    A part of the partner will replace this part of the training example. Source: the Counterfactual Attentiveness Test
+    (CAT), section 6.
 
     Returns:
         Positions of the partners, int64 [examples]; -1 for examples without a partner or with the default label.
@@ -192,7 +217,13 @@ def counterfactual_partners(examples: Examples, swap: Swap, seed: int, draw: int
 
 
 def with_counterfactuals(examples: Examples, swap: Swap, partners: np.ndarray) -> Composed:
-    """Append counterfactuals to the training examples: copies with a part of the partner and with the default label."""
+    """Append counterfactuals to the training examples: copies with a part of the partner and with the default label.
+
+    Args:
+        examples: The training examples.
+        swap: The swap, with the swapped part and the default label.
+        partners: int64 [examples], positions of the partners; -1 for an example without a counterfactual.
+    """
     every = np.arange(len(examples))
     base = np.flatnonzero(partners >= 0)
     lenders = dict.fromkeys(swap.parts, np.concatenate([every, partners[base]]))
@@ -200,16 +231,14 @@ def with_counterfactuals(examples: Examples, swap: Swap, partners: np.ndarray) -
 
 
 def require_gold(examples: Examples, name: str) -> Examples:
-    """Return training examples; raise DataError if one of them has no gold label."""
+    """Return the training examples unchanged; raise DataError if one of them has no gold label."""
     if n := examples.table["label"].null_count:
         raise DataError(f"{n:,} of {len(examples):,} training examples of {name} have no gold label.")
     return examples
 
 
 def require_slices(examples: Examples, columns: Sequence[str], name: str) -> None:
-    """Raise an error unless the columns of ``slices`` are meta columns of the validation examples with few different
-    values.
-    """
+    """Raise DataError unless the slice columns are meta columns of the examples, with at most 50 values each."""
     for column in columns:
         if column not in examples.meta:
             remedy = guess(column, examples.meta) if examples.meta else "Leave it out: there are no columns."

@@ -14,10 +14,12 @@ LIST = "list"  # the column has lists
 
 
 class Gold:
-    """Parser of gold labels. Case is ignored, unless spellings of two labels differ in case only.
+    """Converts values of the label column to gold labels.
+
+    Case is ignored, unless spellings of two labels differ in case only.
 
     Args:
-        labels: Maps label names to further spellings; None for free-text answers, which are not parsed.
+        labels: Maps label names to further spellings; None for free-text answers, which are not converted.
         spellings: Maps every spelling, including the names, to its label name.
         several: "list" if a value is a list of right labels, or the separator of right labels in a text; None for one
             right label.
@@ -38,10 +40,11 @@ class Gold:
         self.like_missing = sorted({label for text, label in spellings.items() if text.lower() in READ_AS_MISSING})
 
     def __call__(self, value: Any) -> str | None:
-        """Convert a value to gold as text: a label name, or a JSON object with the score 1 for each of several labels.
+        """Convert a value of the label column to a gold label.
 
         Returns:
-            None for a value without a label.
+            The label name; with several right labels, a JSON object that maps each to the score 1. None for a value
+            without a label.
 
         Raises:
             DataError: The value is not a label, or may be a missing value as well as a label.

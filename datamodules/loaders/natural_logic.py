@@ -18,7 +18,7 @@ COLUMNS = Columns(PARTS, "gold", {"entailment": (), "non-entailment": ()}, "uid"
 
 
 def has_split(path: str | Path, split: str) -> bool:
-    """Whether a folder has a subfolder for this split."""
+    """Whether the folder ``path`` has a subfolder ``split`` with the file contexts.tsv."""
     return (Path(path) / split / CONTEXTS).is_file()
 
 
@@ -44,8 +44,9 @@ def load_natural_logic(
 
 
 def _rows(path: Path, split: Split) -> tuple[str, Rows]:
-    """Read a split: return its folder and the rows of its examples. Contexts and word pairs that occur in no example
-    are logged.
+    """Read a split; return the path of its folder, and pairs (row number, values by column), one per example.
+
+    The numbers of contexts and word pairs that occur in no example are logged.
     """
     folder = _folder(path, split)
     contexts = list(read(folder / CONTEXTS, quoting=False))

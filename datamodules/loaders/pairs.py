@@ -1,4 +1,4 @@
-"""Load pairs of texts; and convert rows to examples, for all loaders."""
+"""Load pairs of texts, and convert rows of any source to examples."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ SEPARATORS = "\t;|,"  # in the name of the only column, they suggest a wrong sep
 
 @dataclass(frozen=True)
 class Columns:
-    """Roles of the columns of a source.
+    """The use of each column of a source: which columns hold parts, labels, ids, groups and further values.
 
     Attributes:
         parts: Maps part names to columns.
@@ -76,14 +76,18 @@ class Columns:
         return (*self.parts.values(), *self.further_groups, *self.meta, *filter(None, [self.uid]))
 
     def meta_of(self, values: Mapping[str, Any], where: str, row: int | str) -> list[str]:
-        """The values of a row's meta columns as text. Only the value of the cluster must not be empty."""
+        """Return the values of a row's meta columns as text. Values may be empty, except in the cluster column."""
         return [
             "" if is_empty(values[name]) and name != self.cluster else text_of(values[name], where, row, name)
             for name in self.meta
         ]
 
     def spellings(self) -> dict[str, str]:
-        """Map each spelling of a label, including its name, to its name."""
+        """Return a mapping of each spelling of a label, including its name, to its name.
+
+        Raises:
+            SettingError: There are no labels, or two labels have the same spelling.
+        """
         if self.labels is not None and not self.labels:
             raise SettingError("data.labels names no label. Name each with its spellings.")
         label_of: dict[str, str] = {}
@@ -101,7 +105,7 @@ def load_pairs(source: Source, columns: Columns, split: Split, same: Same | None
         source: The source of rows.
         columns: Roles of the columns.
         split: The split.
-        same: For free-text answers: decides whether two are equal. Equal answers get the spelling of the first one.
+        same: For free-text answers: maps an answer to the spelling of the first answer that counts as equal.
 
     Raises:
         HeedfulError: The split does not exist, or a row does not fit the columns.
@@ -124,7 +128,8 @@ def _with_same_spelling(rows: Rows, column: str | None, same: Same) -> Rows:
 def to_examples(rows: Rows, where: str, columns: Columns, split: Split) -> Examples:
     """Convert rows to examples, sorted by uid; rows without a gold label are dropped and counted in ``no_gold``.
 
-    Examples for evaluation are unlabelled if their rows lack the column "label" and no other column has a similar name.
+    If evaluation rows lack the default label column, "label", and no other column has a similar name, the examples are
+    unlabelled.
 
     Args:
         rows: Pairs (row number, values by column).
@@ -178,7 +183,7 @@ def to_examples(rows: Rows, where: str, columns: Columns, split: Split) -> Examp
 
 
 def _is_unlabelled(values: Mapping[str, Any], columns: Columns) -> bool:
-    """Whether a row has all columns except the label, and no column with a name similar to the label."""
+    """Whether a row has all required columns, but no label column and no column with a similar name."""
     if columns.label in values or not values.keys() >= set(columns.required):
         return False
     further = [str(name).lower() for name in values if name not in columns.required]
@@ -193,7 +198,7 @@ def require_columns(
     label: bool = True,
     more: Sequence[str] = (),
 ) -> None:
-    """Raise DataError if a row lacks a column that has a role.
+    """Raise DataError if a row lacks a column that the settings name.
 
     Args:
         columns: Roles of the columns.
@@ -226,10 +231,12 @@ def require_columns(
 
 
 def _sort_by_uid(examples: Examples, rows: Sequence[int | str], where: str, prefix: str, columns: Columns) -> Examples:
-    """Sort examples by uid, so that the order of rows does not matter. Without ids, uids are hashes of the content.
+    """Sort examples by uid, so that the order of rows does not matter.
+
+    If there is no id column, uids are first set to hashes of the content.
 
     Args:
-        examples: Examples with uids ``<prefix>/<id>``, where the id is "" without ids.
+        examples: Examples with uids ``<prefix>/<id>``, where the id is "" without an id column.
         rows: Row number of each example, for the message.
         where: Name of the source in messages.
         prefix: ``<data>/<split>``, the start of uids.
@@ -253,7 +260,7 @@ def _sort_by_uid(examples: Examples, rows: Sequence[int | str], where: str, pref
 
 
 def _named_by_content(examples: Examples, prefix: str) -> Examples:
-    """Set uids to hashes of label and parts.
+    """Return the examples with uids ``<prefix>/<hash of label and parts>``.
 
     Examples with equal hashes get the suffixes "#2", "#3", ... in an order that depends on their groups, meta columns
     and exact texts, not on the order of rows.

@@ -24,7 +24,9 @@ FOLLOWING = {"L": LINGUISTIC, "S": SURFACE}
 
 
 def load_paradigms(source: Source, columns: Columns, split: Split, task: str) -> Examples:
-    """Load the examples of a task, with the additional column ``target``.
+    """Load the examples of an MSGS task, with the added meta column ``target`` if ``columns`` names it.
+
+    The target is the index of the word that decides the linguistic label.
 
     Args:
         source: The folder with a subfolder per task, or rows of this task in memory.
@@ -51,7 +53,13 @@ def load_paradigms(source: Source, columns: Columns, split: Split, task: str) ->
 
 
 def _with_targets(rows: list[tuple[int, Mapping[str, Any]]], where: str, task: str) -> Rows:
-    """Add the column ``target``: an index into :func:`heedful.records.parts.words.words`, or "" if it is unknown."""
+    """Add the column ``target``: the index of the word that decides the linguistic label, or "" if it is unknown.
+
+    Args:
+        rows: Pairs (row number, values by column).
+        where: Name of the source in messages.
+        task: Name of the task.
+    """
     for row, columns in rows:
         for name in ("sentence", "paradigmID", "condition", LINGUISTIC):
             require_column(name, columns, f"{where}, row {row}")
@@ -68,7 +76,9 @@ def _with_targets(rows: list[tuple[int, Mapping[str, Any]]], where: str, task: s
 
 
 def mixtures_of(control: str) -> tuple[Mixture, ...]:
-    """Parse mixtures of control rows: "2L1S" is 2 % with the linguistic (L) and 1 % with the surface label (S).
+    """Parse the setting ``control``: percentages of control rows (rows whose two labels differ) in the training set.
+
+    "2L1S" means 2 % control rows with their linguistic label (L), and 1 % with their surface label (S).
 
     Example:
         >>> [(mixture.share, mixture.label) for mixture in mixtures_of("2L1S")]

@@ -1,4 +1,4 @@
-"""Loader of pictures with texts; rows have paths or bytes of pictures, or columns that fill a file name pattern."""
+"""Load pictures with texts. Rows name pictures by path, hold their bytes, or fill in a pattern of file names."""
 
 import atexit
 import hashlib
@@ -81,14 +81,24 @@ def rows_of_pictures(source: Source, split: Split) -> tuple[str, Rows]:
 
 
 def starred(columns: Columns) -> Columns:
-    """Adapt the roles of the columns to a pattern with a star: the uid then comes from the added column ``*``."""
+    """Return the columns with ``*`` as the uid column if a picture pattern has a star; else return them unchanged.
+
+    The column ``*`` is added when files are matched, since a pattern with a star gives several examples per row.
+    """
     patterns = [columns.parts[part] for part in columns.kinds]
     stars = any(is_pattern(pattern) and "*" in pattern for pattern in patterns) and columns.uid is not None
     return replace(columns, uid=STARRED) if stars else columns
 
 
 def with_pictures(rows: Rows, where: str, columns: Columns, image_folder: str | None) -> Rows:
-    """Replace picture columns by pictures, and add the values of groups that are patterns."""
+    """Replace the picture columns of rows by :class:`~heedful.records.Picture`, and add the groups that are patterns.
+
+    Args:
+        rows: Pairs (row number, values by column).
+        where: Path of the file that contains the rows, or another name of the source for messages.
+        columns: Roles of the columns.
+        image_folder: Root of paths and patterns; None for the folder of the file that contains the rows.
+    """
     places = {part: columns.parts[part] for part, kind in columns.kinds.items() if kind == "picture"}
     pictures = Pictures(places, columns.uid, Path(image_folder) if image_folder else None)
     patterns = [group for group in columns.groups if is_pattern(group)]
@@ -126,7 +136,7 @@ class Pictures:
             raise SettingError(f"data.parts: {starred[0]} matches several files per row. Name an id with data.uid.")
 
     def rows(self, rows: Rows, where: str) -> Rows:
-        """Replace each column or pattern by a :class:`~heedful.records.Picture`.
+        """Replace each picture column or pattern in the rows by a :class:`~heedful.records.Picture`.
 
         Args:
             rows: Pairs (row number, values by column).
@@ -151,7 +161,13 @@ class Pictures:
             inform(f"{where}: {animated}, and the first frame is read.")
 
     def _named(self, values: Mapping[str, Any], where: str, folder: Path | None) -> Iterator[Row]:
-        """Resolve the columns and patterns of a row to paths or bytes; a pattern with ``*`` may give several rows."""
+        """Yield a row with the paths or bytes of its pictures; yield one row per file if a pattern has a ``*``.
+
+        Args:
+            values: Values of the row by column.
+            where: Source and row, for messages.
+            folder: Root of paths; None if the rows are in memory.
+        """
         rows: list[Row] = [dict(values)]
         for column in self.columns.values():
             if not is_pattern(column):
@@ -169,7 +185,16 @@ class Pictures:
     def _matching(
         self, pattern: str, values: Mapping[str, Any], where: str, folder: Path | None
     ) -> list[tuple[Path, str]]:
-        """The matching files as pairs (path, text matched by ``*``). Without ``*``, the only path may not exist."""
+        """Return the files that match a pattern, as pairs (path, text matched by ``*``).
+
+        Without ``*`` in the pattern, the result is a single path, which need not exist, and "".
+
+        Args:
+            pattern: Pattern of file names.
+            values: Values of the row by column, which fill the pattern.
+            where: Source and row, for messages.
+            folder: Root of the pattern; None is an error.
+        """
         if folder is None:
             raise _without_folder(where, pattern)
         path = filled(pattern, values, where)
@@ -186,7 +211,13 @@ class Pictures:
         return [(_place(folder, f"{parent}/{n}" if parent else n), star) for n, star in matching]
 
     def _read(self, content: Path | bytes, where: str, column: str) -> tuple[Picture, bytes | None]:
-        """Read a picture and check its header; return (picture, bytes), with None for the bytes of a file."""
+        """Read a picture, check its header, and return (picture, bytes).
+
+        Args:
+            content: Path of the picture's file, for which the returned bytes are None; or its bytes.
+            where: Source and row, for messages.
+            column: Column of the picture, for messages.
+        """
         if isinstance(content, Path):
             if picture := self._pictures.get(str(content)):
                 return picture, None
@@ -204,7 +235,7 @@ class Pictures:
         return Picture(key, path, 0, len(data), where.replace("\n", " ")), None if path else data
 
     def _keep(self, picture: Picture, data: bytes | None) -> Picture:
-        """Return a picture that is stored in a file: bytes from a row are first written to the temporary file."""
+        """Return a picture that refers to a file: its bytes, if given, are written to the temporary file once."""
         name = picture.key if data is not None else picture.path
         if data is not None and name not in self._pictures:
             self._bytes = self._bytes or temporary_file()
@@ -231,19 +262,22 @@ def temporary_file() -> Path:
 
 @lru_cache(2**16)
 def _place(folder: Path, path: str) -> Path:
-    """Cached version of :func:`inside`, which is slow because it resolves symbolic links; many rows name the same
-    picture.
-    """
+    """Return the path of a file in a folder: :func:`inside`, which is slow, with a cache for repeated pictures."""
     return inside(folder, path)
 
 
 def is_pattern(column: str) -> bool:
-    """Whether a text is a pattern of file names, not the name of a column."""
+    """Whether ``column`` is a pattern of file names, such as "{id}.png", not the name of a column."""
     return "{" in column
 
 
 def require_picture(data: bytes, what: str) -> bool:
-    """Whether a picture is animated; raises DataError if its header is damaged or of an unsupported format."""
+    """Raise DataError unless ``data`` starts with the header of a supported picture; return whether it is animated.
+
+    Args:
+        data: The bytes of the picture.
+        what: Name of the picture, for the message.
+    """
     try:
         with Image.open(io.BytesIO(data), formats=FORMATS) as opened:
             with suppress(Exception):  # Pillow looks for a second frame, which may be damaged
@@ -255,7 +289,7 @@ def require_picture(data: bytes, what: str) -> bool:
 
 
 def thumbnail(picture: Picture, size: int = 480) -> np.ndarray:
-    """A small upright copy of a picture: uint8 [height, width, 3], at most ``size`` high and wide."""
+    """Return a small upright copy of a picture: uint8 [height, width, 3], at most ``size`` high and wide."""
 
     def shrink(image: Image.Image) -> Image.Image:
         image.thumbnail((size, size))
@@ -265,7 +299,14 @@ def thumbnail(picture: Picture, size: int = 480) -> np.ndarray:
 
 
 def _content(value: Any, where: str, column: str, folder: Path | None) -> Path | bytes:
-    """Read the column of a picture: its bytes, or the path of its file."""
+    """Return the bytes of a picture, or the path of its file.
+
+    Args:
+        value: Value of the picture column: bytes, a path, or a mapping with "bytes" or "path".
+        where: Source and row, for messages.
+        column: Name of the column, for messages.
+        folder: Root of paths; None if the rows are in memory, where a path is an error.
+    """
     if isinstance(value, Mapping):  # as on the hub
         value = value.get("bytes") or value.get("path")
     if isinstance(value, bytes) and value:
@@ -278,12 +319,18 @@ def _content(value: Any, where: str, column: str, folder: Path | None) -> Path |
 
 
 def _without_folder(where: str, picture: str) -> HeedfulError:
-    """Create the error for a relative path in rows in memory, which have no folder."""
+    """Return the error for a picture path in rows in memory, since such rows have no folder."""
     return SettingError(f"{where}: the folder of the picture {picture} is unknown. Name data.image_folder.")
 
 
 def filled(pattern: str, values: Mapping[str, Any], where: str) -> str:
-    """Fill a pattern with the values of a row. A value may be empty only if its field has a ``?``.
+    """Return a pattern of file names with its fields filled from a row. A field with ``?`` may have no value.
+
+    Args:
+        pattern: A text with fields such as ``{id}``, ``{folder?}``, ``{id:03d}``, or ``{id-2}`` for the text before the
+            second hyphen.
+        values: Values of the row by column.
+        where: Source and row, for messages.
 
     Example:
         >>> filled("{id-1}/{folder?}/{id-3}-img0.png", {"id": "dev-850-0-1"}, "dev.json, row 1")
@@ -315,7 +362,7 @@ def filled(pattern: str, values: Mapping[str, Any], where: str) -> str:
 
 
 def with_default(answers: Sequence[str], default_label: str | None, name: str) -> list[str]:
-    """Add the default label to a list of labels, if it is missing."""
+    """Return the labels ``answers``, with the default label at the end if it is missing and not None."""
     if default_label is None or default_label in answers:
         return list(answers)
     inform(f"{name}: {default_label!r} is added to the {len(answers):,} answers as a label.")

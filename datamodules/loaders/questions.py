@@ -1,4 +1,4 @@
-"""Loader of visual questions that several people answered: labels are frequent answers, gold is a score per answer.
+"""Load visual questions that several people answered. Labels are frequent answers; a gold label scores each answer.
 
 Source: Goyal et al. (2017), VQA 2.0.
 """
@@ -25,7 +25,7 @@ FROM_A_RUN = "Give the answers of the model, such as data.answers RUN/checkpoint
 
 @dataclass(frozen=True)
 class Answers:
-    """Columns of the answers to a question.
+    """The columns that hold the answers to a question, and the labels.
 
     Attributes:
         column: Column with one answer per person: a list of texts, or of objects with a text under ``answer``.
@@ -42,7 +42,13 @@ class Answers:
         return spelled(self.labels)
 
     def gold(self, values: Mapping[str, Any], where: str, row: int) -> str | None:
-        """Compute the gold label of a row: a score for each answer, as a JSON object; None without answers."""
+        """Return the gold label of a row: a JSON object that maps right answers to scores; None without answers.
+
+        Args:
+            values: Values of the row by column.
+            where: Name of the source in messages.
+            row: Row number in messages.
+        """
         answers = [normalised(answer) for answer in self._answers(values, where, row)]
         worths = worth(answers if any(answers) else [self.most_frequent(values, where, row)])
         worth_of_label = {
@@ -51,13 +57,13 @@ class Answers:
         return SOFT.write_gold(worth_of_label) if worth_of_label else None
 
     def most_frequent(self, values: Mapping[str, Any], where: str, row: int) -> str:
-        """The most frequent answer of a row, normalised; "" if it is missing."""
+        """Return the normalised value of the column ``frequent``; "" if it is empty."""
         require_column(self.frequent, values, f"{where}, row {row}")
         answer = values[self.frequent]
         return "" if is_empty(answer) else normalised(text_of(answer, where, row, self.frequent))
 
     def _answers(self, values: Mapping[str, Any], where: str, row: int) -> list[str]:
-        """The normalised answer of each person; "" for a person without an answer."""
+        """Return the answer of each person as in the data; "" for a person without an answer."""
         held = values.get(self.column)
         if held is None:
             return []
@@ -76,7 +82,7 @@ class Answers:
 def load_questions(
     source: Source, columns: Columns, split: Split, answers: Answers, image_folder: str | None = None
 ) -> Examples:
-    """Load the questions of a split; a gold label is a score per answer.
+    """Load the questions of a split; a gold label maps right answers to scores.
 
     Args:
         source: As for :func:`~heedful.datamodules.loaders.pictures.load_pictures`.
@@ -92,7 +98,7 @@ def load_questions(
 
 
 def count_answers(source: Source, split: Split, answers: Answers, n: int) -> list[str]:
-    """List the ``n`` most frequent answers of a split, without reading pictures."""
+    """Return the ``n`` most frequent answers of a split; pictures are not read."""
     try:
         if not source.has_splits:
             raise DataError(f"{source.display_name} has no splits.")
@@ -106,6 +112,6 @@ def count_answers(source: Source, split: Split, answers: Answers, n: int) -> lis
 
 
 def answerable(examples: Examples, labels: Sequence[str]) -> np.ndarray:
-    """Whether each question has an answer among the labels: bool [examples]."""
+    """Whether each question has a right answer among the labels: bool [examples]."""
     names = set(labels)
     return np.array([not names.isdisjoint(SOFT.parse_gold(gold)) for gold in examples.column("label")], dtype=bool)

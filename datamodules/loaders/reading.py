@@ -1,4 +1,4 @@
-"""Loader of reading comprehension: questions about texts, in the format of SQuAD 2.0 or MRQA, or a row per question."""
+"""Load reading comprehension: questions about texts, in the format of SQuAD 2.0 or MRQA, or with a row per question."""
 
 import json
 import re
@@ -72,14 +72,14 @@ def load_reading(source: Source, columns: Columns, split: Split, no_answer: str 
     """Load questions whose answers are spans, sorted by uid.
 
     Args:
-        source: Rows, flat or nested: see :func:`questions`.
+        source: Rows, one per question or nested: see :func:`questions`.
         columns: Roles of the columns. ``label`` has the answers, and the first part is the text that contains them.
         split: The split.
         no_answer: Boolean column of unanswerable questions; by default, an empty list of answers means no answer.
 
     Returns:
-        Examples with a JSON list of distinct answers as gold, and the meta column ``starts``, which has their offsets.
-        Without groups, each text is a cluster.
+        Examples with a JSON list of distinct answers as gold label, and the meta column ``starts``, a JSON list of the
+        answers' character offsets. Without groups, each text is a cluster.
 
     Raises:
         DataError: A row lacks a column, has an empty part or malformed answers, or repeats an id, or an answer with an
@@ -95,7 +95,15 @@ def load_reading(source: Source, columns: Columns, split: Split, no_answer: str 
 
 
 def _with_gold(rows: Rows, where: str, columns: Columns, no_answer: str | None) -> Rows:
-    """Add the columns ``gold``, None without a gold answer, and ``starts`` to the rows."""
+    """Add two columns to the rows: ``gold``, a JSON list of answers, and ``starts``, a JSON list of their offsets.
+
+    Args:
+        rows: Pairs (row number, values by column).
+        where: Name of the source in messages.
+        columns: Roles of the columns, with the answers as label.
+        no_answer: Boolean column of unanswerable questions; with this column, an empty list of answers to an answerable
+            question means that the gold label is missing (None).
+    """
     text = next(iter(columns.parts.values()))
     hollow = 0
     for row, values in rows:
@@ -120,7 +128,7 @@ def _has_none(value: Any, where: str, row: int | str, column: str) -> bool:
 
 
 def answers_of(value: Any, where: str, row: int | str, column: str) -> dict[str, int | None]:
-    """Parse the answers to a question.
+    """Parse the answers to a question: map each distinct answer to its character offset, or to None without offsets.
 
     Args:
         value: ``["Rome", ...]``, or ``{"text": ["Rome", ...], "answer_start": [12, ...]}``.
@@ -128,8 +136,8 @@ def answers_of(value: Any, where: str, row: int | str, column: str) -> dict[str,
         row: Row in messages.
         column: Column in messages.
 
-    Returns:
-        Maps each distinct answer to its character offset, or to None without offsets.
+    Raises:
+        DataError: The value has another format, or an answer is blank.
     """
     place = f"{where}, row {row}: the column {column!r}"
     texts = value
@@ -152,11 +160,19 @@ def answers_of(value: Any, where: str, row: int | str, column: str) -> dict[str,
 
 
 def _place(text: str, answer: str, start: int | None, display_name: str) -> int | None:
-    """Offset of an answer in the text: the given offset, or else the nearest occurrence; None if the answer does not
-    occur.
+    """Return the offset of an answer in a text: ``start`` if the answer is there, else its nearest occurrence.
+
+    Args:
+        text: The text.
+        answer: The answer.
+        start: Given offset, or None.
+        display_name: Source and row, for messages.
+
+    Returns:
+        None if ``start`` is None and the answer does not occur.
 
     Raises:
-        DataError: An offset is given, and the answer is not in the text.
+        DataError: ``start`` is given, and the answer does not occur.
     """
     if start is not None and start >= 0 and text.startswith(answer, start):
         return start
@@ -167,10 +183,10 @@ def _place(text: str, answer: str, start: int | None, display_name: str) -> int 
 
 
 def search(text: str, answer: str, near: int = 0) -> int | None:
-    """Offset of an answer in the text, as whole words: the occurrence nearest to the offset ``near``; None if the
-    answer does not occur.
+    """Return the offset of an answer in a text, as whole words; None if the answer does not occur.
 
-    Case is ignored if no occurrence has the same case.
+    Of several occurrences, the nearest to the offset ``near`` counts. If the answer occurs only in another case, case
+    is ignored.
 
     Example:
         >>> text = "A party at the Art Museum, with art."
@@ -185,13 +201,13 @@ def search(text: str, answer: str, near: int = 0) -> int | None:
 
 
 def is_learnable(examples: Examples) -> np.ndarray:
-    """Whether each question has an answer in its text, or is unanswerable: bool [examples]."""
+    """Whether each question has a gold answer that occurs in its text, or is unanswerable: bool [examples]."""
     offsets = (json.loads(starts) for starts in examples.column(f"meta.{STARTS}"))
     return np.array([not starts or any(start is not None for start in starts) for starts in offsets], dtype=bool)
 
 
 def without_part(examples: Examples, part: str, seed: int, within: str | None = None) -> Examples:
-    """Replace the other part, question or text, by the part of a random unrelated example.
+    """Remove the information of one part, question or text: replace it by the part of a random unrelated example.
 
     Gold answers stay. If the text is replaced, the first gold answer is inserted between two random words of the new
     text; if the question has no answer, nothing is inserted, which the paper leaves open.
@@ -200,9 +216,9 @@ def without_part(examples: Examples, part: str, seed: int, within: str | None = 
 
     Args:
         examples: Questions with their texts.
-        part: The part that stays.
+        part: The part that is not replaced.
         seed: The run's seed.
-        within: Meta column: the other part comes from an example with the same value.
+        within: Meta column: the new part comes from an example with the same value in this column.
 
     Raises:
         DataError: An example has no unrelated example.

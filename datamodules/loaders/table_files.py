@@ -1,4 +1,4 @@
-"""Reader of tables in json files, which map the title and the key of each row to a list of values."""
+"""Read tables from json files."""
 
 import json
 from pathlib import Path
@@ -16,10 +16,14 @@ class _Object(list):
 
 
 def parse_table(content: bytes, where: str) -> Table:
-    """Parse a table: ``{"title": ["In Rainbows"], "Genre": ["art rock", "art pop"], "Length": ["42:39"]}``.
+    """Parse a table in json: ``{"title": ["In Rainbows"], "Genre": ["art rock", "art pop"], "Length": ["42:39"]}``.
 
-    White space is collapsed. The values of a repeated key are joined: an infobox about a singer and actor has "Years
-    active" twice. A key may be empty, as for a row below a heading.
+    Each key but the title is a row. White space is collapsed. If a key is repeated, as in an infobox about a singer and
+    actor with "Years active" twice, the values are joined in one row. A key may be empty, as for a row below a heading.
+
+    Args:
+        content: Content of the file.
+        where: Name of the file, for messages.
 
     Raises:
         DataError: The content is not such an object, or a value is empty; the message names file and key.
@@ -67,7 +71,12 @@ class TableFolder:
         self._tables: dict[str, Table] = {}
 
     def table(self, name: str, where: str) -> Table:
-        """Return a table by its name; ``where`` is the file and row that contain the name, for messages."""
+        """Return a table by its name.
+
+        Args:
+            name: Name of the table, such as "T7".
+            where: File and row that contain the name, for messages.
+        """
         if name not in self._tables:
             file = inside(self.path, f"{name}.json")
             with open_file(file, f"{where}: the table {self.path / name}.json") as opened:

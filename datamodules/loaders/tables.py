@@ -73,7 +73,15 @@ def short_split(split: str) -> str:
 
 
 def challenge_tables(source: Source, columns: Columns, split: Split, path: str) -> Examples:
-    """Load a challenge set: TabProbe's counterfactual tables, or a file of hypotheses about the tables of the data."""
+    """Load a challenge set for inoculation.
+
+    Args:
+        source: The InfoTabS folder, which has the tables.
+        columns: Roles of the columns.
+        split: The split, whose prefix starts the uids.
+        path: TabProbe's counterfactual tables (a folder, or its tsv file); or a file of hypotheses about the tables of
+            ``source``.
+    """
     if file := challenge_file(path):
         return load_counterfactuals(file, split.prefix, columns.labels or {}, columns.parts)[1]
     rows = _with_tables(read(Path(path), source.quoting), path, source.folder)
@@ -97,7 +105,7 @@ def _with_tables(rows: Rows, where: str, folder: Path) -> Rows:
 
 
 def _categories(file: Path) -> dict[str, str] | None:
-    """Map ids of tables to categories; None without the file of categories."""
+    """Return a mapping of table ids to categories, read from a file; None if the file does not exist."""
     if not file.is_file():
         inform(f"There is no {file}, so that tables have no category.")
         return None
@@ -116,7 +124,7 @@ def _categories(file: Path) -> dict[str, str] | None:
 
 
 def _without(examples: Examples, file: Path, name: str) -> Examples:
-    """Drop the training examples about the tables that a file lists."""
+    """Drop the training examples about the tables whose ids are in a file."""
     names = set()
     for row, columns in read(file):
         ids = [str(columns[column]).strip() for column in NAMES_OF_IDS if column in columns]

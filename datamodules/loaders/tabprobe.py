@@ -24,8 +24,16 @@ NONE = "none"  # key of the last bit of an annotation: no row is relevant
 
 
 def challenge_file(path: str | Path) -> Path | None:
-    """Find the tsv file of counterfactual tables: ``path`` itself, or the file in the folder ``path``. None for any
-    other path.
+    """Return the tsv file of TabProbe's counterfactual tables.
+
+    Args:
+        path: The tsv file, or its folder, which also has tables_json/ and tables_mod_json/.
+
+    Returns:
+        None for a file in a folder without tables_mod_json/, which is another kind of challenge set.
+
+    Raises:
+        DataError: ``path`` does not exist, or is a folder without these contents.
     """
     path = Path(path)
     if not path.exists():
@@ -60,9 +68,9 @@ def load_counterfactuals(
         parts: Maps each part name to "premise", which is the table, or to "hypothesis".
 
     Returns:
-        (Originals, counterparts), in the same order and with the same uids, ``<prefix>/<hash of both>``, where both
-        means the original and the counterpart. The group and the meta column ``table`` are the id of the original
-        table; the meta column ``modified`` is the id of the modified table.
+        (Originals, counterparts), in the same order and with the same uids, ``<prefix>/<hash of original and
+        counterpart>``. The group and the meta column ``table`` are the id of the original table; the meta column
+        ``modified`` is the id of the modified table.
 
     Raises:
         DataError: A file is missing or broken, or a row has no label.
@@ -108,7 +116,7 @@ def load_counterfactuals(
 
 
 def _pair_id(pair: Sequence[Mapping[str, Any]]) -> str:
-    """A hash of the contents of an original and its counterpart, which does not depend on row numbers."""
+    """Return a hash of the contents of an original example and its counterpart, given their values by column."""
     content = [value.encode() if isinstance(value, Table) else value for values in pair for value in values.values()]
     return content_id(json.dumps(content))[:16]
 
@@ -163,8 +171,13 @@ def load_evidence(path: str | Path, examples: Examples) -> tuple[dict[str, tuple
 
 
 def _require_rows(majority: str, marks: str, keys: Sequence[str], where: str) -> None:
-    """Raise DataError unless an annotation has one bit for each row of the table and one for "none", and the keys in
-    its column JSON are the keys of the table.
+    """Raise DataError unless an annotation fits its table.
+
+    Args:
+        majority: The column Majority Label: one bit for each row of the table, and a last bit for "none".
+        marks: The column JSON: an object that maps the keys of the table and "none" to the same bits.
+        keys: Keys of the table, one per row.
+        where: File and row, for messages.
     """
     if not re.fullmatch(f"[01]{{{len(keys) + 1}}}", majority):
         raise DataError(f"{where}: {brief(majority)} is not {len(keys) + 1} bits: one per table row, one for none.")

@@ -1,8 +1,8 @@
-"""Target words of MSGS: finds the word that decides the linguistic label of a sentence.
+"""Find the target word of each MSGS sentence, the word that decides its linguistic label.
 
 MSGS (Warstadt et al., 2020, "Learning Which Features Matter") consists of paradigms: sentences that differ only as
 their labels require. Two sentences of a paradigm and condition with different linguistic labels are siblings. The
-target is:
+target depends on the task:
 
 - **Irregular form**: the verb of the second clause. The clauses of siblings differ in this verb, in the preposition of
   its object and in "the". So the target is the first word after the last "and" that is neither in the sibling's clause
@@ -45,7 +45,12 @@ def targets(task: str, sentences: Iterable[tuple[str, str, bool]]) -> list[int |
 
 
 def _pairs(sentences: Sequence[tuple[str, Sequence[str], bool]]) -> Iterable[tuple[int, int]]:
-    """Indices (sentence with label 1, sibling) for the paradigms with exactly one sentence per label."""
+    """Yield index pairs of sentences: (sentence with linguistic label 1, its sibling with label 0).
+
+    Args:
+        sentences: Triples (paradigm and condition, words, whether the label is 1). Only a paradigm and condition with
+            exactly one sentence per label gives a pair.
+    """
     siblings: Mapping[str, list[int]] = defaultdict(list)
     for i, (key, _, _) in enumerate(sentences):
         siblings[key].append(i)
@@ -56,7 +61,11 @@ def _pairs(sentences: Sequence[tuple[str, Sequence[str], bool]]) -> Iterable[tup
 
 
 def irregular_forms(sentences: Sequence[tuple[str, Sequence[str], bool]]) -> list[int | None]:
-    """For each sentence, the index of the verb of the second clause; see the module docstring."""
+    """Return the index of the verb of the second clause in each sentence; None without a sibling.
+
+    Args:
+        sentences: Triples (paradigm and condition, words, whether the linguistic label is 1).
+    """
     places: list[int | None] = [None] * len(sentences)
     for pair in _pairs(sentences):
         for i, sibling in (pair, pair[::-1]):
@@ -67,7 +76,11 @@ def irregular_forms(sentences: Sequence[tuple[str, Sequence[str], bool]]) -> lis
 
 
 def adjectives(sentences: Sequence[tuple[str, Sequence[str], bool]]) -> list[int | None]:
-    """For each sentence, the index of the adjective; with label 0, the word in its place. See the module docstring."""
+    """Return the index of the adjective in each sentence, or with label 0 of the word in its place; None if unclear.
+
+    Args:
+        sentences: Triples (paradigm and condition, words, whether the linguistic label is 1).
+    """
     without = {word for _, sentence, label in sentences if not label for word in sentence[_second_clause(sentence) :]}
     places: list[int | None] = []
     for _, sentence, label in sentences:
@@ -82,7 +95,11 @@ def adjectives(sentences: Sequence[tuple[str, Sequence[str], bool]]) -> list[int
 
 
 def main_verbs(sentences: Sequence[tuple[str, Sequence[str], bool]]) -> list[int | None]:
-    """For each sentence, the index of the main verb; see the module docstring."""
+    """Return the index of the main verb in each sentence; None without a sibling or if the verb is unclear.
+
+    Args:
+        sentences: Triples (paradigm and condition, words, whether the linguistic label is 1).
+    """
     places: list[int | None] = [None] * len(sentences)
     for i, sibling in _pairs(sentences):
         progressive = _progressive(sentences[i][1])
@@ -93,7 +110,13 @@ def main_verbs(sentences: Sequence[tuple[str, Sequence[str], bool]]) -> list[int
 
 
 def _same_verb(sentence: Sequence[str], verb: int, sibling: Sequence[str]) -> int | None:
-    """Find another form of a sentence's verb in the sibling of the sentence: its index, or None if it is ambiguous."""
+    """Return the index in ``sibling`` of the best matching form of the sentence's verb; None if none or several match.
+
+    Args:
+        sentence: Words of the sentence.
+        verb: Index of its verb, which is a progressive form.
+        sibling: Words of the sentence with the other label.
+    """
     forms = _forms(sentence[verb])
     progressive = _progressive(sibling)
     candidates = [i for i, word in enumerate(sibling) if word in forms and i not in progressive]
@@ -103,17 +126,17 @@ def _same_verb(sentence: Sequence[str], verb: int, sibling: Sequence[str]) -> in
 
 
 def _second_clause(sentence: Sequence[str]) -> int:
-    """Index of the first word after the last "and"."""
+    """Return the index of the first word after the last "and"; without "and", the length of the sentence."""
     return len(sentence) - sentence[::-1].index(AND) if AND in sentence else len(sentence)
 
 
 def _progressive(sentence: Sequence[str]) -> list[int]:
-    """Indices of the words that follow a form of "be"; in main_verb tasks, all of them are participles."""
+    """Return the indices of the words after a form of "be"; in MSGS tasks about main verbs, they are participles."""
     return [i for i in range(1, len(sentence)) if sentence[i - 1] in BE]
 
 
 def _forms(progressive: str) -> frozenset[str]:
-    """Candidate forms of a verb, derived from its progressive form by spelling rules; some candidates are not words.
+    """Return candidate forms of a verb, derived from its progressive form by spelling rules; some are not words.
 
     Example:
         >>> sorted({"hug", "hugs", "hugged", "hide", "hid"} & (_forms("hugging") | _forms("hiding")))

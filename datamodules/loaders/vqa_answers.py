@@ -44,16 +44,13 @@ def normalised(answer: str) -> str:
 
 
 def worth(answers: Iterable[str]) -> dict[str, float]:
-    """VQA accuracy of each answer to a question.
+    """Return the VQA accuracy of each answer to a question, as a mapping in alphabetical order of the answers.
 
-    An answer scores a third for each person who gave it, at most 1; the score is the mean over all subsets without one
-    person. If one of ten people gave the answer, it scores 0.3; two, 0.6; three, 0.9; four or more, 1.
+    An answer scores a third for each person who gave it, at most 1; the accuracy is the mean over all subsets without
+    one person. If one of ten people gave the answer, it is 0.3; for two people 0.6, for three 0.9, for four or more 1.
 
     Args:
         answers: Normalised answer of each person; "" for a person without an answer. A single answer scores 1.
-
-    Returns:
-        Maps answers, in alphabetical order, to scores.
     """
     answers = list(answers)
     if len(answers) == 1:
@@ -69,14 +66,17 @@ def worth(answers: Iterable[str]) -> dict[str, float]:
 
 
 def most_frequent(counts: Counter[str], n: int) -> list[str]:
-    """The ``n`` most frequent answers, or all if there are fewer; ties are in alphabetical order."""
+    """Return the ``n`` most frequent answers, or all if there are fewer; ties are in alphabetical order.
+
+    Args:
+        counts: Maps each answer to its number of occurrences; "" is ignored.
+        n: Number of answers.
+    """
     return sorted(counts.keys() - {""}, key=lambda answer: (-counts[answer], answer))[:n]
 
 
 def spelled(labels: Sequence[str]) -> dict[str, list[str]]:
-    """Map each normalised answer to the labels that normalise to it. Only the labels of a model may have the same
-    normal form.
-    """
+    """Return a mapping of each normalised answer to the labels with this normal form."""
     labels_of: dict[str, list[str]] = {}
     for label in labels:
         labels_of.setdefault(normalised(label), []).append(label)

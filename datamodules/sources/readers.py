@@ -1,4 +1,7 @@
-"""Readers of files and of rows in memory: they yield pairs (row number, values by column); errors name file and row."""
+"""Readers of files and of rows in memory, which yield pairs (row number, values by column).
+
+Their error messages name the file and the row.
+"""
 
 import csv
 import gzip
@@ -22,10 +25,10 @@ Row = dict[str, Any]
 
 
 def inside(folder: Path, path: Any) -> Path:
-    """Resolve a path that a data file contains.
+    """Return the absolute path of a file in a folder, given the relative path that a data file contains.
 
     Raises:
-        DataError: The path leads out of the folder, perhaps by a symbolic link.
+        DataError: The path is not a text, or leads out of the folder, perhaps by a symbolic link.
     """
     try:
         root = folder.resolve()
@@ -38,12 +41,12 @@ def inside(folder: Path, path: Any) -> Path:
 
 
 def suffix_of(name: str) -> str:
-    """The suffix of a file name in lower case, without the dot and before ".gz" or ".zst"; "" for none."""
+    """Return the suffix of a file name in lower case, without the dot; a final ".gz" or ".zst" is ignored."""
     return Path(unpacked(name.lower())).suffix[1:]
 
 
 def unpacked(name: str) -> str:
-    """The name of a file without ".gz" or ".zst"."""
+    """Return the name of a file without a final ".gz" or ".zst"."""
     return name.removesuffix(".gz").removesuffix(".zst")
 
 
@@ -137,7 +140,10 @@ def _object(columns: Any, path: Path, row: int) -> Row:
 
 
 def _delimited(file: IO[str], path: Path, delimiter: str, quoting: bool, names: Sequence[str]) -> Rows:
-    """Rows of a csv or tsv file; all fields are text, also empty ones, and blank lines are skipped."""
+    """Yield the rows of a csv or tsv file; all fields are text, also if they are empty, and blank lines are skipped.
+
+    ``names`` are the column names of a file without a header, else empty.
+    """
     remedy = QUOTES if quoting else ""
     header = list(names)
     row = 0
@@ -173,8 +179,16 @@ def _header(names: list[str], path: Path) -> list[str]:
 def _require_fields(
     fields: Sequence[str], header: Sequence[str], names: Sequence[str], where: str, delimiter: str, remedy: str
 ) -> None:
-    """Raise DataError for a row whose number of fields differs from the header, and for rows of a tsv file that quotes
-    have merged.
+    """Raise DataError if a row is not valid: its number of fields differs from that of the header, it repeats the given
+    column names, or quotes in a tsv file have merged several lines into it.
+
+    Args:
+        fields: Fields of the row.
+        header: Column names.
+        names: The given column names of a file without a header; else empty.
+        where: File and row, for messages.
+        delimiter: "," or a tab.
+        remedy: Advice at the end of messages.
     """
     if len(fields) != len(header):
         expected = f"{'data.columns' if names else 'the header'} names {len(header)}"
@@ -186,7 +200,7 @@ def _require_fields(
 
 
 def arrow_rows(batches: Iterable[Any]) -> Rows:
-    """Yield the rows of Arrow record batches, with their numbers."""
+    """Yield pairs (row number from 1, values by column) from Arrow record batches."""
     row = 0
     for batch in batches:
         for columns in batch.to_pylist():
@@ -195,12 +209,12 @@ def arrow_rows(batches: Iterable[Any]) -> Rows:
 
 
 def rows_in_memory(content: Any) -> tuple[str, Rows]:
-    """Rows of a pandas or polars frame, an Arrow table, a ``datasets.Dataset``, or a list of dictionaries.
+    """Read the rows of a pandas or polars frame, an Arrow table, a ``datasets.Dataset``, or a list of dictionaries.
 
     Types are recognised without importing their libraries.
 
     Returns:
-        The name of the content for messages, and pairs (row number, values by column).
+        A name of the content for messages, such as "the frame", and pairs (row number, values by column).
     """
     if isinstance(content, list | tuple):
         return "the list", _dictionaries(content, "the list")
@@ -238,7 +252,9 @@ def _dictionaries(rows: Sequence[Any], where: str) -> Rows:
 
 
 def native(value: Any) -> Any:
-    """Convert numpy scalars and arrays to Python values, and missing values of pandas to None."""
+    """Convert numpy scalars and arrays, also inside of dictionaries and lists, to Python values, and missing values of
+    pandas to None; return other values unchanged.
+    """
     if type(value) in (str, int, float, bool):
         return value
     if isinstance(value, np.generic | np.ndarray):

@@ -14,7 +14,13 @@ ANY_SPLIT = ""  # for conditions that do not depend on a split
 
 
 def conditions_of(where: Mapping[str, Any], split: str) -> dict[str, tuple[str, ...]]:
-    """Map columns to the accepted values, as text, for a split. Conditions for other splits are left out."""
+    """Map columns to the values, as text, that rows of a split must have.
+
+    Args:
+        where: The setting ``data.where``, which maps a column to a value or a list of values, and "train" or
+            "validation" to conditions for this split only.
+        split: "train" or "validation"; conditions for other splits are left out.
+    """
     conditions = {}
     for column, values in where.items():
         if isinstance(values, Mapping):
@@ -30,7 +36,7 @@ def conditions_of(where: Mapping[str, Any], split: str) -> dict[str, tuple[str, 
 
 
 def filtered(rows: Rows, where: str, conditions: Mapping[str, Sequence[str]]) -> Rows:
-    """Keep the rows that meet all conditions.
+    """Yield the rows that meet all conditions.
 
     Args:
         rows: Pairs (row number, values by column).
@@ -38,7 +44,7 @@ def filtered(rows: Rows, where: str, conditions: Mapping[str, Sequence[str]]) ->
         conditions: Accepted values by column, from :func:`conditions_of`.
 
     Raises:
-        HeedfulError: A column is missing, no row has an accepted value, or no row meets all conditions.
+        HeedfulError: A column is missing, no row has one of the accepted values, or no row meets all conditions.
     """
     values: dict[str, Counter[str]] = {column: Counter() for column in conditions}
     seen = matching = 0

@@ -1,4 +1,4 @@
-"""Sources of rows: local files, saved data sets, rows in memory, and the Hugging Face hub."""
+"""Read rows from a source: local files, saved data sets, rows in memory, or the Hugging Face hub."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -17,11 +17,11 @@ NAMED_BY_SPLIT = re.compile(r"(training|train|validation|valid|dev)(_|-|$)")
 
 @dataclass(frozen=True)
 class Split:
-    """A split of a source.
+    """A split of a data set, such as "train", and where to find it in a source.
 
     Attributes:
-        name: Name of the split in the source, or name of its file.
-        prefix: ``<data>/<split>``, the start of uids.
+        name: Name of the split in the source, or name of the file of the split.
+        prefix: ``<data>/<split>``, the start of the uids of examples.
         aliases: Alternative names, which are tried in this order.
         training: Whether the split is for training.
     """
@@ -43,9 +43,9 @@ class Hub:
 
     Attributes:
         id: Name of the repository.
-        subset: Name of the subset.
-        revision: Revision of the repository.
-        train: Name of another repository, which has the split "train".
+        subset: Name of the subset; None for the default.
+        revision: Revision of the repository; None for the default.
+        train: Name of another repository, from which the split "train" is read; None for the same repository.
     """
 
     id: str
@@ -54,7 +54,7 @@ class Hub:
     train: str | None = None
 
     def rows(self, split: str) -> tuple[str, Rows]:
-        """Return (name for messages, rows) of a split.
+        """Read a split; return its name for messages, and its rows as pairs (row number, values by column).
 
         Raises:
             DataError: The hub cannot be reached, or does not have the data set or the split.
@@ -76,7 +76,7 @@ class Hub:
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A source of rows and its filter.
+    """A source of rows, such as a folder of files, and a filter of the rows.
 
     Attributes:
         path: A folder with a file per split, a file, a ``save_to_disk`` folder, rows in memory, or a mapping of splits
@@ -102,14 +102,16 @@ class Source:
 
     @property
     def has_splits(self) -> bool:
-        """Whether the source has splits, as a folder, a mapping or a repository has, unlike a file or a frame."""
+        """Whether the source may have several splits, such as a folder, a mapping or a hub repository; False for a file
+        or rows in memory.
+        """
         if isinstance(self.path, str | Path):
             return Path(self.path).is_dir() and not (Path(self.path) / "dataset_info.json").exists()
         return self.path is None or isinstance(self.path, Mapping)
 
     @property
     def folder(self) -> Path:
-        """The path, for data that can be read only from a folder.
+        """The path of the source, for data that can be read only from a folder.
 
         Raises:
             SettingError: There is no path, or the rows are in memory.
@@ -120,15 +122,15 @@ class Source:
         return Path(self.path)
 
     def at(self, path: Any) -> "Source":
-        """A copy of the source with another path."""
+        """Return a copy of the source with another path."""
         return replace(self, path=path)
 
     def select(self, rows: Rows, where: str) -> Rows:
-        """Filter rows by the accepted values of :attr:`where`."""
+        """Keep the rows that the filter of the source accepts. The argument ``where`` names the source in messages."""
         return filtered(rows, where, self.where) if self.where else rows
 
     def rows(self, split: Split) -> tuple[str, Rows]:
-        """Return (name for messages, rows) of a split, before the filter.
+        """Return a split's name for messages, and its rows before the filter: pairs (row number, values by column).
 
         Raises:
             HeedfulError: The split does not exist; the message lists the existing splits.
@@ -162,7 +164,7 @@ class Source:
 
 
 def _some(rows: Rows, where: str) -> Rows:
-    """Yield the rows; raise DataError if there is none."""
+    """Yield the rows; raise DataError at the end if there was none. ``where`` names the source in the message."""
     row = 0
     for row, columns in rows:
         yield row, columns
@@ -171,7 +173,12 @@ def _some(rows: Rows, where: str) -> Rows:
 
 
 def file_of(path: Path, split: Split) -> Path:
-    """The file of a split: the path if it is a file; else the file with the name of the split, or the only file."""
+    """Return the file of a split: the path itself if it is a file; else the file in this folder that has the name of
+    the split, or the only file.
+
+    Raises:
+        DataError: There is no such file, or there are several.
+    """
     if not path.exists():
         raise DataError(f"data.path {path} does not exist.")
     if not path.is_dir():
@@ -193,7 +200,7 @@ def file_of(path: Path, split: Split) -> Path:
 
 
 def is_table(file: Path) -> bool:
-    """Whether a path is a file of rows, by its suffix, and not hidden."""
+    """Whether a path is a file with a suffix such as "csv" or "parquet", and not hidden."""
     return file.is_file() and file.name[0] != "." and suffix_of(file.name) in SUFFIXES
 
 
@@ -208,7 +215,13 @@ def _saved(folder: str) -> Any:
 
 
 def missing_split(where: str, names: Sequence[str], splits: Sequence[Any]) -> HeedfulError:
-    """Create the error for a missing split, with the names of the existing splits."""
+    """Create the error for a missing split.
+
+    Args:
+        where: Name of the source.
+        names: Names that were tried: the name of the split, then its aliases.
+        splits: Names of the existing splits.
+    """
     aliases = dict.fromkeys(name for name in names if name != names[0])
     alternatives = f" (or {', '.join(aliases)})" if aliases else ""
     hold_out = ", or set data.hold_out N" if "validation" in names else ""
@@ -219,5 +232,5 @@ def missing_split(where: str, names: Sequence[str], splits: Sequence[Any]) -> He
 
 
 def stem(name: str) -> str:
-    """The name of a file without ".gz" or ".zst" and without its suffix."""
+    """Return the name of a file without its suffix, and without a final ".gz" or ".zst"."""
     return unpacked(name).rpartition(".")[0] or name

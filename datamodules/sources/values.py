@@ -14,12 +14,12 @@ _short.maxstring = _short.maxother = 60
 
 
 def brief(value: Any) -> str:
-    """A short representation of a value for a message."""
+    """Return a representation of a value that is shortened for a message."""
     return _short.repr(value)
 
 
 def reason(error: BaseException) -> str:
-    """The first 80 characters of the first line of an exception's message, without a full stop."""
+    """Return the first 80 characters of the first line of an exception's message, without a full stop."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return printable(lines[0][:80]).rstrip(".")
 
@@ -33,18 +33,18 @@ def plain(value: Any) -> str:
 
 
 def listed(columns: Iterable[Any]) -> str:
-    """List the columns of a row in a sentence, for a message."""
+    """Return a sentence that lists column names, for a message."""
     return f"The columns are {listing(list(map(column_name, columns)))}."
 
 
 def require_column(column: str, values: Mapping[str, Any], where: str) -> None:
-    """Raise DataError if a row lacks a column."""
+    """Raise DataError if a row, given as values by column, lacks a column; ``where`` names the row in the message."""
     if column not in values:
         raise DataError(f"{where}: there is no column {column!r}. {listed(values)}")
 
 
 def column_name(column: Any) -> str:
-    """The name of a column for a message; in quotes if it has outer white space, is long or is not printable."""
+    """Return the name of a column for a message; in quotes if it has outer white space, is long or is not printable."""
     name = str(column)
     return name if name.isprintable() and name == name.strip() and len(name) <= 60 else brief(name)
 
@@ -55,7 +55,7 @@ def is_empty(value: Any) -> bool:
 
 
 def text_of(value: Any, where: str, row: int | str, column: str) -> str:
-    """Convert a text or a number to text.
+    """Convert a value that must be a text or a number to text; ``where`` names the source in messages.
 
     Raises:
         DataError: The value is empty or of another type; the message names file, row and column.

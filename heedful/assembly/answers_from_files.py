@@ -1,4 +1,6 @@
-"""``write_inputs`` and ``score``: measure a model that runs elsewhere, by files of inputs and answers."""
+"""Measure a model that runs elsewhere: ``write_inputs`` writes a file of inputs, and ``score`` reads the model's
+answers.
+"""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,18 +35,19 @@ def write_inputs(
     endpoint: Endpoint | None = None,
     **settings: Any,
 ) -> int:
-    """Write each distinct input that ``measure`` may need, for a model that runs elsewhere.
+    """Write each distinct input that ``measure`` may need to a file, for a model that runs elsewhere.
 
-    A line is ``{"id": ..., "parts": {...}}``; the id is a hash of the content.
+    A line of the file is ``{"id": ..., "parts": {...}}``; the id is a hash of the content.
 
     Args:
-        rows: As for ``heedful.measure``, as are ``parts`` and ``default_label``.
-        path: The file to write; PATH.meta.json gets the settings for ``score``.
-        endpoint: A model from ``heedful.Endpoint``: lines are requests for OpenAI's batch API, which are not sent.
-        **settings: Further arguments of ``heedful.measure``, without objects in memory.
+        rows: The examples, as for ``heedful.measure``. ``parts`` and ``default_label`` are also as for
+            ``heedful.measure``.
+        path: The file to write. A second file, PATH.meta.json, stores the settings for ``score``.
+        endpoint: A model from ``heedful.Endpoint``. The lines are then requests for OpenAI's batch API; none is sent.
+        **settings: Further arguments of ``heedful.measure``. Objects in memory, such as functions, are not allowed.
 
     Returns:
-        The number of inputs.
+        The number of inputs in the file.
 
     Raises:
         HeedfulError: The rows or the settings are wrong, or the file cannot be written.
@@ -115,8 +118,8 @@ def score(
 
 
 def _saved_rows(rows: Any) -> Any:
-    """How the file of settings names the rows: a path, a short name or a section of settings; None for rows in
-    memory.
+    """Return the path, the short name or the section of settings from which ``score`` can load the rows again; None for
+    rows in memory.
     """
     section = plain(rows)
     if isinstance(rows, PairedData):
@@ -126,7 +129,7 @@ def _saved_rows(rows: Any) -> Any:
 
 
 def _contents(model: Any, examples: Composed) -> Iterable[dict[str, Any]]:
-    """The lines of the file of inputs, one dictionary per input, still without ids."""
+    """Return the lines of the file of inputs for these examples, without ids: one dictionary per input."""
     if isinstance(model, Endpoint):
         return map(_request, model.requests(examples))
     return ({"parts": row} for row in model.processor(examples)["function"].rows)
@@ -137,16 +140,17 @@ def _request(request: Request) -> dict[str, Any]:
 
 
 def _id(content: Mapping[str, Any]) -> str:
-    """Hash of the content of an input; pictures are hashed by their bytes."""
+    """Return the id of an input: a hash of its content."""
     return sha256(json.dumps(content, default=lambda picture: picture.key).encode()).hexdigest()[:16]
 
 
 class Answers:
-    """A function that looks up answers by a hash of the input.
+    """A callable model that looks up recorded answers instead of predicting.
 
     Args:
-        inputs: The file of inputs.
-        answers: For each id of an input, the answer or the body of the response, and its location in the file.
+        inputs: Path of the file of inputs, for messages.
+        answers: Maps the id of each input (a hash of its content) to a pair: the answer, or the response of a server;
+            and its location in a file, such as "answers.jsonl, row 3".
     """
 
     __name__ = "The model"  # name of the model in messages
@@ -160,11 +164,12 @@ class Answers:
         return [self._find({"parts": row}, row)[0] for row in rows]
 
     def quote(self, row: dict[str, Any]) -> str:
-        """The location of an answer and the id of its input, for messages."""
+        """Return, for messages, where the answer to an input was read (file and row), and the id of the input."""
         return f"{self._find({'parts': row}, row)[1]}, id {_id({'parts': row})}"
 
     def response(self, request: Request) -> tuple[Any, str]:
-        """The body of the response to a request, and its location in the file."""
+        """Return the recorded response to a request (the body that the server sent), and its location (file and row).
+        """
         return self._find(_request(request), request.body)
 
     def _find(self, content: Mapping[str, Any], quotation: Mapping[str, Any]) -> tuple[Any, str]:
@@ -174,7 +179,9 @@ class Answers:
 
 
 def _read_answers(inputs: str, files: Sequence[str | PathLike[str]]) -> Answers:
-    """Read the answers to all inputs; raise DataError for missing, repeated and unknown ids."""
+    """Read the answers in ``files`` to all inputs in the file ``inputs``; raise DataError for missing, repeated and
+    unknown ids.
+    """
     row_of = {_id_in(line): row for row, line in read(Path(inputs))}
     answer_of: dict[str, tuple[Any, str]] = {}
     failures: dict[str, str] = {}
@@ -204,8 +211,10 @@ def _id_in(line: Mapping[str, Any]) -> str:
 
 
 def _answer(line: Mapping[str, Any], where: str) -> tuple[Any, str]:
-    """Read one line of answers: return its answer, or the response of a server; and why there is none, "" if there
-    is one.
+    """Read one line of a file of answers.
+
+    Returns:
+        The answer, or the response of a server; None if there is neither. And the reason why there is none, else "".
     """
     if line.get("error"):
         return None, f"error {brief(line['error'])}"

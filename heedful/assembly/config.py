@@ -1,4 +1,6 @@
-"""All settings of a run: layers of files, names and arguments, parsed once, and the objects that they describe."""
+"""Parse all settings of a run, from files, the command line and Python, and create the data, model and callbacks that
+they describe.
+"""
 
 import re
 import sys
@@ -47,12 +49,13 @@ from heedful.records.storage.yaml_files import parse_yaml, read_text
 
 
 class Layer(NamedTuple):
-    """Settings from one source; later layers win.
+    """Settings from one source, such as a file. A later layer overrides an earlier one.
 
     Attributes:
-        values: Nested settings, as in config.yaml.
-        where: The file, as prefix of messages; "" for the call itself.
-        is_trusted: Whether the call names the source, so that its classes may come from any module.
+        values: The settings, nested as in config.yaml.
+        where: Name of the source, with which error messages begin; "" for the call itself.
+        is_trusted: Whether the user named the source in the call. If not, its classes may only come from allowed
+            packages.
     """
 
     values: Mapping[str, Any]
@@ -62,19 +65,21 @@ class Layer(NamedTuple):
 
 @dataclass
 class Call:
-    """The arguments of ``train`` or ``evaluate``, from Python or from the command line.
+    """The arguments of a call of ``train`` or ``evaluate``, from Python or from the command line.
 
     Attributes:
-        model: A name, a path, a hub id, a section, or a model; None for the model of the layers, or the default model.
-        data: A name, a path, a section, rows, or a data module; None for the data of the layers, or the default data.
+        model: A name, a path, a hub id, a section (class and settings) or a model; None for the model in ``layers``, or
+            else the default model.
+        data: A name, a path, a section, rows or a data module; None for the data in ``layers``, or else the default
+            data.
         augment: A name in configs/experiment.
         debug: A name in configs/debug.
         partial: The only part that the model receives.
         slices: Columns whose values break down the results.
-        layers: Settings of saved runs and of files; later layers win.
-        settings: All other settings of the call, nested; an object may stand for the mapping of its settings.
+        layers: Settings from saved runs and from files; later layers override earlier ones.
+        settings: All other settings of the call, nested. An object, such as an evaluation, may replace its settings.
         words: Settings on a command line, such as ``["--data.hold_out", "3"]``.
-        resume: Folder of the resumed run.
+        resume: Folder of the run to resume; None for a new run.
     """
 
     model: Any = None
@@ -91,14 +96,15 @@ class Call:
 
 @dataclass(frozen=True)
 class Config:
-    """All settings of a run.
+    """All settings of a run, parsed and checked.
 
     Attributes:
         evaluating: Whether the run evaluates; if not, it trains.
-        classes: Class of the data under "data", and class of the model under "model".
+        classes: Maps "data" to the class of the data module, and "model" to the class of the model.
         values: The settings, complete and of the right types.
-        live: Objects that the caller passes in place of settings (data module, model, evaluations), by setting.
-        resume: Folder of the resumed run.
+        live: Objects that the caller passed instead of settings: maps "data", "model" or the name of an evaluation to
+            the object.
+        resume: Folder of the run to resume; None for a new run.
     """
 
     evaluating: bool
@@ -109,11 +115,13 @@ class Config:
 
     @property
     def parser(self) -> Parser:
-        """The parser that knows all settings of this call."""
+        """The parser of all settings for these classes of data and model."""
         return build_parser(self.evaluating, self.classes["data"], self.classes["model"])
 
     def as_dict(self) -> dict[str, Any]:
-        """The settings as config.yaml stores them."""
+        """Return the settings as config.yaml stores them; objects that YAML cannot express are replaced by a
+        placeholder.
+        """
         record = cast(dict[str, Any], _shown(self.values))
         registered = {kind.metric.name: kind for kind in shown_evaluations(self.evaluating)}
         foreign = [name for name, kind in registered.items() if name in self.live and type(self.live[name]) is not kind]
@@ -125,15 +133,16 @@ class Config:
         return record | {name: value for name, value in unrecorded.items() if name in record}
 
     def run_settings(self) -> RunSettings:
-        """The settings that belong to the run itself, not to the data, the model or a callback: seed, evaluations,
-        output, checkpoint.
+        """Return the settings of the run itself, such as seed, evaluations, output and checkpoint: all that do not
+        belong to the data, the model, the Trainer or an evaluation.
         """
         kind = EvaluationSettings if self.evaluating else TrainingSettings
         values = {name: self.values[name] for name in vars(kind()) if name != "seed"}
         return kind(seed=self.values[SEED], **unwrapped(values))
 
     def objects(self) -> "Objects":
-        """Build the objects of a run from settings, except for objects of the call.
+        """Build the data, the model, the evaluations and the callbacks; objects that the caller passed are used as they
+        are.
 
         Raises:
             HeedfulError: An object cannot be built from its settings.
@@ -167,8 +176,14 @@ class Config:
 
 
 class Objects(NamedTuple):
-    """The objects that a run needs: data, model, evaluations and callbacks. ``group`` is the checkpoint callback in
-    training, and the prompts in an evaluation.
+    """The objects that a run needs.
+
+    Attributes:
+        model: The model.
+        data: The data module.
+        evaluations: The evaluations.
+        trainer: Arguments of Lightning's Trainer, including callbacks.
+        group: A ``BestCheckpoint`` in training; a ``Prompting`` (settings of the prompts) in an evaluation.
     """
 
     model: BasePredictor
@@ -179,7 +194,8 @@ class Objects(NamedTuple):
 
 
 def resolve(evaluating: bool, call: Call) -> Config:
-    """Parse all settings of a call: YAML files, then the command line, then settings from Python; later ones override.
+    """Parse all settings of a call. Settings on the command line override YAML files, and settings from Python override
+    both.
 
     Raises:
         SettingError: A setting is unknown, missing or of another type, or a name is unknown.
@@ -269,8 +285,11 @@ def _load(kind: str, source: Any, settings: Mapping[str, Any]) -> Any:
 
 
 def _live(evaluating: bool, call: Call) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return two mappings: the objects of a call by name, and the settings of the call, in which the arguments of each
-    object replace the object.
+    """Separate the objects in a call from its settings.
+
+    Returns:
+        The objects by name ("data", "model" or the name of an evaluation); and the settings of the call, nested, in
+        which each object is replaced by the arguments that created it.
     """
     live: dict[str, Any] = {
         kind: getattr(call, kind) for kind, base in CLASSES.items() if isinstance(getattr(call, kind), base)
@@ -295,8 +314,8 @@ def _live(evaluating: bool, call: Call) -> tuple[dict[str, Any], dict[str, Any]]
 
 
 def _take_evaluations(listed: Sequence[Any], live: dict[str, Any], settings: Mapping[str, Any]) -> None:
-    """Move evaluation objects from a list in the settings to the objects of the call; raise SettingError for a
-    repeated name.
+    """Add the evaluation objects in the list ``listed`` to the mapping ``live``; raise SettingError for a repeated
+    name.
     """
     for evaluation in (item for item in listed if isinstance(item, Evaluation)):
         if evaluation.name in live or settings.get(evaluation.name) is not None:
@@ -311,8 +330,15 @@ def _take_evaluations(listed: Sequence[Any], live: dict[str, Any], settings: Map
 
 
 def _readable(layer: Layer, settings: Mapping[str, Any], words: Sequence[str]) -> Layer:
-    """Remove the settings of a layer that stand in for Python objects; raise SettingError if the call does not provide
-    these objects.
+    """Return the layer without placeholders, which a saved config.yaml has in place of Python objects.
+
+    Args:
+        layer: The layer, from a file.
+        settings: Settings of the call from Python.
+        words: Settings on the command line.
+
+    Raises:
+        SettingError: A placeholder stands for an object that the call does not pass again.
     """
     readable: dict[str, Any] = {}
     for name, value in layer.values.items():
@@ -343,8 +369,15 @@ def _named_layer(kind: str, name: str | PathLike[str]) -> Layer:
 def _section(kind: str, source: Any, layers: Sequence[Layer]) -> tuple[dict[str, Any], str, bool]:
     """Find the class and the settings of the data or of the model.
 
+    Args:
+        kind: "data" or "model".
+        source: The data or the model in the call; None for the section in the last layer that has one, or else the
+            default.
+        layers: Settings from files and from the call.
+
     Returns:
-        The section; the file that it is from, as prefix of messages; and whether the call names that file.
+        The section (class_path and init_args); its source, with which error messages begin; and whether the user named
+        that source.
     """
     if isinstance(source, CLASSES[kind]):
         arguments = _hidden(cast(Any, source).arguments)
@@ -367,8 +400,8 @@ def _section(kind: str, source: Any, layers: Sequence[Layer]) -> tuple[dict[str,
 
 
 def _named_by_file(section: dict[str, Any], source: str | PathLike[str]) -> dict[str, Any]:
-    """Set the setting ``name`` of the data to the name of their YAML file, if the class of the data requires it and
-    the file has none.
+    """Return a section of the data with the name of its YAML file as the setting ``name``, if the class requires a name
+    and the section has none.
     """
     file = Path(config_path("data", fspath(source)))
     if file.suffix not in (".yaml", ".yml") or "name" in section["init_args"]:
@@ -379,7 +412,9 @@ def _named_by_file(section: dict[str, Any], source: str | PathLike[str]) -> dict
 
 
 def _hidden(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Wrap rows and other objects that YAML cannot express in :class:`InMemory`, so that the parser accepts them."""
+    """Return settings in which rows and other objects that YAML cannot express are wrapped in :class:`InMemory`, so
+    that the parser accepts them.
+    """
     hidden: dict[str, Any] = {}
     for name, value in settings.items():
         is_rows = name == "path" and not isinstance(value, str | PathLike | None)
@@ -393,8 +428,8 @@ def _is_section(value: Any) -> bool:
 
 
 def _classes(sections: Mapping[str, Any], live: dict[str, Any]) -> dict[str, type]:
-    """Find the classes of the data and of the model. On some kinds of data, the registry replaces the class of the
-    model.
+    """Return the class under "data" and the class under "model". For some classes of data, the registry replaces the
+    class of the model; a replaced model is removed from ``live``.
     """
     data = type(live["data"]) if "data" in live else class_of("data", sections["data"][0]["class_path"])
     model_path = sections["model"][0]["class_path"]
@@ -405,8 +440,7 @@ def _classes(sections: Mapping[str, Any], live: dict[str, Any]) -> dict[str, typ
 
 
 def _drop_foreign(section: dict[str, Any], model: type, parser: Parser) -> None:
-    """Drop settings that the class of the model does not have, when this class replaces the class that the settings
-    were written for.
+    """Remove, in place, settings that the class ``model`` does not have, if the section was written for another class.
     """
     if section["class_path"] != class_path(model):
         settings = section["init_args"]
@@ -414,7 +448,7 @@ def _drop_foreign(section: dict[str, Any], model: type, parser: Parser) -> None:
 
 
 def _without_classes(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Remove the sections of data and model that name a class; :func:`_section` reads them."""
+    """Return the settings without the sections of data and model that name a class, which :func:`_section` reads."""
     plain_settings = dict(values)
     for kind in CLASSES:
         section = plain_settings.pop(kind, None)
@@ -424,8 +458,8 @@ def _without_classes(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _require_trusted(layers: Sequence[Layer], call: Call) -> None:
-    """Raise SettingError if a saved config.yaml names a class from a module that neither the call nor Heedful nor
-    Lightning provides.
+    """Raise SettingError if a saved config.yaml names a class from an unknown module: one that is not part of Heedful
+    or Lightning, not named or allowed by the call, and not imported yet.
     """
     trusted = allowed_packages | {
         path.partition(".")[0] for layer in layers if layer.is_trusted for path in _class_paths(layer.values)
@@ -451,7 +485,7 @@ def _import_callbacks(layers: Sequence[Layer], words: Sequence[str]) -> None:
 
 
 def _trainer_classes(words: Sequence[str], setting: str = "trainer.") -> Iterator[str]:
-    """Import paths of the classes that the words of a command line name in settings of the trainer."""
+    """Yield the import paths of classes in the words of a command line that set ``trainer.*``."""
     for name, value in pairwise([*words, ""]):
         if name.startswith(f"--{setting}"):
             yield from re.findall(r"[A-Za-z_]\w*(?:\.\w+)+", name.partition("=")[2] or value)
@@ -467,10 +501,12 @@ def _class_paths(values: Any) -> Iterator[str]:
 
 
 def _split_words(words: Sequence[str], parser: Parser) -> tuple[list[str], dict[str, Any]]:
-    """Separate the words of a command line whose values are lists or mappings, and convert these words to nested
-    settings.
+    """Split a command line into words for the parser, and settings with lists or mappings as values.
 
     jsonargparse would convert a list or a mapping of the wrong type to a text.
+
+    Returns:
+        The words for the parser; and the other settings as nested mappings.
     """
     parser_words: list[str] = []
     nested: dict[str, Any] = {}
@@ -505,8 +541,8 @@ def _settle_seed(values: Namespace, parser: Parser) -> None:
 
 
 def _settle_modes(values: Namespace) -> None:
-    """Set ``mode`` of callbacks that monitor a metric: "max" if a higher value is better, else "min"; a mode in the
-    call stays.
+    """Set ``mode`` of callbacks that monitor a metric: "max" if a higher value is better, else "min". A mode that the
+    settings contain stays.
     """
     if values.get("trainer.callbacks") is None:
         return
@@ -519,7 +555,13 @@ def _settle_modes(values: Namespace) -> None:
 
 
 def _is_unchanged(live: Any, values: Namespace, arguments: Mapping[str, Any]) -> bool:
-    """Whether an object of the call already has the settings of the run, so that it need not be built again."""
+    """Whether an object that the caller passed already has the settings of the run, so that it need not be built again.
+
+    Args:
+        live: The data module or the model.
+        values: Its parsed settings.
+        arguments: The arguments that created it.
+    """
     settings = {name: value for name, value in vars(values).items() if name != "seed"}
     same = all(name in arguments and _same(value, arguments[name]) for name, value in settings.items())
     seed = getattr(live, "seed", None)
@@ -531,7 +573,9 @@ def _same(value: Any, argument: Any) -> bool:
 
 
 def _shown(value: Any) -> Any:
-    """Convert a parsed setting to a value that YAML can express, for config.yaml."""
+    """Convert a parsed setting to a value that YAML can express, for config.yaml; an object in memory becomes a
+    placeholder.
+    """
     if isinstance(value, InMemory):
         return IN_MEMORY
     if isinstance(value, Namespace):

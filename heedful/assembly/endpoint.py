@@ -1,4 +1,4 @@
-"""``heedful.Endpoint``: create a model behind a server."""
+"""``heedful.Endpoint``: create a model that sends requests to a server."""
 
 from typing import Any
 
@@ -16,21 +16,23 @@ def Endpoint(  # has the name of the class that it returns
     key: str | None = None,
     **settings: Any,
 ) -> EndpointModel:
-    """A model behind a server that speaks the OpenAI protocol, such as vLLM, SGLang or ``transformers serve``.
+    """Create a model behind a server that speaks the OpenAI protocol, such as vLLM, SGLang or ``transformers serve``.
 
     ``evaluate.py --endpoint`` measures the same models. No file, log or message contains the address or the key.
 
     Args:
-        url: Base URL of the server; by default the variable OPENAI_BASE_URL, or else OpenAI.
+        url: Base URL of the server; by default the environment variable OPENAI_BASE_URL, or else OpenAI.
         model: Name of the model at the server.
-        prompt: The question, with the name of each part in braces; literal braces are doubled. "Answer with one of:
-            ..." precedes a question that does not name all labels. Or a ``heedful.records.prompts.wording.Wording``,
-            which may map labels to other texts. By default the first prompt of the data, or else generic words.
-        key: API key; by default the variable OPENAI_API_KEY, which a local server does not need. "" for none.
+        prompt: The question as a template, such as "{premise} Is it true that {hypothesis}?"; literal braces are
+            doubled. "Answer with one of: ..." precedes a question that does not name all labels. A
+            ``heedful.records.prompts.wording.Wording`` may also map labels to other texts. By default the first prompt
+            of the data, or else generic words.
+        key: API key; by default the environment variable OPENAI_API_KEY, which a local server does not need. "" for
+            none.
         **settings: Further settings of ``heedful.lightning_modules.Endpoint``, such as ``max_requests=5000``.
 
     Returns:
-        The model, for ``heedful.measure`` and ``heedful.evaluate``; it has not sent any request.
+        The model, for ``heedful.measure`` and ``heedful.evaluate``. No request has been sent.
 
     Raises:
         HeedfulError: The model is missing, or a setting is unknown or of another type.

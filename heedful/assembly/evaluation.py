@@ -83,7 +83,13 @@ def evaluate(
 def configured(
     call: Call, files: Sequence[str | PathLike[str]] = (), checkpoint: str | PathLike[str] | None = None
 ) -> Config:
-    """Resolve the settings of an evaluation, from Python or from the command line; see :func:`evaluate`."""
+    """Combine the arguments, files and checkpoint of an evaluation into a :class:`Config`; see :func:`evaluate`.
+
+    Args:
+        call: The arguments, from Python or from the command line; changed in place.
+        files: Files of settings; later files override earlier ones.
+        checkpoint: Run or checkpoint to evaluate.
+    """
     layers = [Layer(settings_of_file(fspath(file), f"config {file}"), f"config {file}") for file in files]
     for layer in layers:
         checkpoint = layer.values.get("checkpoint") if checkpoint is None else checkpoint
@@ -120,7 +126,8 @@ def evaluated(config: Config) -> Results | Requests:
 
 
 def requests_of(plan: Plan) -> Requests:
-    """Count the requests of an evaluation to an endpoint, and estimate their tokens, without sending them.
+    """Return the number of requests that an evaluation would send to a server, and an estimate of their tokens; send
+    none.
 
     Raises:
         SettingError: The model is not an endpoint.
@@ -142,11 +149,11 @@ def requests_of(plan: Plan) -> Requests:
 
 
 def measured(plan: Plan, folder: Path | None) -> Results:
-    """Measure a model, and write the results into a folder; with several prompts, into a subfolder for each.
+    """Measure a model, and write the results into a folder; with several prompts, into a subfolder for each prompt.
 
     Args:
-        plan: The run.
-        folder: The folder on rank 0; None on other ranks.
+        plan: The prepared run.
+        folder: The folder of the results on rank 0; None on other ranks.
     """
     run = RunFolder(folder, lambda path: write_settings(plan.record, path), _server(plan.model))
     engine = plan.engine([run, Page(lambda: run.written, contents_of(plan))])
@@ -161,7 +168,7 @@ def measured(plan: Plan, folder: Path | None) -> Results:
 
 
 def measured_in_memory(plan: Plan) -> Results:
-    """Measure a model without writing the results."""
+    """Measure a model, once per prompt, and return the results without writing them."""
     engine = plan.engine()
     trainer = _trainer(plan, [engine], None)
     results: list[Results] = []
@@ -175,11 +182,12 @@ def measured_in_memory(plan: Plan) -> Results:
 
 
 def each_prompt(plan: Plan) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Prompt the model with each prompt in turn, and yield after each prompt; yield once without prompts.
+    """Give the model one prompt after the other, so that the caller measures it with each; yield once if there are no
+    prompts.
 
     Yields:
-        Name of the subfolder of the prompt, empty if there is only one prompt; and the entry of the prompt in run.json,
-        with the text sent for the first example.
+        Name of the subfolder for the prompt, "" if there are not several; and the facts about the prompt for run.json,
+        with the text that is sent for the first example.
     """
     if not plan.prompts:
         yield "", {}
@@ -191,7 +199,7 @@ def each_prompt(plan: Plan) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def contents_of(plan: Plan) -> RecomputedContents:
-    """An object that recomputes the texts of examples before and after a change, which the HTML page shows."""
+    """Return an object that recomputes examples before and after a change, whose texts the HTML page shows."""
     plans = {name: planned.plan for name, planned in plan.plans.planned.items()}
     return RecomputedContents(plans, plan.data.seed, plan.data.task.parts)
 
@@ -210,7 +218,9 @@ def _validated(trainer: Trainer, plan: Plan, engine: Engine) -> Measurements:
 
 
 def _server(model: BasePredictor) -> dict[str, Any]:
-    """Facts about the server of an endpoint, and the command without its key, for run.json; empty for other models."""
+    """Return, for run.json, facts about the server of an endpoint, and the command line without its key; empty for
+    other models.
+    """
     if not isinstance(model, Endpoint):
         return {}
     return {"server": model.server, "command": [model.hidden(word) for word in command()]}

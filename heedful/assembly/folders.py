@@ -18,12 +18,14 @@ from heedful.records.storage.results import CONFIG
 
 
 def named_folder(config: Config, held: ExitStack) -> Path | None:
-    """Lock the folder of the resumed run, or else the folder ``output``. None without either folder, and on ranks other
-    than rank 0.
+    """Lock and return the folder of the run to resume, or else the folder ``output``.
 
     Args:
         config: All settings.
         held: Releases the lock when it closes.
+
+    Returns:
+        The folder; None if the settings name neither folder, and on ranks other than rank 0.
 
     Raises:
         RunError: ``output`` is not empty, or another process writes into the folder.
@@ -42,7 +44,7 @@ def named_folder(config: Config, held: ExitStack) -> Path | None:
 
 
 def require_unused(folder: Path, evaluating: bool) -> None:
-    """Raise RunError if the folder ``output`` is a file, or is not empty."""
+    """Raise RunError if the folder ``output`` is not empty, or if it or a parent is a file."""
     with writing(folder):
         if file := next((path for path in (folder, *folder.parents) if path.is_file()), None):
             raise RunError(f"output {folder}: {file.name} is a file. Name another folder.")
@@ -53,7 +55,9 @@ def require_unused(folder: Path, evaluating: bool) -> None:
 
 
 def model_name(plan: Plan) -> str:
-    """Name of the model in the paths of run folders: its short name, or else its hub id as a folder name."""
+    """Return the name of the model for the paths of run folders, such as its short name or its hub id with safe
+    characters.
+    """
     section = plan.record["model"]
     settings = {} if IN_MEMORY in str(section["init_args"].get("backbone")) else section["init_args"]
     backbone = settings.get("backbone") or getattr(plan.model, "backbone", None) or settings.get("name")
@@ -61,7 +65,7 @@ def model_name(plan: Plan) -> str:
 
 
 def hyperparameters(plan: Plan) -> dict[str, Any]:
-    """The settings that TensorBoard compares between runs."""
+    """Return the settings that TensorBoard compares between runs, by name."""
     values = ((s, *item) for s in ("data", "model") for item in plan.record[s]["init_args"].items())
     settings = {f"settings.{s}.{name}": v for s, name, v in values if isinstance(v, str | int | float)}
     return settings | {
@@ -76,8 +80,13 @@ def hyperparameters(plan: Plan) -> dict[str, Any]:
 
 
 def run_folder(plan: Plan, held: ExitStack, output: Path | None, *tail: str) -> Path:
-    """Lock the folder ``output``; without ``output``, create and lock a folder
-    ``runs/<data>/<model>/<tail>/version_N``.
+    """Return the folder of a new run: ``output``, or a new folder ``runs/<data>/<model>/<tail>/version_N``.
+
+    Args:
+        plan: The prepared run.
+        held: Holds the lock of a new folder until it closes.
+        output: The folder from :func:`named_folder`, which is already locked; unfinished files in it are removed.
+        *tail: Last folders of the path before ``version_N``.
     """
     if output is None:
         return _new(Path("runs", plan.data.name, model_name(plan), *tail), held)
@@ -86,9 +95,10 @@ def run_folder(plan: Plan, held: ExitStack, output: Path | None, *tail: str) -> 
 
 
 def evaluation_folder(plan: Plan, held: ExitStack) -> Path:
-    """Create and lock a folder ``evaluations/<data>-<split>/version_N`` in the run of the evaluated checkpoint.
+    """Create, lock and return a folder ``evaluations/<data>-<split>/version_N`` in the run of the evaluated checkpoint.
 
-    Its name includes the checkpoint, unless it is the best checkpoint, and the requested evaluations.
+    The name also includes the checkpoint, unless that is ``best.ckpt``, and the evaluations that the call names or that
+    load other data.
     """
     checkpoint = Path(str(checkpoint_of(plan.config.run_settings()))).absolute()
     evaluations = [planned.evaluation for planned in plan.plans.planned.values()]

@@ -1,4 +1,4 @@
-"""Check that a model was not trained on held-out examples."""
+"""Check that a model was not trained on the examples that are held out for its evaluation."""
 
 from pathlib import Path
 
@@ -12,14 +12,15 @@ SPLITTING = ("hold_out", "folds", "fold")  # settings that split the training se
 
 
 def require_held_out(model: BasePredictor, data: PairedData, checkpoint: str | None, evaluating: bool) -> None:
-    """Compare the evaluated examples with the training examples of the model and of the models that it started from.
+    """Check that a model was not trained on examples that the settings hold out, and report how many it was trained on.
 
-    Training examples among the evaluated examples are counted and reported. They are an error if the settings hold the
-    evaluated examples out of training, unless the run of the checkpoint held out the same examples.
+    Training examples among the evaluated examples are only an error with the settings hold_out, folds or fold, and if
+    the run of the checkpoint did not evaluate the same examples. Training of an initial model, from which this model
+    started, counts as well.
 
     Args:
         model: The model, bound to the task of the data.
-        data: The data, set up.
+        data: The data module, after its setup.
         checkpoint: The checkpoint to evaluate, or to resume from.
         evaluating: Whether the run evaluates; if not, it trains.
 
@@ -49,7 +50,9 @@ def require_held_out(model: BasePredictor, data: PairedData, checkpoint: str | N
 
 
 def _is_of_run(data: PairedData, checkpoint: str | None) -> bool:
-    """Whether the examples equal the evaluated examples of the run of a checkpoint, by their fingerprint."""
+    """Whether the run of a checkpoint evaluated the same examples, judged by their fingerprint (a hash of their
+    content).
+    """
     if checkpoint is None:
         return False
     saved = outline(Path(checkpoint)).get(type(data).__qualname__)

@@ -1,4 +1,4 @@
-"""The ``identity`` in results.json, which says what was measured: model, training, seeds and server."""
+"""Describe what was measured, for ``identity`` in results.json: the model, its training, its seeds and its server."""
 
 import re
 from collections.abc import Mapping
@@ -19,11 +19,11 @@ PATH = re.compile(r"(/|~/|[A-Za-z]:[\\/]).+")  # an absolute path
 
 
 def identity_of(record: Mapping[str, Any], model: BasePredictor) -> dict[str, Any]:
-    """Name, settings, training and server of a model, without paths and times.
+    """Return name, settings, training and server of a model, without paths and times, for ``identity`` in results.json.
 
     Args:
         record: All settings of the command, as in config.yaml.
-        model: The bound model.
+        model: The model, bound to the task of the data.
     """
     sections = sections_of(record)
     checkpoint = sections["checkpoint"]
@@ -53,7 +53,12 @@ def identity_of(record: Mapping[str, Any], model: BasePredictor) -> dict[str, An
 
 
 def _name(first: Mapping[str, Any], model: BasePredictor) -> str:
-    """The short name of the model that the first training started from; never a path."""
+    """Return the short name of the model that the first training started from; never a path.
+
+    Args:
+        first: Settings of the run that trained first, as sections by name.
+        model: The measured model.
+    """
     backbone = backbone_of(first)
     if IN_MEMORY in backbone:
         backbone = str(getattr(model, "backbone", None) or model.description)
@@ -65,7 +70,9 @@ def _name(first: Mapping[str, Any], model: BasePredictor) -> str:
 
 
 def _without_places(value: Any) -> Any:
-    """Replace each absolute path by its last component."""
+    """Replace each absolute path in nested settings by its last component, and the path of exported weights by the name
+    of their run.
+    """
     if isinstance(value, Mapping):
         return {str(key): _without_places(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):

@@ -28,7 +28,7 @@ IN_PYTHON = {"inputs": "write_inputs", "write_inputs": "write_inputs", "score": 
 
 
 def main(argv: list[str]) -> None:
-    """Run a subcommand.
+    """Run a subcommand of ``heedful``.
 
     Args:
         argv: Name and arguments of the subcommand.
@@ -58,16 +58,16 @@ def main(argv: list[str]) -> None:
 
 
 def overview() -> str:
-    """The text of ``heedful --help``."""
+    """Return the text of ``heedful --help``."""
     width = max(map(len, COMMANDS)) + 2
     commands = (f"  {name:<{width}}{summary}" for name, (_, summary) in COMMANDS.items())
     return "\n".join(["usage: heedful COMMAND ...", "", *commands, "", "Options of a command: heedful COMMAND --help"])
 
 
 def run(*words: str) -> None:
-    """Run the command line; an error of the user ends it with one sentence and exit status 2.
+    """Run the command line of the process; an error of the user ends it with one sentence and exit status 2.
 
     Args:
-        *words: Words before the words of the command line: "train" for train.py.
+        *words: Words to insert before the arguments: "train" for train.py.
     """
     run_command(lambda argv: main([*words, *argv]))

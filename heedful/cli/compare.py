@@ -27,7 +27,7 @@ def main(argv: list[str]) -> None:
 
 
 def _require(runs: list[str], requirements: list[str]) -> None:
-    """Check all requirements, such as "accuracy >= 0.8", on all runs, and print the results."""
+    """Check requirements such as "accuracy >= 0.8" on runs, and print which hold; raise the first failure."""
     failures: list[tuple[str, HeedfulError]] = []
     for run in runs:
         results = load(run)

@@ -1,4 +1,4 @@
-"""Exit statuses of commands that run a model, 2 for errors of the user and 128 + N for signal N; and their messages."""
+"""End commands that run a model with a message and an exit status: 2 for errors of the user, 128 + N for signal N."""
 
 import signal
 import sys
@@ -33,7 +33,7 @@ def guarded(main: Callable[[], None]) -> None:
 
 
 def explanation(error: BaseException | None) -> str | None:
-    """The message for the user if an exception, or one of its causes, is an error of the user; None for a bug."""
+    """Return the message for the user if an exception, or one of its causes, is a user's error; None for a bug."""
     while error is not None:
         if isinstance(error, HeedfulError):
             return str(error)
@@ -47,7 +47,7 @@ def explanation(error: BaseException | None) -> str | None:
 
 
 def end(message: str, status: int) -> NoReturn:
-    """Print a message on rank 0, and exit with a status."""
+    """Print a message in the process of rank 0, and exit with a status."""
     if rank() == 0:
         print(f"{called()}: {message}", file=sys.stderr, flush=True)
     sys.exit(status)

@@ -1,4 +1,4 @@
-"""The help of ``heedful train`` and ``heedful evaluate``: one screen of text, written by hand."""
+"""The texts of ``heedful train --help`` and ``heedful evaluate --help``: one screen each, written by hand."""
 
 COMMON = """\
   --evaluations NAME,NAME    only these evaluations; see heedful list

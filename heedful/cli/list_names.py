@@ -14,10 +14,10 @@ KINDS = ("data", "models", "evaluations")
 
 
 def main(argv: list[str]) -> None:
-    """Print a line for each name of a kind, or of all kinds.
+    """Print a line for each name of data, models or evaluations; without an argument, of all three.
 
     Raises:
-        HeedfulError: The kind is unknown.
+        HeedfulError: The argument is another word.
     """
     parser = CommandParser(
         "list",
@@ -39,18 +39,18 @@ def main(argv: list[str]) -> None:
 
 
 def about_configs(kind: str) -> dict[str, str]:
-    """Map the names of data sets or models to the comment at the top of their YAML files."""
+    """Return the comment at the top of each YAML file of a data set ("data") or model ("model"), by name."""
     return {name: _comment(path) for name, path in named_configs(kind).items()}
 
 
 def about_evaluations() -> dict[str, str]:
-    """Map the names of evaluations to their docstrings."""
+    """Return the docstring of each evaluation, by name."""
     evaluations = import_module("heedful.callbacks.evaluations").EVALUATIONS  # imports Lightning
     return {name: getdoc(kind) or "" for name, kind in evaluations.items()}
 
 
 def first_sentence(text: str) -> str:
-    """The first sentence of a text, without marks of reStructuredText.
+    """Return the first sentence of a text, without the markup of reStructuredText.
 
     Example:
         >>> first_sentence("RTE from GLUE: two classes. See ``hub``.")

@@ -63,7 +63,10 @@ def _measure(predict: str, rows: str, settings: dict[str, Any]) -> None:
 
 
 def _value(name: str, text: Any) -> Any:
-    """Parse lists such as "a,b" and mappings such as "a=x,b=y"; return other values unchanged."""
+    """Convert "a,b" to a list, "a=x,b=y" to a mapping, and the label "null" to None; other values stay as they are.
+
+    ``name`` is the name of the option.
+    """
     if name not in LISTS:
         return None if name == "label" and text == "null" else text
     words = [word.strip() for word in text.split(",") if word.strip()]
@@ -76,7 +79,7 @@ def _value(name: str, text: Any) -> Any:
 
 
 def _function(path: str) -> Any:
-    """Import a function by "module:name"; modules in the working folder are found as well."""
+    """Import a function by "module:name", also from a module in the working folder."""
     module, _, name = path.partition(":")
     sys.path.insert(0, "")
     try:

@@ -50,13 +50,13 @@ LAUNCHER = re.compile(  # variables by which srun and torchrun number processes
 
 
 class Step(NamedTuple):
-    """One command of a recipe.
+    """A step of a recipe: one command of ``heedful``, and the folder of its results.
 
     Attributes:
         name: Path of the folder, relative to the folder of the recipe.
         folder: Folder of the results; log, record and lock are next to it.
         command: Words of the command.
-        needs: Steps that the command refers to.
+        needs: Earlier steps that the command refers to.
     """
 
     name: str
@@ -72,7 +72,7 @@ class Step(NamedTuple):
         return self.folder.with_name(f"{self.folder.name}{ending}")
 
     def weights(self) -> str | None:
-        """Hash of the weights that the step has measured; None if the step has no results yet."""
+        """Return the hash of the weights in the results of the step; None if the step has no results yet."""
         results = self.folder / "results.json"
         return read_json(results)["identity"]["weights"] if results.is_file() else None
 
@@ -84,8 +84,10 @@ class Step(NamedTuple):
         write_json(self.beside(".json"), {"command": self.command, "weights": weights, "finished": finished})
 
     def is_done(self) -> bool:
-        """Whether the step is finished; raises RunError if its folder has results of another command or of other
-        weights.
+        """Whether the step is finished.
+
+        Raises:
+            RunError: The folder has results of another command or of other weights.
         """
         if not self.beside(".json").is_file():
             if self.folder.exists():
@@ -103,6 +105,11 @@ class Step(NamedTuple):
 
 def read_recipe(path: Path, data: str | None, output: Path) -> list[Step]:
     """Read the steps of a recipe in order; a name with placeholders is a step per combination of their values.
+
+    Args:
+        path: The YAML file.
+        data: The folder $DATA of all data; None if it is unknown.
+        output: The folder $OUT of the results.
 
     Raises:
         HeedfulError: The file cannot be read or is not a recipe.
@@ -134,7 +141,7 @@ def read_recipe(path: Path, data: str | None, output: Path) -> list[Step]:
 
 
 def _choices(values: Any) -> list[tuple[str, str]]:
-    """The values of a placeholder, as pairs of a key and a value."""
+    """Return the values of a placeholder, a mapping, a list or a single value, as pairs of a key and a value."""
     if not isinstance(values, Mapping):
         values = {value: value for value in (values if isinstance(values, list) else [values])}
     return [(str(key), "" if value is None else str(value)) for key, value in values.items()]
@@ -161,11 +168,10 @@ def _step(name: str, folder: Path, words: list[str], earlier: Mapping[str, Step]
 
 
 def share(steps: Sequence[Step], number: int, count: int) -> list[Step]:
-    """Select the runs of shard ``number`` out of ``count`` shards. Reports belong to no shard, and the selection
-    depends on the recipe only.
+    """Select the steps that train or evaluate for shard ``number`` out of ``count`` shards. Reports belong to no shard.
 
-    A model stays with its evaluations and with the models that start from it. The shard with the fewest runs gets the
-    largest remaining group.
+    The selection depends on the recipe only. A model, its evaluations and the models that start from it are a group.
+    The shard with the fewest steps gets the largest remaining group.
     """
     first: dict[str, str] = {}  # name of a run to the name of the first run in its group
     groups: dict[str, list[Step]] = {}
@@ -180,7 +186,7 @@ def share(steps: Sequence[Step], number: int, count: int) -> list[Step]:
 
 
 def run(steps: Sequence[Step]) -> None:
-    """Run the unfinished steps, and print a line for each.
+    """Run the unfinished steps, and print a line for each step.
 
     Raises:
         HeedfulError: A step fails or needs an unfinished step, another process runs it, or its folder has results of
@@ -231,8 +237,9 @@ def _model(step: Step) -> None:
 
 
 def _execute(words: Sequence[str], log: Path) -> None:
-    """Run a command in a new process, outside of launchers such as srun. A signal is passed on, so that the command
-    saves its state.
+    """Run a command of ``heedful`` in a new process, without the variables of launchers such as srun.
+
+    A signal is passed on, so that the command saves its state. ``log`` gets the output.
     """
     environment = {name: value for name, value in os.environ.items() if not LAUNCHER.fullmatch(name)}
     environment |= {"COLUMNS": "80", "NO_COLOR": "1"}
@@ -273,7 +280,7 @@ def main(argv: list[str]) -> None:
 
 
 def _shard(text: str) -> tuple[int, int]:
-    """Parse a text such as "2/4": the number of a shard, counted from 1, and the number of shards."""
+    """Parse a text such as "2/4", and return the number of a shard, counted from 1, and the number of shards."""
     number, count = map(int, text.split("/"))
     if not 1 <= number <= count:
         raise ArgumentTypeError(f"there is no shard {text}")

@@ -29,7 +29,7 @@ def main(words: Sequence[str]) -> None:
 
 
 def _show(run: Run) -> None:
-    """Print the results of a training, and the commands that a user may run next."""
+    """Print the results of a training, and the commands that its user may run next."""
     if run.was_finished:
         print(f"{run.folder} is finished, and stays as it is.")
     run.show()
@@ -42,9 +42,7 @@ def _show(run: Run) -> None:
 
 
 def _allow_options(run: Run) -> Iterator[str]:
-    """Options ``--allow_package PACKAGE`` for the packages outside of Heedful whose classes config.yaml of the run
-    names.
-    """
+    """Yield an option ``--allow_package PACKAGE`` for each package outside of Heedful that config.yaml names."""
     saved = run_settings(run.folder)
     modules = {saved[kind]["class_path"].partition(".")[0] for kind in ("data", "model")}
     for module in sorted(modules.difference(OUR_PACKAGES)):

@@ -14,7 +14,7 @@ ALIASES = {r"^--endpoint[.]": "--model.", r"^(--[\w.]+?)[.]init_args(?=[.])": r"
 
 
 def divide(evaluating: bool, words: Sequence[str]) -> tuple[Namespace, Call]:
-    """Split a command line into short forms and other settings.
+    """Split a command line into short forms, such as ``--data mnli``, and other settings.
 
     Args:
         evaluating: Whether the command is evaluate.py.

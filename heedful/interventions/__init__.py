@@ -1,4 +1,4 @@
-"""Interventions: pure functions that change examples, determined by (seed, uid, draw)."""
+"""Interventions, the rules that change examples: their result depends only on the pool, seed, uid and draw."""
 
 from heedful.interventions.base import Changes, EachExample, Intervention, manifest_hash, within_limit
 from heedful.interventions.basic import KeepPart, Null, PredictedAs

@@ -21,7 +21,7 @@ LIMITED = 2  # version of the algorithm of within_limit
 
 @dataclass(frozen=True)
 class Changes:
-    """Changed examples as columns, sorted by the position of the base example.
+    """Changed examples as columns, sorted by the position of the base example (the example before the change).
 
     A changed example borrows parts from other examples of the pool (``lenders``), or is another example of the pool
     (``known``), or has new content (``examples``). If all three are missing, it equals its base example.
@@ -53,22 +53,29 @@ class Changes:
         return len(self.positions)
 
     def columns(self) -> dict[str, Any]:
-        """The attributes that have one value per change, by name, with one column for each part in ``lenders``."""
+        """Return the attributes that have one value per change, by name.
+
+        The parts of ``lenders`` have names such as "lenders.premise".
+        """
         columns = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "lenders"}
         columns |= {f"lenders.{part}": positions for part, positions in self.lenders.items()}
         return {name: column for name, column in columns.items() if not isinstance(column, str | None)}
 
     def with_columns(self, columns: Mapping[str, Any]) -> "Changes":
-        """A copy in which ``columns`` replace the :meth:`columns`."""
+        """Return a copy with other columns.
+
+        Args:
+            columns: New values for all :meth:`columns`, by name.
+        """
         lenders = {part: columns[f"lenders.{part}"] for part in self.lenders}
         return replace(self, lenders=lenders, **{k: v for k, v in columns.items() if not k.startswith("lenders.")})
 
     def slice(self, start: int, stop: int) -> "Changes":
-        """The changes from index ``start`` to ``stop`` - 1."""
+        """Return the changes from index ``start`` to ``stop`` - 1."""
         return self.with_columns({name: column[start:stop] for name, column in self.columns().items()})
 
     def take(self, mask: np.ndarray) -> "Changes":
-        """The changes where ``mask``, bool [changes], is true; not supported for changes with ``examples``."""
+        """Return the changes where ``mask``, bool [changes], is true. Changes with ``examples`` are not supported."""
         if mask.all():
             return self
         columns = self.columns().items()
@@ -76,7 +83,7 @@ class Changes:
 
     @classmethod
     def concatenate(cls, changes: Sequence["Changes"]) -> "Changes":
-        """Concatenate changes of the same intervention."""
+        """Concatenate several Changes of the same intervention."""
         if len(changes) == 1:
             return changes[0]
 
@@ -116,12 +123,12 @@ class Intervention(Protocol):
         Args:
             pool: The examples.
             positions: Positions of the predicted examples: int64 [positions].
-            answers: Their predictions before the change: texts [positions].
+            answers: Predictions for these examples before the change: texts [positions].
         """
         ...
 
     def changes(self, pool: Examples, positions: np.ndarray, seed: int) -> Changes:
-        """The changed examples of all draws, a pure function of the arguments.
+        """Return the changed examples of all draws, a pure function of the arguments.
 
         Args:
             pool: The examples.
@@ -148,7 +155,14 @@ class EachExample(ABC):
 
     @abstractmethod
     def apply(self, pool: Examples, uid: str, draw: int, seed: int) -> list[Changed]:
-        """Change an example: return the changed examples of one draw, none if no change is possible."""
+        """Return the changed examples of one example in one draw; an empty list if no change is possible.
+
+        Args:
+            pool: The examples.
+            uid: uid of the example to change.
+            draw: Index of the draw; -1 if the change is deterministic.
+            seed: Seed of the run.
+        """
 
     def covers(self, uid: str) -> bool:
         """Whether the intervention may change the example with this uid."""
@@ -198,8 +212,9 @@ def within_limit(intervention: Intervention, pool: Examples, positions: np.ndarr
 
 
 def manifest_hash(interventions: Sequence[Intervention], pool: Examples, seed: int) -> str:
-    """Hash everything that determines the changed examples: the interventions with their versions and settings, the
-    seed, and the pool.
+    """Return a hash of everything that determines the changed examples.
+
+    The hash covers the seed, the pool, and the interventions with their versions and settings.
     """
     binding = {i: [i.limit, LIMITED] for i in interventions if i.limit is not None and i.limit < len(pool)}
     listing = [[i.name, i.version, list(i.parts), i.draws, binding.get(i), *i.settings] for i in interventions]

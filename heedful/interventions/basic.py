@@ -15,8 +15,9 @@ from heedful.records.rows import NO_DRAW, lists_of
 
 @dataclass(frozen=True)
 class Null(EveryExample):
-    """The null control: predict each example a second time, unchanged and in another batch. A different prediction
-    is numeric noise.
+    """The null control: predict each example a second time, unchanged and in another batch.
+
+    A prediction that differs from the first one is numeric noise.
     """
 
     name: str = "null"
@@ -60,9 +61,9 @@ class KeepPart(EveryExample):
 
 @dataclass(frozen=True)
 class PredictedAs:
-    """Restrict another intervention to the examples that are predicted as a given label.
+    """Apply another intervention only to the examples that are predicted as a given label.
 
-    Rows have the name, version and parts of the other intervention.
+    Name, version, parts, draws and limit are copied from the other intervention.
 
     Attributes:
         label: The required prediction before the change.

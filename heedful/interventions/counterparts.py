@@ -1,8 +1,8 @@
 """The four intervention sets of natural logic: pairs of examples that differ only in the context or only in the words.
 
-An example consists of a context, a sentence with a gap, and a pair of words that fill the gap in the premise and in the
-hypothesis. Source: "Estimating the Causal Effects of Natural Logic Features in Transformer-Based NLI Models", section
-3.1, table 4.
+An example consists of a context (a sentence with a gap) and a pair of words, one of which fills the gap in the premise,
+the other in the hypothesis. Source: "Estimating the Causal Effects of Natural Logic Features in Transformer-Based NLI
+Models", section 3.1, table 4.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ RELATED = ("leq", "geq", "none")  # relations in table 1
 
 
 class Design:
-    """The five variables of the causal diagram (:data:`VARIABLES`) for each example of a pool.
+    """For each example of a pool, the five variables of the causal diagram, :data:`VARIABLES`, such as its context.
 
     Args:
         pool: Examples with the meta columns of :func:`~heedful.interventions.natural_logic.compose`.
@@ -64,18 +64,23 @@ class Design:
         self._sharing = {name: self._by(self.codes[k]) for k, name in enumerate(VARIABLES[:2])}
 
     def _by(self, codes: np.ndarray) -> list[np.ndarray]:
-        """Group the used examples by their code: for each code, the positions of its examples in ascending order,
-        int64.
+        """Group the used examples by the value of a variable.
+
+        Args:
+            codes: int [examples], a number from 0 for the value in each example.
+
+        Returns:
+            For each value, the ascending positions of the used examples with this value, int64.
         """
         order = np.argsort(codes, kind="stable")
         starts = np.searchsorted(codes[order], np.arange(1, codes.max(initial=-1) + 1))
         return [positions[self.inside[positions]] for positions in np.split(order, starts)]
 
     def matches(self, name: str, i: int) -> np.ndarray:
-        """The positions of all examples that form a pair of a set with a given example: int64, ascending.
+        """Return the positions of the examples that form a pair with the example at position ``i``: int64, ascending.
 
         Args:
-            name: Name of the set: "I0" to "I3".
+            name: Name of the set of pairs: "I0" to "I3".
             i: Position of the example.
         """
         unchanged = KEPT[CHANGED[name]]
@@ -86,10 +91,9 @@ class Design:
 
 @dataclass(frozen=True)
 class Counterparts:
-    """One of the four sets as an intervention: each seed example is replaced in turn by its matches, the examples that
-    form a pair with it.
+    """One of the four intervention sets: replaces each seed example in turn by all examples that form a pair with it.
 
-    Every seed example is eligible, whatever its prediction.
+    A seed example is an example to change. All seed examples are eligible, whatever their prediction.
 
     Attributes:
         name: Name of the set, which measures a total (TCE) or direct causal effect (DCE): "I0", TCE of the context;
@@ -133,7 +137,7 @@ class Counterparts:
 
 
 def counterparts(design: Design, seeds: int, seed: int, paired: bool = False) -> list[Counterparts]:
-    """Create the four sets.
+    """Return the four intervention sets, each with a random sample of seed examples (the examples to change).
 
     Args:
         design: The variables of the pool.
@@ -155,7 +159,7 @@ def counterparts(design: Design, seeds: int, seed: int, paired: bool = False) ->
 
 
 def _sample(uids: Sequence[str], n: int, seed: int, purpose: str) -> list[str]:
-    """Draw ``n`` of the uids at random; a smaller ``n`` draws a subset."""
+    """Draw ``n`` of the uids at random, independently for each purpose; a smaller ``n`` draws a subset."""
     return sorted(uids, key=lambda uid: generator(seed, "natural_logic", purpose, uid).random())[:n]
 
 

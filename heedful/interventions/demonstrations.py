@@ -80,7 +80,10 @@ def demonstrations(
 
 
 def _augmentation(task: Task, kind: Kind, swap: str | None) -> tuple[Sequence[str], str]:
-    """Return the parts to swap and the gold label of the counterfactual copies; both are empty for the kind "plain"."""
+    """Return what counterfactual copies of demonstrations get: (names of the swapped parts, gold label).
+
+    For the kind "plain", both are empty. For other kinds, a missing ``swap`` or default label is a SettingError.
+    """
     if kind == "plain":
         return (), ""
     if task.default_gold is None or swap is None:
@@ -92,8 +95,9 @@ def _augmentation(task: Task, kind: Kind, swap: str | None) -> tuple[Sequence[st
 
 
 def _by_label(examples: Examples, task: Task) -> dict[str, np.ndarray]:
-    """Map each label to the positions of its examples. In reading comprehension, there are two labels: with and
-    without an answer.
+    """Return a mapping of each label to the positions of its examples, int64.
+
+    For reading comprehension, there are two labels: with and without an answer.
     """
     labels = list(examples.column("label"))
     if task.kind is not SPAN:
@@ -108,7 +112,14 @@ def _shuffled(examples: Examples, positions: np.ndarray, key: int) -> np.ndarray
 
 
 def _first(positions: np.ndarray, n: int, label: str, task: Task) -> list[int]:
-    """Return the first ``n`` of the positions; raise DataError if there are fewer."""
+    """Return the first ``n`` positions; raise DataError if there are fewer.
+
+    Args:
+        positions: Positions of training examples with one label.
+        n: Number of demonstrations.
+        label: The label, for the message.
+        task: The task, for the message.
+    """
     if len(positions) < n:
         called = "no answer" if label == NONE and task.kind is SPAN else label
         raise DataError(
@@ -121,9 +132,18 @@ def _first(positions: np.ndarray, n: int, label: str, task: Task) -> list[int]:
 def _copies(
     examples: Examples, positions: Sequence[int], parts: Sequence[str], default: str, seed: int, draw: int
 ) -> list[Example]:
-    """Create counterfactual copies of the demonstrations that do not have the default label.
+    """Return counterfactual copies of the demonstrations that do not have the default label.
 
-    The same examples may lend a part as in :class:`~heedful.interventions.Swap`.
+    A copy has the given parts of a random unrelated example, as in :class:`~heedful.interventions.Swap`, and the
+    default label.
+
+    Args:
+        examples: The training examples.
+        positions: Positions of the demonstrations.
+        parts: Names of the parts to replace.
+        default: Gold label of the copies.
+        seed: Seed of the run.
+        draw: Index of the draw.
     """
     lenders = examples.partners(parts)
     copies = []

@@ -22,10 +22,14 @@ Row = tuple[int, Mapping[str, str]]  # number of the row, and its values by colu
 
 
 def gold(monotonicity: str, relation: str) -> str:
-    """The gold label of an example, "entailment" or "non-entailment", by table 1 of the paper.
+    """Return the gold label of an example, "entailment" or "non-entailment", by table 1 of the paper.
 
     Beyond the table, synonyms ("eq") entail each other in every context, and in a context that is neither upward nor
     downward monotone nothing else is entailed.
+
+    Args:
+        monotonicity: Monotonicity of the context: "up", "down" or "neither".
+        relation: Relation of the premise's word to the hypothesis's word: "leq" (boy, child), "geq", "eq" or "none".
 
     Example:
         >>> gold("up", "leq"), gold("down", "leq"), gold("down", "geq"), gold("up", "none")
@@ -36,14 +40,14 @@ def gold(monotonicity: str, relation: str) -> str:
 
 
 class Words(NamedTuple):
-    """An ordered pair of words.
+    """An ordered pair of words, which fill the gap of a context in the premise and in the hypothesis.
 
     Attributes:
         premise: Word of the premise.
         hypothesis: Word of the hypothesis.
         relation: Relation of the first word to the second: "leq" (every boy is a child), "geq", "eq" or "none".
         pair: Name of the pair, the same for both orders: "boy/child".
-        slots: Columns of a context that must be marked, so that both words fit grammatically.
+        slots: The grammar of both words: "singular", "mass" or "plural". A context must allow all of them.
     """
 
     premise: str
@@ -91,7 +95,7 @@ class Sentence(NamedTuple):
         text: The sentence, with "x" as the gap.
         monotonicity: "up", "down" or "neither".
         operator: The word that causes the monotonicity, or "".
-        slots: The marked columns, which name the grammar of words that fit.
+        slots: The grammar of words that fit the gap: "singular", "mass" or "plural".
     """
 
     context: str
@@ -176,7 +180,7 @@ def compose(contexts: Iterable[Row], pairs: Iterable[Row], where: str = "") -> I
 
 
 def _cells(values: Mapping[str, str], names: Iterable[str], at: str) -> list[str]:
-    """Read some columns of a row, without spaces at the ends; raises DataError for a missing column."""
+    """Return the values of some columns in a row, without outer spaces; raise DataError if a column is missing."""
     for name in names:
         if name not in values:
             raise DataError(f"{at}: there is no column {name!r}. The columns are {', '.join(values)}.")

@@ -12,7 +12,7 @@ from heedful.records.rows import lists_of
 
 
 class Families:
-    """Groups (families) of examples with the same content in one part, such as the hypotheses of one premise.
+    """Groups a pool into families: examples with the same content in one part, such as the hypotheses of one premise.
 
     Args:
         pool: The examples.
@@ -43,7 +43,7 @@ class Families:
         self._members = np.split(order, np.flatnonzero(np.diff(self._family[order])) + 1)
 
     def siblings(self, i: int) -> np.ndarray:
-        """The positions of all siblings of the example at position ``i``: int64.
+        """Return the positions of all siblings of the example at position ``i``: int64.
 
         A sibling is in the same family, but differs in the other parts and in the gold label, and the default label is
         wrong for it.
@@ -53,7 +53,7 @@ class Families:
         return members[has_other_gold & (self._content[members] != self._content[i])]
 
     def count(self) -> int:
-        """Number of examples that have at least one sibling."""
+        """Return the number of examples that have at least one sibling."""
         return sum(len(self.siblings(i)) > 0 for i in range(len(self._family)))
 
 

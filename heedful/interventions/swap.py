@@ -60,7 +60,7 @@ class Swap:
         return pc.not_equal(answers, self.default_label).to_numpy(zero_copy_only=False)
 
     def partners(self, pool: Examples, positions: np.ndarray, draws: np.ndarray | int, seed: int) -> np.ndarray:
-        """Draw a partner for each example: by rejection sampling, or from a list if an example has few partners.
+        """Draw a partner, which lends the part, for each base example.
 
         Args:
             pool: The examples, from which partners are drawn.

@@ -15,7 +15,7 @@ METRICS: dict[str, Metric] = {module.METRIC.name: module.METRIC for module in MO
 
 
 def register(metric: Metric) -> None:
-    """Register a metric, by its name.
+    """Add a metric to ``METRICS``, under its name.
 
     Raises:
         HeedfulError: A metric has this name already.

@@ -1,4 +1,4 @@
-"""Accuracy on unchanged examples, and the noise floor: changes of predictions on inputs that are only repeated."""
+"""Accuracy and loss on unchanged examples, and the noise floor: predictions that change although the input does not."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -40,10 +40,10 @@ class NullControl(Settings):
 
 
 def accuracy(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """Accuracy on unchanged examples, and the majority baseline; for soft labels, the mean score.
+    """Measure accuracy on unchanged examples, and the accuracy of the majority baseline (the best constant answer).
 
-    A missing answer is wrong. The clusters of intervals are the groups of examples (``group``), or else the examples.
-    Soft labels are scored as in VQA 2.0 (Goyal et al. 2017).
+    A missing answer is wrong. If an example has several gold answers (soft labels), accuracy is the mean score as in
+    VQA 2.0 (Goyal et al. 2017). The clusters of intervals are the groups of examples (``group``), or else the examples.
 
     Yields:
         ``accuracy/<data>``; ``accuracy/<data>/majority``; and, if each example has one correct label,
@@ -69,7 +69,9 @@ def _of_all(scores: Scores, context: Context) -> Iterator[Number]:
 
 
 def accuracy_by_slice(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """Accuracy in each slice, as in an evaluation of the slice alone; splits of the data are slices as well.
+    """Measure accuracy in each slice (the examples with one value in a meta column), as if it were evaluated alone.
+
+    If several splits of the data are evaluated, each split is a slice as well.
 
     Yields:
         ``accuracy/<data>/<column>=<value>``; and, if each example has one correct label and the slice several gold
@@ -98,13 +100,13 @@ def accuracy_by_slice(rows: pa.Table, context: Context) -> Iterator[Number]:
 
 
 def loss(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """Mean cross-entropy of the predictions on unchanged examples, without an interval.
+    """Measure the loss: the mean cross-entropy of the predictions on unchanged examples, without an interval.
 
     A probability of 0 counts as the smallest normal float32, so that a loss is at most 87.3.
 
     Yields:
-        ``loss/<data>``, without a measurement if predictions lack probabilities; ``loss/train``, a curve that training
-        logs.
+        ``loss/<data>``, without a measurement if a prediction lacks probabilities; ``loss/train``, without a
+        measurement, since training logs the values of its curve.
     """
     base = where(rows, intervention=BASE)
     n, total = int(base.sum()), 0.0
@@ -123,7 +125,7 @@ def loss(rows: pa.Table, context: Context) -> Iterator[Number]:
 
 
 def without_answer(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """Share of missing answers on unchanged examples, ``no_answer/<data>``; nothing if no answer is missing."""
+    """Yield ``no_answer/<data>``, the share of missing answers on unchanged examples, unless no answer is missing."""
     base = select(rows, intervention=BASE)
     without = where(base, y=NO_LABEL)
     if without.any():
@@ -131,7 +133,7 @@ def without_answer(rows: pa.Table, context: Context) -> Iterator[Number]:
 
 
 def noise(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """Noise floor: changes between two predictions on the same input (rows of the intervention "null").
+    """Measure the noise floor: changes between two predictions on the same input (rows of the intervention "null").
 
     The clusters of the interval are the groups of examples (``group``), or else the examples.
 
@@ -162,9 +164,7 @@ def noise(rows: pa.Table, context: Context) -> Iterator[Number]:
 
 
 def with_constant(number: Number, rows: pa.Table) -> Number:
-    """Flag a number if the model predicts the same label for all unchanged examples, and there are at least two
-    examples.
-    """
+    """Return the number, flagged if the model predicts the same label for all of two or more unchanged examples."""
     answers = rows["y"].filter(pa.array(where(rows, intervention=BASE)))
     if number.measured is None or len(answers) < 2 or len(pc.unique(answers)) > 1:
         return number
@@ -172,8 +172,8 @@ def with_constant(number: Number, rows: pa.Table) -> Number:
 
 
 def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """All numbers of the accuracy evaluation: accuracy, loss and the null control; without gold labels, the share of
-    missing answers and the null control.
+    """Yield all numbers of the accuracy evaluation: accuracy (also by label and by slice), F1, loss, the share of
+    missing answers, and the noise floor; without gold labels, only the last two.
     """
     if not context.unlabelled:
         is_exclusive = context.kind.exclusive

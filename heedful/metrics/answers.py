@@ -15,9 +15,9 @@ class Scores(NamedTuple):
     """Scores of predictions on examples with a gold label.
 
     Attributes:
-        golds: Gold labels: object [examples]; for two classes, bool [examples].
+        golds: Gold labels: object [examples]; of two classes, whether the first is gold: bool [examples].
         each: Score per prediction, between 0 and 1: float64 [examples].
-        best: Score of the majority baseline on each example: float64 [examples].
+        best: Score of the majority baseline (the best constant answer) on each example: float64 [examples].
         cluster: Cluster per example: int [examples].
     """
 
@@ -28,7 +28,7 @@ class Scores(NamedTuple):
 
     @classmethod
     def of_rows(cls, rows: pa.Table, kind: TaskKind) -> "Scores":
-        """Score the base rows (predictions on unchanged examples) that have a gold label."""
+        """Score the predictions on unchanged examples that have a gold label, by the rule of the kind of task."""
         base = where(rows, intervention=BASE) & rows["gold"].is_valid().to_numpy()
         answered = rows.select(["y", "gold"]).filter(pa.array(base))
         golds = strings(answered, "gold")
@@ -50,7 +50,7 @@ class Scores(NamedTuple):
         return cls(gold, is_right.astype(np.float64), best.astype(np.float64), cluster)
 
     def flags(self, *key: str | int) -> tuple[str, ...]:
-        """Test the scores against the majority baseline: a flag if they are not above it (p < 0.05), else no flag.
+        """Return a flag if the mean score is not above the majority baseline (p < 0.05); else no flag.
 
         Args:
             *key: Seed and purpose, from which the random numbers of the test are drawn.
@@ -58,14 +58,16 @@ class Scores(NamedTuple):
         return majority_flag(self.each, self.best, self.cluster, key)
 
     def mean(self, *key: str | int) -> Measurement:
-        """Mean score with its interval, flagged by :meth:`flags`."""
+        """Return the mean score with its interval and its :meth:`flags`, which also explains ``key``."""
         return share(self.each, self.cluster, self.flags(*key))
 
     def majority(self) -> Measurement:
-        """Mean score of the majority baseline; without an interval."""
+        """Return the mean score of the majority baseline, without an interval."""
         return sure(self.best, self.cluster)
 
 
 def majority_flags(rows: pa.Table, kind: TaskKind, seed: int = 0) -> tuple[str, ...]:
-    """Flag of predictions on unchanged examples that are not above the majority baseline, by :meth:`Scores.flags`."""
+    """Return a flag if the predictions on unchanged examples are not above the majority baseline (the best constant
+    answer), by :meth:`Scores.flags`; else no flag.
+    """
     return Scores.of_rows(rows, kind).flags(seed)

@@ -1,6 +1,6 @@
 """Attentiveness (CAT, §3.3): how often the prediction changes when a part is replaced by the part of another example.
 
-In extractive question answering (CAT, §4): how often an answer becomes "no answer".
+In extractive question answering (CAT, §4), it is how often an answer becomes "no answer".
 """
 
 from collections.abc import Iterator
@@ -32,21 +32,21 @@ WITHHELD = "half of the changed inputs or more get one text that no base input g
 def attentiveness(
     rows: pa.Table, part: str, context: Context, flags: tuple[str, ...] | None = None
 ) -> Iterator[Number]:
-    """Attentiveness to a part: the share of predictions that change when the part is swapped.
+    """Measure attentiveness to a part: the share of predictions that change when the part is swapped.
 
-    A swap replaces the part by the part of another example. Eligible are the examples that are not predicted as the
-    default label, which is the right answer after most swaps. In reading comprehension, a hit is an answer that becomes
-    "no answer", not any change. Each example is swapped several times, once per draw, with different lenders; the value
-    is the mean over draws. A swap counts if both predictions are answers. The clusters of intervals are the groups of
-    examples (``group``), or else the examples.
+    A swap replaces the part by the same part of another example, the partner. Each example is swapped several times,
+    once per draw, with different partners; the value is the mean over draws. Only eligible examples count: those that
+    are not predicted as the default label, which is the right answer after most swaps. A swap does not count if the
+    prediction before or after it is missing. In reading comprehension, only a change to "no answer" is a hit. The
+    clusters of intervals are the groups of examples (``group``), or else the examples.
 
-    A distractor is a part that must not matter. Its number is the share of answers that stay, over all examples:
-    another distractor must not create an answer either.
+    For a distractor, a part that must not matter, the number is the share of answers that stay, over all examples,
+    since another distractor must not create an answer either.
 
     Args:
         rows: Base rows and rows of the intervention "swap", in their canonical order.
         part: The part that was swapped.
-        context: Context of the rows.
+        context: Task and settings of the evaluation that wrote the rows.
         flags: Flags of all numbers; by default, the flag of an accuracy that is not above the majority baseline.
 
     Yields:
@@ -116,15 +116,15 @@ def attentiveness(
 
 
 def _labels(context: Context) -> list[str]:
-    """The labels for which attentiveness is also reported over the examples predicted as this label: all labels except
-    the default label; none if there are too many.
+    """Return the labels for which attentiveness over the examples predicted as this label is reported: all labels
+    except the default label; none if there are more than :data:`~heedful.records.MANY` labels.
     """
     few = context.labels if len(context.labels) <= MANY else ()
     return [label for label in few if label != context.default_label]
 
 
 def _with_few_undefined(of_labels: list[Number]) -> Iterator[Number]:
-    """Yield the attentiveness by predicted label; all labels that the model never predicts share one line."""
+    """Yield the numbers, one per predicted label; if more than two are undefined, these share one line in tables."""
     never = [number for number in of_labels if number.measured is not None and number.measured.value is None]
     if len(never) <= FEW:
         yield from of_labels
@@ -136,7 +136,7 @@ def _with_few_undefined(of_labels: list[Number]) -> Iterator[Number]:
 
 
 def _why_none(rows: pa.Table, context: Context) -> str:
-    """Why no example counts: all predictions are the default label, answers are missing, or no example was swapped."""
+    """Return the reason why no example counts, such as "every prediction is the default label 'neutral'"."""
     if context.kind is SPAN:
         return NO_ANSWERS_BEFORE
     base = where(rows, intervention=BASE)
@@ -150,19 +150,21 @@ def _why_none(rows: pa.Table, context: Context) -> str:
 
 
 def parts_of(context: Context) -> list[str]:
-    """Names of the swapped parts; parts that must not matter (distractors) are last."""
+    """Return the names of the swapped parts; parts that must not matter (distractors) are last."""
     settings = SwapSettings.from_context(context)
     return [*settings.swap, *settings.distractors]
 
 
 def headline_of(part: str, context: Context) -> MetricName:
-    """Metric name of the headline of a part: its attentiveness or, for a distractor, the share of answers that stay."""
+    """Return the metric name of the main number of a part: its attentiveness; for a distractor (a part that must not
+    matter), the share of answers that stay.
+    """
     statistic = KEPT if is_distractor(part, context) else ""
     return MetricName("attentiveness", context.data, part, statistic)
 
 
 def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """All numbers of the attentiveness evaluation, for each swapped part."""
+    """Yield all numbers of the attentiveness evaluation, for each swapped part."""
     for part in parts_of(context):
         yield from attentiveness(rows, part, context)
 

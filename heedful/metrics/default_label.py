@@ -1,8 +1,8 @@
 """Attentiveness on examples that are predicted as the default label (CAT, §8, an open question of the paper).
 
 The default label, such as "neutral", is the label of unrelated parts: a prediction of it is expected to stay when a
-part is swapped (replaced by the part of another example). It is expected to change when the example becomes a sibling:
-the parts of another example with the same premise, for instance, and another label.
+part is swapped (replaced by the part of another example). It is expected to change when the example is replaced by a
+sibling: another example with, for instance, the same premise, but another label.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -26,11 +26,11 @@ Values = Callable[[pa.Table, Context], dict[str, np.ndarray]]  # maps statistics
 
 
 def distances(changed: pa.Table, context: Context) -> dict[str, np.ndarray]:
-    """Distances between the probabilities before and after a change.
+    """Compute distances between the label probabilities before and after a change.
 
     Args:
         changed: Rows of changed examples.
-        context: Context of the rows, with the default label.
+        context: Task and settings of the evaluation that wrote the rows, with the default label.
 
     Returns:
         ``total_variation``, half the sum of absolute differences over labels, and ``default_probability``, the absolute
@@ -48,7 +48,7 @@ class DefaultLabelSettings(Settings):
 
     Attributes:
         swap: Parts that are swapped.
-        siblings: Maps a part to the parts that are replaced in a sibling, which keeps the former part.
+        siblings: Maps a part that an example and its sibling share to the name of the parts that are replaced.
     """
 
     swap: tuple[str, ...]
@@ -56,11 +56,13 @@ class DefaultLabelSettings(Settings):
 
 
 def default_label(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """Effects of changes on examples that are predicted as the default label.
+    """Measure the effects of changes on examples that are predicted as the default label.
+
+    A sibling of an example has the same content in one part, and another gold label.
 
     Args:
         rows: Base rows, and rows of the interventions "swap", "sibling" and "null", in their canonical order.
-        context: Context of the rows, with :class:`DefaultLabelSettings`.
+        context: Task and settings of the evaluation that wrote the rows, with :class:`DefaultLabelSettings`.
 
     Yields:
         With ``name`` = ``default_label/<data>/<part>``:
@@ -68,7 +70,7 @@ def default_label(rows: pa.Table, context: Context) -> Iterator[Number]:
         - ``name``: share of predictions that stay the default label when the part is swapped;
         - ``name/total_variation``, ``name/default_probability``: mean distances between the probabilities before and
           after a swap (:func:`distances`);
-        - ``name/siblings``: share of predictions that change when the example becomes a sibling;
+        - ``name/siblings``: share of predictions that change when the example is replaced by a sibling;
         - ``name/siblings_gold``: mean score of these predictions, with the gold label of the sibling.
 
         For all parts together: ``default_label/<data>/null_total_variation`` and ``/null_default_probability``, the
@@ -111,13 +113,17 @@ def default_label(rows: pa.Table, context: Context) -> Iterator[Number]:
 
 
 def _moved(changed: pa.Table, context: Context) -> dict[str, np.ndarray]:
-    """For each swap, whether the prediction of the default label stays, and the distances between the probabilities."""
+    """Return, for each swap, whether the prediction stays the default label ("") and the :func:`distances` between the
+    probabilities before and after: float64 [rows] by statistic.
+    """
     stays = strings(changed, "y2") == context.default_label
     return {"": stays.astype(np.float64)} | distances(changed, context)
 
 
 def _followed(changed: pa.Table, context: Context) -> dict[str, np.ndarray]:
-    """For each replacement by a sibling, whether the prediction changes, and the score of the new prediction."""
+    """Return, for each replacement by a sibling, whether the prediction changes ("siblings") and the score of the new
+    prediction ("siblings_gold"): float64 [rows] each.
+    """
     differs = ~alike(changed, np.ones(changed.num_rows, dtype=bool), context.kind)
     worth = context.kind.scores(strings(changed, "y2"), strings(changed, "gold"))
     return {"siblings": differs.astype(np.float64), "siblings_gold": worth}

@@ -46,9 +46,7 @@ class Hits(NamedTuple):
 
 
 def is_answer(rows: pa.Table, name: str = "y") -> np.ndarray:
-    """Whether a prediction is an answer, before ("y") or after ("y2") a change: bool [rows]; a missing answer is
-    not.
-    """
+    """Whether predictions before ("y") or after ("y2") a change are answers, that is, are not missing: bool [rows]."""
     return ~where(rows, **{name: NO_LABEL})
 
 
@@ -60,18 +58,18 @@ def is_distractor(part: str, context: Context) -> bool:
 def eligible(rows: pa.Table, part: str, context: Context) -> np.ndarray:
     """Whether the prediction before a swap is an answer other than the default answer: bool [rows].
 
-    For a distractor, every answer counts.
+    For a distractor (a part that must not matter), it may be any answer.
     """
     return is_answer(rows) & _is_other(rows, part, context)
 
 
 def hits(rows: pa.Table, part: str, context: Context) -> Hits:
-    """Find the swaps of a part that count, and those that are hits.
+    """Find the swaps of a part that count, and those that are hits (such as changed predictions).
 
     Args:
         rows: Base rows and rows of the intervention "swap".
         part: The part that was swapped.
-        context: Context of the rows.
+        context: Task and settings of the evaluation that wrote the rows.
     """
     swapped = where(rows, intervention="swap", part=part) & _is_other(rows, part, context)
     before = swapped & is_answer(rows)
@@ -80,20 +78,24 @@ def hits(rows: pa.Table, part: str, context: Context) -> Hits:
 
 
 def alike(rows: pa.Table, among: np.ndarray, kind: TaskKind) -> np.ndarray:
-    """Whether the answer stays the same after a change: bool [rows]; False outside the mask ``among``, bool [rows]."""
+    """Whether the answers before and after a change count as the same for a kind of task: bool [rows]; False for rows
+    outside the mask ``among``, bool [rows].
+    """
     return _compare(rows, among, kind.alike)
 
 
 def _is_other(rows: pa.Table, part: str, context: Context) -> np.ndarray:
-    """Whether the prediction before a swap differs from the default answer: bool [rows]. For a distractor, every
-    prediction does.
+    """Whether the prediction before a swap differs from the default answer: bool [rows]. For a distractor
+    (a part that must not matter), True for all rows.
     """
     default = None if is_distractor(part, context) else context.default_answer
     return np.ones(rows.num_rows, dtype=bool) if default is None else ~where(rows, y=default)
 
 
 def _compare(rows: pa.Table, among: np.ndarray, holds: Callable[[str, str], bool]) -> np.ndarray:
-    """Apply ``holds`` to the answers before and after a change, once for each distinct pair of answers: bool [rows]."""
+    """Whether ``holds`` is true of the answers before and after a change: bool [rows]; False for rows outside the mask
+    ``among``, bool [rows]. It is called once for each distinct pair of answers.
+    """
     changed = rows.select(["y", "y2"]).filter(pa.array(among))
     result = np.zeros(rows.num_rows, dtype=bool)
     (before, first), (after, second) = codes(changed, "y"), codes(changed, "y2")

@@ -15,7 +15,7 @@ STEP = 1e-4  # step of the numerical derivative by the weight of a cluster
 
 
 def label_scores(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """F1 and the Matthews correlation of predictions on unchanged examples.
+    """Measure F1 and the Matthews correlation of predictions on unchanged examples.
 
     A missing answer lowers the recall of the gold label but no precision; in the correlation it is one more class,
     which is never gold. The numbers equal ``binary_f1_score``, ``multiclass_f1_score(average="macro")`` and
@@ -51,7 +51,7 @@ def label_scores(rows: pa.Table, context: Context) -> Iterator[Number]:
 
 
 def _measured_matthews(gold: np.ndarray, y: np.ndarray, cluster: np.ndarray) -> Measurement:
-    """The Matthews correlation with an interval: the interval of the share (1 + correlation) / 2, scaled back.
+    """Return the Matthews correlation with an interval: the interval of the share (1 + correlation) / 2, scaled back.
 
     Args:
         gold: Whether a label is gold: float64 [examples, labels].
@@ -76,7 +76,7 @@ def _measured_matthews(gold: np.ndarray, y: np.ndarray, cluster: np.ndarray) -> 
 
 
 def matthews(sums: np.ndarray) -> np.ndarray:
-    """Matthews correlation: float64 [...]; nan if all gold labels or all predictions are the same.
+    """Compute the Matthews correlation: float64 [...]; nan if all gold labels or all predictions are the same.
 
     Args:
         sums: For each label the number of correct predictions, then for each label the number of gold labels, then for

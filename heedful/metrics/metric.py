@@ -29,7 +29,7 @@ UNITS: dict[str, Unit | None] = {  # units of the statistics below a headline; N
 
 
 def name_below(name: MetricName, statistic: str) -> MetricName:
-    """Name of a statistic below a headline, such as "unread".
+    """Return the name of a statistic, such as "unread", that tables show below the number with the given name.
 
     Example:
         >>> str(name_below(MetricName("natural_logic", "nlixy", "context", "tce"), "read"))
@@ -48,8 +48,8 @@ class Metric:
 
     Attributes:
         name: Name of the metric, and of its evaluation.
-        numbers: Pure function from rows and context to numbers, in the order of tables. For empty rows, it returns the
-            numbers that have curves.
+        numbers: Pure function from rows and context to numbers, in the order of tables. For empty rows, it still
+            returns the numbers that have curves over epochs.
         statistics: Statistics without curves that training may monitor; None for any statistic.
         whole_examples: Whether the statistic "read" omits all changes of an example if one of them is unread.
         rows: Name of the evaluation that writes the rows, ``rows/<rows>.parquet``; by default ``name``.
@@ -67,13 +67,13 @@ class Metric:
         return self.rows or self.name
 
     def charts(self, context: Context) -> tuple[Chart, ...]:
-        """The charts of the metric over training epochs, which are known before anything is measured."""
+        """Return the charts of the metric over training epochs; they do not depend on rows."""
         return charts(self.numbers(schema(len(context.labels)).empty_table(), context))
 
     def may_have(self, metric: str, context: Context) -> bool:
         """Whether the metric may yield a number with this name, so that training may monitor it.
 
-        Such a name is the name of a curve, or consists of the data and part of a curve and a statistic or slice.
+        The name is that of a number with a curve, or the name of such a number with another statistic or slice.
         """
         curves = [name for chart in self.charts(context) for name in chart.curves.values()]
         without_ends = {str(name._replace(statistic="", slice="") if name.part else name) for name in curves}
@@ -87,16 +87,16 @@ class Metric:
         return any(metric == f"{name}/{word}" for name in headlines for word in words)
 
     def score(self, rows: pa.Table, context: Context) -> Numbers:
-        """Compute the measurements from rows, by name; see :meth:`evaluate`."""
+        """Map the names of the numbers of :meth:`evaluate` to their measurements."""
         return measured(self.evaluate(rows, context))
 
     def evaluate(self, rows: pa.Table, context: Context) -> list[Number]:
-        """Compute the numbers, and statistics below each number with ``changed`` rows.
+        """Compute the numbers from rows, each followed by statistics if it has ``changed`` rows.
 
-        These are ``unread``, the share of unread changes; ``read``, the number over the other changes, if some are
-        unread; ``no_answer/base`` and ``no_answer/changed``, the shares of missing answers, if any. A number is flagged
-        if more than 5 % of its changes are unread or more than 5 % of its answers are missing. It is undefined if more
-        than half of its answers are missing.
+        The statistics are ``unread``, the share of unread changes; ``read``, the number over the other changes, if some
+        are unread; ``no_answer/base`` and ``no_answer/changed``, the shares of missing answers, if any. A number is
+        flagged if more than 5 % of its changes are unread or more than 5 % of its answers are missing. It is undefined
+        if more than half of its answers are missing.
 
         Raises:
             HeedfulError: The rows are not in their canonical order, in which the rows of an example are adjacent.
@@ -129,7 +129,7 @@ class Metric:
         return result
 
     def _read(self, rows: pa.Table, is_unread: np.ndarray) -> pa.Table:
-        """Select the rows whose change reaches the model."""
+        """Select the rows without unread changes; with ``whole_examples``, omit all changes of an example with one."""
         if not self.whole_examples:
             return rows.filter(pa.array(~is_unread))
         uids = pc.unique(rows["uid"].filter(pa.array(is_unread)))
@@ -140,7 +140,8 @@ class Metric:
 def _with_unread(
     number: Number, rows: pa.Table, changed: np.ndarray, is_unread: np.ndarray, of_read: Callable[[], Numbers]
 ) -> tuple[Number, dict[str, Measurement]]:
-    """Flag a headline with many unread changes, and compute the statistics "unread" and "read" below it.
+    """Return a headline, flagged if many of its changes are unread (do not reach the model); and its statistics
+    "unread" and "read", by name.
 
     There are no statistics if the tokens that the model reads are unknown, or if too few inputs got an answer.
 
@@ -149,7 +150,7 @@ def _with_unread(
         rows: All rows.
         changed: Changed rows of the headline that got an answer: bool [rows].
         is_unread: Whether the change of a row is unread: bool [rows].
-        of_read: Computes the numbers of the rows without unread changes.
+        of_read: Computes the measurements, by name, from the rows without unread changes.
     """
     headline = number.measured
     assert headline is not None
@@ -169,8 +170,8 @@ def _with_unread(
 
 
 def _number_below(number: Number, statistic: str, m: Measurement) -> Number:
-    """Create the number of a statistic below a headline; if no change is unread, the share of unread changes has no
-    line in tables.
+    """Create the number of a statistic that tables show below the number, with the measurement ``m``. The share of
+    unread changes has no line in tables if it is 0.
     """
     has_line = number.label != "" and (statistic != UNREAD or bool(m.value))
     return replace(
@@ -187,8 +188,8 @@ def _number_below(number: Number, statistic: str, m: Measurement) -> Number:
 
 
 def shares_without(rows: pa.Table, changed: np.ndarray) -> dict[str, Measurement]:
-    """Shares of missing answers as two measurements: "no_answer/base" over base rows, and "no_answer/changed" over
-    the rows of the mask ``changed``, bool [rows].
+    """Return two shares of missing answers: "no_answer/base" over base rows (unchanged examples), and
+    "no_answer/changed" over the rows of the mask ``changed``, bool [rows].
     """
     without = {
         WITHOUT_BASE: where(rows, y=NO_LABEL)[where(rows, intervention=BASE)],
@@ -210,8 +211,9 @@ def has_too_few_answers(rows: pa.Table, changed: np.ndarray) -> bool:
 
 
 def _flag_missing(number: Number, without: float) -> Number:
-    """Flag a number if many answers are missing, and make it undefined if most are; ``without`` is the share of
-    missing answers.
+    """Return the number, flagged if more than 5 % of the answers are missing, and undefined if more than half are.
+
+    ``without`` is the share of missing answers.
     """
     m = number.measured
     if m is None or without <= MOST_WITHOUT:

@@ -20,23 +20,23 @@ class NaivePartialSettings(Settings):
     """Settings of naive partial inputs.
 
     Attributes:
-        sides: The parts that are kept, such as "premise"; parts that are kept together are joined by "+".
+        sides: The kept parts, such as "premise"; parts that are kept together are joined by "+".
     """
 
     sides: tuple[str, ...]
 
 
 def naive_partial(rows: pa.Table, part: str, context: Context) -> Iterator[Number]:
-    """Agreement of predictions on a part alone with predictions on the full input, and accuracy on the part alone.
+    """Measure how often predictions on a part alone agree with those on the full input, and accuracy on the part alone.
 
     Agreement does not measure attentiveness (as the paper says): a model may agree because it ignores the other parts,
-    or because of its behaviour on inputs unlike those in training. Agreement is over the examples with both answers.
-    The clusters of intervals are the groups of examples (``group``), or else the examples.
+    or because of its behaviour on inputs unlike those in training. Agreement is over the examples without a missing
+    answer. The clusters of intervals are the groups of examples (``group``), or else the examples.
 
     Args:
         rows: Rows of the intervention "keep", with ``part`` as their variant.
         part: The part that was kept.
-        context: Context of the rows.
+        context: Task and settings of the evaluation that wrote the rows.
 
     Yields:
         ``naive_partial/<data>/<part>``, the share of examples whose prediction stays; ``.../from_<label>``, the same
@@ -62,7 +62,7 @@ def naive_partial(rows: pa.Table, part: str, context: Context) -> Iterator[Numbe
 
 
 def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """For each kept part, agreement with the full input, and accuracy on the part alone."""
+    """Yield all numbers of the evaluation of partial inputs, for each part that is kept alone."""
     for side in NaivePartialSettings.from_context(context).sides:
         yield from naive_partial(rows, side, context)
 

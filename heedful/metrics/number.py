@@ -20,26 +20,26 @@ class Settings:
 
     @classmethod
     def from_context(cls, context: Context) -> Self:
-        """Read the settings from the context of rows."""
+        """Read the settings of a metric from the context of rows, which also holds other settings."""
         names = {field.name for field in fields(cls)}
         values = {name: value for name, value in context.own.items() if name in names}
         return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
 
     def as_dict(self) -> dict[str, Any]:
-        """Settings as JSON, without default values."""
+        """Return the settings as a dictionary for JSON, without those that have their default values."""
         values = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
 
 @dataclass(frozen=True)
 class Curve:
-    """Curve of a number over the epochs of a run.
+    """A curve in a chart, which shows a number over the epochs of a training run.
 
     Attributes:
         chart: Title of the chart; curves with the same title share a chart.
         label: Label of the curve.
-        figure: File name of the figure of the chart; "" for a chart in TensorBoard only. The progress bar and
-            TensorBoard's hyperparameters show the numbers of figures.
+        figure: File name of the figure with the chart; "" for a chart in TensorBoard only. The progress bar and
+            TensorBoard's hyperparameters show the numbers of charts with a figure.
     """
 
     chart: str
@@ -49,20 +49,20 @@ class Curve:
 
 @dataclass(frozen=True)
 class Number:
-    """A number of an evaluation.
+    """A number of an evaluation, with what tables and charts need to show it.
 
     Attributes:
         name: Name in results.json.
         measured: Value and interval; None if the number has only a curve or a ``text``.
         label: Label of the line in tables; None to derive the label from the name, "" for no line.
-        level: Indentation of the line: 0 for a headline, 1 for a line below; None to derive it from the name.
+        level: Indentation of the line: 0 for a main number, 1 for a line below; None to derive it from the name.
         unit: "percent", or "ratio" for a plain number.
         headline: Whether tables that compare runs show the number; None to derive this from the name.
         changed: Changed rows that count if they got an answer: bool [rows]. Below the number, tables show the shares
             of these rows with an unread change and without an answer.
-        curve: Curve over epochs. A metric yields numbers with curves for empty rows as well.
-        section: Heading of the line in tables, and the examples of the lines below the heading.
-        aside: For a number without a line, its description in the note that refers to results.json.
+        curve: Curve over epochs; None if there is none. A metric yields numbers with curves for empty rows as well.
+        section: Heading above the line in tables, and a description of the examples of all lines below the heading.
+        aside: Description of a number without a line, for a note that tells readers to find it in results.json.
         text: Text that tables show in place of the number.
     """
 
@@ -79,7 +79,7 @@ class Number:
     text: str = ""
 
     def line(self, is_below: bool) -> Line:
-        """Line of the number in tables.
+        """Create the line of the number in tables.
 
         Args:
             is_below: Whether the line follows the headline of the same data and part, and need not repeat their names.
@@ -104,7 +104,7 @@ def measured(numbers: Iterable[Number]) -> Numbers:
 
 
 def shown(numbers: Sequence[Number]) -> Shown:
-    """Table of an evaluation, with a line for each number in the given order.
+    """Create the table of an evaluation: a line for each number with a value or text, in the given order.
 
     Example:
         >>> name = MetricName("naive_partial", "mnli", "premise")
@@ -128,7 +128,7 @@ def shown(numbers: Sequence[Number]) -> Shown:
 
 
 def charts(numbers: Iterable[Number]) -> tuple[Chart, ...]:
-    """The charts that the curves of numbers belong to, in the order of their first curves."""
+    """Group the curves of numbers by chart; return the charts in the order of their first curves."""
     by_title: dict[str, Chart] = {}
     for number in numbers:
         if number.curve is not None:

@@ -29,12 +29,11 @@ class OneText(NamedTuple):
 
     @classmethod
     def of_rows(cls, rows: pa.Table, part: str, context: Context) -> "OneText | None":
-        """Find the most frequent answer to the inputs with a swapped part that is given often and to no unchanged
-        input.
+        """Find the most frequent answer to inputs with the part swapped, among answers that no unchanged input gets.
 
         Returns:
-            None if there is no such text, or if answers are labels. In reading comprehension, "no answer" does not
-            count as such a text, since it is an expected answer.
+            The answer, if at least 5 changed inputs and at least 10 % of them get it; else None. None also if answers
+            are labels. In reading comprehension, "no answer" is left out, since it is an expected answer.
         """
         if context.kind.has_labels:
             return None

@@ -22,12 +22,14 @@ FEWEST = 4  # different accuracies for Heedful's test; with 3, up to 7 % of 200 
 
 
 def uniforms(n: int, samples: int, seed: int) -> np.ndarray:
-    """Draw the random numbers in [0, 1) that select the examples of each sample: float64 [samples, n]."""
+    """Draw random numbers in [0, 1), from which :func:`drawn` chooses the n examples of each sample: float64
+    [samples, n].
+    """
     return generator("few-shot samples", seed, n).random((samples, n))
 
 
 def drawn(choices: np.ndarray, population: int) -> np.ndarray:
-    """Draw positions in a population with replacement: int64 [samples, n].
+    """Convert random numbers to positions of examples in a population: int64 [samples, n].
 
     Args:
         choices: Random numbers of :func:`uniforms`: float64 [samples, n].
@@ -37,7 +39,7 @@ def drawn(choices: np.ndarray, population: int) -> np.ndarray:
 
 
 def sample_means(values: np.ndarray, samples: np.ndarray) -> np.ndarray:
-    """Mean of values over each sample: float64 [..., samples]; nan if all values of a sample are nan.
+    """Return the mean of values over each sample of examples: float64 [..., samples]; nan if all of its values are nan.
 
     Equal values have bit-identical means, so that ties stay ties.
 
@@ -63,7 +65,11 @@ def _sums(columns: np.ndarray, samples: np.ndarray) -> np.ndarray:
 
 
 def ordered_pairs(truth: Sequence[float] | np.ndarray) -> np.ndarray:
-    """Pairs of models with different true accuracies, the better model first: int64 [pairs, 2]."""
+    """Return the positions of pairs of models with different accuracies, the better model first: int64 [pairs, 2].
+
+    Args:
+        truth: Accuracy of each model on all examples.
+    """
     pairs = [
         (i, j) if truth[i] > truth[j] else (j, i) for i, j in combinations(range(len(truth)), 2) if truth[i] != truth[j]
     ]
@@ -82,7 +88,10 @@ def successes(scores: np.ndarray, pairs: np.ndarray) -> np.ndarray:
 
 
 def pairwise(scores: np.ndarray, pairs: np.ndarray) -> np.ndarray:
-    """Mean over samples of :func:`successes`, computed without that large array: float64 [..., pairs]."""
+    """Return the share of samples in which the better model of a pair has the higher score: float64 [..., pairs].
+
+    It is the mean of :func:`successes`, which has the same arguments, without that large array.
+    """
     better, worse = scores[..., pairs[:, 0], :], scores[..., pairs[:, 1], :]
     less = (better > worse).view(np.int8) - (better < worse).view(np.int8)
     samples = scores.shape[-1]
@@ -90,7 +99,13 @@ def pairwise(scores: np.ndarray, pairs: np.ndarray) -> np.ndarray:
 
 
 def kendall(scores: np.ndarray, truth: np.ndarray) -> np.ndarray:
-    """Kendall's tau-b between scores, [models, samples], and truth, [models]: float64 [samples]; 0 if all tie."""
+    """Return Kendall's tau-b between the scores of models in each sample and their true accuracies: float64 [samples];
+    0 if all scores or all accuracies tie.
+
+    Args:
+        scores: Score per model and sample: float64 [models, samples].
+        truth: Accuracy of each model on all examples: float64 [models].
+    """
     first, second = np.triu_indices(len(truth), 1)
     with np.errstate(invalid="ignore"):
         by_score = np.nan_to_num(np.sign(scores[first] - scores[second]))
@@ -100,9 +115,9 @@ def kendall(scores: np.ndarray, truth: np.ndarray) -> np.ndarray:
 
 
 def regret(scores: np.ndarray, truth: np.ndarray) -> np.ndarray:
-    """Accuracy lost by choosing the model with the highest score instead of the best model: float64 [samples].
+    """Return the accuracy lost by choosing the model with the highest score instead of the best: float64 [samples].
 
-    If several models have the highest score, their accuracies are averaged.
+    If several models have the highest score, their accuracies are averaged. Arguments are as in :func:`kendall`.
     """
     scores = np.where(np.isnan(scores), -np.inf, scores)
     is_chosen = scores == scores.max(axis=0)
@@ -111,13 +126,13 @@ def regret(scores: np.ndarray, truth: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Ranking:
-    """Comparison of the scores of models with their truth.
+    """Comparison of the scores of models in samples of examples with their truth, the accuracy on all examples.
 
     Attributes:
-        pairs: Pairs of :func:`ordered_pairs`.
-        success: Values of :func:`successes`: float64 [pairs, samples].
+        pairs: Pairs of models, by :func:`ordered_pairs`.
+        success: Whether the better model of a pair has the higher score (:func:`successes`): float64 [pairs, samples].
         tau: Mean of Kendall's tau over samples.
-        regret: Mean of :func:`regret` over samples.
+        regret: Mean over samples of the lost accuracy, by :func:`regret`.
     """
 
     pairs: np.ndarray
@@ -134,12 +149,12 @@ class Ranking:
 
     @property
     def pairwise(self) -> np.ndarray:
-        """Pairwise accuracy, the share of samples in which a pair is in the right order: float64 [pairs]."""
+        """Pairwise accuracy: the share of samples with a pair in the right order; ties count 1/2: float64 [pairs]."""
         return self.success.mean(axis=1)
 
     @property
     def few_shot(self) -> float:
-        """Few-shot accuracy: the mean of :attr:`pairwise` over pairs of models."""
+        """Few-shot accuracy: the mean over pairs of models of :attr:`pairwise`, the share of samples that are right."""
         return float(self.pairwise.mean())
 
     @property
@@ -149,8 +164,7 @@ class Ranking:
 
 
 def baselines(p: np.ndarray, y: np.ndarray, gold: np.ndarray) -> dict[str, np.ndarray]:
-    """Values of one model by the rankers ACC, CONF and CONF-GT, with which factors are compared: float64 [examples]
-    each.
+    """Return the values that the baseline rankers ACC, CONF and CONF-GT give one model: float64 [examples] by ranker.
 
     ACC is whether the prediction is gold, CONF the probability of the prediction, CONF-GT the probability of the gold
     label. "conf_gt reversed", minus CONF-GT, resembles the paper's numbers for CONF-GT.
@@ -173,7 +187,7 @@ def random_scores(models: int, samples: int, seed: int) -> np.ndarray:
 
 
 def guess(suites: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Few-shot accuracy of the baseline GUESS, by candidate.
+    """Map each candidate of the baseline GUESS to its few-shot accuracy, the share of pairs in the right order.
 
     GUESS ranks one model, the candidate, first in every suite, and all other pairs of models at random. The paper
     reports the value of the best candidate, 72.0.
@@ -192,7 +206,8 @@ def _guessed(candidate: str, suite: Mapping[str, float]) -> float:
 
 
 def gap(correct: np.ndarray, baseline: np.ndarray, clusters: np.ndarray) -> tuple[float, float]:
-    """Difference between the accuracies of two models on the same examples, and its standard error over clusters.
+    """Return the difference of the accuracies of two models on the same examples, first minus second, and its standard
+    error over clusters.
 
     Args:
         correct: Scores of the first model: float64 [examples].
@@ -218,7 +233,7 @@ def holm(p: Sequence[float]) -> list[float]:
 
 
 def two_sided(resampled: np.ndarray) -> float:
-    """Two-sided p value of a difference by its bootstrap resamples: twice the smaller share on either side of 0.
+    """Return the two-sided p value of a difference: twice the share of bootstrap resamples on the smaller side of 0.
 
     Resamples that are nan do not count; the difference itself counts on both sides.
     """
@@ -229,14 +244,15 @@ def two_sided(resampled: np.ndarray) -> float:
 
 
 def over_samples(success: np.ndarray, baseline: np.ndarray, key: Key) -> tuple[Measurement, float]:
-    """Difference of the few-shot accuracies of two rankers by the paper's paired bootstrap, and its p value.
+    """Return the few-shot accuracy of a first ranker minus that of a second, with the interval of the paper's paired
+    bootstrap; and its p value. Few-shot accuracy is the share of pairs of models in the right order.
 
     The bootstrap resamples the samples as if they were data: with enough samples, any difference becomes significant.
 
     Args:
         success: Values of :func:`successes` for the first ranker: float64 [pairs, samples].
-        baseline: The same for the second ranker, on the same samples.
-        key: Purpose of the random numbers.
+        baseline: Values of :func:`successes` for the second ranker, on the same samples.
+        key: Seed and purpose, which determine the random numbers.
     """
     less = success.mean(axis=0) - baseline.mean(axis=0)
     resampled = resample(less[:, None], ("over samples", *key))[:, 0] / len(less)
@@ -252,7 +268,7 @@ def over_examples_and_models(
     key: Key,
     resamples: int = RESAMPLES,
 ) -> dict[str, np.ndarray]:
-    """Few-shot accuracy of each ranker on resampled examples and models, for Heedful's own test.
+    """Compute the few-shot accuracy of each ranker on resampled examples and models, for Heedful's own test.
 
     A resample draws clusters of examples and models with replacement, as many as there are. Its population is the drawn
     examples of the population, and its truth the accuracy on all drawn examples. A pair of models that are drawn v_i
@@ -270,7 +286,7 @@ def over_examples_and_models(
         population: Positions of the population among the examples: int64 [population].
         choices: Random numbers of :func:`uniforms`: float64 [samples, n].
         clusters: Cluster per example: int [examples].
-        key: Purpose of the random numbers.
+        key: Seed and purpose, which determine the random numbers.
         resamples: Number of resamples.
 
     Returns:
@@ -314,7 +330,7 @@ class Test(NamedTuple):
     p_holm: float | None
 
     def is_better(self, p: float | None) -> bool:
-        """Whether the factor ranks models better than accuracy does, with ``p`` below 0.05."""
+        """Whether the factor ranks models better than ACC does, with the given p value (None if unknown) below 0.05."""
         return self.by_models.value is not None and self.by_models.value > 0 and p is not None and p < 0.05
 
 
@@ -324,9 +340,9 @@ class Ranked:
 
     Attributes:
         n: Number of examples per sample.
-        rankings: Maps rankers to rankings.
-        few_shot: Maps rankers to few-shot accuracies, with intervals over examples and models except for RANDOM.
-        tests: Maps factors to tests against ACC.
+        rankings: Maps each ranker, such as ACC, a factor or RANDOM, to its ranking.
+        few_shot: Maps each ranker to its few-shot accuracy, with intervals over examples and models except for RANDOM.
+        tests: Maps each factor to its test against ACC, the accuracy on the sample.
     """
 
     n: int
@@ -346,7 +362,7 @@ def ranked(
     seed: int = 0,
     resamples: int = RESAMPLES,
 ) -> Ranked:
-    """Rank models by each ranker, and at random, on the same samples.
+    """Rank models by each ranker, and at random, on the same samples; test factors against the accuracy on a sample.
 
     Args:
         values: Maps rankers, :data:`ACC` among them, to values, higher for a better model and nan if undefined:

@@ -23,12 +23,12 @@ ABSTENTION = "abstention"
 
 
 def abstains(answer: str, golds: Sequence[str]) -> float:
-    """Score of abstention: 1 for the answer "no answer", 0 for any other answer."""
+    """Return 1 for the answer "no answer", 0 for any other answer; gold answers do not matter."""
     return float(answer == NO_ANSWER)
 
 
 def reading_scores(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """Exact match, F1 and abstention on unchanged examples.
+    """Measure exact match, F1 and the share of "no answer" (abstention) on unchanged examples.
 
     The clusters of intervals are the articles or texts that questions are about (``group``), or else the examples.
 
@@ -62,8 +62,8 @@ def reading_scores(rows: pa.Table, context: Context) -> Iterator[Number]:
 
 
 def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """All numbers of the answers evaluation: exact match, F1, abstention, missing answers and the null control;
-    without gold answers, only the last two.
+    """Yield all numbers of the evaluation of answers: exact match, F1, the share of "no answer", the share of missing
+    answers, and the noise floor; without gold answers, only the last two.
     """
     if not context.unlabelled:
         curves = {MetricName("exact_match", context.data): "exact match", MetricName("f1", context.data): "F1"}

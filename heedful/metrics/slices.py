@@ -11,7 +11,7 @@ STATISTICS = ("majority", "f1", "macro_f1", "matthews")  # statistics of accurac
 
 
 def slice_of_label(label: str) -> str:
-    """Name of the slice of a label: the label, in quotes if a statistic or another slice could have the same name.
+    """Return the name of the slice of a label: the label, in quotes if a statistic or another slice may have this name.
 
     Example:
         >>> [slice_of_label(label) for label in ("neutral", "f1", "majority/split=a", "kind=b", '"f1"')]

@@ -1,4 +1,7 @@
-"""The lowest layer: examples, which are the inputs of a measurement, and rows and results, its outputs."""
+"""The lowest layer of Heedful, which all other packages import.
+
+It defines examples, which are the inputs of a measurement, and rows and results, which are its outputs.
+"""
 
 from heedful.records.composed import EMPTIED, Composed, column
 from heedful.records.errors import DataError, HeedfulError, ModelError, RunError, SettingError, printable

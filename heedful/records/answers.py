@@ -1,4 +1,4 @@
-"""Exact match and F1 of SQuAD 2.0.
+"""Scores of an answer to a question, as in SQuAD 2.0: exact match and F1.
 
 Source: Rajpurkar, Jia and Liang (2018), evaluate-v2.0.py.
 """
@@ -23,7 +23,7 @@ def normalised(answer: str) -> str:
 
 
 def exact_match(answer: str, golds: Sequence[str]) -> float:
-    """1 if the normalised answer equals a normalised gold answer, else 0.
+    """Return 1 if the :func:`normalised` answer equals any normalised gold answer, else 0.
 
     Args:
         answer: The predicted answer; "" means "no answer".
@@ -33,7 +33,7 @@ def exact_match(answer: str, golds: Sequence[str]) -> float:
 
 
 def f1(answer: str, golds: Sequence[str]) -> float:
-    """Word-level F1 of an answer: the maximum over the gold answers.
+    """Return the highest word-level F1 between an answer and any gold answer, after both are :func:`normalised`.
 
     Args:
         answer: The predicted answer; "" means "no answer".

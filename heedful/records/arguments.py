@@ -36,7 +36,7 @@ class RecordsArguments:
         return instance
 
     def with_arguments(self, **changed: Any) -> Self:
-        """Construct another object of this class from the same arguments, except for the ``changed`` ones."""
+        """Construct a new object of this class from the recorded arguments, updated by ``changed``."""
         return type(self)(**{**self.arguments, **changed})
 
 
@@ -49,7 +49,7 @@ def class_path(kind: type) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Convert a value to types that YAML can express; an object that YAML cannot express becomes :data:`IN_MEMORY`."""
+    """Convert a value to types that YAML can express; any other object becomes the text :data:`IN_MEMORY`."""
     if isinstance(value, RecordsArguments):
         return {"class_path": class_path(type(value)), "init_args": plain(value.arguments)}
     if is_dataclass(value) and not isinstance(value, type):

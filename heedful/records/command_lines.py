@@ -1,4 +1,4 @@
-"""What all commands share: parsers of subcommands, names of commands, and exit statuses."""
+"""Helpers for all commands of Heedful: parsers of subcommands, names of commands, and exit statuses."""
 
 import os
 import sys
@@ -21,7 +21,7 @@ class CommandParser(ArgumentParser):
     Args:
         name: Name of the subcommand.
         about: Description at the top of the help.
-        examples: Pairs of the arguments of an example call and its description, for the end of the help.
+        examples: (arguments, description) pairs of example calls, shown at the end of the help.
     """
 
     def __init__(self, name: str, about: str, examples: Sequence[tuple[str, str]] = (), **settings: Any) -> None:
@@ -46,7 +46,7 @@ def called() -> str:
 
 
 def start_of(command: str) -> list[str]:
-    """The words that start "train" or "evaluate" in the way the running command was started.
+    """Return the words with which a user starts a command, in the form in which the running command was started.
 
     Args:
         command: "train" or "evaluate".
@@ -69,7 +69,10 @@ def run_command(main: Callable[[list[str]], None]) -> None:
 
 @contextmanager
 def exit_on_broken_pipe() -> Iterator[None]:
-    """Exit with status 1 and without a traceback if the reader of stdout has ended, as in ``heedful ... | head -1``."""
+    """Context manager that exits with status 1, without a traceback, if the reader of stdout has ended.
+
+    An example is ``heedful ... | head -1``.
+    """
     try:
         yield
         sys.stdout.flush()

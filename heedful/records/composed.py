@@ -1,4 +1,4 @@
-"""Changed examples as references to the examples of a pool, without copies of their parts."""
+"""Changed examples, stored as positions in a pool (a sequence of examples) instead of copies of parts."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,10 +18,10 @@ class Composed(Sequence[Example]):
     """Examples of a pool in which some parts are replaced by the parts of other examples (lenders).
 
     Attributes:
-        pool: The pool.
+        pool: The examples that the positions refer to.
         positions: Positions of the base examples: int64 [examples].
-        lenders: Maps names of parts to the positions of the examples that lend this part, or :data:`EMPTIED`: int64
-            [examples].
+        lenders: Maps names of parts to the positions of the examples that lend this part: int64 [examples]. The
+            position of the base example itself leaves the part unchanged, and :data:`EMPTIED` empties it.
         extra: Further examples that are not in the pool; position ``len(pool) + i`` refers to ``extra[i]``.
         label: Gold label of examples with a lent part; None keeps the label of the base example.
         again: Whether all examples of the pool have been predicted already.
@@ -84,13 +84,11 @@ class Composed(Sequence[Example]):
 
     @property
     def repeated(self) -> np.ndarray:
-        """Which examples are unchanged although the pool has been predicted already, as in the null control: bool
-        [examples].
-        """
+        """Mask of the unchanged examples, which the null control predicts again: bool [examples]; see ``again``."""
         return self.again & (self.positions < len(self.pool)) & ~self.borrowed
 
     def take(self, indices: np.ndarray) -> "Composed":
-        """Select the examples at some indices, in the order of the indices."""
+        """Return the examples at the given indices, in this order."""
         lenders = {part: positions[indices] for part, positions in self.lenders.items()}
         return replace(self, positions=self.positions[indices], lenders=lenders)
 

@@ -75,7 +75,7 @@ def nearest(name: str, names: Collection[str]) -> str | None:
 
 
 def guess(name: str, names: Collection[str]) -> str:
-    """The remedy for an unknown name: suggest the nearest name, or else list all names.
+    """Return a sentence for the error message about an unknown name: it suggests the nearest name, or lists all names.
 
     Examples:
         >>> guess("mnly", ["mnli", "rte"]), guess("x", ["mnli", "rte"])

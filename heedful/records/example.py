@@ -17,8 +17,8 @@ class Example:
         uid: Unique name, the same in every run: "data/split/id", with a hash of the content for data without ids.
         parts: Maps the names of parts to their contents, in the order of the task.
         label: Gold label, encoded as text by the :class:`~heedful.records.TaskKind`; None without one.
-        groups: Maps the names of groups to values. Each part is a group, with the hash of its content; group columns of
-            the data are further groups. Examples that share a value of a group do not lend parts to each other.
+        groups: Maps the names of groups to values. The name of each part maps to the hash of its content; group columns
+            of the data are further groups. Examples that share a value of a group do not lend parts to each other.
         meta: Further columns of the data as text, for breakdowns of the results.
     """
 
@@ -57,9 +57,11 @@ class Changed:
     Attributes:
         example: The changed example, with the ``uid`` of the base example.
         partner: uid of the example that lends a part, or "".
-        variant: Text that tells the changes of one draw apart, such as the key of the deleted table row, or "".
-        clusters: Names of the clusters of the change, such as the base example, the lending example and the table.
-        allowed: Key into the table of allowed transitions, or "".
+        variant: Text that distinguishes several changes of an example in one draw, such as the key of the deleted table
+            row, or "".
+        clusters: Names of the clusters (groups of related examples) that the change belongs to, such as the base
+            example, the lending example and the table.
+        allowed: Key into the table of allowed transitions between labels, or "".
     """
 
     example: Example

@@ -23,12 +23,12 @@ CHARACTERS = 2**24  # maximum number of characters in a batch: an Arrow column h
 
 
 class ExamplesBuilder:
-    """Collect examples in an Arrow file on disk, batch by batch, and map the file into memory.
+    """Builder of a pool of examples, which are collected in an Arrow file on disk, batch by batch.
 
     Args:
         parts: Names of the parts.
-        groups: Names of further groups; every part is a group as well.
-        meta: Names of the meta columns.
+        groups: Names of further groups (columns whose equal values mark related examples); every part is also a group.
+        meta: Names of the meta columns, which break down the results.
         kinds: Maps part names to "table" or "picture"; all other parts are texts.
         cluster: The group or meta column that defines the clusters for confidence intervals; by default the first of
             ``groups``.
@@ -67,7 +67,7 @@ class ExamplesBuilder:
         groups: Sequence[str] = (),
         meta: Sequence[str] = (),
     ) -> None:
-        """Append an example, with its values in the order of the constructor's names."""
+        """Append an example; ``parts``, ``groups`` and ``meta`` are in the order of the constructor's names."""
         texts = [part if isinstance(part, str) else part.encode() for part in parts]
         ids = [content_id(part) for part in parts]
         columns = (*ids, *map(canonical, groups), *meta)
@@ -87,7 +87,7 @@ class ExamplesBuilder:
         self._characters = 0
 
     def finish(self) -> "Examples":
-        """Close the file and return the examples."""
+        """Close the file, map it into memory, and return the examples."""
         self._flush()
         return Examples(self._spool.finish())
 
@@ -97,7 +97,7 @@ class Examples(Sequence[Example]):
 
     Args:
         table: The text columns ``uid``, ``label``, ``parts.<name>``, ``groups.<name>``, ``meta.<name>`` and optionally
-            ``cluster``. Tables and pictures are encoded as text; the metadata of their column has the kind of part.
+            ``cluster``. Tables and pictures are encoded as text; the metadata of their column has their kind.
 
     Attributes:
         parts: Names of the parts.
@@ -131,7 +131,7 @@ class Examples(Sequence[Example]):
 
     @classmethod
     def of(cls, examples: Iterable[Example]) -> "Examples":
-        """Build a pool from Example objects in memory; the hashes of the parts' contents are computed anew."""
+        """Build a pool from Example objects in memory, and compute the hashes of their parts anew."""
         examples = list(examples)
         if not examples:
             raise DataError("There are no examples. Give one or more.")
@@ -171,7 +171,7 @@ class Examples(Sequence[Example]):
     def __getitem__(self, key: slice) -> "Examples": ...
 
     def __getitem__(self, key: int | str | slice) -> "Example | Examples":
-        """Return the example at a position, the example with a uid, or the pool of the examples in a slice."""
+        """Return the example at a position (int) or with a uid (str), or the pool of the examples in a slice."""
         if isinstance(key, slice):
             return self.take(range(len(self))[key])
         i = self.position(key) if isinstance(key, str) else range(len(self))[key]
@@ -209,14 +209,15 @@ class Examples(Sequence[Example]):
         return {uid: i for i, uid in enumerate(column_texts(self.table, "uid"))}
 
     def partners(self, parts: Sequence[str], within: str | None = None) -> Partners:
-        """The possible partners of the examples in a swap of some parts.
+        """Return which examples may be partners of each other (lend the swapped parts) in a swap.
 
-        A part with the same content in all examples, such as a fixed instruction, excludes no partner, unless only such
-        parts are swapped.
+        Examples that share the content of a part are no partners. A part with the same content in all examples, such as
+        a fixed instruction, does not count, unless only such parts are swapped.
 
         Args:
             parts: Names of the parts to swap.
-            within: A meta column, such as "split", in which an example and its partner must agree.
+            within: A meta column, such as "split", in which an example and its partner must agree; None for no
+                restriction.
         """
         same = [] if set(parts) <= {*self._constants} else self._constants
         relation = self._once("related", within, *same, make=lambda: related(self.table, within, same))
@@ -227,7 +228,7 @@ class Examples(Sequence[Example]):
 
     @cached_property
     def _constants(self) -> list[str]:
-        """The parts that have the same content in all examples, such as the instruction of a prompt."""
+        """Names of the parts that have the same content in all examples, such as the instruction of a prompt."""
         return [part for part in self.parts if len(self.table[f"groups.{part}"].unique()) == 1]
 
     def _once(self, *key: Any, make: Callable[[], Any]) -> Any:
@@ -238,7 +239,7 @@ class Examples(Sequence[Example]):
 
     @cached_property
     def uid_order(self) -> np.ndarray:
-        """The positions, sorted by uid: int64 [examples]."""
+        """The positions of the examples, sorted by uid: int64 [examples]."""
         return pc.sort_indices(self.table["uid"]).to_numpy().astype(np.int64)
 
     @cached_property
@@ -252,7 +253,7 @@ class Examples(Sequence[Example]):
         return digest.hexdigest()
 
     def contents(self, parts: Sequence[str]) -> pa.Array:
-        """Hash labels and contents of the examples: texts of 16 hexadecimal digits [examples].
+        """Hash the label and some parts of each example: texts of 16 hexadecimal digits [examples].
 
         Args:
             parts: Names of the hashed parts. A pool that was restricted to fewer parts (:meth:`keep_parts`) still knows
@@ -263,14 +264,15 @@ class Examples(Sequence[Example]):
         return self._once("contents", names, make=lambda: identities(self.table, columns))
 
     def content_keys(self, parts: Sequence[str]) -> np.ndarray:
-        """Hash the contents of some parts of the examples, without labels: uint64 [examples]."""
+        """Hash some parts of each example, without the label: uint64 [examples]."""
         names = tuple(part for part in parts if part in self.groups)
         return self._once("content keys", names, make=lambda: joined(self.table, [f"groups.{name}" for name in names]))
 
     def clusters(self, parts: Sequence[str]) -> pa.Array:
-        """The clusters for confidence intervals: texts [examples], null for an example that is a cluster by itself.
+        """Return the name of each example's cluster for confidence intervals: texts [examples].
 
-        If the data define no clusters, examples with equal content in ``parts`` are a cluster.
+        Null marks an example that is a cluster by itself. If the data define no clusters, examples with equal
+        content in ``parts`` are a cluster.
         """
         if self.has_clusters:
             return self.texts(CLUSTER, np.arange(len(self)))
@@ -280,7 +282,7 @@ class Examples(Sequence[Example]):
         return self.value("uid", i)
 
     def value(self, name: str, i: int) -> Any:
-        """The value of a column such as ``label`` or ``parts.<name>`` at a position: a part, a text or None."""
+        """Return the value of a column such as ``parts.<name>`` at position ``i``: a part, a text or None."""
         return self._decode(name, self._columns[name][int(i)].as_py())
 
     def position(self, uid: str) -> int:
@@ -288,7 +290,7 @@ class Examples(Sequence[Example]):
         return self._positions[uid]
 
     def texts(self, name: str, positions: np.ndarray) -> pa.Array:
-        """The values of a column at some positions, with tables and pictures encoded: texts [positions]."""
+        """The values of a column at some positions: texts [positions]. Tables and pictures are encoded as text."""
         return self.table[name].take(positions).combine_chunks()
 
     def column(self, name: str) -> Iterator[Part | None]:
@@ -297,8 +299,10 @@ class Examples(Sequence[Example]):
         return map(self._decoders[name], texts) if name in self._decoders else texts
 
     def take(self, positions: Sequence[int] | np.ndarray) -> "Examples":
-        """Select the examples at some positions, in the order of the positions; raises IndexError for an invalid
-        position.
+        """Return a pool of the examples at the given positions, in this order.
+
+        Raises:
+            IndexError: If a position is negative or too large.
         """
         positions = np.asarray(positions, dtype=np.int64)
         if len(positions) and not 0 <= positions.min() <= positions.max() < len(self):
@@ -309,7 +313,7 @@ class Examples(Sequence[Example]):
         return Examples(spool.finish())
 
     def with_column(self, name: str, values: pa.Array | pa.ChunkedArray) -> "Examples":
-        """A pool with a column added or replaced: ``uid``, ``meta.<name>`` or ``cluster``."""
+        """Return a pool with a column added or replaced: ``uid``, ``meta.<name>`` or ``cluster``."""
         names = self.table.column_names
         if name not in names:
             return Examples(self.table.append_column(name, values))
@@ -317,18 +321,16 @@ class Examples(Sequence[Example]):
         return Examples(self.table.set_column(i, self.table.schema.field(i), values))
 
     def without_column(self, name: str) -> "Examples":
-        """A pool without a column, if the column exists."""
+        """Return a pool without a column; if the column does not exist, nothing changes."""
         return Examples(self.table.drop_columns([name]) if name in self.table.column_names else self.table)
 
     def keep_parts(self, parts: Sequence[str]) -> "Examples":
-        """Return a pool with some of the parts, in the given order. The content groups of the other parts are kept."""
+        """Return a pool with only the given parts, in this order. The hashes of the other parts are kept as groups."""
         columns = [c for c in self.table.column_names if not c.startswith("parts.")]
         return Examples(self.table.select(columns[:2] + [f"parts.{p}" for p in parts] + columns[2:]))
 
     def rename_parts(self, names: Sequence[str]) -> "Examples":
-        """Return a pool with new names for all parts, given in the order of the parts. A further group with a new name
-        of a part is dropped.
-        """
+        """Return a pool with new names for its parts, in their order. Another group with a new name is dropped."""
         pairs = list(zip(self.parts, names, strict=True))
         new = {f"{kind}.{old}": f"{kind}.{name}" for kind in ("parts", "groups") for old, name in pairs}
         columns = [c for c in self.table.column_names if c in new or c not in new.values()]
@@ -336,7 +338,7 @@ class Examples(Sequence[Example]):
 
 
 def repeats(keys: np.ndarray) -> int:
-    """Number of examples that repeat the content of an earlier example.
+    """Return the number of examples that repeat the content of an earlier example.
 
     Args:
         keys: Hashes of content, see :meth:`Examples.content_keys`: uint64 [examples].
@@ -345,9 +347,7 @@ def repeats(keys: np.ndarray) -> int:
 
 
 def _repeated(content_keys: np.ndarray) -> pa.Array:
-    """For each example, a name of its content (16 hexadecimal digits) if another example has the same content, else
-    null: texts [examples].
-    """
+    """Name the content of each example: texts of 16 hexadecimal digits [examples], null if no other example has it."""
     _, inverse, counts = np.unique(content_keys, return_inverse=True, return_counts=True)
     names = (f"{key:016x}" if n > 1 else None for key, n in zip(content_keys.tolist(), counts[inverse], strict=True))
     return pa.array(list(names), pa.string())

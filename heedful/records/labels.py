@@ -7,12 +7,12 @@ MANY = 20  # with more labels than this, there are no numbers per label
 
 
 def same_name(name: str) -> str:
-    """Normalize the name of a label: lower case, without spaces, hyphens and underscores."""
+    """Normalize the name of a label for comparison: lower case, without spaces, hyphens and underscores."""
     return re.sub(r"[\s_-]+", "", name).lower()
 
 
 def listing(labels: Sequence[str]) -> str:
-    """Join labels for a message; of more than :data:`MANY` labels, only the first five.
+    """Join labels by commas for a message; of more than :data:`MANY` labels, show the first five and their number.
 
     Example:
         >>> listing(["yes", "no"]), listing([str(i) for i in range(3129)])
@@ -34,7 +34,7 @@ def percent(share: float) -> str:
 
 
 def agree(n: int, singular: str, plural: str) -> str:
-    """Format a count with the singular or plural form of the words after it.
+    """Format a count, followed by the words in the singular if it is 1, or else in the plural.
 
     Example:
         >>> agree(1, "example is", "examples are"), agree(3129, "example is", "examples are")

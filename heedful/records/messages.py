@@ -14,8 +14,9 @@ RANK_VARIABLES = ("RANK", "LOCAL_RANK", "SLURM_PROCID", "JSM_NAMESPACE_RANK")  #
 
 
 class StderrHandler(logging.StreamHandler):
-    """Log handler that writes to the current ``sys.stderr``, which progress bars may replace; silent if the root
-    logger has handlers.
+    """Log handler that writes to the current ``sys.stderr``, which progress bars may replace.
+
+    It writes nothing if the root logger has handlers.
     """
 
     def __init__(self) -> None:
@@ -34,8 +35,8 @@ LOGGER.addHandler(StderrHandler())
 
 
 def rank() -> int:
-    """Rank of this process, as torch.distributed, Lightning, or the variables of a launcher report it, in this
-    order.
+    """Return the rank of this process: from torch.distributed, else from Lightning, else from the environment variables
+    of a launcher, else 0.
     """
     distributed = sys.modules.get("torch.distributed")
     if distributed is not None and distributed.is_available() and distributed.is_initialized():
@@ -77,5 +78,5 @@ def in_notebook() -> bool:
 
 
 def has_bars() -> bool:
-    """Whether progress bars can be drawn without a warning: a notebook needs ipywidgets for them."""
+    """Whether progress bars can be drawn: always outside notebooks; in a notebook, only if ipywidgets is installed."""
     return not in_notebook() or find_spec("ipywidgets") is not None

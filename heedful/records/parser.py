@@ -1,4 +1,4 @@
-"""The parser of settings: jsonargparse with unconverted texts, live objects as values, and short error messages."""
+"""Parse settings with jsonargparse, but leave texts unconverted, accept Python objects, and shorten error messages."""
 
 import re
 import sys
@@ -38,10 +38,10 @@ class Text(str):
 
 
 class InMemory:
-    """Holder of a live object, such as rows, which the parser would otherwise traverse.
+    """Wrapper of a Python object that is given as a setting, so that the parser does not look inside the object.
 
     Args:
-        value: The object.
+        value: The object, such as rows of data.
     """
 
     def __init__(self, value: Any) -> None:
@@ -52,7 +52,7 @@ class Parser(ArgumentParser):
     """A jsonargparse parser that raises :class:`SettingError`; it has neither abbreviations nor ``--help``.
 
     Attributes:
-        nested: The settings that are being parsed, for messages.
+        nested: The settings that are being parsed, as nested mappings, for error messages.
     """
 
     nested: Mapping[str, Any] = {}
@@ -65,18 +65,18 @@ class Parser(ArgumentParser):
 
     @cached_property
     def actions(self) -> dict[str, Any]:
-        """Map the dotted names of settings to the actions of argparse that parse them."""
+        """Maps the dotted name of each setting, such as "data.path", to the argparse action that parses it."""
         return {action.dest: action for action in self._actions if action.dest in self.names}
 
     @cached_property
     def names(self) -> list[str]:
-        """The dotted names of all settings."""
+        """The dotted names of all settings, such as "data.path"."""
         names = [action.dest for action in self._actions]
         groups = {name.partition(".")[0] for name in names if "." in name}
         return [name for name in names if name not in groups and not name.endswith(".help")]
 
     def takes_text(self, name: str) -> bool:
-        """Whether a setting accepts a text."""
+        """Whether the setting with a dotted name, such as "data.path", accepts any text."""
         hint = getattr(self.actions[name], "_typehint", str)
         return hint is str or (get_origin(hint) in (Union, UnionType) and str in get_args(hint))
 
@@ -87,8 +87,8 @@ class Parser(ArgumentParser):
 
 @cache
 def class_parser(owner: type, name: str) -> Parser:
-    """Create a parser for the constructor arguments of ``owner``; the names of the arguments get the prefix ``name``,
-    such as "data".
+    """Create a parser for the constructor arguments of ``owner``. A setting has the name of its argument after the
+    prefix ``name``, as in "data.path".
     """
     parser = Parser()
     parser.add_class_arguments(owner, name, instantiate=False, skip={"loader"})
@@ -96,8 +96,9 @@ def class_parser(owner: type, name: str) -> Parser:
 
 
 def with_integers_first(parser: Parser) -> Parser:
-    """Change a parser in place: unions of types try int first, and the settings of the data accept :class:`InMemory`
-    objects.
+    """Change a parser in place, and return it: a setting with several types tries int first.
+
+    The settings data.path and data.same also accept :class:`InMemory` objects.
     """
     for action in parser._actions:
         hint = getattr(action, "_typehint", None)
@@ -110,7 +111,7 @@ def with_integers_first(parser: Parser) -> Parser:
 
 
 def texts(value: Any) -> Any:
-    """Convert settings for the parser: protect texts from conversion, and make NumPy scalars and paths plain values."""
+    """Convert settings for the parser: texts and paths to :class:`Text`, and NumPy scalars to Python numbers."""
     if isinstance(value, str):
         return Text(value)
     if isinstance(value, Path):
@@ -127,7 +128,7 @@ def require_known(parser: Parser, values: Mapping[str, Any]) -> None:
 
     Args:
         parser: The parser that knows all settings.
-        values: Nested settings.
+        values: Settings as nested mappings, such as ``{"data": {"path": "mnli"}}``.
     """
     for name, inner in values.items():
         if name in parser.names:
@@ -143,7 +144,7 @@ def require_known(parser: Parser, values: Mapping[str, Any]) -> None:
 
 
 def _unknown(name: str, parser: Parser) -> str:
-    """The error message for an unknown setting."""
+    """Return the error message for an unknown setting, given its dotted name; it suggests a similar setting."""
     group, _, last = name.rpartition(".")
     if group and not parser.has_group(group):
         group, last = "", name.partition(".")[0]
@@ -156,12 +157,12 @@ def _unknown(name: str, parser: Parser) -> str:
 
 
 def require_kinds(values: Any, kinds: tuple[type, ...], name: str = "") -> None:
-    """Raise SettingError if a setting names a function or a foreign class, which could run arbitrary code.
+    """Raise SettingError if a setting names a function or a class that is not allowed, as it could run arbitrary code.
 
     Args:
         values: Parsed settings, without defaults (some defaults of Lightning are functions).
         kinds: The allowed classes; their subclasses are allowed as well.
-        name: Dotted name of the settings.
+        name: Dotted name of the setting that has the values, for the message.
     """
     if isinstance(values, Namespace | Mapping):
         items = vars(values) if isinstance(values, Namespace) else values
@@ -210,12 +211,12 @@ def _value_of(nested: Any, name: str) -> Any:
 
 
 def parsed(parser: Parser, values: Mapping[str, Any], before: Namespace, where: str) -> Namespace:
-    """Parse settings on top of a namespace.
+    """Parse settings, and return them merged into settings that were parsed before.
 
     Args:
         parser: The parser.
-        values: Nested settings.
-        before: The namespace.
+        values: The new settings, as nested mappings.
+        before: The settings that were parsed before.
         where: Start of error messages, such as a file, or "".
     """
     values = {name: inner for name, inner in values.items() if inner != {}}  # an evaluation without settings
@@ -230,7 +231,7 @@ def parsed(parser: Parser, values: Mapping[str, Any], before: Namespace, where: 
 
 
 def construct(owner: type, name: str, settings: Mapping[str, Any], where: str = "") -> Any:
-    """Construct an object of a class from settings that the parser has checked.
+    """Check settings with a parser, and construct an object of a class from them.
 
     Args:
         owner: The class.
@@ -248,7 +249,9 @@ def construct(owner: type, name: str, settings: Mapping[str, Any], where: str = 
 
 
 def unwrapped(value: Any) -> Any:
-    """Convert a parsed value to a constructor argument: plain texts, dictionaries and live objects."""
+    """Convert a parsed value to a constructor argument: :class:`Text` to str, a namespace to a dictionary, and an
+    :class:`InMemory` to its object.
+    """
     if isinstance(value, InMemory):
         return value.value
     if isinstance(value, str):
@@ -279,5 +282,5 @@ _Dumper.add_representer(str, _represent_text)
 
 
 def dump(values: Mapping[str, Any]) -> str:
-    """Convert settings to YAML that is parsed to the same values again."""
+    """Convert settings to a YAML text, which is parsed to the same values again."""
     return yaml.dump(dict(values), Dumper=_Dumper, sort_keys=False, allow_unicode=True)

@@ -71,13 +71,13 @@ def philox(key: int, counter: Sequence[np.ndarray | int]) -> np.ndarray:
 
 
 def words_of(key: int, uid_keys: np.ndarray, draws: np.ndarray | int = 0, block: int = 0) -> np.ndarray:
-    """Four random words for each example and draw.
+    """Return four random words (32-bit integers) for each pair of an example and a draw.
 
     Args:
         key: The :func:`random_key` of the purpose.
         uid_keys: Hashes of the examples' uids (``Examples.uid_keys``): uint64 [n].
         draws: Index of the draw, below 2**32: [n], or one number for all examples.
-        block: Index of the block of four words; a further block has further words.
+        block: Index of the block of four words; other blocks have other words for the same example and draw.
 
     Returns:
         uint32 [4, n].
@@ -86,7 +86,7 @@ def words_of(key: int, uid_keys: np.ndarray, draws: np.ndarray | int = 0, block:
 
 
 def random_order(key: int, uid_keys: np.ndarray) -> np.ndarray:
-    """A random permutation of examples that depends only on the key and on the uids.
+    """Return a random permutation of examples that depends only on the key and on the uids.
 
     Args:
         key: The :func:`random_key` of the purpose.
@@ -109,7 +109,7 @@ def below(words: np.ndarray, bounds: np.ndarray | int) -> tuple[np.ndarray, np.n
         bounds: Exclusive upper bounds from 1 to 2**32: int64 [n], or one number for all words.
 
     Returns:
-        The integers, int64 [n], and whether each word is accepted, bool [n]; accepted integers are uniform.
+        The integers, int64 [n], and whether each integer is accepted, bool [n]; accepted integers are uniform.
     """
     bounds = np.asarray(bounds, dtype=np.uint64)
     products = words.astype(np.uint64) * bounds
@@ -124,7 +124,7 @@ def integers(
     blocks: Iterable[int],
     accepts: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
 ) -> np.ndarray:
-    """Random integers below given bounds, one for each example and draw, uniform over the accepted integers.
+    """Return a random integer below a bound for each pair of an example and a draw, uniform over the accepted integers.
 
     Args:
         key: The :func:`random_key` of the purpose.
@@ -132,8 +132,8 @@ def integers(
         draws: Index of the draw: [n].
         bounds: Exclusive upper bounds from 1 to 2**32: int64 [n].
         blocks: The blocks of four words (see :func:`words_of`) that are tried one after the other.
-        accepts: Function that decides on proposals: from indices into ``uid_keys``, int64 [m], and proposed integers,
-            int64 [m], to bool [m]. None accepts all.
+        accepts: Function that gets indices into ``uid_keys``, int64 [m], and the integers proposed for them, int64 [m],
+            and returns which to accept, bool [m]. None accepts all.
 
     Returns:
         int64 [n]; -1 where no proposal was accepted.

@@ -46,7 +46,7 @@ STRINGS = (*ABOUT, "intervention", "part", "variant", "gold", "y", "y2", "partne
 
 
 def schema(labels: int) -> pa.Schema:
-    """The Arrow schema of rows.
+    """Return the Arrow schema of rows: the names and types of their columns.
 
     Args:
         labels: Number of labels of the task, the length of probability vectors.
@@ -64,7 +64,7 @@ def vectors(probs: np.ndarray | None, type_: pa.DataType, missing: np.ndarray) -
 
     Args:
         probs: float32 [rows, labels]; None for rows without probabilities.
-        type_: Type of the array.
+        type_: Type of the array, such as the type of the column "p" in :func:`schema`.
         missing: Rows that become null: bool [rows].
     """
     if probs is None:
@@ -86,7 +86,7 @@ def lists_of(*columns: pa.Array) -> pa.ListArray:
 
 
 def where(rows: pa.Table, **equal: Any) -> np.ndarray:
-    """Mask of the rows that have the given value in each given column: bool [rows]."""
+    """Mask of the rows that have the given value in each given column, as in ``where(rows, draw=0)``: bool [rows]."""
     mask = np.ones(rows.num_rows, dtype=bool)
     for name, value in equal.items():
         equals = pc.equal(rows[name], pa.scalar(value, rows.schema.field(name).type))
@@ -100,19 +100,26 @@ def select(rows: pa.Table, **equal: Any) -> pa.Table:
 
 
 def same(rows: pa.Table, first: str, second: str) -> np.ndarray:
-    """Whether two text columns have equal values: bool [rows]; null equals nothing, not even null."""
+    """Mask of the rows that have equal values in two text columns: bool [rows]. Null equals nothing, not even null."""
     return pc.fill_null(pc.equal(rows[first], rows[second]), False).to_numpy()
 
 
 def codes(rows: pa.Table, name: str) -> tuple[np.ndarray, list[str | None]]:
-    """Encode a text column as integers: the codes, int32 [rows], and the texts by code."""
+    """Encode a text column as integers.
+
+    Returns:
+        The code of each row, int32 [rows], and the list of texts that the codes index.
+    """
     names = pc.unique(rows[name])
     numbers = [pc.index_in(chunk, value_set=names).to_numpy() for chunk in rows[name].chunks]
     return np.concatenate([np.zeros(0, dtype=np.int32), *numbers]), names.to_pylist()
 
 
 def sliced(rows: pa.Table, name: str) -> tuple[np.ndarray, list[str | None]]:
-    """Encode a meta column of the base examples: the codes, int32 [rows], and the texts by code.
+    """Encode a meta column of the base examples, such as "split", as integers.
+
+    Returns:
+        The code of each row, int32 [rows], and the list of texts that the codes index.
 
     Raises:
         RunError: If a row has no slice of this name, or several.
@@ -129,15 +136,15 @@ def sliced(rows: pa.Table, name: str) -> tuple[np.ndarray, list[str | None]]:
 
 
 def of_split(rows: pa.Table, split: str) -> pa.Table:
-    """Select the rows whose base example is in a split."""
+    """Select the rows whose base example belongs to a split, such as "validation"."""
     numbers, names = sliced(rows, SPLIT)
     return rows.filter(pa.array(np.array([name == split for name in names], dtype=bool)[numbers]))
 
 
 def runs(rows: pa.Table, name: str) -> np.ndarray:
-    """Number the runs of adjacent rows with equal values in a column: int32 [rows].
+    """Number the sequences of adjacent rows with equal values in a column from 0: int32 [rows].
 
-    In canonical order (:func:`require_canonical`), the rows of a uid are one run.
+    In canonical order (:func:`require_canonical`), the rows of a uid are one sequence.
     """
     starts = np.zeros(rows.num_rows, dtype=np.int32)
     starts[1:] = pc.not_equal(rows[name][1:], rows[name][:-1]).to_numpy()
@@ -145,8 +152,8 @@ def runs(rows: pa.Table, name: str) -> np.ndarray:
 
 
 def cluster_of(rows: pa.Table) -> np.ndarray:
-    """Number of the cluster of each row for confidence intervals: int32 [rows]. The cluster is the group, or the
-    base example if the row has no group.
+    """Return the number of each row's cluster for confidence intervals: int32 [rows]. The cluster is the column
+    ``group``, or the base example if ``group`` is null.
     """
     if rows["group"].null_count == rows.num_rows:
         return runs(rows, "uid")
@@ -154,10 +161,10 @@ def cluster_of(rows: pa.Table) -> np.ndarray:
 
 
 def pairs_in(rows: pa.Table) -> tuple[np.ndarray, np.ndarray]:
-    """Number the clusters of base examples and of the examples that lend a part: two arrays int64 [rows].
+    """Return the number of each base example's cluster and of each lender's cluster: two arrays int64 [rows].
 
-    A cluster has the same number in both arrays. A lender that is no base example is numbered by a hash of its name,
-    which is the same in all runs. Rows without a lender have -1 in the second array.
+    A lender is the example that lends a part; rows without a lender have -1 in the second array. A cluster has the same
+    number in both arrays. A cluster without base examples is numbered by a hash of its name.
     """
     clusters = cluster_of(rows).astype(np.int64)
     has_lender = pc.not_equal(rows["partner"], "")
@@ -178,7 +185,7 @@ def pairs_in(rows: pa.Table) -> tuple[np.ndarray, np.ndarray]:
 
 
 def require_canonical(rows: pa.Table) -> None:
-    """Raise RunError unless rows are sorted by :data:`KEY` and no key is repeated."""
+    """Raise RunError unless the rows are sorted by the columns :data:`KEY` and differ in at least one of them."""
     first, second = rows[:-1], rows[1:]
     tied = np.ones(len(second), dtype=bool)
     wrong = np.zeros(len(second), dtype=bool)
@@ -191,12 +198,12 @@ def require_canonical(rows: pa.Table) -> None:
 
 
 def strings(rows: pa.Table, name: str) -> np.ndarray:
-    """A text column as a NumPy array of objects; null becomes None."""
+    """Return a text column as a NumPy array of objects; null becomes None."""
     return rows[name].to_numpy(zero_copy_only=False)
 
 
 def probabilities(rows: pa.Table, name: str) -> np.ndarray:
-    """A column of probability vectors as float32 [rows, labels]; raises RunError if a vector is missing."""
+    """Return a column of probability vectors as float32 [rows, labels]; raises RunError if a vector is missing."""
     column = rows[name].combine_chunks()
     if column.null_count:
         raise RunError(f"The column {name!r} has {column.null_count} rows without probabilities. Evaluate again.")
@@ -236,7 +243,7 @@ def read_rows(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
 
 
 def contents(rows: pa.Table) -> dict[str, str]:
-    """Map the uid of each base example to the hash of its content."""
+    """Map the uid of each base example to the hash of its label and parts."""
     base = select(rows, intervention=BASE)
     return dict(zip(base["uid"].to_pylist(), base["content"].to_pylist(), strict=True))
 
@@ -247,8 +254,8 @@ def difference(first: Mapping[str, str], second: Mapping[str, str]) -> str | Non
     Rows of two runs may be joined only if their examples are equal.
 
     Args:
-        first: Maps uids to hashes of content, see :func:`contents`.
-        second: The same for the other run.
+        first: Maps the uids of one run to hashes of content, see :func:`contents`.
+        second: The same mapping for the other run.
     """
     if unpaired := sorted(first.keys() ^ second.keys()):
         return f"{len(unpaired):,} are in one run only, the first is {unpaired[0]}"

@@ -30,7 +30,7 @@ FORMS: dict[str, Callable[[str], Hashable]] = {"normalised": normal_form, "exact
 
 
 class Same:
-    """Map each text to a representative of its answer: the first text with an equal normal form.
+    """Function from texts to representatives: a text is mapped to the first text that had an equal normal form.
 
     Args:
         same: "normalised" for :func:`normal_form`; "exact" for the text itself; or a function from a text to its normal
@@ -58,7 +58,7 @@ class Same:
         self._first: dict[Hashable, str] = {None: NO_LABEL}  # maps each normal form to its first text
 
     def __call__(self, text: str) -> str:
-        """Return the representative of a text; NO_LABEL for no answer.
+        """Return the representative of a text, or NO_LABEL if the text is no answer.
 
         Raises:
             ModelError: If the user's function fails.

@@ -47,19 +47,14 @@ def _receive(number: int, frame: Any) -> None:
 
 
 def listen() -> None:
-    """Install the handler: SIGTERM raises :class:`Stopped`, and a further SIGTERM after a second kills the process."""
+    """Install the handler: SIGTERM raises :class:`Stopped`; another SIGTERM, over a second later, kills the process."""
     _Signal.since = None
     _Signal.postponed = False
     signal.signal(signal.SIGTERM, _receive)
 
 
 def postpone(later: bool = True) -> None:
-    """While ``later`` is true, only record SIGTERM: work that must not be interrupted goes on. Otherwise SIGTERM raises
-    :class:`Stopped` again.
-
-    Args:
-        later: True to record, False to raise again.
-    """
+    """Choose whether SIGTERM is only recorded, for work that must not be interrupted, or raises :class:`Stopped`."""
     _Signal.postponed = later
 
 
@@ -74,5 +69,5 @@ def requested() -> bool:
 
 
 def leave_to_parent(_: int = 0) -> None:
-    """Ignore SIGTERM in a DataLoader worker, which ends together with its parent process."""
+    """Ignore SIGTERM in a DataLoader worker, because it ends together with its parent process."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)

@@ -21,7 +21,7 @@ NO_LABEL = "(no label)"  # in place of a generated answer that is no label
 
 
 class TaskKind(ABC):
-    """A kind of task, such as classification; :data:`KINDS` has the only instances of the subclasses.
+    """A kind of task, such as classification. Each subclass has one instance, in :data:`KINDS`.
 
     Gold labels are stored as text; :meth:`write_gold` encodes them, and :meth:`parse_gold` decodes them.
 
@@ -57,7 +57,7 @@ class TaskKind(ABC):
 
     @abstractmethod
     def score(self, answer: str, gold: Any) -> float:
-        """Score of an answer, from 0 (wrong) to 1 (right), given the decoded gold label."""
+        """Return the score of an answer, from 0 (wrong) to 1 (right), given the decoded gold label."""
 
     def scores(self, answers: Iterable[str], golds: Iterable[str]) -> np.ndarray:
         """Score many answers, given gold labels as text: float64 [answers]."""
@@ -69,20 +69,17 @@ class TaskKind(ABC):
         return first == second
 
     def heeds(self, before: str, after: str) -> bool:
-        """Whether a swap of a part counts as noticed, given the answers before and after the swap: here, whether they
-        differ.
-        """
+        """Whether a model noticed the swap of a part, given its answers before and after: here, whether they differ."""
         return not self.alike(before, after)
 
     def default_answer(self, default_label: str | None) -> str | None:
-        """The right answer for an input with unrelated parts, given the default label of the task; None if there is
-        none.
-        """
+        """Return the right answer if the parts are unrelated, given the task's default label; None if there is none."""
         return default_label
 
     @abstractmethod
     def best_answer(self, golds: Sequence[str]) -> str:
-        """The constant answer with the highest total score, given gold labels as text.
+        """Return the answer with the highest total score if all examples with the gold labels ``golds`` get this
+        answer.
 
         If several answers tie, the result is the first one to appear; for soft labels, the first by name.
         """
@@ -96,7 +93,7 @@ class TaskKind(ABC):
         return text
 
     def distribution(self, labels: tuple[str, ...]) -> tuple[str, ...]:
-        """The labels whose probabilities are stored with each prediction; none for soft labels, which are thousands."""
+        """Return the labels whose probabilities are stored with predictions: all if exactly one is right, else none."""
         return labels if self.exclusive else ()
 
     def targets(self, golds: Sequence[str | None], labels: Mapping[str, int]) -> np.ndarray:
@@ -187,7 +184,7 @@ class Span(TaskKind):
         return normalised(first) == normalised(second) and bool(first) == bool(second)
 
     def heeds(self, before: str, after: str) -> bool:
-        """Whether a swap counts as noticed: the answer after the swap is "no answer"."""
+        """Whether a model noticed the swap of a part: whether its answer after the swap is "no answer"."""
         return after == NO_ANSWER
 
     def default_answer(self, default_label: str | None) -> str:
@@ -219,7 +216,8 @@ KINDS: dict[str, TaskKind] = {kind.name: kind for kind in (CLASSIFICATION, SOFT,
 
 
 def same_parts(parts: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
-    """Rename parts to the given names: a part keeps a name that is given, and the other parts are matched by order.
+    """Rename parts to the given names: a part with a given name keeps it, and the others get the remaining names in
+    order.
 
     Example:
         >>> same_parts(["premise", "hypothesis"], ["hypothesis", "premise"])
@@ -241,7 +239,7 @@ class Task:
         labels: Names of the labels, in the order of the model's outputs; empty for spans.
         default_label: The right label if the parts are unrelated, such as "neutral"; "" (no answer) for spans; None if
             there is none.
-        form: How tables are converted to text.
+        form: Format in which tables are converted to text.
         template: Template of the input, for models that read a single text; it may contain further parts.
         verbalisers: Maps labels to the texts that a model writes for them; missing labels are written as they are.
         pictures: Names of the parts that are pictures.
@@ -281,7 +279,7 @@ class Task:
         return None if self.default_label is None else self.kind.default_gold(self.default_label)
 
     def in_order_of(self, parts: Sequence[str]) -> "Task":
-        """A copy of the task whose parts have the order of ``parts``, matched by :func:`same_parts`."""
+        """Return a copy of the task with its parts in the order of ``parts``, matched by :func:`same_parts`."""
         ordered = same_parts(parts, self.parts)
         return replace(self, parts=ordered, pictures=tuple(part for part in ordered if part in self.pictures))
 
@@ -292,7 +290,7 @@ class Task:
 
     @property
     def wording(self) -> str:
-        """The template of the input, without the parts that the task lacks."""
+        """The template of the input (by default :func:`plain_template`), without the parts that the task lacks."""
         return keep_parts(self.template or plain_template(self.parts), self.parts)
 
     @property

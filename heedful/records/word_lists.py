@@ -10,7 +10,7 @@ def word_lists(module: str) -> dict[str, Any]:
     """Read the word lists of a module.
 
     Args:
-        module: ``__file__`` of the module.
+        module: Path of the module (its ``__file__``).
 
     Returns:
         The content of the YAML file; all scalars are texts, even "no" and "1".

@@ -1,7 +1,7 @@
-"""Whether the numbers of several runs can be compared.
+"""Find out whether the numbers of several runs can be compared.
 
-:func:`differences` lists the reasons why they cannot. Reports that join or average runs refuse such runs
-(:func:`require_alike`); reports that show runs side by side print the reasons (:func:`notes`).
+:func:`differences` lists the reasons why they cannot. Reports that join or average runs raise an error for the first
+reason (:func:`require_alike`); reports that show runs side by side print the reasons (:func:`notes`).
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -44,9 +44,9 @@ Found = Iterator[tuple[str, str]]  # (aspect, sentence about two runs)
 def differences(runs: Sequence[Run], aspects: Collection[str], evaluations: Collection[str] | None = None) -> Found:
     """Find the reasons why the numbers of runs cannot be compared.
 
-    Runs must be equal in some aspects, such as their examples, and must differ in others, such as the weights of the
-    model. Models and trainings (the aspects MODEL, STEPS, KIND, REGIME and TRAINING) are compared for every pair of
-    runs; in all other aspects each run is compared with the first run.
+    An aspect is a property in which runs must be equal, such as EXAMPLES, or must differ, such as MODEL. The aspects
+    MODEL, STEPS, KIND, REGIME and TRAINING are compared for every pair of runs; in all others each run is compared with
+    the first.
 
     Args:
         runs: The runs.
@@ -54,7 +54,7 @@ def differences(runs: Sequence[Run], aspects: Collection[str], evaluations: Coll
         evaluations: The evaluations whose rows are compared; by default all.
 
     Yields:
-        The aspect, and a sentence about two runs without a full stop.
+        The aspect, and the reason: a sentence without its full stop.
     """
     pairs = list(combinations(runs, 2))
     for pair in pairs:
@@ -84,7 +84,7 @@ def require_alike(
     evaluations: Collection[str] | None = None,
     remedies: Mapping[str, str] = REMEDIES,
 ) -> None:
-    """Raise an error for the first of the :func:`differences` of runs.
+    """Raise an error with the first of the :func:`differences` of runs, if there are any.
 
     Args:
         runs: The runs.
@@ -93,15 +93,16 @@ def require_alike(
         remedies: Advice by aspect, the second sentence of the message.
 
     Raises:
-        RunError: The runs cannot be compared.
+        RunError: The numbers of the runs cannot be compared.
     """
     for aspect, sentence in differences(runs, aspects, evaluations):
         raise RunError(f"{sentence}. {remedies[aspect]}")
 
 
 def notes(runs: Sequence[Run], aspects: Collection[str]) -> list[str]:
-    """Describe the :func:`differences` of runs in notes for a report: for each aspect, the first difference, and how
-    many further pairs of runs differ.
+    """Return the :func:`differences` of runs as notes for a report.
+
+    Each aspect in which runs differ has one note: the first difference, and how many further pairs of runs differ.
     """
     sentences: dict[str, list[str]] = {}
     for aspect, sentence in differences(runs, aspects):
@@ -114,21 +115,22 @@ def notes(runs: Sequence[Run], aspects: Collection[str]) -> list[str]:
 
 
 def side_by_side(runs: Sequence[Run]) -> list[str]:
-    """Notes below a table of runs: the :func:`differences` that make their numbers incomparable. Examples are compared
-    among runs on the same data.
+    """Return the notes below a table of runs: the :func:`differences` that make their numbers incomparable.
+
+    Models, steps, default labels and examples are compared only among runs on the same data set and split.
     """
     by_set = [note for group in by_data(runs) for note in notes(group, (MODEL, STEPS, DEFAULT, EXAMPLES))]
     return [*by_set, *notes(runs, (SECTIONS,))]
 
 
 def by_data(runs: Sequence[Run]) -> list[list[Run]]:
-    """Group runs by their data set and split, in the order of the runs."""
+    """Return the groups of runs with the same data set and split, in the order of the runs."""
     keys = dict.fromkeys((run.data, run.split) for run in runs)
     return [[run for run in runs if (run.data, run.split) == key] for key in keys]
 
 
 def _models(first: Run, second: Run) -> Found:
-    """Compare the models and the trainings of two runs."""
+    """Yield the differences between the models and trainings of two runs: MODEL, STEPS, KIND, REGIME and TRAINING."""
     names = f"{first.folder} and {second.folder}"
     is_copy = bool(first.kind and first.results["rows"]) and first.results["rows"] == second.results["rows"]
     if is_copy or (first.fingerprint is not None and first.fingerprint == second.fingerprint):
@@ -148,7 +150,10 @@ def _models(first: Run, second: Run) -> Found:
 
 
 def _identities(first: Run, second: Run, names: str) -> Found:
-    """Compare the identities of two runs, without the entries that depend on a seed or a fold."""
+    """Yield the differences between the identities (descriptions of model, training and data) of two runs.
+
+    Entries that depend on a seed or a fold do not count. ``names`` names both runs in sentences.
+    """
     identities = [_flat(run.identity) for run in (first, second)]
     for name in sorted(identities[0].keys() | identities[1].keys()):
         values = [identity.get(name) for identity in identities]
@@ -163,8 +168,9 @@ def _identities(first: Run, second: Run, names: str) -> Found:
 
 
 def _flat(identity: Mapping[str, Any]) -> dict[str, Any]:
-    """Flatten an identity, without the entries that depend on a seed or a fold: {"settings": {"max_length": 64}}
-    becomes {"settings.max_length": 64}."""
+    """Flatten an identity: {"settings": {"max_length": 64}} becomes {"settings.max_length": 64}. Entries that depend on
+    a seed or a fold are left out.
+    """
     simple = {k: v for k, v in identity.items() if k not in CHANGED_BY_SEED and not isinstance(v, Mapping)}
     for name, value in identity.items():
         inner = value.items() if isinstance(value, Mapping) else ()
@@ -174,7 +180,10 @@ def _flat(identity: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _rows(first: Run, second: Run, names: str, evaluations: Sequence[str]) -> Found:
-    """Compare what the rows of two runs record: default labels, seeds, examples, groups and changed inputs."""
+    """Yield the differences between the rows of two runs: default labels, seeds, examples, groups and changed inputs.
+
+    ``names`` names both runs in sentences; both have the ``evaluations``.
+    """
     seeds = first.results["seed"], second.results["seed"]
     metadata = {name: (first.rows[name][1], second.rows[name][1]) for name in evaluations}
     defaults = [[about["context"].get("default_label") for about in pair] for pair in metadata.values()]
@@ -196,15 +205,17 @@ def _rows(first: Run, second: Run, names: str, evaluations: Sequence[str]) -> Fo
 
 
 def _contents(rows: pa.Table) -> dict[str, str]:
-    """Map the uids of examples to the hashes of their contents. Rows of attributions have the hash in every row,
-    other rows in base rows.
+    """Return the hash of the content of each example, by uid.
+
+    Rows of attributions have the hash in every row, other rows only in base rows.
     """
     return contents(rows) or dict(zip(rows["uid"].to_pylist(), rows["content"].to_pylist(), strict=True))
 
 
 def _unequal_examples(first: Run, second: Run, evaluations: Sequence[str]) -> str | None:
-    """Describe how the examples of two runs differ; None if they are equal, or if the runs are two folds of a
-    cross-validation.
+    """Describe how the examples of two runs differ; None if they are equal or two folds of a cross-validation.
+
+    Without evaluations, only the numbers of examples and the majority shares are compared.
     """
     for name in evaluations:
         uids = [_contents(run.rows[name][0]) for run in (first, second)]

@@ -38,7 +38,7 @@ TEXT_TASK = "text-classification"
 
 
 def write_card(folder: str | Path, to: str | Path, name: str | None = None) -> Path:
-    """Write the folder for the hub.
+    """Write the folder for the hub, and return its path.
 
     Args:
         folder: Folder of a run, or of an evaluation of a run.
@@ -46,8 +46,8 @@ def write_card(folder: str | Path, to: str | Path, name: str | None = None) -> P
         name: USER/NAME on the hub; None for a folder that is not uploaded.
 
     Raises:
-        HeedfulError: The folder has no results, the run has not ended, the results are about another model than the
-            run has exported, or ``to`` is not empty.
+        HeedfulError: The folder has no results, the run has not ended, the results are about another model than the run
+            has exported, or ``to`` is not empty.
     """
     folder, to = Path(folder), Path(to)
     measured = read_runs([str(folder)])[0]
@@ -70,7 +70,12 @@ def write_card(folder: str | Path, to: str | Path, name: str | None = None) -> P
 
 
 def _run_of(measured: Run) -> Path:
-    """Folder of the training whose exported model was measured: the folder of the results, or one of its parents."""
+    """Return the folder of the training whose exported model was measured: the folder of the results, or one of its
+    parents.
+
+    Raises:
+        RunError: There is no such folder, the training has not ended, or other weights were measured.
+    """
     folder = Path(measured.folder)
     run = next((at for at in (folder, *folder.resolve().parents[1:3]) if (at / BACKBONE).is_dir()), None)
     if run is None or not run_settings(run).get("trained"):
@@ -85,7 +90,7 @@ def _run_of(measured: Run) -> Path:
 
 
 def without_path_entries(value: Any) -> Any:
-    """Remove entries that are absolute paths from a configuration.
+    """Return a configuration without the entries that are absolute paths.
 
     Example:
         >>> without_path_entries({"_name_or_path": "/home/someone/bert", "unk_token": "/", "sizes": [1, 2]})
@@ -101,10 +106,10 @@ def _is_place(value: Any) -> bool:
 
 
 def readme(measured: Run, run: Path, name: str | None) -> str:
-    """Compose the model card.
+    """Return the text of README.md, the model card.
 
     Args:
-        measured: The results.
+        measured: The results that the card shows.
         run: Folder of the training.
         name: USER/NAME on the hub, or None.
     """
@@ -154,19 +159,19 @@ def readme(measured: Run, run: Path, name: str | None) -> str:
 
 
 def base_model(name: str) -> str | None:
-    """The hub id ``name`` of the initial weights; None if it is unknown, or if ``name`` is also a local folder."""
+    """Return the hub id of the initial weights called ``name``; None if it is unknown or ``name`` is a local folder."""
     configured = {backbone for backbone, _ in backbones().values()}
     return PUBLISHED.get(name) or (name if name in configured and not Path(name).exists() else None)
 
 
 def hub_of(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The setting ``hub`` of data (id, subset, revision); empty for data from files."""
+    """Return the setting ``hub`` (id, subset, revision) in settings of data; empty for data from files."""
     hub = data.get("hub")
     return hub if isinstance(hub, Mapping) and not data.get("path") else {}
 
 
 def _entries(results: Mapping[str, Any], data: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The results in the metadata of the model card: an entry for each headline whose value tables show."""
+    """Yield an entry of the card's metadata for each headline (main number); ``data`` are the settings of the data."""
     for line in lines_of(results):
         m = results["metrics"].get(line.metric)
         if not line.beside or not is_known(m):
@@ -188,13 +193,14 @@ def _entries(results: Mapping[str, Any], data: Mapping[str, Any]) -> Iterator[di
 
 
 def _last(place: str) -> str:
-    """The last component of a path, or of a hub id."""
+    """Return the last component of a path, or of a hub id."""
     return PurePosixPath(place.replace("\\", "/")).name
 
 
 def _loading(place: str, parts: Sequence[str], length: int | None) -> str:
-    """Python code that loads the model, for the model card: with transformers if the maximum input length is known,
-    otherwise with Heedful.
+    """Return Python code that loads the model from ``place``, a hub id or a folder, for the model card.
+
+    The code uses transformers if the maximum input ``length`` is known, and otherwise Heedful.
     """
     if length is None:
         return f"import heedful\n\nmodel = heedful.load_model({place!r})"

@@ -1,4 +1,4 @@
-"""BibTeX of Heedful and of the papers that define its evaluations; ``papers.bib`` holds their entries."""
+"""BibTeX of Heedful and of the papers that define its evaluations; ``papers.bib`` holds the entries of the papers."""
 
 import re
 from collections.abc import Mapping
@@ -28,19 +28,21 @@ HEEDFUL = (
 
 @cache
 def _entries() -> dict[str, str]:
-    """Read papers.bib: map the key of each entry to its text."""
+    """Read papers.bib, and return the text of each entry by its key."""
     text = Path(__file__).with_name("papers.bib").read_text(encoding="utf-8")
     return {re.search(r"{(.*),", entry)[1]: f"{entry.strip()}\n" for entry in text.split("\n\n")}  # type: ignore[index]
 
 
 def bibtex(content: Mapping[str, Any]) -> str:
-    """BibTeX of Heedful and of the papers of the evaluations in results.json."""
+    """Return the BibTeX of Heedful and of the papers on the evaluations of a run. ``content`` is its results.json."""
     keys = dict.fromkeys(PAPERS[name] for name in PAPERS if name in content["rows"])
     return "\n".join([HEEDFUL, *(_entries()[key] for key in keys)])
 
 
 def paper_of(evaluation: str) -> str:
-    """First author and title of the paper of an evaluation, as "Elazar et al., “Measuring ...”"; "" for none."""
+    """Return first author and title of the paper that defines an evaluation, as "Elazar et al., “Measuring ...”"; "" if
+    no paper does.
+    """
     if evaluation not in PAPERS:
         return ""
     ((author, title),) = re.findall(r"author = {(.*?) and .*\n  title = {{(.*)}}", _entries()[PAPERS[evaluation]])

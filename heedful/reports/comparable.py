@@ -1,8 +1,8 @@
 """The report ``heedful compare --agreed RUN RUN [RUN ...]``: attentiveness of models on the same examples.
 
-The attentiveness of a model is measured on the examples that the model does not predict as the default label; these
-differ between models. This report scores all models on the set U of examples whose predictions agree. Runs on several
-data sets are compared within each data set. Source: CAT, appendix D.
+In other reports, attentiveness is measured on the examples that the model does not predict as the default label, which
+differ between models. This report uses the set U of examples that all models predict equally, and not as the default
+label. Runs on several data sets are compared within each data set. Source: CAT, appendix D.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ HEADER = ("run", "on U", "n", "own score", "n", "on U - own")
 
 @dataclass(frozen=True)
 class Swaps:
-    """The predictions of a run, and the swaps of one part that count."""
+    """The predictions of a run for the original examples, and the swaps of one part that count for attentiveness."""
 
     answers: np.ndarray  # predictions for the original examples, normalised if they are spans: object [examples]
     eligible: np.ndarray  # whether any swap of the example counts: bool [examples]
@@ -44,7 +44,7 @@ class Swaps:
 
     @classmethod
     def of(cls, rows: pa.Table, part: str, context: Context) -> "Swaps":
-        """Read the swaps of a part from rows in canonical order."""
+        """Read the swaps of a part from rows of the attentiveness evaluation, in canonical order."""
         answers = strings(rows.filter(pa.array(where(rows, intervention=BASE))), "y")
         if context.kind is SPAN:
             answers = np.array([normalised(answer) for answer in answers], dtype=object)
@@ -59,8 +59,9 @@ class Swaps:
         return cls(answers, eligible, example, swapped.hit[counted], Drawn.of(rows).where(counted), has_too_few)
 
     def score(self, examples: np.ndarray, reason: str) -> Measurement:
-        """Attentiveness over some examples, given by a mask, bool [examples]; undefined, with a reason, if none of
-        their swaps counts.
+        """Return the attentiveness over some examples, given by a mask, bool [examples].
+
+        It is undefined, for ``reason``, if no swap of these examples counts.
         """
         among = examples[self.example]
         columns = self.columns.where(among)
@@ -125,8 +126,9 @@ def comparison(tables: Sequence[pa.Table], context: Context, part: str) -> Compa
 
 
 def table(compared: Comparison, heading: str, names: Sequence[str]) -> Cells:
-    """Format a comparison as a table. Its caption describes U, the examples on which all models agree, and lists the
-    differences of all pairs of runs.
+    """Return a comparison as a table with a line for each run; ``names`` are the names of the runs.
+
+    The caption describes U, the examples on which all models agree, and lists the differences of all pairs of runs.
     """
     columns = zip(names, compared.on_u, compared.eligible, compared.less, strict=True)
     rows = [

@@ -113,10 +113,10 @@ def run_differences(first: Run, second: Run) -> dict[str, Measurement]:
 
 
 def headline_differences(first: Run, second: Run) -> Iterator[tuple[str, Measurement, list[str]]]:
-    """The :func:`run_differences` of the headlines whose values both runs show.
+    """Yield the :func:`run_differences` of the headlines (main numbers) that have a value in both runs.
 
     Yields:
-        The label of the headline, the difference, and the flags of both numbers.
+        The label of the headline, the difference, and the flags of the headline in both runs.
 
     Raises:
         RunError: The runs were not evaluated on the same examples.
@@ -129,8 +129,10 @@ def headline_differences(first: Run, second: Run) -> Iterator[tuple[str, Measure
 
 
 def paired_notes(runs: Sequence[Run]) -> list[str]:
-    """The differences of the headlines of two runs on the same examples, a sentence each; or the reason why there are
-    none."""
+    """Return notes on two runs: the difference of each headline (main number), and why numbers cannot be paired.
+
+    Empty for another number of runs, and for runs on different examples.
+    """
     if len(runs) != 2 or any(differences(runs, (EXAMPLES,))):  # other notes name the examples that differ
         return []
     lines = [f"Not paired: {note}" for note in notes(runs, (DATA, GROUPS, CHANGES))]

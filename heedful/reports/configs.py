@@ -28,7 +28,7 @@ def run_settings(folder: Path) -> dict[str, Any]:
 
 
 def sections_of(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert a configuration to the sections that reports use.
+    """Convert the content of config.yaml to the sections that reports use.
 
     Returns:
         "model" and "data": their ``init_args`` and the full "class_path". "checkpoint": path of the evaluated
@@ -49,7 +49,10 @@ def sections_of(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def trainings(config: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """List the settings of a run and of all earlier trainings of its weights, the latest first."""
+    """Return the settings of a run and of all earlier trainings of its weights, the latest first.
+
+    ``config`` holds the settings of the run, as :func:`run_settings` returns them.
+    """
     configs = [config]
     while len(configs) < DEEPEST:
         backbone = Path(backbone_of(configs[-1]))
@@ -61,6 +64,6 @@ def trainings(config: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def backbone_of(config: Mapping[str, Any]) -> str:
-    """Name or folder of the initial weights of a model."""
+    """Return the name or folder of a model's initial weights, from the settings of its run (:func:`run_settings`)."""
     model = config["model"]
     return str(model.get("backbone") or model.get("name") or model["class_path"].rpartition(".")[2])

@@ -12,7 +12,7 @@ from heedful.records.word_lists import word_lists
 
 
 class Flag(NamedTuple):
-    """The texts about a flag, for tables and pages."""
+    """The texts that explain a flag, in tables and on pages."""
 
     short: str  # footnote of a table, without a full stop
     warning: str  # warning of a page
@@ -23,7 +23,7 @@ MARK = re.compile(rf" \(({'|'.join(FLAGS)})\)")
 
 
 def marks(flags: Iterable[str]) -> str:
-    """Format the names of flags as a suffix of a number; a terminal replaces each name by the letter of a footnote.
+    """Return the names of flags as the suffix of a number. In a terminal, :func:`lettered` replaces names by letters.
 
     Example:
         >>> marks(["one_sided", "new"])
@@ -33,7 +33,7 @@ def marks(flags: Iterable[str]) -> str:
 
 
 def letters(texts: Iterable[str]) -> dict[str, str]:
-    """Assign letters of footnotes to the flags that occur in texts, in the order of flags.yaml.
+    """Return a footnote letter for each flag that occurs in texts, in the order of flags.yaml.
 
     Example:
         >>> letters(["50.0 (few_examples)", "undefined (one_sided) (new)"])
@@ -44,7 +44,7 @@ def letters(texts: Iterable[str]) -> dict[str, str]:
 
 
 def lettered(text: str, footnotes: dict[str, str]) -> str:
-    """Replace the names of flags in a text by the letters of footnotes: ``footnotes`` maps names to letters.
+    """Replace each flag in a text by its footnote letter. ``footnotes`` maps flags to letters; other flags stay.
 
     Example:
         >>> lettered("50.0 (few_examples)", {"few_examples": "a"})
@@ -54,5 +54,5 @@ def lettered(text: str, footnotes: dict[str, str]) -> str:
 
 
 def warnings(flags: Iterable[str]) -> tuple[str, ...]:
-    """The warnings of flags. If flags.yaml has no texts for a flag, the warning is the name of the flag."""
+    """Return the warning of each flag; for a flag without texts in flags.yaml, its name."""
     return tuple(FLAGS[flag].warning if flag in FLAGS else flag for flag in flags)

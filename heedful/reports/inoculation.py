@@ -1,11 +1,12 @@
 """The report ``heedful compare --inoculation BEFORE AFTER [AFTER ...]``: the effect of inoculation.
 
-Inoculation is training on a few examples of a challenge test. The report compares the accuracy of the model before
-and after inoculation on the original test, on the challenge test, and on the originals of the challenge examples.
+Inoculation is training on a few examples of a challenge test, whose examples were edited. The report compares the
+accuracy of the model before and after inoculation on the original test, on the challenge test, and on the originals of
+the challenge examples.
 
 The arguments are folders of evaluate.py on the same data with the same settings. The evaluated data are the original
-test; with several splits, each split is a test. A challenge test holds their examples after one kind of change, or is
-a separate data set, which is compared with the split that its name ends with, or with all splits.
+test; with several splits, each split is one. A challenge test holds these examples after one kind of change, or is a
+separate data set, which is compared with the split that its name ends with, or with all splits.
 """
 
 from collections.abc import Iterator, Sequence
@@ -43,7 +44,7 @@ Families = dict[str, tuple[str, ...]]  # interventions by kind of change
 
 
 class Test(NamedTuple):
-    """A challenge test: its evaluation, its split and its kind of change."""
+    """A challenge test: examples after one kind of change, with the evaluation that has measured them."""
 
     evaluation: str  # the evaluation that measured the test
     source: str  # name of a separate data set, the prefix of its uids; "" for changed examples of the evaluated data
@@ -68,8 +69,9 @@ def _in_split(rows: pa.Table, split: str) -> pa.Table:
 
 
 def _sets(evaluation: str, context: Context, splits: Sequence[str]) -> Iterator[tuple[str, str, Families]]:
-    """For each challenge test in an evaluation, yield the name of its data, the split that it is compared with, and its
-    interventions by kind of change.
+    """For each set of challenge examples in an evaluation, yield its data, split and interventions by kind of change.
+
+    The data are the name of a separate data set, or ""; the split is the split of the originals, or "" for all.
     """
     if evaluation == SETS:
         for name in CounterfactualTablesSettings.from_context(context).sets:
@@ -86,10 +88,10 @@ def _sets(evaluation: str, context: Context, splits: Sequence[str]) -> Iterator[
 
 
 def challenge_tests(rows: pa.Table, evaluation: str, context: Context, splits: Sequence[str] = ()) -> Iterator[Test]:
-    """Find the challenge tests that have rows in an evaluation.
+    """Yield the challenge tests that have rows in an evaluation.
 
     Args:
-        rows: The rows.
+        rows: The rows of the evaluation.
         evaluation: Name of the evaluation.
         context: Context of the rows.
         splits: Splits of the evaluated data; empty for one split.
@@ -102,7 +104,8 @@ def challenge_tests(rows: pa.Table, evaluation: str, context: Context, splits: S
 
 
 def compare(first: Run, second: Run) -> dict[Test, Numbers]:
-    """Compute the numbers of :func:`heedful.metrics.tables.inoculation.inoculation` for each challenge test.
+    """Compute the numbers of :func:`heedful.metrics.tables.inoculation.inoculation` (accuracies before and after) for
+    each challenge test.
 
     Args:
         first: The evaluation before inoculation.
@@ -135,8 +138,9 @@ def compare(first: Run, second: Run) -> dict[Test, Numbers]:
 
 
 def _cells(test: Test, numbers: Numbers) -> Cells:
-    """Format a challenge test as a table: accuracy before and after inoculation, and the change. If labels flip, the
-    table has further rows by direction of the flip.
+    """Return the table of a challenge test: accuracy before and after inoculation, and the change.
+
+    If the changes flip labels, further rows show the accuracies by direction of the flip.
     """
     rows = []
     for part, label in PARTS.items():

@@ -1,7 +1,7 @@
 """The command ``heedful matrix RUN [RUN ...]``: tables of models by data sets (CAT, tables 4, 5, 12, 13 and 15).
 
 The tables show, in percent, the attentiveness to each input part, the scores of full-input models, the scores of
-partial-input models (trained on one part), and the scores of full-input models on one part.
+partial-input models (trained on some of the parts), and the scores of full-input models on one part.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ UNKNOWN = "-"  # replaces attentiveness of models whose accuracy is not above th
 
 
 class Cell(NamedTuple):
-    """A cell of a table, with the measurement that it shows."""
+    """A cell of a table: its text, and the measurement that the text shows."""
 
     text: str  # text of the cell
     m: Mapping[str, Any] | None  # its entry of results.json; None if it was not measured
@@ -32,7 +32,7 @@ Matrix = dict[tuple[str, str], Cell]  # by (row, column)
 
 
 def attentiveness(runs: Sequence[Run]) -> Matrix:
-    """Cells of the table of attentiveness: models in rows, data sets with swapped parts in columns."""
+    """Return the cells of the table of attentiveness: models in rows, data sets with swapped parts in columns."""
     names = columns(runs)
     return {
         (run.label, f"{names[run.data, run.split]} {part}"): _cell(m) if is_above_majority(m) else Cell(UNKNOWN, m)
@@ -42,12 +42,12 @@ def attentiveness(runs: Sequence[Run]) -> Matrix:
 
 
 def whole_input(runs: Sequence[Run]) -> Matrix:
-    """Cells of the table of scores of full-input models, and of the majority baseline."""
+    """Return the cells of the table of scores of full-input models and of the majority baseline, by data set."""
     return _scores([run for run in runs if run.partial is None], columns(runs))
 
 
 def partial_input(runs: Sequence[Run]) -> Matrix:
-    """Cells of the table of scores of partial-input models, and of the majority baseline."""
+    """Return the cells of the table of scores of partial-input models and of the majority baseline, by data set."""
     return _scores([run for run in runs if run.partial is not None], columns(runs))
 
 
@@ -63,8 +63,9 @@ def _scores(runs: Sequence[Run], names: Mapping[tuple[str, str], str]) -> Matrix
 
 
 def one_part(runs: Sequence[Run]) -> Matrix:
-    """Cells of the table of full-input models on one part alone: score, and share of predictions equal to the
-    prediction on the full input.
+    """Return the cells of the table of full-input models that were shown one part alone.
+
+    The table has a score, and an agreement: the share of predictions that equal the prediction on the full input.
     """
     names = columns(runs)
     cells = {}
@@ -90,7 +91,7 @@ TABLES = {
 
 
 def build(runs: Sequence[Run], with_all: bool = False, intervals: bool = False) -> list[Cells]:
-    """Build the tables for which the runs have numbers.
+    """Build the tables of this module for which the runs have numbers.
 
     Args:
         runs: The runs.
@@ -113,7 +114,7 @@ def build(runs: Sequence[Run], with_all: bool = False, intervals: bool = False) 
 
 
 def caption(heading: str, cells: Matrix) -> str:
-    """The caption of a table: unit, numbers of examples and of draws, and the meaning of the signs in its cells."""
+    """Return the caption of a table: unit, numbers of examples and of draws, and the meaning of signs in its cells."""
     measurements = [cell.m for cell in cells.values() if cell.m is not None]
     texts = {cell.text for cell in cells.values()}
     n = sorted({m["n"] for m in measurements})
@@ -156,7 +157,7 @@ def _parser() -> CommandParser:
 
 
 def main(arguments: list[str]) -> None:
-    """Print the tables for which the runs have numbers."""
+    """Print tables of models by data sets for the runs that the arguments name."""
     options = _parser().parse_intermixed_args(arguments)
     if not options.runs:
         raise RunError("No run is named. Name the folders of one run or more.")

@@ -62,15 +62,16 @@ NOTES = (
 
 @dataclass(frozen=True)
 class Population:
-    """The examples with attributions by one method; samples are drawn from them.
+    """The examples that one attribution method explains, with the values by which models are ranked; samples are drawn
+    from it.
 
     Attributes:
-        values: Values by ranker, higher for a better model: float64 [models, population]. Factors, which are lower for
-            better models, are negated; nan if a factor is undefined.
+        values: Values by ranker (a factor or a baseline), higher for a better model: float64 [models, population].
+            Factors, which are lower for better models, are negated; nan if a factor is undefined.
         undefined: For each factor among the rankers, the number of examples on which it is undefined for any model.
-        left_out: Reasons by omitted factor; Holm's correction does not count omitted factors.
+        left_out: The reason why a factor is omitted, by factor; Holm's correction does not count omitted factors.
         without_swap: Number of examples without swapped words, whose SWAP factors are 0.
-        places: Indices among all examples: int64 [population].
+        places: Indices of the population among all examples: int64 [population].
     """
 
     values: Mapping[str, np.ndarray]
@@ -93,7 +94,7 @@ class Population:
 
 @dataclass(frozen=True)
 class Suite:
-    """The models that are ranked on one out-of-distribution data set."""
+    """The models that are ranked on one out-of-distribution data set, with their scores."""
 
     name: str  # name of the data set
     models: tuple[str, ...]  # names of the models
@@ -108,7 +109,7 @@ class Suite:
         return self.correct.mean(axis=1)
 
     def near(self) -> set[tuple[int, int]]:
-        """Pairs of models whose true accuracies differ by less than two standard errors; the better model is first."""
+        """Pairs of models, the better one first, whose true accuracies differ by less than two standard errors."""
         gaps = {(b, w): gap(self.correct[b], self.correct[w], self.clusters) for b, w in ordered_pairs(self.truth)}
         return {(int(b), int(w)) for (b, w), (value, error) in gaps.items() if value < 2 * error}
 
@@ -121,7 +122,7 @@ class Ranking(NamedTuple):
     result: Ranked
 
     def heading(self, title: str, end: str = "") -> str:
-        """The heading of a table about this ranking: ``title``, data set, method and sample size, then ``end``."""
+        """Return the heading of a table: ``title``, data set, method and sample size, then ``end``."""
         return f"{title}, {self.suite.name}, {self.method}, n = {self.result.n}{end}"
 
 
@@ -133,7 +134,7 @@ def sets_of(folders: Sequence[str], assignments: Sequence[str] = ()) -> dict[str
         assignments: Further sets, "NAME=FOLDER,FOLDER,...".
 
     Returns:
-        The runs, one for each model, by name of the set.
+        The runs by name of the set, a run for each model.
 
     Raises:
         HeedfulError: A folder has no results, two sets have the same name, or a set has fewer than two models.
@@ -250,7 +251,7 @@ def _baselines(base: pa.Table, labels: Sequence[str]) -> dict[str, np.ndarray]:
 
 
 def build(suites: Sequence[Suite], sizes: Sequence[int], rankings: Sequence[Ranking], samples: int) -> Iterator[Cells]:
-    """Build the tables of all suites.
+    """Build the tables of ``heedful rank``.
 
     Args:
         suites: The suites.
@@ -298,13 +299,13 @@ def _sizes(suites: Sequence[Suite], sizes: Sequence[int], samples: int) -> Cells
 
 
 def rankers(results: Sequence[Ranked]) -> list[str]:
-    """Names of all rankers of models: baselines, the factors in the order of the paper, then other factors."""
+    """Return the names of all rankers: baselines, the factors in the order of the paper, then other factors."""
     names = dict.fromkeys(name for each in results for name in each.rankings)
     return list(dict.fromkeys([*(name for name in (*BASELINES, *FACTORS) if name in names), *names]))
 
 
 def _few_shot(heading: str, results: Mapping[str, Ranked]) -> Cells:
-    """Build the table of few-shot accuracies, which are mean pairwise accuracies over pairs of models: a row for each
+    """Build a table of few-shot accuracies, which are mean pairwise accuracies over pairs of models: a row for each
     ranker, a column for each entry of ``results``, with intervals and the marks of both significance tests.
     """
 
@@ -322,8 +323,8 @@ def _few_shot(heading: str, results: Mapping[str, Ranked]) -> Cells:
 
 
 def _tests(ranking: Ranking) -> Cells:
-    """Build the table of differences between the few-shot accuracy of each factor and of ACC, with the p values of the
-    paper's test and of Heedful's test.
+    """Build the table of the few-shot accuracy of each factor minus that of ACC, with the p values of the paper's test
+    and of Heedful's test.
     """
 
     def p(value: float | None) -> str:
@@ -338,8 +339,8 @@ def _tests(ranking: Ranking) -> Cells:
 
 
 def _rankings(ranking: Ranking) -> Cells:
-    """Build the table of the other measures of agreement, such as Kendall's tau, between a ranking and the ranking by
-    accuracy.
+    """Build the table of few-shot accuracy, ties, Kendall's tau and regret: how far each ranker agrees with the
+    accuracies.
     """
     results = {name: ranking.result.rankings[name] for name in rankers([ranking.result])}
     rows = [
@@ -364,8 +365,10 @@ def _pairs(ranking: Ranking) -> Cells:
 
 
 def _pooled(rankings: Sequence[Ranking]) -> Cells:
-    """Table 3: few-shot accuracies averaged over data sets, for the rankers that all data sets have, for the baseline
-    GUESS, and for the factor that fits each data set (:func:`set_dependent`).
+    """Build table 3: few-shot accuracies averaged over data sets.
+
+    Its rows are the rankers that all data sets have, the baseline GUESS, and the factor that fits each data set
+    (:func:`set_dependent`).
     """
 
     def row(label: str, names: Sequence[str]) -> list[str]:
@@ -393,7 +396,7 @@ def _pooled(rankings: Sequence[Ranking]) -> Cells:
 
 
 def set_dependent(ranking: Ranking) -> str:
-    """Select the factor that fits a data set; "" for none.
+    """Return the name of the factor that fits the data set of a ranking; "" for none.
 
     The paper gives no rule. Heedful selects CONST, IRREG, ADJ or VERB if it is defined for most examples, otherwise
     SWAP-AVG if most examples have swapped words, otherwise INDEX-DIFF.
@@ -444,7 +447,7 @@ def draw(rankings: Sequence[Ranking], folder: Path) -> Iterator[Path]:
 
 
 def of_normalised(factor: Factor, attribution: Attribution) -> float | None:
-    """Compute a factor after dividing all phi of an attribution by the sum of their absolute values."""
+    """Compute a factor after dividing the phi (contributions of words) by the sum of their absolute values."""
     return factor(normalised(attribution))
 
 
@@ -472,7 +475,7 @@ def _parser() -> CommandParser:
 
 
 def main(arguments: list[str]) -> None:
-    """Print the tables of rankings, and draw their figures with --figures."""
+    """Print the tables of ``heedful rank``, and write the figures with --figures."""
     options = _parser().parse_intermixed_args(arguments)
     texts = options.n.split(",")
     if not all(text.strip().isdecimal() and int(text) > 0 for text in texts):

@@ -1,6 +1,6 @@
 """The command ``heedful rescore RUN [RUN ...]``: compute results.json again from the rows, without model and data.
 
-The same version of Heedful writes the same bytes; for another version the command names metrics that differ.
+The same version of Heedful writes the same bytes; for another version the command prints how many metrics differ.
 """
 
 import json
@@ -17,7 +17,7 @@ from heedful.reports.results import score
 
 
 def rescored(folder: str | Path, metrics: Mapping[str, Metric] = METRICS) -> str:
-    """Compute the text of results.json from the rows files of a run.
+    """Return the text of results.json, computed from the rows files of a run.
 
     Args:
         folder: Folder of a run or of an evaluation.
@@ -45,7 +45,7 @@ def rescored(folder: str | Path, metrics: Mapping[str, Metric] = METRICS) -> str
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Recompute results.json of each run, and print whether the file has changed."""
+    """Recompute results.json of each run, write it if it has changed, and print how many metrics differ."""
     about = "Compute results.json again from the rows files next to it; neither the model nor the data are needed."
     examples = [("RUN", "the same bytes again, or which metrics differ")]
     parser = CommandParser("rescore", about, examples)
@@ -69,7 +69,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def _changes(before: str | None, text: str) -> str:
-    """Describe the differences between the metrics in two versions of results.json; the first version may be None."""
+    """Describe how the metrics in two texts of results.json differ; ``before`` is None if there was no file."""
     if before is None:
         return "there was none"
     old, new = (json.loads(content)["metrics"] for content in (before, text))

@@ -1,4 +1,4 @@
-"""Compute the content of results.json from rows: for the engine after prediction, and for ``heedful rescore``."""
+"""Compute the content of results.json from rows, after an evaluation or for ``heedful rescore``."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ Evaluated = tuple[pa.Table, Mapping[str, Any]]  # rows of an evaluation, one per
 
 @dataclass(frozen=True)
 class Scored:
-    """The numbers that were computed from the rows of a run, in the forms that results.json and reports need."""
+    """The numbers of a run that were computed from its rows, as measurements and as the content of results.json."""
 
     numbers: Numbers  # measurements by metric name
     results: dict[str, Any]  # content of results.json without the hashes of the rows files
@@ -69,8 +69,9 @@ def score(
 
 
 def _identity(run: Mapping[str, Any], evaluated: Mapping[str, Evaluated]) -> dict[str, Any]:
-    """The identity of a run: data set, split, hash of the weights, description of the model, versions of the
-    interventions in the rows."""
+    """Return the identity of a run: data set, split, hash of the weights, description of the model, and versions of the
+    interventions in the rows.
+    """
     versions: dict[str, int] = {}
     for rows, _ in evaluated.values():
         pairs = rows.select(["intervention", "version"]).group_by(["intervention", "version"]).aggregate([])
@@ -81,7 +82,9 @@ def _identity(run: Mapping[str, Any], evaluated: Mapping[str, Evaluated]) -> dic
 
 
 def _flag_noise(numbers: Numbers) -> Numbers:
-    """Flag attentiveness on data for which the null control found that a server answers equal inputs differently."""
+    """Return the numbers with a flag on attentiveness if the null control found that a server answers equal inputs
+    differently.
+    """
     differ = {name.data for name, m in numbers.items() if name.family == "null" and ON_TIME in m.flags}
     return {
         name: replace(m, flags=(*m.flags, ON_TIME))
@@ -92,7 +95,9 @@ def _flag_noise(numbers: Numbers) -> Numbers:
 
 
 def _together(displays: list[Shown]) -> Shown:
-    """Concatenate the tables of several evaluations: lines, sections and asides."""
+    """Join the tables of several evaluations into one: their lines, sections and asides (names of numbers without a
+    line).
+    """
     sections: dict[str, Section] = {}
     for each in displays:
         sections |= each.sections

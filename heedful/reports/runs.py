@@ -1,4 +1,4 @@
-"""``Run``: a folder of results as reports read it, with model, training, data, numbers and rows."""
+"""Read a folder of results as a ``Run``: model, training, data, numbers and rows, for reports."""
 
 import json
 import os
@@ -88,7 +88,7 @@ class Run:
 
     @property
     def kind(self) -> Mapping[str, Any]:
-        """Settings that distinguish models with the same name; for a trained model, the name of its initial weights."""
+        """Settings that distinguish models of one name; for a trained model, its initial weights; empty if unknown."""
         settings = self.identity.get("settings", {})
         if "model" not in self.identity:
             return {}
@@ -99,8 +99,9 @@ class Run:
 
     @property
     def fingerprint(self) -> str | None:
-        """A text that is equal for runs of the same model with the same input format: hash of the weights or of the
-        server, settings, template and prompt. None if the run has no such hash."""
+        """A text that is equal for runs of the same model with the same input format, made of the hash of the weights
+        or of the server, settings, template and prompt. None if the run has no such hash.
+        """
         identity = self.identity
         origin = identity.get("weights") or identity.get("server")
         settings = {name: value for name, value in identity.get("settings", {}).items() if name != "backbone"}
@@ -109,7 +110,7 @@ class Run:
 
     @cached_property
     def about(self) -> Mapping[str, Any]:
-        """Content of run.json."""
+        """Content of run.json, such as command and versions of packages; empty if there is no file."""
         return read_run(self.folder)
 
     @cached_property
@@ -119,9 +120,7 @@ class Run:
 
     @cached_property
     def rows(self) -> Mapping[str, Evaluated]:
-        """The rows and the metadata of each evaluation whose rows file exists; the files match the hashes in
-        results.json.
-        """
+        """The rows (one per prediction) and their metadata by evaluation; an evaluation without a file is left out."""
         files = {name: rows_file(self.folder, name) for name in self.results["rows"]}
         return {name: read_rows(file) for name, file in files.items() if file.exists()}
 
@@ -132,12 +131,14 @@ class Run:
 
     @property
     def score(self) -> Mapping[str, Any] | None:
-        """The accuracy; for answers that are texts, the exact match."""
+        """The entry of results.json for accuracy, or for exact match if answers are texts; None without one."""
         return self._quality("")
 
     @property
     def majority(self) -> Mapping[str, Any] | None:
-        """The score of the majority baseline, the best constant answer."""
+        """The entry of results.json for the score of the majority baseline, the best constant answer; None
+        without one.
+        """
         return self._quality("majority")
 
     def _quality(self, statistic: str) -> Mapping[str, Any] | None:
@@ -145,7 +146,7 @@ class Run:
         return next((self.numbers[name] for name in names if name in self.numbers), None)
 
     def attentiveness(self) -> dict[str, Mapping[str, Any]]:
-        """The attentiveness to each input part."""
+        """The entries of results.json for attentiveness, by swapped part."""
         numbers = {name: m for name, m in self.numbers.items() if name.part}
         return {name.part: m for name, m in numbers.items() if name == MetricName(ATTENTIVENESS, self.data, name.part)}
 
@@ -156,7 +157,7 @@ class Run:
         return "+".join(name for name in self.contexts[ATTENTIVENESS].parts if name not in part.split("+"))
 
     def swaps(self) -> tuple[pa.Table, Context]:
-        """The rows of the attentiveness evaluation, and their context.
+        """Return the rows of the attentiveness evaluation, and their context.
 
         Raises:
             RunError: The run has no such rows, or no part was swapped.
@@ -170,17 +171,17 @@ class Run:
 
 
 def is_above_majority(m: Mapping[str, Any]) -> bool:
-    """Whether a measurement has no flag that the accuracy of the model is not above the majority share."""
+    """Whether the accuracy is above the majority share: an entry of results.json (``m``) has a flag if not."""
     return NOT_ABOVE_MAJORITY not in m["flags"]
 
 
 def unlabelled_notes(runs: Sequence[Run]) -> list[str]:
-    """A sentence on each run without gold labels."""
+    """Return a note for each run without gold labels."""
     return [f"{run.folder} has no gold labels: {UNKNOWN_WORTH}." for run in runs if run.unlabelled]
 
 
 def require_gold(folder: str | Path, context: Context) -> None:
-    """Raise a RunError if rows have no gold labels."""
+    """Raise a RunError, which names ``folder``, if rows with this context have no gold labels."""
     if context.unlabelled:
         raise RunError(f"{folder} has no gold labels, which this report needs. Evaluate examples with gold labels.")
 
@@ -204,7 +205,7 @@ def read_runs(folders: Sequence[str]) -> list[Run]:
 
 
 def distinguished(names: Sequence[str], settings: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Append to equal names of models the settings in which these models differ.
+    """Return the names of models with the settings in which models of the same name differ.
 
     Example:
         >>> distinguished(["bert", "gpt", "gpt"], [{}, {"seed": 0, "chat": True}, {"seed": 1, "chat": True}])
@@ -222,6 +223,8 @@ def distinguished(names: Sequence[str], settings: Sequence[Mapping[str, Any]]) -
 def short_names(folders: Sequence[str]) -> list[str]:
     """Shorten paths: remove the leading and the trailing components that all paths have in common.
 
+    If different paths would become equal, they are returned as they are.
+
     Example:
         >>> short_names(["runs/nlixy/bert/plain", "runs/nlixy/roberta/plain"])
         ['bert', 'roberta']
@@ -234,7 +237,9 @@ def short_names(folders: Sequence[str]) -> list[str]:
 
 
 def columns(runs: Sequence[Run]) -> dict[tuple[str, str], str]:
-    """Column headings by (data set, split): the name of the data set, and its split if runs use several splits."""
+    """Return the column heading of each (data set, split): the name of the data set, and the split if runs use several
+    of its splits.
+    """
     pairs = list(dict.fromkeys((run.data, run.split) for run in runs))
     data = [name for name, _ in pairs]
     return {(name, split): name if data.count(name) == 1 else f"{name} {split}" for name, split in pairs}

@@ -1,9 +1,9 @@
 """The command ``heedful sheet RUN [--n 50]``: a sheet on which people judge whether swaps make labels wrong.
 
 Attentiveness assumes that a predicted label, unless it is the default label, becomes wrong when an input part is
-replaced by the part of another example (CAT, section 4.2 and table 2). A sheet is a CSV file of swapped inputs with the
-predictions for the original inputs; people answer whether this label is now wrong. The predictions for the swapped
-inputs are not in the sheet. ``heedful sheet RUN --score FILE`` reads the answers.
+replaced by the part of another example (CAT, section 4.2 and table 2). A sheet is a CSV file of swapped inputs, each
+with the prediction for the original input; people answer whether this label is now wrong. The predictions for the
+swapped inputs are not in the sheet. ``heedful sheet RUN --score FILE`` prints the result.
 """
 
 import csv
@@ -54,7 +54,8 @@ Case = dict[str, str]  # a line of a sheet: text by column
 
 
 def sample(rows: pa.Table, part: str, context: Context, n: int) -> np.ndarray:
-    """Draw examples by a hash of seed and uid, independently of the predictions for their swapped inputs.
+    """Draw examples for a sheet by a hash of seed and uid, so that the draw does not depend on predictions for swapped
+    inputs.
 
     Args:
         rows: Rows of the attentiveness evaluation, in their canonical order.
@@ -71,7 +72,7 @@ def sample(rows: pa.Table, part: str, context: Context, n: int) -> np.ndarray:
 
 
 def build(run: Run, n: int) -> list[Case]:
-    """Build the sheet of a run, with equal numbers of lines for all swapped parts.
+    """Build the lines of a sheet for a run, with equal numbers of lines for all swapped parts.
 
     Args:
         run: The run.
@@ -98,7 +99,7 @@ def build(run: Run, n: int) -> list[Case]:
 
 
 def _data(folder: Path, rows: pa.Table, seed: int) -> "PairedData":
-    """Load the data of a run with the settings in config.yaml.
+    """Load the data of a run with the settings in config.yaml, and check that the examples are those of the rows.
 
     Raises:
         HeedfulError: The file is missing, names another class than a data module, or the examples differ from the rows.
@@ -129,12 +130,12 @@ def _data(folder: Path, rows: pa.Table, seed: int) -> "PairedData":
 
 
 def _text(part: Part) -> str:
-    """An input part as text: the path of a picture, the rows of a table."""
+    """Return an input part as text: the path of a picture, the rows of a table."""
     return part.path if isinstance(part, Picture) else TABLES.text(part) if isinstance(part, Table) else part
 
 
 def read_sheet(path: str | Path) -> list[Case]:
-    """Read a sheet, whose answers are "yes", "no" or "".
+    """Read the lines of a sheet. The answers of people are "yes", "no" or "" (none yet).
 
     Raises:
         DataError: The file is not a sheet, or has another answer.
@@ -154,7 +155,7 @@ def read_sheet(path: str | Path) -> list[Case]:
 
 
 def wilson(hits: int, n: int, reason: str) -> Measurement:
-    """The share of hits among n cases with Wilson's 95 % interval; undefined, for a reason, without cases.
+    """Return the share of hits among n cases, with Wilson's 95 % interval; undefined, with ``reason``, without cases.
 
     Example:
         >>> [round(bound, 3) for bound in wilson(49, 50, "").ci95]
@@ -167,7 +168,9 @@ def wilson(hits: int, n: int, reason: str) -> Measurement:
 
 
 def print_scores(file: str) -> None:
-    """Print the share of labels that people judge as wrong; if it may be low, also a note for the data set.
+    """Print the share of the labels on a sheet that people judge as wrong.
+
+    If this share may be below :data:`ENOUGH`, also print a note for the data set.
 
     Raises:
         DataError: The file is not a sheet, or has an invalid answer.

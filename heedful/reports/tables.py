@@ -1,4 +1,4 @@
-"""Numbers as texts, and tables for a terminal or in a file format; :func:`emit` prints them."""
+"""Format numbers as texts, and tables for a terminal or in a file format such as LaTeX; :func:`emit` prints tables."""
 
 import csv
 import io
@@ -21,7 +21,7 @@ Entry = Measurement | Mapping[str, Any]  # a measurement, or its entry in result
 
 
 class Cells(NamedTuple):
-    """One table.
+    """A table of texts.
 
     Attributes:
         heading: Title of the table.
@@ -37,7 +37,7 @@ class Cells(NamedTuple):
 
 
 def percents(value: float, sign: str = "", digits: int = 1) -> str:
-    """Format a share as a percentage, without the sign "%".
+    """Format a share as a percentage, without the sign "%". ``sign`` is "+" for a difference.
 
     Example:
         >>> percents(0.1234), percents(0.1234, "+"), percents(-0.0001)
@@ -47,7 +47,7 @@ def percents(value: float, sign: str = "", digits: int = 1) -> str:
 
 
 def spread(std: float | None) -> str:
-    """Format a standard deviation as a percentage; "" for None."""
+    """Format the standard deviation of a share in percent; "" for None."""
     return "" if std is None else percents(std)
 
 
@@ -110,7 +110,8 @@ def precise(m: Mapping[str, Any], unit: str) -> tuple[str, str]:
 
 
 def too_few(n: float, flags: Sequence[str]) -> str:
-    """The text that replaces a share of too few examples: "n=" and the number of examples; "" for enough examples.
+    """Return the text that a table shows instead of a share of too few examples: "n=" and their number; "" for enough
+    examples.
 
     Args:
         n: Number of examples; for a mean over seeds, the mean number of examples.
@@ -124,7 +125,8 @@ def too_few(n: float, flags: Sequence[str]) -> str:
 
 
 def basis(m: Entry) -> str:
-    """The sample size of an interval: the number of examples, and the number of their clusters if that is smaller.
+    """Return the sample size of a measurement as text: the number of examples, and of their clusters (groups of related
+    examples).
 
     Example:
         >>> basis(Measurement(0.5, 202)), basis(Measurement(0.5, 202, clusters=11))
@@ -150,7 +152,7 @@ def emit(
     Args:
         tables: The tables.
         form: One of :data:`FORMATS`: the tables are printed to standard output in this format, notes and footer to
-            standard error. By default the format of a terminal.
+            standard error. None: all is printed for a terminal.
         notes: Sentences below the tables.
         footer: Lines that are not wrapped, such as paths.
         console: The terminal.
@@ -204,13 +206,17 @@ def _lines(cell: str) -> str:
 
 
 def _grid(table: Cells) -> list[list[str]]:
-    """The header and the rows of a table as texts for a file; the heading of the table titles the first column."""
+    """Return the header and the rows of a table as texts for a file; the heading of the table replaces the title of the
+    first column.
+    """
     header = [table.heading or table.header[0], *table.header[1:]]
     return [header, *([str(cell) for cell in row] for row in table.rows)]
 
 
 def cross_table(heading: str, corner: str, cells: Mapping[tuple[str, str], str], notes: str = "") -> Cells:
-    """Arrange texts by (row, column) as a table; missing cells are empty, and ``corner`` is the title of the rows."""
+    """Build a table from texts by (row, column). Missing texts are empty; ``corner`` is the title of the column of row
+    names.
+    """
     rows, columns = (list(dict.fromkeys(key[k] for key in cells)) for k in (0, 1))
     texts = [[row, *(cells.get((row, column), "") for column in columns)] for row in rows]
     return Cells(heading, [corner, *columns], texts, notes)
@@ -224,7 +230,7 @@ def as_csv(table: Cells) -> str:
 
 
 def escaped(text: str) -> str:
-    """Escape a text for Markdown, and join its lines.
+    """Escape a text for Markdown, and replace line breaks by spaces.
 
     Example:
         >>> print(escaped("# a|b *c* <d>"))
@@ -263,7 +269,7 @@ def as_latex(table: Cells) -> str:
 
 
 def _guarded(text: str) -> str:
-    """Replace a leading "[" by a placeholder: after the end of a row, LaTeX would read it as an optional argument."""
+    """Replace a leading "[" by the placeholder "+lb+": at the start of a row, it would be an optional argument."""
     return f"+lb+{text[1:]}" if text.startswith("[") else text
 
 

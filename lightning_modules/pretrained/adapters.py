@@ -11,7 +11,7 @@ from heedful.records import ModelError, RunError
 
 
 def with_adapter(network: nn.Module, folder: str) -> nn.Module:
-    """Merge a LoRA adapter into the weights of a network.
+    """Return a network with a LoRA adapter merged into its weights.
 
     Args:
         network: The network that the adapter was trained for.

@@ -1,4 +1,4 @@
-"""Read config.json of a backbone, and the number of positions of the model."""
+"""Read the config.json of a backbone (pretrained model), and the largest input length that it allows."""
 
 from transformers import AutoConfig, PretrainedConfig
 
@@ -14,7 +14,7 @@ LEARNED = ENTRY  # entry of an exported config: parts, template and label texts 
 
 
 def open_config(folder: str, **kwargs: str) -> PretrainedConfig:
-    """Load the config of a backbone.
+    """Load the config of a backbone (pretrained model).
 
     Args:
         folder: A folder or a hub id.
@@ -29,7 +29,7 @@ def open_config(folder: str, **kwargs: str) -> PretrainedConfig:
 
 
 def positions_of(config: PretrainedConfig) -> int | None:
-    """Largest number of tokens for which a model has positions; None without a limit."""
+    """Return the largest number of tokens that a model can read, from its config; None without a limit."""
     positions = getattr(config, "max_position_embeddings", None)
     if positions in (None, UNLIMITED):
         return None
@@ -39,7 +39,7 @@ def positions_of(config: PretrainedConfig) -> int | None:
 
 
 def require_positions(config: PretrainedConfig, max_length: int) -> None:
-    """Raise an error if a model has fewer positions than the longest input has tokens.
+    """Raise an error if a model cannot read inputs of ``max_length`` tokens.
 
     Raises:
         HeedfulError: The model has fewer than ``max_length`` positions.

@@ -26,11 +26,11 @@ WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
 
 
 def resolve(backbone: str, file: str = "model.safetensors") -> str:
-    """Resolve a backbone to a folder or a hub id.
+    """Return the folder or the hub id of a backbone (pretrained model).
 
     Args:
         backbone: A folder, a hub id, or ``package:MODULE/FOLDER`` for weights inside an installed Python package.
-        file: The file with the weights in a package.
+        file: The file with the weights, which a package must contain.
 
     Raises:
         HeedfulError: The package is unknown and not allowed, is not installed, or lacks the file.
@@ -57,7 +57,7 @@ def is_hub_id(name: str) -> bool:
 
 
 def package_folder(module: str) -> Path | None:
-    """Find the folder of a package or subpackage without importing it; None if it is not installed."""
+    """Return the folder of a Python package or subpackage, without importing it; None if it is not installed."""
     top, *inner = module.split(".")
     spec = importlib.util.find_spec(top)  # a name without dots imports nothing
     places = (spec and spec.submodule_search_locations) or []
@@ -71,7 +71,7 @@ def has_weights(folder: str) -> bool:
 
 
 def revision_of(folder: str) -> str | None:
-    """The commit of a hub model in the local cache; None for a folder."""
+    """Return the commit of a hub model in the local cache; None for a folder, or without a cached model."""
     file = None if Path(folder).is_dir() else try_to_load_from_cache(folder, "config.json")
     return Path(file).parent.name if isinstance(file, str) else None
 
@@ -92,7 +92,8 @@ def quiet() -> Iterator[None]:
 
 
 def load(loader: Callable[..., Any], name: str, setting: str = "model.backbone", **kwargs: Any) -> Any:
-    """Call a ``from_pretrained``, and convert its exception to a ``ModelError``.
+    """Call a loader such as ``AutoModel.from_pretrained``, and return its result; convert its exception to a
+    ``ModelError``.
 
     Code in a model folder is not run, and from a ``.bin`` file only tensors are loaded.
 
@@ -124,8 +125,8 @@ def load_weights(
         loader: A ``from_pretrained``.
         backbone: A folder or a hub id, as :func:`resolve` returns it.
         head: Whether the head of the backbone is kept or replaced, or new because the backbone has none.
-        head_name: As for :func:`require_fit`.
-        **kwargs: For the loader.
+        head_name: Prefix of the head's tensors, as for :func:`require_fit`.
+        **kwargs: Passed to the loader.
 
     Raises:
         HeedfulError: The weights cannot be loaded, do not fit the network, or are not finite.
@@ -163,7 +164,7 @@ def require_fit(
         head: Whether the head of the backbone is kept or replaced, or new because the backbone has none.
         missing: Names of tensors of the network that the file lacks.
         extra: Names of tensors of the file that the network lacks.
-        shapes: Name of a tensor to its shape in the file and its shape in the network.
+        shapes: Maps the name of each tensor that has two shapes to its shape in the file and its shape in the network.
         head_name: Prefix of the head's tensors; by default, all tensors outside the ``base_model`` are the head.
 
     Raises:

@@ -11,22 +11,26 @@ NLI = ("entailment", "neutral", "contradiction")
 
 
 def is_named(labels: Sequence[str]) -> bool:
-    """Whether outputs have names with a meaning, unlike ``LABEL_0``."""
+    """Whether the outputs of a model have meaningful names, unlike ``LABEL_0``."""
     return bool(labels) and not all(re.fullmatch(r"label_?\d+", label, re.IGNORECASE) for label in labels)
 
 
 def names_of_outputs(config: Mapping[str, Any]) -> list[str]:
-    """Names of the outputs in a config.json, in the order of the outputs; empty if the names are only numbers."""
+    """Return the names of a model's outputs, in order, from its config.json; empty if the names are only numbers."""
     label_of = {int(number): str(label) for number, label in (config.get("id2label") or {}).items()}
     outputs = [label_of[number] for number in sorted(label_of)]
     return outputs if is_named(outputs) else []
 
 
 def match_labels(head: Sequence[str], task: Sequence[str]) -> list[int] | None:
-    """Find the output with the name of each label: its index per label; None if the sets of names differ.
+    """Return, for each label, the index of the output with the same name; None if the sets of names differ.
 
     Exact names are compared first, then names without case, spaces, hyphens and underscores: some labels of VQA differ
     only in these ("hot dog", "hotdog").
+
+    Args:
+        head: Names of the outputs.
+        task: Names of the labels.
 
     Example:
         >>> match_labels(["CONTRADICTION", "NEUTRAL", "ENTAILMENT"], ["entailment", "neutral", "contradiction"])
@@ -41,7 +45,7 @@ def match_labels(head: Sequence[str], task: Sequence[str]) -> list[int] | None:
 
 
 def meanings(head: Sequence[str], task: Sequence[str], merging: bool = True) -> tuple[int, ...] | None:
-    """For each output of a head, the index of the label that it means; None if some outputs mean no label.
+    """Return, for each output of a head, the index of the label that it means; None if some outputs mean no label.
 
     Each output means the label with its name. If the task has the labels entailment and not entailment, outputs for
     neutral and contradiction mean not entailment.
@@ -68,7 +72,7 @@ def meanings(head: Sequence[str], task: Sequence[str], merging: bool = True) -> 
 
 
 def is_two_class(task: Sequence[str]) -> bool:
-    """Whether the labels of a task are entailment and not entailment."""
+    """Whether a task has exactly two labels: entailment and not entailment."""
     return len(task) == 2 and any(map(is_entailment, task)) and any(map(is_non_entailment, task))
 
 
@@ -87,8 +91,8 @@ def require_head_for(
         task: Names of the labels.
         backbone: Name of the model, for the message.
         merging: Whether several outputs may mean one label.
-        renaming: Whether the user may name the outputs.
-        setting: Name of the setting for the names of the outputs.
+        renaming: Whether the user can name the outputs by a setting.
+        setting: Name of this setting, for the message.
 
     Raises:
         HeedfulError: The names do not match; the message says what to set.
@@ -106,7 +110,7 @@ def require_one_of_several(config: Any, backbone: str) -> None:
     """Raise an error for a head that was not trained to choose exactly one label, such as a regression head.
 
     Raises:
-        HeedfulError: The ``problem_type`` is not single_label_classification.
+        HeedfulError: The config has a ``problem_type`` other than single_label_classification.
     """
     problem = getattr(config, "problem_type", None)
     if problem not in (None, "single_label_classification"):

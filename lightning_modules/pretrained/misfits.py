@@ -1,4 +1,4 @@
-"""Phrases for error messages about weights that do not fit a network, and about exceptions of loaders."""
+"""Phrases for error messages about weights that do not fit a network, and about failures to load a model."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -11,7 +11,12 @@ Shapes = Mapping[str, tuple[Shape, Shape]]  # name of a tensor to its shape in a
 
 
 def difference(wanted: Mapping[str, Tensor], weights: Mapping[str, Tensor]) -> tuple[set[str], set[str], Shapes]:
-    """Compare weights with a network: names of missing tensors, names of surplus tensors, and differing shapes."""
+    """Compare the weights that a network wants with the weights of a file, by name.
+
+    Returns:
+        Names that the file lacks; names that the network lacks; and, for weights of different shapes, name to (shape in
+        the file, shape in the network).
+    """
     shapes = {n: (tuple(weights[n].shape), tuple(wanted[n].shape)) for n in wanted.keys() & weights.keys()}
     differing = {name: pair for name, pair in shapes.items() if pair[0] != pair[1]}
     return wanted.keys() - weights.keys(), weights.keys() - wanted.keys(), differing
@@ -36,7 +41,7 @@ def misfits(missing: Collection[str], extra: Collection[str], shapes: Shapes) ->
 
 
 def first_names(names: Collection[str]) -> str:
-    """Format the number of tensors and the names of the first ones, for a message."""
+    """Format the number of some weights and the name of the first, such as "2 weights (head.bias, ...)"."""
     first = min(names, key=lambda name: [int(p) if p.isdigit() else p for p in re.split(r"(\d+)", name)])
     return f"1 weight ({first})" if len(names) == 1 else f"{len(names)} weights ({first}, ...)"
 
@@ -49,6 +54,6 @@ def is_of_memory(error: Exception) -> bool:
 
 
 def reason(error: Exception) -> str:
-    """The first line of an exception's message, without a full stop, at most 200 characters."""
+    """Return the first line of an exception's message, at most 200 characters, without a full stop."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return lines[0].rstrip(".") if len(lines[0]) <= 200 else f"{lines[0][:197].rstrip()}..."

@@ -10,7 +10,7 @@ from heedful.records import ModelError, RunError
 
 
 class Packaged(NamedTuple):
-    """Location of the weights of a timm architecture."""
+    """Where the weights of a timm architecture are: the import name of a Python package, and a file in it."""
 
     architecture: str
     module: str
@@ -29,9 +29,13 @@ PACKAGED = {
 
 
 def packaged_weights(name: str, network: nn.Module) -> dict[str, Tensor]:
-    """Load the weights of a network without its classifier, under the tensor names of the network.
+    """Load the weights of a vision network without its classifier, under the tensor names of the network.
 
     The file holds the tensors in the order of the network, but under other names.
+
+    Args:
+        name: A key of ``PACKAGED``, such as "effnet-lite0".
+        network: The network for the weights.
 
     Raises:
         HeedfulError: The package is not installed, or timm has another network of that name.

@@ -18,8 +18,8 @@ class TrainedOn:
     """Hashes of training examples; the hash of an example depends on the contents of its parts alone.
 
     Attributes:
-        parts: The hashed parts, in order.
-        keys: 64-bit hashes (:meth:`~heedful.records.Examples.content_keys`): uint64, ascending, each once.
+        parts: Names of the hashed parts, in order.
+        keys: 64-bit hashes (:meth:`~heedful.records.Examples.content_keys`): uint64, ascending, without duplicates.
     """
 
     parts: tuple[str, ...]
@@ -32,23 +32,25 @@ class TrainedOn:
         Args:
             examples: The new training examples, with all parts.
             parts: All parts of the data, in their order.
-            before: Hashes of the model that training starts from.
+            before: Hashes of the earlier training of the model; None without one.
         """
         if before is None:
             return cls(tuple(parts), np.unique(examples.content_keys(parts)))
         return cls(before.parts, np.union1d(before.keys, before.keys_of(examples, parts)))
 
     def joined(self, more: "TrainedOn | None") -> "TrainedOn":
-        """The union of two sets of hashes."""
+        """Return these hashes together with the hashes ``more``."""
         return self if more is None else TrainedOn(self.parts, np.union1d(self.keys, more.keys))
 
     def seen(self, examples: Examples, parts: Sequence[str]) -> np.ndarray:
-        """Whether each example was trained on, compared by the contents of all parts: bool [examples]."""
+        """Return whether the model was trained on each example, compared by the contents of all parts: bool [examples].
+        """
         return np.isin(self.keys_of(examples, parts), self.keys)
 
     def keys_of(self, examples: Examples, parts: Sequence[str]) -> np.ndarray:
-        """Hash examples by the contents of their parts. Parts are matched by name if all names are equal, otherwise by
-        position.
+        """Hash examples by the contents of their parts: uint64 [examples].
+
+        Parts are matched with the parts of training by name if all names are equal, otherwise by position.
         """
         return examples.content_keys(self.parts if set(self.parts) == set(parts) else parts)
 

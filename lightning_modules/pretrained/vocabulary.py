@@ -15,8 +15,8 @@ def open_tokenizer(folder: str, config: PretrainedConfig, **kwargs: str) -> PreT
         **kwargs: Passed to the loader, such as ``gguf_file``.
 
     Raises:
-        HeedfulError: The tokenizer cannot be loaded, or has more tokens than the model, or far fewer: transformers
-            makes an empty tokenizer if files are missing.
+        HeedfulError: The tokenizer cannot be loaded, is not a fast one, or has more tokens than the model, or far
+            fewer: transformers makes an empty tokenizer if files are missing.
     """
     tokenizer = load(AutoTokenizer.from_pretrained, folder, **kwargs)
     if not tokenizer.is_fast:
@@ -35,9 +35,9 @@ def open_tokenizer(folder: str, config: PretrainedConfig, **kwargs: str) -> PreT
 
 
 def padding_of(config: PretrainedConfig, tokenizer: PreTrainedTokenizerBase) -> int | None:
-    """The padding id of the config, or else of the tokenizer; None if neither has one.
+    """Return the padding id of the config, or else of the tokenizer; None if neither has one.
 
-    A decoder-only classifier needs it to find the last token of a text.
+    A decoder-only classifier finds the last token of a text by the padding id.
     """
     text = config.get_text_config()
     pad_id = getattr(text, "pad_token_id", None)

@@ -12,7 +12,7 @@ ODD = -7046029254386353131, -4658895280553007687  # int64 multipliers; torch wra
 
 
 def weights_hash(weights: Mapping[str, Tensor]) -> str | None:
-    """Hash of names, dtypes, shapes and bytes of tensors, in the order of their names; None without tensors.
+    """Return a SHA-256 of the names, dtypes, shapes and bytes of tensors, sorted by name; None without tensors.
 
     The hash does not depend on device or strides. Each tensor is reduced to 64 bits on its device, so that no weights
     are copied to the host.
@@ -29,8 +29,9 @@ def weights_hash(weights: Mapping[str, Tensor]) -> str | None:
 
 
 def _sum(value: Tensor) -> Tensor:
-    """Checksum of a tensor: each of its 8-byte words is mixed with its position, and the results are added modulo
-    2**64; int64 [].
+    """Return a checksum of a tensor: int64 [].
+
+    Each 8-byte word of the tensor is mixed with its position, and the results are added modulo 2**64.
     """
     data = _bytes(value)
     if len(data) % 8 or data.storage_offset() % 8:  # torch cannot view these bytes as int64
@@ -47,7 +48,10 @@ def _sum(value: Tensor) -> Tensor:
 
 
 def different(weights: Mapping[str, Tensor], saved: Mapping[str, Tensor]) -> set[str]:
-    """Names of tensors that differ in any bit from the saved tensors, after these are cast and moved to the device."""
+    """Return the names of tensors that differ from the saved tensors in any bit, or that are only in one of the two.
+
+    The saved tensors are first cast to the dtype of ``weights``, and moved to their device.
+    """
     return {
         name
         for name in weights.keys() | saved.keys()

@@ -1,6 +1,4 @@
-"""Processor for models that are Python functions: the contents of the parts as dictionaries, and a hash of each
-input, by which answers are stored.
-"""
+"""Processor for models that are Python functions: it makes a dictionary of contents and a hash for each input."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -17,7 +15,7 @@ class Inputs:
     """The inputs of a batch, in a class that Lightning does not search for tensors.
 
     Attributes:
-        parts: Maps part names to the contents of all inputs.
+        parts: Maps each part name to the contents of this part, one per input.
         keys: 64-bit hash of the contents per input: uint64 [inputs].
         again: Whether an input is asked a second time, for the null control: bool [inputs].
     """
@@ -32,7 +30,8 @@ class Inputs:
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """A new dictionary from part names to contents for each input, since a function may modify its argument."""
+        """The inputs as dictionaries from part names to contents; always new, since a function may modify its argument.
+        """
         (first, contents), *further = self.parts.items()
         rows = [{first: content} for content in contents]
         for part, contents in further:
@@ -41,7 +40,7 @@ class Inputs:
         return rows
 
     def take(self, places: np.ndarray) -> "Inputs":
-        """Select some inputs, given their ascending indices."""
+        """Return the inputs with the indices ``places``, in ascending order."""
         if len(places) == len(self):
             return self
         parts = {part: [contents[i] for i in places.tolist()] for part, contents in self.parts.items()}
@@ -49,7 +48,9 @@ class Inputs:
 
 
 class FunctionProcessor(NumberProcessor):
-    """Turns examples into dictionaries for a function. Fingerprints are None: it is unknown what the function reads.
+    """Turns examples into dictionaries for a function.
+
+    Fingerprints (hashes of what a model reads) are None: it is unknown what the function reads.
 
     Args:
         parts: Names of the parts.
@@ -75,7 +76,7 @@ class FunctionProcessor(NumberProcessor):
         return self._bytes[numbers].sum(axis=0).astype(np.int32)
 
     def hashed(self, examples: Sequence[Example]) -> np.ndarray:
-        """64-bit hash of the contents per example: uint64 [examples]."""
+        """Hash the contents of all parts of each example to 64 bits: uint64 [examples]."""
         numbers = self.numbers(examples)  # before _hashes and _bytes, which it may extend
         return combined(self._hashes[numbers])
 
@@ -99,11 +100,11 @@ class FunctionProcessor(NumberProcessor):
         return {"function": Inputs(self._contents(examples), self.hashed(examples), again)}
 
     def _contents(self, examples: Sequence[Example]) -> dict[str, list[Any]]:
-        """Map part names to the contents of all examples."""
+        """Return the contents of all examples, by part name."""
         return {part: self._values(examples, part) for part in self.parts}
 
     def _values(self, examples: Sequence[Example], part: str) -> list[Any]:
-        """The content of a part per example: a text, or a table as a dictionary."""
+        """Return the content of a part for each example: a text, or a table as a dictionary."""
         if isinstance(examples, Composed) and part not in examples.pool.kinds and len(examples):
             lenders = examples.lenders.get(part, examples.positions)
             if max(examples.positions.max(), lenders.max()) < len(examples.pool) and lenders.min() != EMPTIED:

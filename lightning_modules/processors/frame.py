@@ -11,11 +11,11 @@ def share_budget(lengths: np.ndarray, budget: int) -> np.ndarray:
     For two parts this is the "longest_first" truncation of Hugging Face tokenizers.
 
     Args:
-        lengths: int64 [parts, examples].
+        lengths: Number of tokens of each part: int64 [parts, examples].
         budget: Largest total number of tokens of the parts of an example.
 
     Returns:
-        int64 [parts, examples].
+        Number of tokens to keep: int64 [parts, examples].
 
     Example:
         >>> share_budget(np.array([[10, 8, 2], [3, 8, 3]]), 9).tolist()
@@ -31,7 +31,7 @@ def share_budget(lengths: np.ndarray, budget: int) -> np.ndarray:
 
 
 def ranges(starts: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Concatenate ranges of consecutive integers: int64.
+    """Concatenate ranges of ``counts`` consecutive integers from ``starts``: int64.
 
     Example:
         >>> ranges(np.array([5, 0]), np.array([2, 3])).tolist()
@@ -80,9 +80,7 @@ class Frame:
 
 
 def padded(is_token: np.ndarray, values: np.ndarray, padding: int) -> np.ndarray:
-    """Write the values of tokens, row by row, into an int64 array with the shape of ``is_token``; all other elements
-    are padding.
-    """
+    """Return an int64 array with the values where ``is_token`` is True, row by row, and padding elsewhere."""
     rows = np.full(is_token.shape, padding, dtype=np.int64)
     rows[is_token] = values
     return rows

@@ -93,8 +93,9 @@ class HiddenWords:
         return len(self.words)
 
     def _hidden(self, examples: np.ndarray, hidden: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Tokens of inputs with hidden features, in the format of ``TextProcessor.padded``; arguments as for
-        :meth:`inputs`.
+        """Return ids, slots and lengths of inputs with hidden features, as arguments of ``TextProcessor.padded``.
+
+        The arguments are as for :meth:`inputs`.
         """
         lengths = self._lengths[examples]
         at = ranges(self._starts[examples], lengths)
@@ -110,13 +111,13 @@ class HiddenWords:
         return ids[stays], self._slots[at[stays]], np.bincount(rows[stays], minlength=len(examples))
 
     def lengths(self, examples: np.ndarray, hidden: np.ndarray) -> np.ndarray:
-        """Number of tokens per input: int32 [inputs]; arguments as for :meth:`inputs`."""
+        """Return the number of tokens per input: int32 [inputs]; arguments as for :meth:`inputs`."""
         return (self._hidden(examples, hidden)[2] if self.delete else self._lengths[examples]).astype(np.int32)
 
     def inputs(
         self, examples: np.ndarray, hidden: np.ndarray, batches: Sequence[np.ndarray]
     ) -> Iterator[dict[str, Tensor]]:
-        """Input of the model for each batch.
+        """Return the inputs of the model, one batch at a time.
 
         Args:
             examples: int64 [inputs], the example of each input.
@@ -127,9 +128,11 @@ class HiddenWords:
         return (self.processor.padded(*self._hidden(examples[batch], hidden[batch])) for batch in batches)
 
     def features_of_tokens(self, examples: np.ndarray, batches: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
-        """Feature per token, for inputs without hidden features: int64 [inputs, tokens], one array per batch.
+        """Yield the index of each token's feature, for inputs without hidden features: int64 [inputs, tokens] per
+        batch.
 
-        A token of several words belongs to the first word. Tokens before the first part and padding are -1.
+        A token of several words belongs to the first word. Tokens before the first part and padding are -1. The
+        arguments are as for :meth:`inputs`.
         """
         for batch in batches:
             lengths = self._lengths[examples[batch]]
@@ -138,7 +141,7 @@ class HiddenWords:
 
 
 def _words_of_tokens(characters: np.ndarray, spans: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """First and last word per token: two arrays int64 [tokens].
+    """Return the indices of the first and the last word of each token of a text: two arrays int64 [tokens].
 
     A token without a word, such as a separate space, belongs to the next word, or else to the last word. In a text
     without words, tokens belong to the separator after it.
@@ -154,7 +157,7 @@ def _words_of_tokens(characters: np.ndarray, spans: np.ndarray) -> tuple[np.ndar
 
 
 def mask_id(tokenizer: PreTrainedTokenizerBase) -> int:
-    """Id of the token that replaces hidden tokens: the mask token, else T5's first sentinel, else the unknown token.
+    """Return the id that replaces hidden tokens: of the mask token, else T5's first sentinel, else the unknown token.
 
     Raises:
         HeedfulError: The tokenizer has none of them.

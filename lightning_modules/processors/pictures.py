@@ -24,13 +24,13 @@ GREY = (128, 128, 128)
 
 
 def resized(picture: Image.Image, images: BaseImageProcessor) -> np.ndarray:
-    """Resize an RGB picture with the PIL backend of an image processor: uint8 [height, width, 3]."""
+    """Resize an RGB picture with ``images``, an image processor with the PIL backend: uint8 [height, width, 3]."""
     channels_first = np.moveaxis(np.asarray(picture), -1, 0)
     return np.moveaxis(images.resize(channels_first, images.size, images.resample), 0, -1)
 
 
 class PictureStore:
-    """Stores resized pictures in memory-mapped files, by number. Each distinct picture is decoded once.
+    """Stores resized pictures in memory-mapped files, under numbers. Each distinct picture is decoded once.
 
     Number 0 is an empty (grey) picture.
 
@@ -59,11 +59,13 @@ class PictureStore:
         return len(self._pictures)
 
     def content(self, number: int) -> str:
-        """SHA-256 of the bytes of the picture with a given number."""
+        """Return the SHA-256 of the bytes of the picture with a given number."""
         return self._pictures[number].key
 
     def numbers(self, pictures: Sequence[Picture]) -> np.ndarray:
-        """Number pictures by content: int64 [pictures]; new pictures are decoded and stored.
+        """Return the number of each picture: int64 [pictures]; equal pictures have equal numbers.
+
+        New pictures get a number, and are decoded and stored.
 
         Raises:
             HeedfulError: A picture cannot be decoded; the message names its row.
@@ -86,13 +88,13 @@ class PictureStore:
             self._room -= picture.nbytes
 
     def pixels(self, numbers: Sequence[int]) -> list[np.ndarray]:
-        """The pictures with these numbers: uint8 [height, width, 3] each."""
+        """Return the resized pictures with these numbers: uint8 [height, width, 3] each."""
         missing = [n for n in dict.fromkeys(numbers) if n not in self._stored]
         decoded = dict(zip(missing, self._decode(missing), strict=True))
         return [decoded[n] if n in decoded else self._stored[n] for n in numbers]
 
     def hashes(self, numbers: np.ndarray) -> np.ndarray:
-        """Hashes of sizes and pixels: uint64, same shape as ``numbers``."""
+        """Hash the size and the pixels of the pictures with these numbers: uint64, same shape as ``numbers``."""
         new = iter(set(numbers.ravel().tolist()) - self._hashes.keys())
         while block := list(islice(new, BLOCK)):
             contents = (str(picture.shape).encode() + picture.tobytes() for picture in self.pixels(block))
@@ -113,7 +115,14 @@ def sent(values: Tensor, device: torch.device | str) -> Tensor:
 
 
 def normalised(pixels: Sequence[np.ndarray], mean: Sequence[float], std: Sequence[float], weight: Tensor) -> Tensor:
-    """Normalise pictures of equal size, on the device and in the dtype of a weight: [pictures, 3, height, width]."""
+    """Normalise pictures of equal size for a vision network: [pictures, 3, height, width].
+
+    Args:
+        pixels: uint8 [height, width, 3] each.
+        mean: Mean per channel, in [0, 1].
+        std: Standard deviation per channel.
+        weight: A weight of the network: its device and dtype are used.
+    """
     stacked = sent(torch.from_numpy(np.stack(pixels)), weight.device).permute(0, 3, 1, 2).float() / 255
     mean, std = sent(torch.tensor([mean, std], dtype=torch.float32), weight.device).view(2, 1, 3, 1, 1)
     return ((stacked - mean) / std).to(weight.dtype)
@@ -147,7 +156,7 @@ class PictureProcessor(TextProcessor):
         return np.concatenate([texts, pictures or np.zeros((1, len(examples)))]).astype(np.int32)
 
     def picture_numbers(self, examples: Sequence[Example]) -> np.ndarray:
-        """Picture numbers per example: int64 [examples, pictures], with at least one column."""
+        """Return the numbers of each example's pictures: int64 [examples, pictures], with at least one column."""
         return self.numbers(examples)[len(self.text_parts) :].T.astype(np.int64)
 
     def fingerprints(self, examples: Sequence[Example]) -> np.ndarray:

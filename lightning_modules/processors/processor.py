@@ -34,7 +34,7 @@ class Encoded:
 
     Args:
         processor: Computes the properties.
-        examples: A list, a pool or a composition of a pool.
+        examples: A list, a pool, or a composition of parts of examples in a pool.
     """
 
     def __init__(self, processor: "Processor", examples: Sequence[Example]) -> None:
@@ -51,12 +51,12 @@ class Encoded:
 
     @cached_property
     def order(self) -> np.ndarray:
-        """Sort key of batches, in descending order, so that batches need little padding: int [examples]."""
+        """Sort key per example: int [examples]. Batches that follow it in descending order need little padding."""
         return self._processor.order(self.examples, self.lengths)
 
     @cached_property
     def fingerprints(self) -> np.ndarray | None:
-        """Hash of the model's input per example: uint64 [examples]; None if the input is unknown."""
+        """Hash of the model's input for each example: uint64 [examples]; None if the input is unknown."""
         return self._processor.fingerprints(self.examples)
 
     @cached_property
@@ -65,10 +65,10 @@ class Encoded:
         return self._processor.statistics(self.examples)
 
     def batches(self, batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
-        """Inputs of the model, a batch at a time.
+        """Return the inputs of the model, one batch at a time.
 
         Args:
-            batches: int64 [examples of the batch] each, positions into the examples.
+            batches: The examples of each batch, by position: int64 [examples of the batch] each.
         """
         return self._processor.batches(self.examples, batches)
 
@@ -80,8 +80,8 @@ class Processor(ABC):
     (:class:`~heedful.records.Composed`).
 
     Attributes:
-        pad_to: Batches are padded to a multiple of this width, up to the longest input of the model.
-        no_hiding: Why words cannot be hidden in inputs; None if they can.
+        pad_to: Batches are padded to a multiple of this number of tokens, up to the longest input of the model.
+        no_hiding: Why words cannot be hidden in inputs, for attributions; None if they can.
     """
 
     pad_to: int = 1
@@ -96,14 +96,17 @@ class Processor(ABC):
 
     @abstractmethod
     def lengths(self, examples: Sequence[Example]) -> np.ndarray:
-        """Number of tokens per example: int32 [examples]."""
+        """Return the number of tokens per example: int32 [examples]."""
 
     def order(self, examples: Sequence[Example], lengths: np.ndarray) -> np.ndarray:
-        """Sort key of batches, in descending order, so that examples of one length share a batch: int [examples]."""
+        """Return a sort key per example: int [examples]; in descending order, examples of one length are neighbours.
+
+        ``lengths`` is the number of tokens per example.
+        """
         return lengths
 
     def statistics(self, examples: Sequence[Example]) -> Statistics:
-        """Truncation and vocabulary statistics of examples; by default, no token is truncated or unknown."""
+        """Return truncation and vocabulary statistics of examples; by default, no token is truncated or unknown."""
         return Statistics()
 
     def fingerprints(self, examples: Sequence[Example]) -> np.ndarray | None:
@@ -116,10 +119,10 @@ class Processor(ABC):
 
     @abstractmethod
     def __call__(self, examples: Sequence[Example]) -> dict[str, Any]:
-        """Make the input of the model for a batch; the first dimension of tensors is the example."""
+        """Return the input of the model for a batch; the first dimension of its tensors is the example."""
 
     def batches(self, examples: Composed, batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
-        """Input of the model for each batch.
+        """Return the inputs of the model, one batch at a time.
 
         Args:
             examples: The examples.
@@ -138,13 +141,13 @@ class NumberProcessor(Processor):
     Numbers of composed examples are gathered from the numbers of their pool, without reading contents again.
 
     Attributes:
-        parts: The part that a row of the numbers belongs to.
+        parts: Names of the numbered parts, in the order of the rows of :meth:`numbers`.
     """
 
     parts: tuple[str, ...]
 
     def numbers(self, examples: Sequence[Example]) -> np.ndarray:
-        """Numbers of the contents of the parts: int32 [parts, examples]; cached for a pool or a composition."""
+        """Return the number of each part's content: int32 [parts, examples]; cached for a pool or a composition."""
         if not isinstance(examples, Examples | Composed):
             return self._numbers(examples)
         numbers = NUMBERS.setdefault(self, WeakKeyDictionary())
@@ -177,7 +180,7 @@ class NumberProcessor(Processor):
 
     @abstractmethod
     def batches(self, examples: Sequence[Example], batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
-        """Input of the model for each batch, as in :class:`Processor`."""
+        """Return the inputs of the model, one batch at a time, as in :class:`Processor`."""
 
     def __call__(self, examples: Sequence[Example]) -> dict[str, Any]:
         return next(iter(self.batches(examples, [np.arange(len(examples))])))
@@ -199,7 +202,12 @@ def combined(hashes: np.ndarray) -> np.ndarray:
 
 
 def kept_of(parts: Sequence[str], counts: np.ndarray, lengths: np.ndarray) -> dict[str, list[int]]:
-    """``Statistics.tokens_kept`` from the numbers of tokens read and of all tokens: int64 [parts, examples] each.
+    """Return the tokens read and all tokens per part, for ``Statistics.tokens_kept``; empty without truncation.
+
+    Args:
+        parts: Names of the parts.
+        counts: Number of tokens read: int64 [parts, examples].
+        lengths: Number of all tokens: int64 [parts, examples].
 
     Example:
         >>> kept_of(["premise", "hypothesis"], np.array([[5, 3], [2, 2]]), np.array([[9, 3], [2, 2]]))

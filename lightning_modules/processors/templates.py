@@ -49,7 +49,7 @@ class TemplateProcessor(TextProcessor):
         super().__init__(tokenizer, parts_of(template), max_length, form)
 
     def _read_frame(self) -> Frame:
-        """Find the tokens before, between and after the parts: the words of the template, and special tokens."""
+        """Return the layout of an input: template words and special tokens before, between and after the parts."""
         encoded = self.tokenizer("a")
         sequence = encoded.sequence_ids(0)
         first = sequence.index(0)
@@ -63,14 +63,14 @@ class TemplateProcessor(TextProcessor):
         return Frame(slots)
 
     def texts(self, parts: Sequence[Part]) -> Sequence[str]:
-        """Texts of the parts of an example, each with the space before it, which some tokenizers encode."""
+        """Return the text of each part of an example, with the space before it, which some tokenizers encode."""
         return [
             f" {text}" if words[-1:].isspace() else text
             for words, text in zip(self._words, super().texts(parts), strict=False)
         ]
 
     def _whole(self, texts: Sequence[str]) -> Sequence[str]:
-        """The filled template, which the tokenizer encodes at once, for a comparison with the concatenated parts."""
+        """Return the filled template, in a list, for a comparison of its tokens with the concatenated parts."""
         return ["".join(piece for pair in zip(self._words, [*texts, ""], strict=True) for piece in pair)]
 
 

@@ -73,11 +73,13 @@ class TextProcessor(NumberProcessor):
             )
 
     def new_store(self, offsets: bool) -> TokenStore:
-        """Create an empty store of token ids, which begins with the tokens of the frame."""
+        """Return an empty store of token ids, which begins with the frame tokens (special tokens and template words).
+        """
         return TokenStore(plain(self.tokenizer, offsets), self.tokenizer.unk_token_id, self.frame.ids, offsets)
 
     def _read_frame(self) -> Frame:
-        """Find the special tokens before, between and after the parts, and all token types."""
+        """Return the layout of an input: the special tokens before, between and after the parts, and all token types.
+        """
         if not 1 <= len(self.parts) <= 2:
             raise ModelError(
                 f"An encoder reads one or two parts, and the data have {len(self.parts)}: {', '.join(self.parts)}. "
@@ -89,8 +91,9 @@ class TextProcessor(NumberProcessor):
         return Frame(chain.from_iterable(group if part is None else group[:1] for part, group in groups))
 
     def _is_right(self, texts: Sequence[str]) -> bool:
-        """Check the frame on an example: the tokenizer must encode the whole example to the same ids and token
-        types.
+        """Whether the layout of inputs is right for an example, given the texts of its parts.
+
+        The tokenizer must encode the whole example to the same ids and token types.
         """
         encoded = self.tokenizer(*self._whole(texts), return_token_type_ids=True)
         numbers = self.token_store.numbers(self.texts(texts))[:, None]
@@ -101,7 +104,7 @@ class TextProcessor(NumberProcessor):
         return (ids, self.frame.types[slots].tolist()) == (encoded["input_ids"], encoded["token_type_ids"])
 
     def _whole(self, texts: Sequence[str]) -> Sequence[str]:
-        """Arguments with which the tokenizer encodes the whole example at once, for :meth:`_is_right`."""
+        """Return the arguments with which the tokenizer encodes the whole example at once, for :meth:`_is_right`."""
         return texts
 
     def _gathered(self, examples: Composed) -> np.ndarray:
@@ -121,18 +124,19 @@ class TextProcessor(NumberProcessor):
         return np.concatenate(blocks, axis=1)
 
     def texts(self, parts: Sequence[Part]) -> Sequence[str]:
-        """The texts to tokenise for the parts of an example."""
+        """Return the texts to tokenise for the parts of an example; a table is converted to text."""
         texts = [part for part in parts if isinstance(part, str)]
         if len(texts) == len(parts):
             return parts
         return [part if isinstance(part, str) else self.form.text(part, texts) for part in parts]
 
     def text_numbers(self, examples: Sequence[Example]) -> np.ndarray:
-        """Numbers of the texts in the token store: int32 [texts, examples]."""
+        """Return the numbers of each example's texts in the token store: int32 [texts, examples]."""
         return self.numbers(examples)[: len(self.text_parts)]
 
     def truncate(self, lengths: np.ndarray) -> np.ndarray:
-        """Number of tokens of each text after truncation, given the numbers before: int64 [texts, examples]."""
+        """Return the number of tokens of each text after truncation, from the numbers before: int64 [texts, examples].
+        """
         return share_budget(lengths, self.budget)
 
     def lengths(self, examples: Sequence[Example]) -> np.ndarray:
@@ -148,7 +152,10 @@ class TextProcessor(NumberProcessor):
         return Statistics(truncated, unknown, kept_of(self.text_parts, counts, lengths))
 
     def fingerprints(self, examples: Sequence[Example]) -> np.ndarray:
-        """Hashes of the ids of the truncated texts; the tokens around them are the same for all examples."""
+        """Hash the token ids of each example's truncated texts: uint64 [examples].
+
+        The tokens around the texts are the same for all examples.
+        """
         numbers = self.text_numbers(examples)
         return combined(self.token_store.hashes(numbers, self.truncate(self.token_store.lengths(numbers))))
 
@@ -167,7 +174,7 @@ class TextProcessor(NumberProcessor):
                 yield self.padded(*batch)
 
     def is_token(self, lengths: np.ndarray) -> np.ndarray:
-        """Mask of tokens for inputs of given lengths, False for padding: bool [inputs, width].
+        """Return a mask for inputs with given numbers of tokens, False for padding: bool [inputs, width].
 
         The width is a multiple of ``pad_to``, up to the longest input of the model.
         """
@@ -177,7 +184,7 @@ class TextProcessor(NumberProcessor):
         return place >= width - lengths[:, None] if self.pads_left else place < lengths[:, None]
 
     def padded(self, ids: np.ndarray, slots: np.ndarray, lengths: np.ndarray) -> dict[str, Tensor]:
-        """Pad token ids to the input tensors of the model: int64 [inputs, width] each.
+        """Return the input tensors of the model, padded: token ids, mask and token types, int64 [inputs, width] each.
 
         Args:
             ids: int [tokens of all inputs], one input after the other.

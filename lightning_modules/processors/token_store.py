@@ -14,8 +14,10 @@ PIECE = 512  # texts per call of the tokenizer; with more, garbage collection ta
 
 
 def plain(tokenizer: PreTrainedTokenizerBase, offsets: bool = False) -> Callable[[list[str]], Mapping[str, Any]]:
-    """Wrap a tokenizer: it then adds no special tokens, and reads special tokens such as "</s>" in a text as ordinary
-    text.
+    """Return a function that tokenises texts without adding special tokens.
+
+    It reads a special token in a text, such as "</s>", as ordinary text. With ``offsets``, it also returns the
+    characters of each token.
     """
     settings = {"add_special_tokens": False, "split_special_tokens": True, "return_offsets_mapping": offsets}
     return partial(tokenizer, **settings, return_attention_mask=False, return_token_type_ids=False, verbose=False)
@@ -49,7 +51,7 @@ class TokenStore:
         self._rows[:, 0] = first
 
     def numbers(self, texts: Sequence[str]) -> np.ndarray:
-        """Number texts: int32 [texts]; new texts are tokenised."""
+        """Return the number of each text in the store: int32 [texts]; new texts are tokenised and stored."""
         wanted = keys(texts)
         is_new = self._keys[np.searchsorted(self._keys, wanted)] != wanted
         if is_new.any():
@@ -95,15 +97,18 @@ class TokenStore:
         return lengths, rows
 
     def lengths(self, numbers: np.ndarray) -> np.ndarray:
-        """Number of tokens per text: int64, same shape as ``numbers``."""
+        """Return the number of tokens of each text, given the numbers of texts: int64, same shape as ``numbers``."""
         return self._starts[numbers + 1] - self._starts[numbers]
 
     def starts(self, numbers: np.ndarray) -> np.ndarray:
-        """Index of each text's first token in :attr:`tokens`: int64, same shape as ``numbers``."""
+        """Return the index of each text's first token in :attr:`tokens`: int64, same shape as ``numbers``."""
         return self._starts[numbers]
 
     def unknown(self, numbers: np.ndarray) -> float:
-        """Share of unknown tokens in texts; a text without tokens counts as one unknown token."""
+        """Return the share of unknown tokens in the texts with these numbers.
+
+        A text that is not blank and has no tokens counts as one unknown token.
+        """
         unknown = self._unknown[numbers]
         return float(unknown.sum() / max(1, np.maximum(self.lengths(numbers), unknown).sum()))
 
@@ -111,7 +116,7 @@ class TokenStore:
         """Hash the first tokens of texts: uint64, same shape as ``numbers``, the same in all processes.
 
         Args:
-            numbers: int [any shape].
+            numbers: Numbers of the texts: int [any shape].
             counts: Number of tokens to hash per text: int64, same shape.
         """
         hashes = self._hashes[numbers]
@@ -125,10 +130,10 @@ class TokenStore:
 
     @property
     def tokens(self) -> np.ndarray:
-        """The ids of all texts, one after the other: int32 [capacity]."""
+        """The token ids of all texts, one after the other, followed by free places: int32 [capacity]."""
         return self._rows[:, 0]
 
     @property
     def characters(self) -> np.ndarray:
-        """First character per token, and the character after its last: int32 [tokens, 2]."""
+        """First character of each token in its text, and the character after its last: int32 [capacity, 2]."""
         return self._rows[:, 1:]

@@ -53,8 +53,11 @@ class WindowProcessor(TextProcessor):
         return np.stack([np.minimum(lengths[0], self.longest_question), lengths[1]])
 
     def _plan(self, numbers: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Plan the windows of examples: number of question tokens, of text tokens, of text tokens that fit a window,
-        and of windows; int64 [examples] each.
+        """Plan the windows of examples, given the numbers of their questions and texts.
+
+        Returns:
+            Number of question tokens, of text tokens, of text tokens that fit a window, and of windows; int64
+            [examples] each.
         """
         question, text = self.truncate(self.token_store.lengths(numbers))
         room = self.budget - question
@@ -65,20 +68,22 @@ class WindowProcessor(TextProcessor):
         return (windows * (question + self.frame.size) + text + (windows - 1) * self.overlap).astype(np.int32)
 
     def fingerprints(self, examples: Sequence[Example]) -> np.ndarray:
-        """Hash the tokens of the truncated question, and the exact text, since an answer is a span of the text."""
+        """Hash each example's truncated question and exact text, since an answer is a span of the text: uint64
+        [examples].
+        """
         numbers = self.numbers(examples)[0]
         question = self.token_store.hashes(numbers, self._plan(self.numbers(examples))[0])
         return combined(np.stack([question, keys(column(examples, f"parts.{self.parts[1]}"))]))
 
     def batches(self, examples: Sequence[Example], batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
-        """Input of the model for each batch.
+        """Return the inputs of the model, one batch at a time.
 
         Returns:
-            ``encoder``, tensors [windows, tokens]; ``windows``, int64 [windows, 4]: the example, the position of the
-            window's first text token in the text and in the window, and the number of text tokens; ``texts``;
-            ``characters``, start and end of the tokens per text, int32 [tokens, 2]; and ``targets``, int64 [windows,
-            2], the first and the last token of the answer, or 0 and 0 if the window does not contain it. ``targets``
-            exist only if the positions of all answers are known.
+            For each batch: ``encoder``, tensors [windows, tokens]; ``windows``, int64 [windows, 4]: index of the
+            example, position of the window's first text token in the text, its position in the window, and number of
+            text tokens; ``texts``; ``characters``, start and end of the tokens per text, int32 [tokens, 2]; and
+            ``targets``, int64 [windows, 2], the first and the last token of the answer, or 0 and 0 if the window does
+            not contain it. ``targets`` exist only if the positions of all answers are known.
         """
         numbers = self.numbers(examples)
         return (self._batch([examples[i] for i in batch.tolist()], numbers[:, batch]) for batch in batches)
@@ -108,10 +113,10 @@ class WindowProcessor(TextProcessor):
 
 
 def _answer(label: str | None, places: str) -> tuple[int, int] | None:
-    """Character span of the target answer; (0, 0) for no answer; None if unknown.
+    """Return the span (start, end) of the target answer in characters; (0, 0) for no answer; None if unknown.
 
     Args:
-        label: The gold answers.
+        label: JSON list of the gold answers; None if unknown.
         places: JSON list of the first character of each answer, null if unknown.
     """
     golds = None if label is None else SPAN.parse_gold(label)
@@ -123,8 +128,15 @@ def _answer(label: str | None, places: str) -> tuple[int, int] | None:
 
 
 def _target(characters: np.ndarray, answer: tuple[int, int], first: int, begin: int, count: int) -> tuple[int, int]:
-    """The first and the last token of an answer in a window; 0 and 0 if the window does not contain all of its
-    tokens."""
+    """Return the first and the last token of an answer in a window; 0 and 0 if not all of its tokens are in the window.
+
+    Args:
+        characters: Start and end of the tokens of the text: int32 [tokens, 2].
+        answer: Start and end of the answer.
+        first: Position of the window's first text token in the text.
+        begin: Its position in the window.
+        count: Number of text tokens in the window.
+    """
     start = int(np.searchsorted(characters[:, 1], answer[0], side="right"))
     stop = int(np.searchsorted(characters[:, 0], answer[1], side="left")) - 1
     return (begin + start - first, begin + stop - first) if first <= start <= stop < first + count else (0, 0)

@@ -1,4 +1,4 @@
-"""Find the numbers, dates, quantifiers, negations and verbs in a hypothesis, which perturbations change.
+"""Find the spans of a hypothesis that perturbations change: numbers, dates, quantifiers, negations and verbs.
 
 :class:`RuleAnalyser` uses word lists and regular expressions. ``spacy_analyser.py`` adds named entities and main verbs.
 
@@ -65,9 +65,11 @@ _CAPITALS = frozenset(WORDS["not_names"])
 class Number(NamedTuple):
     """A number in a text, from position ``start`` to before ``end``.
 
+    A governor is the word before a number that makes it a bound, such as "over" in "over 30 years".
+
     Attributes:
         value: The value.
-        governor: The governor, a key of :data:`MONOTONICITY`; "" without one.
+        governor: The governor in lower case, a key of :data:`MONOTONICITY`; "" without one.
         governor_start: Position of the governor's first character; -1 without one.
     """
 
@@ -79,11 +81,13 @@ class Number(NamedTuple):
 
 
 class Date(NamedTuple):
-    """A date in a text; see :class:`Number` for the other attributes.
+    """A date in a text, from position ``start`` to before ``end``.
 
     Attributes:
         unit: "year", "decade", "month" or "season".
         value: The year; the first year of the decade; the month, from 0; 0 for a season.
+        governor: The word before the date that makes it a bound, such as "after"; "" without one.
+        governor_start: Position of the governor's first character; -1 without one.
     """
 
     start: int
@@ -95,7 +99,7 @@ class Date(NamedTuple):
 
 
 class Span(NamedTuple):
-    """A span of a text, from position ``start`` to before ``end``.
+    """A span of a text, from position ``start`` to before ``end``: an entity, a quantifier or a negation.
 
     Attributes:
         what: The type of an entity, such as "person"; for other spans, the text in lower case.
@@ -128,7 +132,7 @@ class Analysis:
         dates: Years, decades, months and seasons.
         quantifiers: Words such as "all", "every" and "many".
         negations: Words such as "no", "not" and "never".
-        verb: The finite verb of the main clause, or None.
+        verb: The finite verb of the main clause; None if it is unknown or cannot be negated.
         entities: Persons, locations and organisations.
     """
 
@@ -160,7 +164,9 @@ class Analyser(Protocol):
 
 @dataclass(frozen=True)
 class RuleAnalyser:
-    """Find numbers, dates, quantifiers and negations by word lists and regular expressions; finds no entities.
+    """Finds numbers, dates, quantifiers, negations and auxiliary verbs by word lists and regular expressions.
+
+    It finds no entities.
 
     Example:
         >>> RuleAnalyser().analyse("He was active for over 30 years.").numbers
@@ -187,7 +193,7 @@ def to_words(value: int) -> str:
 
 
 def before(text: str, start: int) -> str:
-    """The word that ends before a position of a text, in lower case; "" if there is none."""
+    """Return the last word before position ``start`` of a text, in lower case; "" if there is none."""
     match = re.search(r"([\w.]+)\W*$", text[:start])
     return match[1].lower() if match else ""
 
@@ -216,7 +222,7 @@ def _dates(text: str) -> tuple[Date, ...]:
 
 
 def _is_name(prefix: str) -> bool:
-    """Whether the text before a year shows that the year is part of a name, as in "the War of 1812"."""
+    """Whether a year that follows ``prefix`` is part of a name, as in "the War of 1812"."""
     match = re.search(r"([A-Z]\w+) of $", prefix)
     return match is not None and match[1] not in MONTHS and match[1].lower() not in SEASONS
 
@@ -261,7 +267,11 @@ _DO: dict[str, str] = WORDS["do"]
 
 
 def auxiliary(text: str) -> Verb | None:
-    """The first auxiliary verb of a text; None if it may belong to a subordinate clause or cannot be negated."""
+    """Return the first auxiliary verb of a text with its negated form.
+
+    Returns:
+        None if there is no auxiliary verb, if it may belong to a subordinate clause, or if it cannot be negated.
+    """
     m = _AUXILIARY.search(text)
     if m is None or SUBORDINATE.search(text[: m.start()]):
         return None

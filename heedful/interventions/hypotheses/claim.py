@@ -1,4 +1,4 @@
-"""A hypothesis about a table, together with everything that the rules for perturbing it need."""
+"""The claim: a hypothesis about a table, with the names and values that perturbations may put into the hypothesis."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -22,14 +22,14 @@ WIDTHS = {name.lower(): LISTS[names] for names in LISTS for name in WORDS[names]
 
 @dataclass(frozen=True)
 class Claim:
-    """A hypothesis that a table entails or contradicts.
+    """A hypothesis that a table entails or contradicts, with the names and values that may be put into it.
 
     Attributes:
         analysis: The numbers, dates, negations, ... in the hypothesis.
         entailed: Whether the table entails the hypothesis; otherwise the table contradicts it.
         table: The table.
         names: Maps types of entities to names that may replace an entity.
-        values: Maps keys to the values that the tables of the split have for this key.
+        values: Maps keys of table rows to values that tables of the split have for this key.
     """
 
     analysis: Analysis
@@ -61,29 +61,37 @@ class Claim:
         return verb if verb is None or self.free(verb.start, verb.end) else auxiliary(self.masked)
 
     def free(self, start: int, end: int) -> bool:
-        """Whether a span of the hypothesis overlaps no mention of the table's title, so that it may be changed."""
+        """Whether the span of the hypothesis from ``start`` to before ``end`` overlaps no mention of the table's title.
+
+        Only such spans may be changed.
+        """
         return not inside(start, end, title_mentions(self.table, self.text))
 
 
 def words(text: str) -> set[str]:
-    """The words of a text with at least three letters, in lower case, without particles of names such as "von"."""
+    """Return the words of a text with at least three letters, in lower case.
+
+    Frequent words ("the", "and", "for") and particles of names ("von", "van", "del") are left out.
+    """
     return set(re.findall(r"\w{3,}", text.lower())) - {"the", "and", "for", "von", "van", "del"}
 
 
 def named(text: str) -> set[str]:
-    """The :func:`words` of a text, and also "usa" for "U.S." and "britain" for "UK"."""
+    """Return the :func:`words` of a text, with "usa" added if it has "U.S.", and "britain" if it has "UK"."""
     return words(text) | {word for word, spelled in SPELLED.items() if spelled.search(text)}
 
 
 def known_words(claim: Claim) -> set[str]:
-    """The words of the hypothesis and of its table, and related words, such as "musician" for "singer"."""
+    """Return the words of the hypothesis and of its table, and related words, such as "musician" for "singer"."""
     text = " ".join((claim.text, claim.table.title, *(v for _, values in claim.table.rows for v in values)))
     all_words = named(text) | ({"usa"} if STATE.search(text) else set())
     return all_words.union(*(group for group in KIN if group & all_words))
 
 
 def width(name: str) -> str:
-    """The kind of a place, such as "country" or "province", by its name before a comma; "" if the name is unknown.
+    """Return the kind of a place: "city", "province", "country" or "continent"; "" if it is unknown.
+
+    The place is looked up by its name before a comma.
 
     Example:
         >>> width("U.S."), width("Austin, Texas"), width("the Netherlands")

@@ -29,12 +29,17 @@ WITH_ARTICLE = re.compile(r"(?:United|Netherlands|Philippines|Kingdom|Republic|U
 
 
 def entities(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
-    """Replace a named entity by a name of the same type that neither the hypothesis nor the table mentions; a place by
-    a place of the same kind.
+    """Return the possible replacements of a person, place or organisation in a hypothesis, one element per entity.
 
-    An entailed hypothesis becomes a contradiction if the table has the old name in a row about such entities; a
-    contradicted hypothesis stays contradicted. Names that share a word with the table's title are not replaced, since
-    the table says nothing about other subjects.
+    The new name has the same type (for a place, also the same kind, such as city), and neither the hypothesis nor the
+    table mentions it. Names that share a word with the table's title are not replaced, since the table says nothing
+    about other subjects.
+
+    Args:
+        claim: The hypothesis.
+        flip: Whether to turn an entailed hypothesis into a contradiction. The table must then have the old name in a
+            row about such entities. Otherwise the label stays, which is possible only for a contradicted hypothesis.
+        rng: Random number generator.
     """
     if (claim.entailed and not flip) or claim.analysis.negations or NOT_ALONE.search(claim.text):
         return []
@@ -69,14 +74,16 @@ def entities(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
 
 
 def has_name(table: Table, name: str, kind: str) -> bool:
-    """Whether a name occurs in a table, in a row whose key fits the type of the name: "Born" fits locations, for
-    example.
-    """
+    """Whether a name of the type ``kind`` occurs in a table row that fits this type, such as "Born" for "location"."""
     content = " | ".join(value for key, values in table.rows if key.rstrip(":") in KEYS[kind] for value in values)
     return bool(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", content))
 
 
 def names_of(kinds: Mapping[str, set[str]]) -> dict[str, tuple[str, ...]]:
-    """Map each type of entity to the names of this type; names with more than one type are dropped."""
+    """Return the names of each type of entity, sorted; names with more than one type are dropped.
+
+    Args:
+        kinds: Maps each type, such as "person", to names.
+    """
     counts = Counter(name for names in kinds.values() for name in names)
     return {kind: tuple(sorted(n for n in names if counts[n] == 1)) for kind, names in sorted(kinds.items())}

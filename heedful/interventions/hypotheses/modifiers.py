@@ -22,11 +22,17 @@ MOST_WORDS = 5
 
 
 def modifiers(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
-    """Insert a relative clause about a table row after the first mention of the title that is followed by a verb.
+    """Return the relative clauses that may be inserted into a hypothesis, one element per table row.
 
-    A clause with a value of the table is true and keeps the label. To flip the label, the value comes from another
-    table and shares no word with hypothesis and table; a place is replaced by a place of the same kind. Rows with
-    several values are then skipped, since a list may be incomplete.
+    A clause follows the first mention of the title before a verb. A clause with a value of the table is true and keeps
+    the label. To flip the label, the value comes from another table and shares no word with hypothesis and table; a
+    place is replaced by a place of the same kind. Rows with several values are then skipped, since a list may be
+    incomplete.
+
+    Args:
+        claim: The hypothesis.
+        flip: Whether to turn an entailed hypothesis into a contradiction; otherwise the label stays.
+        rng: Random number generator.
     """
     text, table = claim.text, claim.table
     mention = next((m for m in title_mentions(table, text) if VERBAL.match(text[m.end :])), None)
@@ -50,9 +56,7 @@ def modifiers(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]
 
 
 def readable(values: Iterable[str]) -> list[str]:
-    """Select the values of table rows that fit into a sentence: at most five words and no digits. Parentheses are
-    removed.
-    """
+    """Return the values that fit into a sentence: at most five words and no digits. Parentheses are removed."""
     without_parentheses = [" ".join(re.sub(r"\([^)]*\)", "", value).split()).strip(" ,;") for value in values]
     return [
         v for v in without_parentheses if v and not re.search(r"[\d:|;/()\[\]]", v) and len(v.split()) <= MOST_WORDS

@@ -1,7 +1,7 @@
 """Perturb hypotheses about tables (Gupta et al. 2022, "Is My Model Using the Right Evidence?", section 4).
 
 Six kinds of perturbations keep or flip the label; the table stays the same. A flip turns an entailed hypothesis into a
-contradiction. The opposite direction needs human editors, in the paper as well as here (``counterfactual_tables``).
+contradiction. The opposite flip, from contradiction to entailment, needs human editors (``counterfactual_tables``).
 """
 
 from collections import defaultdict
@@ -70,7 +70,10 @@ class Source:
 
     @cached_property
     def names(self) -> Mapping[str, tuple[str, ...]]:
-        """Maps types of entities to the names that occur in a hypothesis of the split and in its table."""
+        """Maps types of entities to the names that occur in both a hypothesis of the split and its table.
+
+        The mapping is empty if the analyser does not find entities.
+        """
         by_kind: dict[str, set[str]] = defaultdict(set)
         if not self.analyser.knows_entities:
             return {}
@@ -84,7 +87,7 @@ class Source:
 
     @cached_property
     def values(self) -> Mapping[str, tuple[str, ...]]:
-        """Maps keys to the values in the split's tables that fit into a sentence."""
+        """Maps keys of table rows to the values that fit into a sentence, over all tables of the split."""
         by_key: dict[str, set[str]] = defaultdict(set)
         for table in {t.encode(): t for t in map(as_table, self.pool.column(f"parts.{self.table}"))}.values():
             for key, values in table.rows:
@@ -93,13 +96,17 @@ class Source:
         return {key: tuple(sorted(values)) for key, values in by_key.items()}
 
     def claim(self, uid: str) -> Claim | None:
-        """The hypothesis of an example and its table; None unless the label is entailment or contradiction."""
+        """Return the hypothesis of an example, analysed, with its table.
+
+        Returns:
+            None unless the label is entailment or contradiction.
+        """
         if self._last[0] != uid:
             self._last = uid, self._read(uid)
         return self._last[1]
 
     def cluster(self, uid: str) -> str:
-        """Name of the cluster of an example: its table."""
+        """Return the name of the cluster of an example, "table <id>": examples about one table form a cluster."""
         return f"table {self.pool.value(table_column(self.pool, self.table), self.pool.position(uid))}"
 
     def _read(self, uid: str) -> Claim | None:
@@ -115,10 +122,10 @@ class Source:
 
 @dataclass(frozen=True)
 class PerturbHypothesis(EachExample):
-    """Perturb each hypothesis. If a hypothesis allows several perturbations of one kind, one of them is drawn.
+    """Perturb each hypothesis by one kind of change. If several such changes are possible, one of them is drawn.
 
     Attributes:
-        kind: Kind of perturbation, one of :data:`KINDS`.
+        kind: Kind of perturbation, one of :data:`KINDS`, such as "numbers".
         direction: "preserved": the label stays. "flipped": an entailed hypothesis becomes a contradiction.
         source: The hypotheses and tables of the split.
         half_or_double: To flip a label, halve or double a number such as 30 in "over 30", as the paper does, instead of
@@ -157,7 +164,7 @@ class PerturbHypothesis(EachExample):
         return self.source.holds(uid)
 
     def edits(self, uid: str, draw: int, seed: int) -> tuple[Edit, ...]:
-        """The edits of the hypothesis in one draw; empty if it allows no perturbation of this kind."""
+        """Return the edits of the hypothesis of an example in one draw; empty if this perturbation is not possible."""
         claim = self.source.claim(uid)
         flip = self.direction == "flipped"
         if claim is None or (flip and not claim.entailed):

@@ -55,20 +55,18 @@ DURING = re.compile(  # as in "took place over 16 days", where "over" is no lowe
 
 
 def numbers(claim: Claim, flip: bool, rng: np.random.Generator, half_or_double: bool = False) -> list[Edits]:
-    """Change a number of a hypothesis.
+    """Return the possible changes of a number in a hypothesis, one element per change.
 
-    To keep the label, a number with a governor moves in the direction of table 2. To flip the label, a number without a
-    governor is halved or doubled, and a governor is replaced by its opposite: "over 30" becomes "under 30". (Another
-    number would flip the label only if the table's value lay between both numbers.)
+    A governor is the word that makes a number a bound. To keep the label, a number with a governor moves in the
+    direction of table 2. To flip the label, a number without a governor is halved or doubled, and a governor is
+    replaced by its opposite: "over 30" becomes "under 30". (Another number would flip the label only if the table's
+    value lay between both numbers.)
 
     Args:
         claim: The hypothesis.
         flip: Whether to turn an entailed hypothesis into a contradiction; otherwise the label stays.
         rng: Random number generator.
         half_or_double: To flip the label, also halve or double numbers with a governor, instead of replacing it.
-
-    Returns:
-        One element for each possible change.
     """
     changes = []
     for number in claim.analysis.numbers:
@@ -89,8 +87,10 @@ def numbers(claim: Claim, flip: bool, rng: np.random.Generator, half_or_double: 
 
 
 def _flipping(claim: Claim, number: Number) -> list[Decimal]:
-    """The values that flip the label when they replace a number: its half and its double; after a governor such as
-    "more than", only the value that makes the statement stronger.
+    """Return the values that flip the label when they replace a number; empty if it is unclear.
+
+    The values are the half and the double of the number. After a governor such as "more than", only the value that
+    makes the statement stronger is returned.
     """
     prefix, suffix = claim.text[: number.start], claim.text[number.end :]
     if number.value < 2 or OR_SO.search(claim.text) or GAMES.match(suffix) or AND_MORE.match(suffix):
@@ -105,12 +105,13 @@ def _flipping(claim: Claim, number: Number) -> list[Decimal]:
 
 
 def dates(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
-    """Change a date of a hypothesis.
+    """Return the possible changes of a date in a hypothesis, one element per change.
 
-    With a governor, a year moves in the direction of table 2, which keeps the label; to flip the label, the governor is
-    replaced by its opposite. Without a governor, a new date contradicts the table. A year becomes a near year that the
-    table neither contains nor spans; it also precedes all years of the table, unless the hypothesis is about a unique
-    event. A month becomes a month that the table does not contain. A season becomes the opposite season, only to flip.
+    With a governor (a word such as "after" that makes the date a bound), a year moves in the direction of table 2,
+    which keeps the label; to flip the label, the governor is replaced by its opposite. Without a governor, a new date
+    contradicts the table. A year becomes a near year that the table neither contains nor spans; it also precedes all
+    years of the table, unless the hypothesis is about a unique event. A month becomes a month that the table does not
+    contain. A season becomes the opposite season, only to flip.
     """
     if claim.analysis.negations:
         return []
@@ -135,8 +136,10 @@ def dates(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
 
 
 def _moved_date(claim: Claim, date: Date, rng: np.random.Generator) -> str | None:
-    """Draw a year or decade up to 15 years or decades away, in the direction that keeps the label; None if there is
-    none.
+    """Draw a later or earlier date, by 1 to 15 years or decades, in the direction that keeps the label.
+
+    Returns:
+        The new year or decade as text; None if a move might not keep the label.
     """
     monotone = directly(claim.text, date.governor_start) and not SUPERLATIVE.search(claim.text)
     if date.unit not in ("year", "decade") or date.governor not in TIMES or not monotone:
@@ -147,8 +150,17 @@ def _moved_date(claim: Claim, date: Date, rng: np.random.Generator) -> str | Non
 
 
 def _other_date(claim: Claim, date: Date, content: str, flip: bool, rng: np.random.Generator) -> str | None:
-    """Draw a date that contradicts the table, to replace a date of the hypothesis; None if the sentence may be true
-    for several dates.
+    """Draw a date that contradicts the table, to replace a date of the hypothesis.
+
+    Args:
+        claim: The hypothesis.
+        date: The date to replace.
+        content: All values of the table, joined.
+        flip: Whether to flip the label; a season is replaced only then.
+        rng: Random number generator.
+
+    Returns:
+        The new date as text; None if several dates may make the sentence true, or no date surely contradicts the table.
     """
     if any(p.search(claim.text) for p in (OR_SO, BETWEEN)) or OPEN_ENDED.search(claim.text[: date.start]):
         return None
@@ -167,7 +179,13 @@ def _other_date(claim: Claim, date: Date, content: str, flip: bool, rng: np.rand
 
 
 def _other_years(claim: Claim, date: Date, content: str) -> list[int]:
-    """The years or decades near a date that the table neither contains nor spans; empty if the table has no year."""
+    """Return years (or first years of decades) near a date that the table neither contains nor spans.
+
+    Args:
+        claim: The hypothesis. Unless it is about a unique event, only years before all years of the table are returned.
+        date: The date.
+        content: All values of the table, joined. If they contain no year, the result is empty.
+    """
     years_of_table = {int(year) for year in YEARS.findall(content)}
     if not years_of_table:
         return []
@@ -186,15 +204,22 @@ def _other_years(claim: Claim, date: Date, content: str) -> list[int]:
 
 
 def as_date(value: int, date: Date) -> str | None:
-    """Write a year in the form of ``date``, as a year or as a decade; None for years up to 1000."""
+    """Write the year ``value`` as a year, or as a decade if ``date`` is a decade; None for years up to 1000."""
     if value <= 1000:
         return None
     return f"{value}s" if date.unit == "decade" else str(value)
 
 
 def _opposite(claim: Claim, governor: str, start: int) -> list[Edits]:
-    """Replace a governor by its opposite ("over" by "under"); no edits if :func:`directly` is false or the sentence has
-    a superlative.
+    """Replace a governor by its opposite, such as "over" by "under".
+
+    Args:
+        claim: The hypothesis.
+        governor: The governor: the word before a number or date that makes it a bound.
+        start: Position of the governor in the hypothesis.
+
+    Returns:
+        One element; empty without an opposite, if :func:`directly` is false, or if there is a superlative.
     """
     if governor not in OPPOSITE or not directly(claim.text, start) or SUPERLATIVE.search(claim.text):
         return []
@@ -205,8 +230,11 @@ def _opposite(claim: Claim, governor: str, start: int) -> list[Edits]:
 
 
 def directly(text: str, start: int) -> bool:
-    """Whether the word before a governor such as "before" is neither a distance ("just", "2 years") nor "or". ``start``
-    is the position of the governor in the text.
+    """Whether no distance ("just", "2 years") and no "or" precedes a governor, such as "before".
+
+    Args:
+        text: The text.
+        start: Position of the governor in the text.
     """
     distance = (
         r"\b(?:just|right|shortly|soon|immediately|slightly|well|far|little|bit|much|years?|months?|days?|weeks?"
@@ -216,15 +244,22 @@ def directly(text: str, start: int) -> bool:
 
 
 def _half_and_double(value: Decimal) -> list[Decimal]:
-    """The double of a number, and its half if the half is above 1 and has no more decimals than the number."""
+    """Return the half and the double of a number; only the double if the half is at most 1 or has more decimals."""
     half = value / 2
     exact = half == half.quantize(value) if int(value.as_tuple().exponent) < 0 else half == half.to_integral_value()
     return ([half] if exact and half > 1 else []) + [value * 2]
 
 
 def _moved(value: Decimal, direction: str, rng: np.random.Generator) -> Decimal | None:
-    """Draw a number between ``value`` and its half or double, at least 2 and with as many decimals; None if there is
-    none.
+    """Draw a number between ``value`` and its half or double, with about as many digits.
+
+    Args:
+        value: The number.
+        direction: "decrease" for the half, "increase" for the double.
+        rng: Random number generator.
+
+    Returns:
+        None if there is no such number of at least 2.
     """
     exponent = int(value.normalize().as_tuple().exponent)
     step = Decimal(1).scaleb(min(exponent, value.adjusted() - 1) if value.adjusted() > 0 or exponent < 0 else exponent)
@@ -238,7 +273,7 @@ def _moved(value: Decimal, direction: str, rng: np.random.Generator) -> Decimal 
 
 
 def _renumbered(text: str, number: Number, value: Decimal) -> Edits:
-    """Replace a number by another value in the same notation: in words, with commas, or with decimals."""
+    """Return the edit that replaces a number by ``value`` in the same notation: words, commas or decimals."""
     old = text[number.start : number.end]
     if old[0].isalpha() and value == int(value) and value < 100:
         new = to_words(int(value))
@@ -254,5 +289,5 @@ def _percent(text: str, end: int) -> bool:
 
 
 def months(text: str) -> set[int]:
-    """The months that a text names in full or by their first three letters, as numbers from 0."""
+    """Return the months that a text names in full or by their first three letters, as numbers from 0."""
     return {k for k, month in enumerate(MONTHS) if re.search(rf"\b{month[:3]}(?:{month[3:]})?\b", text)}

@@ -1,8 +1,8 @@
-"""The rules for perturbations of a hypothesis, which keep its label or turn entailment into contradiction.
+"""Rules that perturb a hypothesis so that its label stays or entailment becomes contradiction.
 
 A rule returns all perturbations that a hypothesis allows, each as a tuple of edits; one of them is drawn later. A rule
-that is not certain of the new label returns no perturbation: a missing example only reduces n, whereas a wrong label
-biases the results. Neutral hypotheses are not perturbed.
+that is not certain of the new label returns no perturbation: a missing example only reduces the number of examples,
+whereas a wrong label biases the results. Neutral hypotheses are not perturbed.
 """
 
 import re
@@ -42,8 +42,10 @@ Rule = Callable[[Claim, bool, np.random.Generator], list[Edits]]
 
 
 def negation(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
-    """To flip the label, negate the main verb of a hypothesis or remove its only negation; to keep the label, exchange
-    spellings such as "was not" and "wasn't".
+    """Return the possible changes of a negation in a hypothesis, one element per change.
+
+    To flip the label, the main verb is negated or the only negation is removed. To keep the label, a spelling is
+    exchanged, such as "was not" and "wasn't".
     """
     text = claim.text
     negations = claim.analysis.negations
@@ -67,7 +69,10 @@ def negation(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
 
 
 def quantifiers(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
-    """Weaken a quantifier to keep entailment, strengthen it to keep contradiction, or negate it to flip the label."""
+    """Return the possible changes of a quantifier, such as "all", in a hypothesis, one element per change.
+
+    A quantifier is weakened to keep entailment, strengthened to keep contradiction, and negated to flip the label.
+    """
     if claim.analysis.negations or (not flip and SUPERLATIVE.search(re.sub(r"(?<!the )[Mm]ost ", "", claim.text))):
         return []
     if flip and len(claim.analysis.quantifiers) > 1:  # as in "some nations sent several athletes"
@@ -94,8 +99,9 @@ RULES: dict[str, Rule] = {
 
 
 def _quantifies(text: str, start: int, end: int, word: str) -> bool:
-    """Whether a word quantifies a noun, unlike "all" in "of all time", "many" in "as many as" and "most" in "the most
-    awards".
+    """Whether the quantifier ``word``, from ``start`` to before ``end`` in a text, applies to a noun.
+
+    Counterexamples are "all" in "of all time", "many" in "as many as" and "most" in "the most awards".
     """
     previous = before(text, start)
     next_word = re.match(r"\s+([\w-]+)", text[end:])

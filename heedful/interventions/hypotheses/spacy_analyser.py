@@ -20,7 +20,7 @@ CACHED = 8192  # number of analysed texts in the cache; an evaluation analyses e
 
 
 def spacy_model() -> ModuleType:
-    """Import the package of the English model; raises RunError if spaCy or the model is not installed."""
+    """Import and return the package of the English model; raise RunError if spaCy or the model is not installed."""
     for name in MODELS:
         try:
             import_module("spacy")
@@ -38,7 +38,7 @@ def _pipeline() -> Any:
 
 
 def best_analyser() -> Analyser:
-    """Create the best available analyser: a SpacyAnalyser if spaCy is installed, else a RuleAnalyser."""
+    """Return a SpacyAnalyser if spaCy and its English model are installed, else a RuleAnalyser."""
     try:
         return SpacyAnalyser()
     except HeedfulError:
@@ -47,8 +47,7 @@ def best_analyser() -> Analyser:
 
 @dataclass(frozen=True)
 class SpacyAnalyser:
-    """Find what :class:`RuleAnalyser` finds, and also named entities and the finite verb of the main clause, with
-    spaCy.
+    """Finds the same spans as :class:`RuleAnalyser`, and also named entities and the finite verb of the main clause.
 
     Raises:
         RunError: If spaCy or its English model is not installed.
@@ -73,14 +72,23 @@ def _analyse(text: str) -> Analysis:
 
 
 def _trimmed(text: str, start: int) -> tuple[int, int]:
-    """Start and end of a named entity without its article, its possessive "'s" and its full stop."""
+    """Return start and end of a named entity without its article, its possessive "'s" and its full stop.
+
+    Args:
+        text: The entity as found.
+        start: Position of the entity in the sentence.
+    """
     core = re.sub(r"(?:['’]s?|\.)$", "", text)
     article = re.match(r"(?:the|a|an)\s+", core, re.IGNORECASE)
     return start + (article.end() if article else 0), start + len(core)
 
 
 def _verb(doc: Any) -> Verb | None:
-    """The finite verb of the main clause; None if no subject precedes it, or if it has no negated form."""
+    """Return the finite verb of the main clause; None if no subject precedes it, or if it has no negated form.
+
+    Args:
+        doc: The hypothesis, as a spaCy Doc.
+    """
     root = next(doc.sents).root
     children = list(root.children)
     if not any(child.dep_ in SUBJECTS and child.i < root.i for child in children):

@@ -1,4 +1,4 @@
-"""Edits of a text: replacements of spans, which reports display and which can be applied."""
+"""Edits of a text: replacements of spans."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -26,7 +26,7 @@ class Edit(NamedTuple):
 
 
 def apply_edits(text: str, edits: Sequence[Edit]) -> str:
-    """Apply edits to the original text; spans must not overlap.
+    """Return the text with its edits applied; the spans of the edits refer to ``text`` and must not overlap.
 
     Example:
         >>> apply_edits("He is over 40.", [Edit(11, 13, "40", "35", "numbers")])

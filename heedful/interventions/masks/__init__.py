@@ -1,4 +1,4 @@
-"""Masks for attribution methods: bool arrays [masks, features], True where a feature is kept."""
+"""Masks for attribution methods, which hide features of the input: bool [masks, features], True for a kept feature."""
 
 from heedful.interventions.masks.coalitions import Coalitions, coalitions
 from heedful.interventions.masks.partitions import Node, partition

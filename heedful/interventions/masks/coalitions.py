@@ -1,4 +1,4 @@
-"""Coalitions (subsets of features) for KernelSHAP, in complementary pairs."""
+"""Coalitions (subsets of kept features) for KernelSHAP, in pairs of a coalition and its complement."""
 
 from dataclasses import dataclass
 from itertools import combinations, islice
@@ -11,7 +11,7 @@ from heedful.interventions.masks.subsets import subsets
 
 @dataclass(frozen=True)
 class Coalitions:
-    """Distinct pairs of a coalition and its complement.
+    """Distinct pairs of a coalition (a subset of kept features) and its complement.
 
     Attributes:
         half: One coalition per pair, True where a feature is kept: bool [pairs, n]. The other coalition is the
@@ -33,12 +33,12 @@ class Coalitions:
 
 
 def coalitions(n: int, budget: int, rng: np.random.Generator) -> Coalitions:
-    """Choose coalitions within a budget: small and large coalitions are enumerated, all others are drawn by the Shapley
-    kernel.
+    """Choose coalitions (subsets of features) within a budget.
 
-    Pairs of a single feature and its complement come first, since they determine phi. Pairs of the next size are
-    enumerated if the expected number of draws from the remaining budget would cover them. The remaining pairs are drawn
-    independently with replacement, first a size by the kernel and then a uniform subset; equal pairs are merged.
+    Small and large coalitions are enumerated; all others are drawn by the Shapley kernel. Pairs of a single feature and
+    its complement come first, since they determine phi (the attributions). Pairs of the next size are enumerated if the
+    expected number of draws from the remaining budget would cover them. The remaining pairs are drawn independently
+    with replacement, first a size by the kernel and then a uniform subset; equal pairs are merged.
 
     Sources: Lundberg and Lee 2017, theorem 2 (kernel), KernelExplainer of shap (enumerated sizes), Covert and
     Lee 2021 (complementary pairs).
@@ -75,7 +75,11 @@ def coalitions(n: int, budget: int, rng: np.random.Generator) -> Coalitions:
 
 
 def _enumerated(n: int, size: int, pairs: int) -> np.ndarray:
-    """List the subsets of ``size`` out of ``n`` features, one subset of each complementary pair: bool [pairs, n]."""
+    """Return the subsets of ``size`` out of ``n`` features: bool [pairs, n].
+
+    If ``size`` is half of ``n``, only one subset of each complementary pair is returned. ``pairs`` is the number of
+    returned subsets.
+    """
     # for size n / 2, the first half of the combinations has the first feature, and the other half are complements
     members = np.array(list(islice(combinations(range(n), size), pairs)))
     half = np.zeros((pairs, n), dtype=bool)
@@ -84,8 +88,15 @@ def _enumerated(n: int, size: int, pairs: int) -> np.ndarray:
 
 
 def _random_pairs(n: int, sizes: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Draw uniform random subsets of given sizes. Returns the distinct subsets, bool [pairs, n], and the number of
-    draws of each subset, int64 [pairs].
+    """Draw uniform random subsets of features, and merge equal ones.
+
+    Args:
+        n: Number of features.
+        sizes: Size of each subset, at most n / 2: int [draws].
+        rng: Random number generator.
+
+    Returns:
+        The distinct subsets, bool [pairs, n], and the number of draws of each subset, int64 [pairs].
     """
     masks = subsets(sizes, n, rng)
     masks ^= (2 * sizes == n)[:, None] & ~masks[:, :1]  # of size n / 2, take the subset with the first feature

@@ -7,7 +7,7 @@ from functools import cached_property
 
 @dataclass(frozen=True)
 class Node:
-    """A node of the tree: a range of features.
+    """A node of a binary tree over the features: a range of features.
 
     Attributes:
         start: Index of the first feature.
@@ -21,8 +21,9 @@ class Node:
 
     @cached_property
     def splits(self) -> int:
-        """Number of splits that Owen values need in the subtree of the node: each half is split twice, with and without
-        the other half.
+        """Number of splits that Owen values need in the subtree of the node.
+
+        The node is split once, and the splits of each half are needed twice: with and without the other half.
         """
         return 1 + 2 * sum(half.splits for half in self.halves) if self.halves else 0
 
@@ -33,7 +34,9 @@ class Node:
 
 
 def partition(segments: Sequence[int]) -> Node:
-    """Build the tree: segments are halved down to single segments, and each segment down to single features.
+    """Return the root of a tree over all features.
+
+    Segments (runs of adjacent features) are halved down to single segments, and these down to single features.
 
     Args:
         segments: Number of features in each segment, at least 1.

@@ -12,7 +12,7 @@ def subsets(sizes: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
         rng: Random number generator.
 
     Returns:
-        bool [subsets, n].
+        bool [subsets, n], True where a feature is in the subset.
     """
     # each row of orders is a uniform permutation, whose entries below a size are a uniform subset of this size
     orders = rng.random((len(sizes), n)).argsort(axis=1)

@@ -31,7 +31,9 @@ RELEVANCE = ("relevant", "irrelevant", "unknown")  # whether the hypothesis depe
 
 
 def steps(name: str) -> tuple[str, ...]:
-    """Split a name such as "delete+insert" into operations; identities and repeated permutations are dropped.
+    """Split a name such as "delete+insert" into operations on table rows.
+
+    "identity" and every repeated "permute" are dropped.
 
     Example:
         >>> steps("delete+identity+insert"), steps("identity")
@@ -54,11 +56,12 @@ def steps(name: str) -> tuple[str, ...]:
 
 
 def key_of(name: str, relevance: str = "unknown") -> str:
-    """The key into the table of allowed transitions, "operations/relevance".
+    """Return the key of operations in the table of allowed transitions: "operations/relevance".
 
     Args:
-        name: Operations, joined by "+".
-        relevance: Relevance of the deleted rows; ignored if no row is deleted.
+        name: Operations on table rows, joined by "+".
+        relevance: Whether the hypothesis depends on the deleted rows: "relevant", "irrelevant" or "unknown". Ignored if
+            no row is deleted.
 
     Example:
         >>> key_of("delete", "relevant"), key_of("delete+insert"), key_of("insert")
@@ -70,7 +73,7 @@ def key_of(name: str, relevance: str = "unknown") -> str:
 
 @cache
 def transitions(key: str, rule: Rule = "union") -> Mapping[str, frozenset[str]]:
-    """Map each predicted label to the set of labels that are allowed after the operations.
+    """Map each predicted label to the set of labels that are allowed after operations on the rows of the table.
 
     An operation that directly follows itself counts once, and permutations have no effect.
 
@@ -91,7 +94,13 @@ def transitions(key: str, rule: Rule = "union") -> Mapping[str, frozenset[str]]:
 
 
 def allowed(key: str, before: str, after: str, rule: Rule = "union") -> bool:
-    """Whether a prediction may change from the label ``before`` to the label ``after``, see :func:`transitions`.
+    """Whether a prediction may change from the label ``before`` to the label ``after``.
+
+    Args:
+        key: Operations on table rows and their relevance, see :func:`key_of`.
+        before: Predicted label before the operations.
+        after: Predicted label after the operations.
+        rule: As for :func:`transitions`.
 
     Example:
         >>> allowed("delete/unknown", "entailment", "neutral"), allowed("delete/unknown", "neutral", "entailment")

@@ -1,4 +1,4 @@
-"""An intervention that replaces examples by their edits by human annotators."""
+"""An intervention that replaces each example by a version that a human annotator has edited."""
 
 from dataclasses import dataclass, field
 
@@ -8,7 +8,7 @@ from heedful.records import Changed, Examples
 
 @dataclass(frozen=True)
 class Annotated(EachExample):
-    """Replace each example by its human edit, the example with the same uid in another pool.
+    """Replace each example by the version that a human has edited, which has the same uid in another pool.
 
     Attributes:
         name: Name of the intervention.

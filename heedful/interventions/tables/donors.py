@@ -18,7 +18,9 @@ WORD = re.compile(r"\w+")
 
 
 def same_key(key: str) -> str:
-    """Normalize a key, so that "Genre", "Genres" and "Genre(s)" are equal, as are "Birth name" and "Birth Name".
+    """Return a key of a table row in a normal form: "Genre", "Genres" and "Genre(s)" are then equal.
+
+    Case and final "s" of words are ignored, so that "Birth name" and "Birth Name" are equal, too.
 
     Example:
         >>> same_key("Spouse(s)"), same_key("Years active"), same_key("•")
@@ -29,19 +31,26 @@ def same_key(key: str) -> str:
 
 
 def same_value(value: str) -> str:
-    """Normalize a value of a table for comparison: lower case and single spaces."""
+    """Return a value of a table row in a normal form, for comparison: lower case and single spaces."""
     return " ".join(value.casefold().split())
 
 
 def table_column(pool: Examples, part: str) -> str:
-    """The column that identifies the table of an example: the group or meta column "table", or else its content."""
+    """Return the name of the column that identifies an example's table.
+
+    The column is the group or meta column "table" if there is one, else the hash of the table's content.
+
+    Args:
+        pool: The examples.
+        part: Name of the part that is the table.
+    """
     if "table" in pool.groups and part != "table":
         return "groups.table"
     return "meta.table" if "table" in pool.meta else f"groups.{part}"
 
 
 class Loan(NamedTuple):
-    """A row or value of another table.
+    """A row or value that another table lends.
 
     Attributes:
         lent: The row or value.
@@ -53,7 +62,7 @@ class Loan(NamedTuple):
 
 
 class Donors:
-    """The rows and values that the tables of a pool lend to each other.
+    """Lends rows and values of a pool's tables to other tables of the pool.
 
     Tables are identified by :func:`table_column`. Of a table with several contents, such as counterfactual versions,
     only the content of the smallest uid is lent, and never to another version of the same table.
@@ -87,7 +96,7 @@ class Donors:
         self._rows, self._values = rows, values
 
     def table_id(self, pool: Examples, i: int) -> str:
-        """The id of the table of the example at position ``i``."""
+        """Return the id of the table of the example at position ``i`` in the pool."""
         return as_text(pool.value(self._name, i))
 
     def row(self, table: str, keys: Collection[str], rng: np.random.Generator) -> Loan | None:
@@ -105,11 +114,11 @@ class Donors:
         return _draw(self._rows.get(self._kind[table], []), excluded, rng)
 
     def value(self, table: str, key: str, values: Collection[str], rng: np.random.Generator) -> Loan | None:
-        """Draw a value that another table has for the same key.
+        """Draw a value that another table has in a row with the same key.
 
         Args:
             table: Id of the borrowing table.
-            key: The key.
+            key: The key of the row.
             values: Excluded values, in addition to the values of the borrowing table.
             rng: Random number generator.
 
@@ -121,6 +130,12 @@ class Donors:
 
 
 def _draw(loans: Iterable[tuple[str, Loan]], excluded: Collection[str], rng: np.random.Generator) -> Loan | None:
-    """Draw one of the loans whose name is not excluded; None if all are."""
+    """Draw a loan (a lent row or value) that is not excluded; None if all are excluded.
+
+    Args:
+        loans: Pairs (name, loan), where the name is the normalised key or value.
+        excluded: Names of excluded loans.
+        rng: Random number generator.
+    """
     choices = [loan for name, loan in loans if name not in excluded]
     return choices[int(rng.integers(len(choices)))] if choices else None

@@ -35,8 +35,12 @@ class _Edited:
     partner: str = ""
 
     def then(self, rows: Iterable[Row], *keys: str, partner: str = "") -> "_Edited":
-        """The state after one more operation: the new rows, the keys of the edited rows, and the uid of the lending
-        example.
+        """Return the state after one more operation.
+
+        Args:
+            rows: The new rows of the table.
+            keys: Keys of the rows that the operation edited.
+            partner: uid of the example that lent a row or value, or "".
         """
         table = replace(self.table, rows=tuple(rows))
         return replace(self, table=table, keys=(*self.keys, *keys), partner=self.partner or partner)
@@ -52,14 +56,14 @@ class RowEdits(EachExample):
     """Edit one row of a table; each row gives one changed example.
 
     - delete: remove the row, unless it is the only one.
-    - insert: insert a row of another table of the same category at a random position. The table has not yet had its
-      key, and each changed example gets a row with a different key.
+    - insert: insert a row of another table of the same category at a random position. The key of the row is new in the
+      table, and differs between the changed examples.
     - update: if the row has several values, replace one of them by a value that another table has for the same key.
     - permute: reorder all rows.
     - identity: change nothing.
 
-    In a sequence of operations, the first one other than permute takes the rows in turn, and every other one draws a
-    row that has not been edited yet. If an operation is not possible, there is no changed example.
+    In a sequence of operations, the first operation other than permute takes the rows in turn, and each further
+    operation draws a row that has not been edited yet. If an operation is not possible, there is no changed example.
 
     A changed example has no gold label, unless all operations keep the meaning of the table.
 
@@ -100,7 +104,7 @@ class RowEdits(EachExample):
 
     @cached_property
     def operations(self) -> tuple[str, ...]:
-        """The names of the operations in order, without "identity"."""
+        """The names of the operations in order, without "identity" and repeated "permute"."""
         return steps(self.name)
 
     def covers(self, uid: str) -> bool:
@@ -130,7 +134,13 @@ class RowEdits(EachExample):
         return "relevant" if any(key in self.relevant[uid] for key in deleted) else "irrelevant"
 
     def _edits(self, table: Table, table_id: str, key: tuple[str | int, ...]) -> list[_Edited]:
-        """Edit a table once for each of its rows: the edited tables of one draw, in the order of the rows."""
+        """Edit a table once for each of its rows, and return the edited tables of one draw, in the order of the rows.
+
+        Args:
+            table: The table.
+            table_id: Id of the table.
+            key: Seed, uid and draw, which determine the random choices.
+        """
         key = ("rows", "+".join(self.operations), self.version, self.part, *key)
         main = next((k for k, operation in enumerate(self.operations) if operation != "permute"), None)
         targets = [""]  # permutations and insertions need no target row
@@ -162,10 +172,15 @@ class RowEdits(EachExample):
         inserted: list[str],
         rng: np.random.Generator,
     ) -> _Edited | None:
-        """Apply all operations in order; operation number ``main`` edits the row ``target``. None if an operation is
-        not possible.
+        """Apply all operations in order, and return the edited table; None if an operation is not possible.
 
-        A key that this operation inserts must not be in ``inserted``, and is appended.
+        Args:
+            table: The table.
+            table_id: Id of the table.
+            main: Index of the operation that edits the row ``target``; None if all operations are permutations.
+            target: Key of that row, or "" for an insertion.
+            inserted: Keys that operation ``main`` must not insert again; the key that it inserts is appended.
+            rng: Random number generator.
         """
         edited = _Edited(table, table)
         for k, operation in enumerate(self.operations):

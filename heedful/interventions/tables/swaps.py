@@ -37,8 +37,10 @@ class Lender(NamedTuple):
 
 
 def title_lenders(table: Table, lenders: Sequence[Lender]) -> list[Lender]:
-    """The tables whose title may replace a table's title: they have at least half of its keys, and their titles do not
-    contain a form of its title.
+    """Return the tables whose title may replace the title of ``table``.
+
+    Such a table has at least half of the keys of ``table``, and its title does not contain a form of the title of
+    ``table``.
     """
     forms = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, title_forms(table).values()))})(?!\w)")
     return [
@@ -50,7 +52,7 @@ def title_lenders(table: Table, lenders: Sequence[Lender]) -> list[Lender]:
 
 
 def lenders_of(pool: Examples, part: str) -> list[Lender]:
-    """The distinct tables of a pool, by ascending uid."""
+    """Return the distinct tables of a pool, sorted by the smallest uid of an example with the table."""
     tables = [as_table(table) for table in pool.column(f"parts.{part}")]
     first: dict[Table, str] = {}
     for i in pool.uid_order.tolist():
@@ -61,7 +63,15 @@ def lenders_of(pool: Examples, part: str) -> list[Lender]:
 def _changed(
     base: Example, parts: Mapping[str, Part], lender: Lender, edits: Sequence[Edit], cluster: str
 ) -> list[Changed]:
-    """Build the changed example: ``parts`` has new contents, of which those are used whose part the example has."""
+    """Return a list with one changed example.
+
+    Args:
+        base: The example before the change.
+        parts: New content of changed parts; parts that the example does not have are ignored.
+        lender: The table that lent the title or received the values.
+        edits: Edits of the hypothesis, which are recorded as the variant.
+        cluster: Name of the cluster of the table.
+    """
     parts = {name: part for name, part in parts.items() if name in base.parts}
     groups = {name: content_id(part) for name, part in parts.items()}
     example = replace(base, parts={**base.parts, **parts}, groups={**base.groups, **groups})
@@ -73,8 +83,8 @@ class SwapValues(EachExample):
     """Copy the values of a hypothesis's relevant rows to another table, and replace the title in the hypothesis.
 
     Attributes:
-        relevant: Maps uids to the keys of the relevant rows; other examples are not changed.
-        lenders: Examples with the other tables; one table is drawn uniformly.
+        relevant: Maps uids to the keys of the relevant rows; examples that are not in it are not changed.
+        lenders: Examples with the tables that may receive the values; one table is drawn uniformly.
         part: Name of the part that is the table.
         hypothesis: Name of the part that is the hypothesis.
         draws: Number of draws of another table per example.
@@ -107,13 +117,13 @@ class SwapValues(EachExample):
         return uid in self.relevant
 
     def why_not(self, pool: Examples, uid: str) -> str:
-        """The reason why an example cannot be changed, such as "no_other_table"; "" if it can be changed."""
+        """Return the reason why an example cannot be changed, such as "no_other_table"; "" if it can be changed."""
         base = pool[uid]
         reasons = {self._obstacle(base, lender.table) for lender in self._tables}
         return "" if "" in reasons else min(reasons - {"key_missing", "same_title"}, default="no_other_table")
 
     def _obstacle(self, base: Example, lender: Table) -> str:
-        """The reason why the values of an example cannot be copied to a table; "" if they can be copied."""
+        """Return why the relevant values of ``base`` cannot be copied to the table ``lender``; "" if they can."""
         table = as_table(base.parts[self.part])
         keys = table.values.keys() & self.relevant[base.uid]
         if base.label not in SCORED:
@@ -174,7 +184,7 @@ class SwapTitle(EachExample):
         return self.source.holds(uid)
 
     def why_not(self, uid: str) -> str:
-        """The reason why an example cannot be changed: "neutral", "no_other_table" or "no_title_expression"; or ""."""
+        """Return why an example cannot be changed: "neutral", "no_other_table" or "no_title_expression"; or ""."""
         example = self.source.pool[uid]
         table = as_table(example.parts[self.source.table])
         if example.label not in SCORED:

@@ -44,8 +44,9 @@ def is_person(table: Table) -> bool:
 
 
 def title_forms(table: Table) -> dict[str, str]:
-    """The forms of a table's title, by name: "title", "name" and "last". Equal forms occur once, under the first of
-    these names.
+    """Return the forms of a table's title, by name: "title", "name" and, for a person, "last".
+
+    The title "Boston (band)" has the name "Boston". If two forms are equal, only the first of them is returned.
     """
     title = table.title.strip()
     name = re.sub(r"\s*\([^)]*\)", "", title).split(", ")[0].strip() or title
@@ -58,7 +59,7 @@ def title_forms(table: Table) -> dict[str, str]:
 
 
 def title_mentions(table: Table, text: str) -> list[Mention]:
-    """Find the title expressions in a text, in order and without overlaps.
+    """Return the mentions of a table's title in a text, in order and without overlaps.
 
     Example:
         >>> table = Table("Joseph Stalin", (("Born", ("1878",)), ("Died", ("1953",))))
@@ -73,7 +74,7 @@ def title_mentions(table: Table, text: str) -> list[Mention]:
 
 
 def replace_title(text: str, table: Table, lender: Table) -> tuple[Edit, ...]:
-    """Replace each title expression by the same form of another table's title.
+    """Return the edits that replace each mention of a table's title by the same form of another table's title.
 
     If the other table is not about a person, its name replaces a last name.
 
@@ -93,5 +94,5 @@ def replace_title(text: str, table: Table, lender: Table) -> tuple[Edit, ...]:
 
 
 def inside(start: int, end: int, mentions: Sequence[Mention]) -> bool:
-    """Whether a span of a text overlaps a title expression."""
+    """Whether the span of a text from ``start`` to before ``end`` overlaps one of the mentions of a title."""
     return any(start < m.end and m.start < end for m in mentions)

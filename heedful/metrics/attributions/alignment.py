@@ -12,12 +12,12 @@ FUNCTION_WORDS = frozenset(word for words in word_lists(__file__).values() for w
 
 
 class Alignments(NamedTuple):
-    """The longest common subsequences of two lists of words, as sets of pairs of positions.
+    """Counts of the longest common subsequences of two lists of words; a subsequence is a set of pairs of positions.
 
     Attributes:
-        number: Number of longest common subsequences; 1 (the empty one) if there is no common word.
+        number: Number of these subsequences; 1 (the empty one) if there is no common word.
         through_first: For each word of the first list, the number of these subsequences that contain it.
-        through_second: The same for the second list.
+        through_second: For each word of the second list, the number of these subsequences that contain it.
     """
 
     number: int
@@ -26,8 +26,8 @@ class Alignments(NamedTuple):
 
 
 def aligned(first: Sequence[str], second: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """For each word of two texts, the share of the longest common subsequences of both texts that contain the word: two
-    arrays, float64 [words].
+    """Return, for each word of two texts, the share of their longest common subsequences that contain the word: float64
+    [words] for each text.
 
     The shares do not depend on the direction of reading. In each list, they sum to the length of the subsequences. Case
     is ignored.
@@ -63,8 +63,8 @@ def _alignments(a: tuple[str, ...], b: tuple[str, ...]) -> Alignments:
 
 
 def _suffixes(a: Sequence[str], b: Sequence[str]) -> tuple[list[list[int]], list[list[int]]]:
-    """For all suffixes ``a[i:]`` and ``b[j:]``, the length and the number of their longest common subsequences, at
-    [i][j].
+    """Return two tables, whose entries [i][j] are the length and the number of the longest common subsequences of the
+    suffixes ``a[i:]`` and ``b[j:]``.
     """
     length = [[0] * (len(b) + 1) for _ in range(len(a) + 1)]
     number = [[1] * (len(b) + 1) for _ in range(len(a) + 1)]
@@ -83,11 +83,11 @@ def _suffixes(a: Sequence[str], b: Sequence[str]) -> tuple[list[list[int]], list
 
 
 def swapped(first: Sequence[str], second: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Positions of swapped words, in the first and in the second list: int64 [swapped words] each.
+    """Return the positions of swapped words, in the first and in the second list: int64 [swapped words] each.
 
     A word is swapped if, in both lists, some longest common subsequence omits it. So if two phrases of equal length
     change places, both are swapped; of two phrases of different lengths, only the shorter one. If any swapped word is a
-    content word, only content words count.
+    content word (:func:`is_content`), only content words count.
 
     Example:
         >>> a, b = "a good dog became a bad cat".split(), "a bad dog became a good cat".split()
@@ -106,7 +106,7 @@ def swapped(first: Sequence[str], second: Sequence[str]) -> tuple[np.ndarray, np
 
 
 def is_content(word: str) -> bool:
-    """Whether a word in lower case has a letter or a digit, and is no function word of ``alignment.yaml``.
+    """Whether a word in lower case has a letter or a digit, and is not a function word listed in ``alignment.yaml``.
 
     Example:
         >>> [is_content(word) for word in ("canyon", "to", "?!")]

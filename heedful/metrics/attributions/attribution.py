@@ -33,15 +33,14 @@ class Attribution:
         method: "lime", "shap", "owen" or "gradients".
         variant: The change of the example, such as "swap premise"; "" for none.
         y: The label whose probability is explained, by default the prediction.
-        gold: The gold label.
+        gold: The gold label; None if there is none.
         words: Maps each part to its words.
         phi: Maps each part to the contributions of its words to the probability: float64 [words].
-        errors: Maps each part to the standard errors of phi over random masks, nan without random masks: float64
-            [words].
+        errors: Maps each part to the standard errors of phi due to random masks, nan if unknown: float64 [words].
         separators: The separator after each part.
         separator_phi: Contribution per separator: float64 [parts].
-        full: The probability.
-        nothing: The probability with all words masked.
+        full: The probability of ``y`` without masks.
+        nothing: The probability of ``y`` with all words masked.
         delta: Error of the method, ``full - nothing`` minus the sum of all phi.
         meta: Meta columns of the example.
     """
@@ -63,9 +62,9 @@ class Attribution:
 
 
 def normalised(attribution: Attribution) -> Attribution:
-    """Divide the phi of an attribution by the sum of the absolute values of all phi, including separators.
+    """Return a copy whose contributions (phi) are divided by the sum of their absolute values, including separators.
 
-    Then each example has the same weight in the mean of a factor, also if its probability hardly changes.
+    Then each example has the same weight in means over examples, also if masks hardly change its probability.
     """
     total = sum(float(np.abs(phi).sum()) for phi in (*attribution.phi.values(), attribution.separator_phi))
     if not total:
@@ -76,11 +75,11 @@ def normalised(attribution: Attribution) -> Attribution:
 
 
 def attributions(rows: pa.Table, context: Context) -> Iterator[Attribution]:
-    """Convert rows to attributions, in the order of uid, method and variant.
+    """Convert rows, one per word, to attributions, one per uid, method and variant, in this order.
 
     Args:
         rows: Rows of :data:`SCHEMA`, in their canonical order.
-        context: Context of the rows, which names the parts in order.
+        context: Task and settings of the evaluation that wrote the rows, which names the parts in order.
     """
     columns = {name: strings(rows, name) for name in ("uid", "intervention", "part", "variant", "word", "gold", "y")}
     numbers = {name: rows[name].to_numpy() for name in ("phi", "error", "full", "nothing", "delta")}
@@ -112,9 +111,7 @@ def attributions(rows: pa.Table, context: Context) -> Iterator[Attribution]:
 
 
 def by_method(rows: pa.Table, context: Context) -> dict[str, list[Attribution]]:
-    """The attributions of unchanged examples, by name of the attribution method; arguments as in
-    :func:`attributions`.
-    """
+    """Map each attribution method to its attributions of unchanged examples; arguments as in :func:`attributions`."""
     of_method: dict[str, list[Attribution]] = {}
     for attribution in attributions(rows, context):
         if attribution.variant == "":

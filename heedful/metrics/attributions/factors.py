@@ -1,4 +1,4 @@
-"""Factors: functions of the attribution of an example, whose mean over examples ranks models.
+"""Factors: numbers computed from the attribution of an example; models are ranked by the mean over examples.
 
 A higher factor predicts a lower out-of-distribution accuracy. Source: "Assessing Out-of-Domain Language Model
 Performance from Few Examples" (Singhal et al. 2023), sections 5 and 6.1. An attribution gives each word its phi, the
@@ -68,14 +68,16 @@ def index_diff(a: Sequence[str], phi_a: np.ndarray, b: Sequence[str], phi_b: np.
 
 
 def first_tok(attribution: Attribution) -> float | None:
-    """FIRST-TOK: the phi of the separator after part a."""
+    """FIRST-TOK: the phi (contribution) of the separator after the first part; None without separators."""
     return float(attribution.separator_phi[0]) if len(attribution.separator_phi) else None
 
 
 def control_words(premise: Sequence[str], subcase: str) -> np.ndarray | None:
-    """Positions of the control words of a premise in a subcase of HANS: int64 [words]; None if there are none.
+    """Return the positions of the control words of a premise: int64 [words]; None if there are none.
 
-    If several expressions occur, the longest counts, with all of its words, such as "whether or not".
+    Control words, such as "knew that", occur in premises that contain the hypothesis; each subcase of the data set
+    HANS has a list of such expressions. If several occur, the longest counts, with all of its words, such as "whether
+    or not".
 
     Example:
         >>> control_words("The author knew that the judge ran .".split(), "ce_embedded_under_verb").tolist()
@@ -95,7 +97,10 @@ def control_words(premise: Sequence[str], subcase: str) -> np.ndarray | None:
 
 
 def const(attribution: Attribution) -> float | None:
-    """CONST: the mean phi of the control words in part a, for the subcase of HANS in the meta column "subcase"."""
+    """CONST: the mean phi (contribution) of the control words in the first part; None without control words.
+
+    The meta column "subcase" holds the subcase of HANS, which determines the words (:func:`control_words`).
+    """
     words, phi = next(zip(attribution.words.values(), attribution.phi.values(), strict=True))
     places = control_words(words, attribution.meta.get(SUBCASE, ""))
     return None if places is None else float(phi[places].mean())
@@ -103,21 +108,21 @@ def const(attribution: Attribution) -> float | None:
 
 @of_two_parts
 def has_swapped_words(a: Sequence[str], phi_a: np.ndarray, b: Sequence[str], phi_b: np.ndarray) -> bool:
-    """Whether the parts have swapped words (:func:`swapped`); without swapped words, the SWAP factors are 0."""
+    """Whether words of part a are swapped in part b (:func:`swapped`); if not, the SWAP factors are 0."""
     return len(swapped(a, b)[0]) > 0
 
 
 @of_two_parts
 def swap_avg(a: Sequence[str], phi_a: np.ndarray, b: Sequence[str], phi_b: np.ndarray) -> float:
-    """SWAP-AVG: the mean phi of swapped words (:func:`swapped`) in both parts; 0 if there are none."""
+    """SWAP-AVG: the mean phi (attribution) of swapped words (:func:`swapped`) in both parts; 0 without such words."""
     in_a, in_b = swapped(a, b)
     return float(np.concatenate([phi_a[in_a], phi_b[in_b]]).mean()) if len(in_a) else 0.0
 
 
 @of_two_parts
 def swap_max_diff(a: Sequence[str], phi_a: np.ndarray, b: Sequence[str], phi_b: np.ndarray) -> float:
-    """SWAP-MAX-DIFF: the phi with the largest absolute value among the swapped words of part a, minus the same phi of
-    part b.
+    """SWAP-MAX-DIFF: the phi with the largest absolute value among the swapped words of part a, minus the
+    phi with the largest absolute value among the swapped words of part b.
 
     It is 0 if no words are swapped. A tie between phi of opposite signs counts as 0.
     """
@@ -126,7 +131,7 @@ def swap_max_diff(a: Sequence[str], phi_a: np.ndarray, b: Sequence[str], phi_b: 
 
 
 def _largest(phi: np.ndarray) -> float:
-    """The phi with the largest absolute value; 0 if two phi with opposite signs tie."""
+    """Return the phi (contribution of a word) with the largest absolute value; 0 if opposite signs tie."""
     low = float(phi.min())
     high = float(phi.max())
     return 0.0 if low == -high else max(low, high, key=abs)
@@ -136,7 +141,7 @@ def around_target(attribution: Attribution, feature: str) -> float | None:
     """IRREG, ADJ and VERB: minus the sum of phi over the target word and two words on either side of it.
 
     The target is the irregular form, the adjective or the main verb of part a; the meta column "target" holds its
-    position. The factor is None in tasks of MSGS about another linguistic feature.
+    position. The factor is None without this position, and in tasks of MSGS about another linguistic feature.
 
     Args:
         attribution: The attribution.
@@ -169,11 +174,11 @@ FACTORS: dict[str, Factor] = {
 
 
 def factors_named(names: Sequence[str]) -> dict[str, Factor]:
-    """Look up factors by name.
+    """Map names to factors, functions that compute a number or None from an :class:`.Attribution`.
 
     Args:
-        names: Keys of :data:`FACTORS`; or ``module:function`` for a user's function of an :class:`.Attribution`, in a
-            module that can be imported from the working directory.
+        names: Keys of :data:`FACTORS`; or ``module:function`` for a user's function, in a module that can be
+            imported from the working directory.
 
     Raises:
         HeedfulError: There is no such factor, module or function.

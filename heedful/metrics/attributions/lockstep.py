@@ -24,7 +24,7 @@ class Game:
     Attributes:
         uid: uid of the example.
         variant: The change of the example, "" for none.
-        segments: Number of features per part, its separator included.
+        segments: Number of features (words and separator) of each part.
         full: Value of all features.
         nothing: Value of no features.
     """
@@ -41,7 +41,7 @@ class Solution(NamedTuple):
 
     Attributes:
         phi: Contribution per feature: float64 [features].
-        error: Standard error per phi over random masks, nan without random masks: float64 [features].
+        error: Standard error per phi due to random masks, nan if unknown: float64 [features].
         masks: Number of masks that the method asked for.
     """
 
@@ -54,7 +54,16 @@ Value = Callable[[np.ndarray, np.ndarray], np.ndarray]  # games and masked featu
 
 
 class _Running(NamedTuple):
-    """The state of an attribution method on one example, which waits for the values of its current masks."""
+    """The state of an attribution method on one example, which waits for the values of its current masks.
+
+    Attributes:
+        method: Name of the method.
+        game: Position of the example.
+        rounds: Generator of masks, which is sent their values.
+        masks: The current masks, True for a feature that is kept: bool [masks, features].
+        keys: The current masks as bytes.
+        number: Number of masks that the method has asked for.
+    """
 
     method: str
     game: int
@@ -67,15 +76,15 @@ class _Running(NamedTuple):
 def solve(
     methods: Sequence[str], games: Sequence[Game], samples: int, seed: int, value: Value
 ) -> dict[str, list[Solution]]:
-    """Solve each game by each method; equal masks of a game are evaluated once.
+    """Attribute each example (a game) by each method; equal masks of an example are evaluated once.
 
     Args:
         methods: Names of methods in :data:`METHODS`.
         games: The examples.
         samples: Largest number of masks per game and method.
         seed: Seed of the run.
-        value: Computes the values of inputs: float64 [inputs]. Its arguments are the positions of their games, int64
-            [inputs], and whether a feature is masked, bool [inputs, features].
+        value: Computes the probabilities of labels for masked inputs: float64 [inputs]. Its arguments are the positions
+            of the games of the inputs, int64 [inputs], and whether a feature is masked, bool [inputs, features].
 
     Returns:
         Maps each method to the solutions of the games.
@@ -89,7 +98,9 @@ def solve(
     waiting: list[_Running] = []
 
     def advance(method: str, game: int, rounds: Rounds, values: np.ndarray | None, masks_before: int) -> None:
-        """Send the values of the last masks to an attribution method, and store its next masks or its solution."""
+        """Send an attribution method the values of its last masks, None at the start; store its next masks, or its
+        solution if it is done. ``masks_before`` is the number of masks before this step.
+        """
         try:
             masks = next(rounds) if values is None else rounds.send(values)
             keys = [row.tobytes() for row in np.packbits(masks, axis=1)]
@@ -115,7 +126,14 @@ def solve(
 
 
 def _evaluate(runs: Sequence[_Running], values_by_game: Sequence[dict[bytes, float]], width: int, value: Value) -> None:
-    """Evaluate, in one call of the model, all masks of the current rounds that have no value yet."""
+    """Evaluate, in one call of ``value``, all current masks that have no value yet, and add to ``values_by_game``.
+
+    Args:
+        runs: The states of the methods.
+        values_by_game: For each game, maps masks, as bytes, to known values.
+        width: Largest number of features of a game.
+        value: As in :func:`solve`.
+    """
     new: dict[tuple[int, bytes], np.ndarray] = {}
     for run in runs:
         for key, mask in zip(run.keys, run.masks, strict=True):

@@ -1,6 +1,4 @@
-"""The numbers of the attributions evaluation: means over examples of factors, of errors of phi, and of the error of
-each method.
-"""
+"""The numbers of the attributions evaluation, as means over examples: factors, and errors of the methods."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -27,26 +25,27 @@ class AttributionSettings(Settings):
     """Settings of attributions.
 
     Attributes:
-        scale: Scale of phi, "probability" or "logit".
+        scale: Scale of the contributions of words, "probability" or "logit".
     """
 
     scale: str = ""
 
 
 def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """For each method, means over unchanged examples of factors, of errors of phi and of the error of the method.
+    """Yield, for each attribution method, means over unchanged examples of factors and of errors.
 
-    The clusters of intervals are the groups of examples (``group``), or else the examples.
+    A factor is a number computed from the attribution of an example, and phi is the contribution of a word. The
+    clusters of intervals are the groups of examples (``group``), or else the examples.
 
     Args:
         rows: Rows of :data:`~heedful.metrics.attributions.attribution.SCHEMA`.
-        context: Context of the rows.
+        context: Task and settings of the evaluation that wrote the rows.
 
     Yields:
         With ``name`` = ``attributions/<data>/<method>``, a heading with the number of examples, and:
 
         - ``name/<factor>``: mean of a factor over the ``n`` examples for which it is defined;
-        - ``name/delta``: mean of the absolute error of the method;
+        - ``name/delta``: mean of the absolute error of the method, ``Attribution.delta``;
         - ``name/error``: mean of the standard error of phi, averaged over the words of an example, if masks are random;
         - ``name/without_swapped_words``: share of examples without swapped words, for which the SWAP factors are 0.
     """
@@ -72,7 +71,8 @@ def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
 
 
 def columns_of(examples: Sequence[Attribution]) -> dict[str, np.ndarray]:
-    """Map each statistic of attributions, such as a factor, to its values: float64 [examples], nan if undefined.
+    """Map each statistic of an attribution, such as a factor, to a value per example: float64 [examples], nan if
+    undefined.
 
     Statistics that are undefined for all examples are omitted.
     """

@@ -49,8 +49,8 @@ class NaturalLogicSettings(Settings):
 
 
 def _values(rows: pa.Table, labels: Sequence[str]) -> dict[str, np.ndarray]:
-    """Compute the values per pair whose means are reported, such as whether the prediction changes: float64 [pairs] by
-    name of the mean.
+    """Compute values of each pair of examples, such as whether the prediction changes; map each
+    name in ``MEANS`` to its values: float64 [pairs]. Each row holds a pair.
     """
     gold = gold_entailed(rows)
     entail = entailment_at(labels)
@@ -69,19 +69,22 @@ def _values(rows: pa.Table, labels: Sequence[str]) -> dict[str, np.ndarray]:
 
 
 def _ranks(at: np.ndarray, names: Sequence[str | None]) -> np.ndarray:
-    """Number the rows by their names, in ascending order of the names: int64 [rows]. ``at`` is the index into
-    ``names``: int64 [rows].
+    """Replace the name of each row by a number, equal for equal names and ascending with them: int64 [rows].
+
+    Args:
+        at: Index into ``names`` for each row: int64 [rows].
+        names: The names.
     """
     return np.unique(np.array(names, dtype=str), return_inverse=True)[1][at]
 
 
 def _has_slice(rows: pa.Table, name: str) -> bool:
-    """Whether a row has a slice of this column: a text "NAME=value" in its column ``slices``."""
+    """Whether any row has a slice of the meta column ``name``: a text "<name>=<value>" in its column ``slices``."""
     return bool(pc.any(pc.starts_with(pc.list_flatten(rows["slices"]), f"{name}=")).as_py())
 
 
 def _groups(rows: pa.Table) -> dict[str, np.ndarray]:
-    """Map each slice, "column=value", to a mask of the pairs whose first example, n, has this value: bool [pairs]."""
+    """Map each slice, "column=value", to a mask of the pairs whose first example has this value: bool [pairs]."""
     groups: dict[str, np.ndarray] = {}
     for name in BREAKDOWNS:
         if _has_slice(rows, name):
@@ -93,13 +96,17 @@ def _groups(rows: pa.Table) -> dict[str, np.ndarray]:
 
 
 class _Pairs:
-    """Pairs (n, n') with two predictions.
+    """Pairs of examples n and n' that differ in one feature, each with a prediction.
+
+    Args:
+        rows: Rows of pairs, each with three clusters.
+        labels: Labels in the order of the probabilities.
 
     Attributes:
         base: Number of the example n: int [pairs].
         ways: Clusters by the unchanged feature, and by the new value of the changed feature: int [pairs] each.
         values: Maps each name of ``MEANS`` to its values: float64 [pairs]. The first is whether the prediction changes.
-        groups: Maps each slice to a mask: bool [pairs].
+        groups: Maps each slice, "column=value", to a mask: bool [pairs].
     """
 
     def __init__(self, rows: pa.Table, labels: Sequence[str]) -> None:
@@ -114,11 +121,11 @@ class _Pairs:
         self.groups = _groups(rows)
 
     def count(self, mask: np.ndarray) -> int:
-        """Number of distinct first examples n among the selected pairs (mask: bool [pairs])."""
+        """Return the number of distinct first examples n among the pairs of a mask, bool [pairs]."""
         return len(np.unique(self.base[mask]))
 
     def mean(self, name: str, mask: np.ndarray) -> Measurement:
-        """Mean over the selected pairs (mask: bool [pairs]) of the values called ``name``, one of ``MEANS``."""
+        """Return the mean of the values ``name``, one of ``MEANS``, over the pairs of a mask, bool [pairs]."""
         values, n = self.values[name][mask], self.count(mask)
         unchanged, new = (way[mask] for way in self.ways)
         if name == SIGNED:
@@ -128,7 +135,9 @@ class _Pairs:
         return replace(measured, value=float(values.mean()))  # share sums in another order, with other last bits
 
     def per_base(self, mask: np.ndarray) -> Measurement:
-        """For each first example n, the share of its pairs with a changed prediction; then the mean over all n."""
+        """Return the mean over first examples n of the share of pairs of n whose prediction changes, among the pairs of
+        a mask, bool [pairs].
+        """
         _, base, count = np.unique(self.base[mask], return_inverse=True, return_counts=True)
         hit = self.values[""][mask]
         unchanged, new = (way[mask] for way in self.ways)
@@ -136,8 +145,8 @@ class _Pairs:
         return replace(measured, value=float(np.mean(np.bincount(base, hit) / count)))  # the same
 
     def compared(self, is_tce: np.ndarray) -> tuple[Measurement, Measurement]:
-        """TCE minus DCE and TCE divided by DCE. The mask ``is_tce``, bool [pairs], selects the pairs of the TCE; all
-        others belong to the DCE.
+        """Return TCE minus DCE (total and direct causal effect), and TCE divided by DCE. The mask ``is_tce``, bool
+        [pairs], selects the pairs of the TCE; all other pairs belong to the DCE.
         """
         n = self.count(np.ones(len(is_tce), dtype=bool))
         empty = [effect for effect, mask in (("TCE", is_tce), ("DCE", ~is_tce)) if not mask.any()]
@@ -159,8 +168,8 @@ class _Pairs:
 
 
 def _changes(rows: pa.Table, context: Context, data: str, kind: str) -> Iterator[Number]:
-    """Yield the numbers of one kind of change, of the context or of the inserted words, over the pairs with two
-    answers.
+    """Yield the effects of changes of the context (``kind`` "context") or of the inserted words ("insertion"), over the
+    pairs of examples with two answers.
     """
     prefix = MetricName(NATURAL_LOGIC, data, kind)
     is_pair = where(rows, part=kind) & is_answer(rows)
@@ -193,8 +202,9 @@ def _changes(rows: pa.Table, context: Context, data: str, kind: str) -> Iterator
 
 
 def _accuracy(rows: pa.Table, labels: Sequence[str], data: str, seed: int) -> Iterator[Number]:
-    """Accuracy of predictions on unchanged examples in two classes (entailment or not, by summed probabilities), and
-    the share of the larger class.
+    """Yield accuracy in two classes (entailment or not, by summed probabilities), and the share of the larger class.
+
+    ``rows`` are base rows, and ``seed`` is for the test of the accuracy against this share.
     """
     n = rows.num_rows
     name = MetricName(NATURAL_LOGIC, data, statistic=ACCURACY)
@@ -213,8 +223,9 @@ def _accuracy(rows: pa.Table, labels: Sequence[str], data: str, seed: int) -> It
 
 
 def causal_effects(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """TCE and DCE of the context and of the inserted word pair (section 3.1), with two-way clustered intervals.
+    """Measure total and direct causal effects (TCE, DCE) of the context and of the inserted word pair (section 3.1).
 
+    The TCE is the share of changed predictions if the gold label changes, the DCE if it stays.
     A row holds a pair of an example n and its partner n', and the gold label of n'. Labels become two classes by the
     rule "sum" of :func:`~heedful.metrics.natural_logic.entailment.entailed`. A pair counts if both inputs got an
     answer; for accuracy, a missing answer is wrong. ``n`` is the number of examples n with a pair.
@@ -226,7 +237,8 @@ def causal_effects(rows: pa.Table, context: Context) -> Iterator[Number]:
     Args:
         rows: Base rows and the rows of the interventions "I0" to "I3", all with probabilities. Pairs with the
             expectation "change" belong to the TCE, the others to the DCE.
-        context: Context of the rows, with :class:`NaturalLogicSettings`; one of its labels is "entailment".
+        context: Task and settings of the evaluation that wrote the rows, with :class:`NaturalLogicSettings`; one of its
+            labels is "entailment".
 
     Yields:
         With ``name`` = ``natural_logic/<data>/<context or insertion>/<tce or dce>``:
@@ -261,7 +273,9 @@ def causal_effects(rows: pa.Table, context: Context) -> Iterator[Number]:
 
 
 def _section(counts: Mapping[str, Any]) -> Section:
-    """Create the heading of the section: the split, the number of pairs, and the number of seed examples in pairs."""
+    """Describe the evaluated pairs, for a heading in tables: their split and number, the number of seed examples, and
+    the hashes of the sets of pairs. ``counts`` maps the name of each set to its counts.
+    """
     sets = {name: counts[name] for names in SETS.values() for name in names.values() if name in counts}
     if not sets:
         return Section()

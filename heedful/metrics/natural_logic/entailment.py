@@ -12,7 +12,7 @@ from heedful.records.rows import BASE, probabilities, select, where
 
 
 def entailment_at(labels: Sequence[str]) -> int:
-    """Index of the label "entailment" in a list of labels.
+    """Return the index of the label "entailment" in a list of labels.
 
     Raises:
         HeedfulError: No label, or more than one, is "entailment".
@@ -27,7 +27,7 @@ def entailment_at(labels: Sequence[str]) -> int:
 
 
 def probabilities_of(rows: pa.Table, labels: Sequence[str], name: str) -> np.ndarray:
-    """Read a column of probabilities: float64 [rows, labels].
+    """Read the column of probabilities called ``name`` ("p" or "p2"): float64 [rows, labels].
 
     Raises:
         HeedfulError: The rows have probabilities of another number of labels.
@@ -67,14 +67,14 @@ def entailed(rows: pa.Table, labels: Sequence[str], which: str = "y", rule: str 
 
 
 def right(rows: pa.Table, labels: Sequence[str], rule: str = "sum") -> np.ndarray:
-    """Whether predictions on unchanged examples are correct in the classes entailment and non-entailment: bool
-    [rows]. A missing answer is wrong.
+    """Whether predictions on unchanged examples are correct if labels are merged into two classes, entailment and
+    non-entailment: bool [rows]. A missing answer is wrong. ``rule`` is as in :func:`entailed`.
     """
     return (entailed(rows, labels, rule=rule) == gold_entailed(rows)) & is_answer(rows)
 
 
 def disagreements(rows: pa.Table, labels: Sequence[str]) -> int:
-    """Number of unchanged examples for which the two rules of :func:`entailed` disagree."""
+    """Count the answered unchanged examples for which the rules "sum" and "argmax" of :func:`entailed` disagree."""
     base = select(rows, intervention=BASE)
     base = base.filter(pa.array(is_answer(base)))
     return int((entailed(base, labels) != entailed(base, labels, rule="argmax")).sum())

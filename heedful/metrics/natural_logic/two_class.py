@@ -15,14 +15,14 @@ from heedful.records.rows import BASE, cluster_of, select, strings, where
 
 
 def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """Accuracy in the two classes entailment and not entailment, for each data set among the rows.
+    """Measure accuracy in the two classes entailment and non-entailment, for each data set among the rows.
 
     A missing answer is wrong. An accuracy that is not above the share of the larger class is flagged. The clusters of
     intervals are the groups of examples (``group``), or else the examples.
 
     Args:
         rows: Base rows of one data set or several; a uid begins with the name of its data set.
-        context: Context of the rows; one of the labels is "entailment".
+        context: Task and settings of the evaluation that wrote the rows; one of the labels is "entailment".
 
     Yields:
         For each data set ``two_class/<data>``, where the probabilities of all labels but entailment are summed (the

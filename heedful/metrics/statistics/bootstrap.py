@@ -1,4 +1,4 @@
-"""Percentile bootstrap over clusters, for rankings of models, whose intervals have no closed form."""
+"""Percentile bootstrap over clusters, for intervals of rankings of models, which have no closed form."""
 
 import numpy as np
 
@@ -19,11 +19,11 @@ def resample(sums: np.ndarray, key: Key, resamples: int = RESAMPLES) -> np.ndarr
 
     Args:
         sums: Sum of each column within each cluster: float64 [clusters, columns].
-        key: Seed and purpose of the random numbers.
+        key: Seed and purpose, which determine the random numbers.
         resamples: Number of samples.
 
     Returns:
-        float64 [resamples, columns].
+        The sums: float64 [resamples, columns].
     """
     kinds, frequency = np.unique(sums, axis=0, return_counts=True)
     rng = generator("bootstrap", *key)
@@ -33,26 +33,26 @@ def resample(sums: np.ndarray, key: Key, resamples: int = RESAMPLES) -> np.ndarr
 
 
 def interval(resampled: np.ndarray) -> tuple[float, float]:
-    """The 2.5 % and the 97.5 % quantile of the resampled numbers that are not nan."""
+    """Return the 2.5 % and the 97.5 % quantile of the resampled numbers that are not nan."""
     low, high = np.quantile(resampled[~np.isnan(resampled)], [0.025, 0.975])
     return float(low), float(high)
 
 
 def few_of(clusters: np.ndarray) -> tuple[str, ...]:
-    """Flag of an interval that is too narrow because fewer than 30 clusters hold more entries than clusters.
+    """Return a flag if an interval is too narrow, since there are fewer than 30 clusters; else no flag.
+
+    There is no flag either if each entry is a cluster.
 
     Args:
         clusters: Cluster per entry: int [entries].
-
-    Returns:
-        No flag for 30 clusters or more, and if each entry is a cluster.
     """
     number = len(np.unique(clusters))
     return (FEW_CLUSTERS,) if number < min(FEW, len(clusters)) else ()
 
 
 def measured(value: float, n: int, resampled: np.ndarray, flags: tuple[str, ...] = ()) -> Measurement:
-    """A number with its bootstrap interval, flagged if more than 2.5 % of the resamples are undefined.
+    """Create a measurement from a number and its bootstrap resamples, flagged if more than 2.5 % of the resamples are
+    undefined.
 
     Args:
         value: The number.

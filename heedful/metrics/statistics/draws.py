@@ -1,4 +1,5 @@
-"""Mean over draws: an example is changed several times, once per draw, each time with another random lender."""
+"""Mean over draws: an example is changed several times, once per draw, with a part of another random lender (example).
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -18,7 +19,7 @@ class Drawn(NamedTuple):
     """Columns of changed examples: int [rows] each.
 
     Attributes:
-        uid: Number of the example.
+        uid: Number of the base example.
         cluster: Number of the cluster of the example.
         draw: Number of the draw.
         lender: Number of the cluster of the lender, the example that the new part comes from; -1 without a lender. A
@@ -32,27 +33,27 @@ class Drawn(NamedTuple):
 
     @classmethod
     def of(cls, rows: pa.Table) -> "Drawn":
-        """Read example, cluster, draw and lender from rows in canonical order."""
+        """Read the columns from rows in their canonical order, in which the rows of an example are adjacent."""
         clusters, lenders = pairs_in(rows)
         return cls(runs(rows, "uid"), clusters, rows["draw"].to_numpy(), lenders)
 
     def where(self, mask: np.ndarray) -> "Drawn":
-        """Select the rows of a mask, bool [rows]."""
+        """Return the rows that a mask selects, bool [rows]."""
         return Drawn(*(column[mask] for column in self))
 
     @property
     def examples(self) -> int:
-        """Number of distinct examples among the rows."""
+        """Number of distinct base examples among the rows."""
         return int(numbered(self.uid)[-1]) + 1 if len(self.uid) else 0
 
 
 def few_examples(n: float) -> tuple[str, ...]:
-    """Flag of a share over fewer than 10 examples, for which tables show n instead; else no flag."""
+    """Return a flag if a share is over ``n`` < 10 examples, so that tables show n instead; else no flag."""
     return (FEW_EXAMPLES,) if 0 < n < LEAST else ()
 
 
 def is_known(m: Measurement | Mapping[str, Any] | None) -> bool:
-    """Whether a number, or its entry of results.json, exists, is defined and is over at least 10 examples."""
+    """Whether a number (or its entry in results.json) is given, is defined, and lacks the flag "few_examples"."""
     if m is None:
         return False
     entry = m if isinstance(m, Mapping) else vars(m)
@@ -60,7 +61,7 @@ def is_known(m: Measurement | Mapping[str, Any] | None) -> bool:
 
 
 def mean_over_draws(hit: np.ndarray, columns: Drawn, flags: tuple[str, ...] = (), reason: str = "") -> Measurement:
-    """Mean over draws of the share of hits, with its interval over clusters of examples and of lenders.
+    """Compute the mean over draws of the share of hits, with its interval over clusters of examples and of lenders.
 
     Args:
         hit: Score of each changed example, between 0 and 1: [rows].

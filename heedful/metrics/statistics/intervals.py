@@ -42,10 +42,11 @@ class Entries(NamedTuple):
     Attributes:
         hits: Hits or score per entry, between 0 and ``counts``: float64 [entries].
         counts: Weight per entry, with a positive sum in each cell: float64 [entries].
-        cells: Cell per entry, from 0 without gaps: int [entries]. The share is the unweighted mean of the shares of
-            all cells.
-        ways: For each way of clustering, the cluster per entry, from 0: int [entries] each.
-        are_pairs: Whether there are two ways, an example and the lender of its new part, with common numbers.
+        cells: Cell per entry, such as a label or a seed, from 0 without gaps: int [entries]. The share is the
+            unweighted mean of the shares of all cells.
+        ways: For each way of clustering the entries, the cluster per entry, from 0: int [entries] each.
+        are_pairs: Whether there are two ways, the cluster of an example and the cluster of the lender of its new part.
+            A cluster then has the same number in both ways.
     """
 
     hits: np.ndarray
@@ -67,7 +68,7 @@ class Share:
         up: Increase of the value by one more cluster of hits.
         least: Lower bound of the variance: the variance of independent entries; 0 for scores other than 0 and 1.
         entries: Number of entries; inf for scores other than 0 and 1.
-        pairs: Influence per pair of an example and a lender, if the ways of clustering are these: float64 [pairs].
+        pairs: Influence per pair of an example and a lender: float64 [pairs]; None if entries are not such pairs.
     """
 
     value: float
@@ -88,8 +89,8 @@ class Share:
 
     @property
     def fewest(self) -> int:
-        """The smallest number of clusters over the ways of clustering. A single lending cluster is ignored, since it is
-        no sample.
+        """The number of clusters in the way of clustering that has fewest. A way with a single cluster of lenders is
+        ignored, since one cluster is no sample.
         """
         if self.pairs is None:
             return min(self.clusters)
@@ -97,15 +98,17 @@ class Share:
 
     @property
     def more(self) -> float:
-        """Weight of the cluster added at each end: 1, or less if more than 20 clusters determine the variance."""
+        """Weight of the additional cluster at each end of the interval: 1, or less if more than 20 clusters determine
+        the variance.
+        """
         squares = [z**2 for z in self.influence]
         effective = [z.sum() ** 2 / (z @ z) if z.any() else 0.0 for z in squares]  # effective numbers of clusters
         return min(1.0, ENOUGH / max(min(effective), ENOUGH))
 
 
 def share_of(entries: Entries) -> Share:
-    """Compute a share from its entries: for each cell (such as a draw or a seed), hits divided by counts; then the mean
-    over cells.
+    """Compute a share from its entries: for each cell (such as a label or a seed), hits divided by counts; then the
+    mean over cells.
     """
     hits, counts, cells, ways, are_pairs = entries
     size = np.bincount(cells, counts)
@@ -138,14 +141,18 @@ def share_of(entries: Entries) -> Share:
 
 
 def _dyads(ways: Sequence[np.ndarray]) -> np.ndarray:
-    """Number the pairs of an example and a lender: for each entry, the number of its pair, int [entries]."""
+    """Return the number of the pair of example cluster and lender cluster of each entry: int [entries].
+
+    Args:
+        ways: Example cluster and lender cluster per entry: int [entries] each.
+    """
     example, lender = ways
     return np.unique(example * (int(lender.max()) + 1) + lender, return_inverse=True)[1]
 
 
 def gains_and_losses(entries: Entries) -> tuple[Share, Share]:
-    """Split entries whose hits are changes, positive or negative, into a share of gains and a share of losses; the
-    difference of both is the share of the entries.
+    """Return the share of gains and the share of losses of entries whose hits are changes, positive or negative; the
+    first minus the second is the mean change.
 
     With one way of clustering, the changes of a cluster are summed first; the added cluster of losses is then scaled by
     the mean share of gains in the clusters with gains, and vice versa. With several ways, each entry is a separate
@@ -177,7 +184,12 @@ def gains_and_losses(entries: Entries) -> tuple[Share, Share]:
 
 
 def _part_of_a_cluster(hits: np.ndarray, counts: np.ndarray) -> float:
-    """Mean share of hits within the clusters that have hits, moved towards 1 if there are few such clusters."""
+    """Return the mean share of hits within the clusters that have hits, moved towards 1 if there are few such clusters.
+
+    Args:
+        hits: Sum of hits per cluster: float64 [clusters].
+        counts: Sum of counts per cluster: float64 [clusters].
+    """
     total = hits.sum()
     if not total:
         return 1.0
@@ -187,10 +199,10 @@ def _part_of_a_cluster(hits: np.ndarray, counts: np.ndarray) -> float:
 
 
 def covariances(first: Share, second: Share) -> np.ndarray:
-    """Estimates of the covariance of two shares over the same clusters: float64 [estimates].
+    """Estimate the covariance of two shares over the same clusters in one or several ways: float64 [estimates].
 
     The variance of a share is the largest estimate of its covariance with itself. In general there is one estimate, the
-    sum over the ways of clustering. Pairs of examples and lenders have three: over examples in both roles, over
+    sum over the ways of clustering. Pairs of an example and a lender have three: over examples in both roles, over
     examples, and over lenders.
     """
     # n / (n - 1) as for any sample variance: influences sum to 0 by construction
@@ -205,7 +217,7 @@ def covariances(first: Share, second: Share) -> np.ndarray:
 
 
 def interval(share: Share, level: float = LEVEL) -> Bounds:
-    """Interval of a share; it contains the value and has a positive width."""
+    """Return the interval of a share with the coverage ``level``; it contains the value and has a positive width."""
     tail = (1 - level) / 2
     p = share.value
     q = 1 - p
@@ -217,7 +229,7 @@ def interval(share: Share, level: float = LEVEL) -> Bounds:
 
 
 def _entries(share: Share, tail: float) -> float:
-    """Number of independent entries that would have the variance of the share at the upper end of its interval.
+    """Return the number of independent entries that have the variance of the share at the upper end of its interval.
 
     Args:
         share: The share, or the share of misses for the lower end.
@@ -232,8 +244,8 @@ def _entries(share: Share, tail: float) -> float:
 
 
 def _variance(share: Share, tail: float) -> float:
-    """Variance of a share between clusters. It is increased if there are few clusters, and is never below the
-    variance of independent entries.
+    """Return the variance of a share between clusters. It is increased if there are few clusters, and is never below
+    the variance of independent entries. ``tail`` is the probability beyond one end of the interval.
     """
     few = share.fewest - 1
     n = share.entries
@@ -245,7 +257,7 @@ def _variance(share: Share, tail: float) -> float:
 
 
 def difference_interval(first: Share, second: Share, level: float = LEVEL) -> Bounds:
-    """Interval of the difference of two shares over the same clusters."""
+    """Return the interval of the first share minus the second, over the same clusters."""
     value = first.value - second.value
     squares = [near**2 + far**2 - 2 * cross for near, far, cross in _distances(first, second, level)]
     low, high = np.sqrt(np.maximum(squares, 0)).tolist()
@@ -253,10 +265,10 @@ def difference_interval(first: Share, second: Share, level: float = LEVEL) -> Bo
 
 
 def paired_interval(first: Entries, second: Entries, level: float = LEVEL) -> Bounds:
-    """Interval of the difference of two shares with the same cells and clusters of entries.
+    """Return the interval of the first share minus the second, given entries with the same cells and clusters.
 
-    If both have the same counts, it is the interval of gains minus losses (:func:`gains_and_losses`), which is more
-    accurate than the combination of the intervals of two similar shares.
+    If both have the same counts, the result is the interval of gains minus losses (:func:`gains_and_losses`), which is
+    more accurate than the combination of the intervals of two similar shares.
     """
     if np.array_equal(first.counts, second.counts):
         return difference_interval(*gains_and_losses(first._replace(hits=first.hits - second.hits)), level)
@@ -264,7 +276,7 @@ def paired_interval(first: Entries, second: Entries, level: float = LEVEL) -> Bo
 
 
 def ratio_interval(first: Share, second: Share, level: float = LEVEL) -> Bounds:
-    """Interval of the ratio of two shares over the same clusters.
+    """Return the interval of the first share divided by the second, over the same clusters.
 
     The second share must not be 0. The upper end may be inf.
     """
@@ -284,7 +296,8 @@ def ratio_interval(first: Share, second: Share, level: float = LEVEL) -> Bounds:
 
 
 def _distances(first: Share, second: Share, level: float) -> list[tuple[float, float, float]]:
-    """Distances between two shares and the ends of their intervals, for the low and for the high end of a difference.
+    """Return the distances between two shares and the ends of their intervals, which determine the low and the high end
+    of the interval of their difference.
 
     Returns:
         For each end, the distance of that end of the first share, the distance of the opposite end of the second share,

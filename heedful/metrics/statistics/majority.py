@@ -15,19 +15,19 @@ CHOICES = 10_000  # random choices of signs
 
 
 def majority_flag(scores: np.ndarray, best: np.ndarray, clusters: np.ndarray, key: Key) -> tuple[str, ...]:
-    """Test an accuracy against the majority baseline: a flag if it is not above it (p < 0.05), else no flag.
+    """Return a flag if an accuracy is not above that of the best constant answer (p < 0.05); else no flag.
 
-    The paper marks models that are "not significantly better than random", but names no test (CAT, table 4). If
-    predictions are right or wrong, the accuracy of the baseline is treated as known. The test is the exact binomial
+    The paper marks models that are "not significantly better than random", but names no test (CAT, table 4). If all
+    scores are 0 or 1, the accuracy of the best constant answer is treated as known. The test is the exact binomial
     test if each example is a cluster. Otherwise the lower end of the one-sided 95 % interval over clusters must lie
-    above the baseline, which is the same test if each example is a cluster. Soft scores are tested by
+    above that accuracy, which is the same test if each example is a cluster. Soft scores are tested by
     :func:`above_zero`.
 
     Args:
         scores: Score per prediction, between 0 and 1: [examples].
         best: Score of the best constant answer on each example: [examples].
         clusters: Cluster per example: int [examples].
-        key: Seed and purpose of the random numbers.
+        key: Seed and purpose, which determine the random numbers.
     """
     scores = np.asarray(scores, dtype=np.float64)
     best = np.asarray(best, dtype=np.float64)
@@ -46,7 +46,7 @@ def majority_flag(scores: np.ndarray, best: np.ndarray, clusters: np.ndarray, ke
 
 
 def above_zero(differences: Sequence[float] | np.ndarray, key: Key) -> float:
-    """p value of the one-sided randomisation test that differences are above 0.
+    """Return the p value of the one-sided randomisation test that differences are above 0.
 
     Under the null hypothesis, each difference has either sign with the same probability. The p value is the share of
     choices of signs whose sum is at least the observed sum, among 10,000 random choices and the observed choice. Equal
@@ -54,7 +54,7 @@ def above_zero(differences: Sequence[float] | np.ndarray, key: Key) -> float:
 
     Args:
         differences: Sum of the differences within each cluster: float64 [clusters].
-        key: Seed and purpose of the random numbers.
+        key: Seed and purpose, which determine the random numbers.
     """
     # rounding and a tolerance make equal sums ties, although floats are added in another order
     size, count = np.unique(np.round(np.abs(differences), 9), return_counts=True)

@@ -1,4 +1,4 @@
-"""Means over seeds, which choose the demonstrations of a prompt, with intervals over examples and seeds."""
+"""Means over seeds with intervals over examples and seeds; a seed chooses the demonstrations of a prompt."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ class OverSeeds:
         value: The mean over seeds; None if the number is undefined for all seeds.
         n: Mean number of examples.
         per_seed: The number for each seed for which it is defined.
-        undefined: Number of seeds for which it is undefined.
+        undefined: Number of seeds for which the number is undefined.
         std_seeds: Sample standard deviation over seeds (ddof 1); None for fewer than two.
         std_draws: Mean over seeds of the standard deviation over draws; None without draws.
         ci95: 95 % interval [low, high] by :func:`crossed`.
@@ -42,7 +42,9 @@ class OverSeeds:
 
 
 def crossed(bounds: Bounds, numbers: Sequence[float], least: float, level: float = LEVEL) -> Bounds:
-    """Interval of a mean over seeds that treats examples, lenders and seeds as random.
+    """Return the interval of a mean over seeds that treats examples, lenders and seeds as random.
+
+    Lenders are the examples that new parts come from.
 
     The distance of an end from the mean is the root of the sum of two squares: of the distance of that end of
     ``bounds`` from the mean, and of ``t * std / sqrt(S)``, with the sample standard deviation over the S seeds and the
@@ -65,7 +67,7 @@ def crossed(bounds: Bounds, numbers: Sequence[float], least: float, level: float
 
 
 def entries_of_seeds(measured: Sequence[Measurement]) -> Entries:
-    """The entries of a share over seeds, with a cell for each seed.
+    """Join the entries of a share for several seeds; each seed becomes a cell, so that the share is a mean over seeds.
 
     Args:
         measured: The share for each seed, computed within :func:`.paired.recording`.
@@ -77,7 +79,7 @@ def entries_of_seeds(measured: Sequence[Measurement]) -> Entries:
 def over_seeds(
     measured: Sequence[Measurement], reason: str = "no example counts", has_interval: bool = True
 ) -> OverSeeds:
-    """Mean of a number over the seeds for which it is defined, with standard deviations and interval.
+    """Compute the mean of a number over the seeds for which it is defined, with standard deviations and interval.
 
     Args:
         measured: The number for each seed, computed within :func:`.paired.recording` if it has an interval.
@@ -95,11 +97,11 @@ def over_seeds(
 
 
 def less_over_seeds(pairs: Sequence[tuple[Measurement, Measurement]], reason: str) -> OverSeeds:
-    """Mean over seeds of the difference between two numbers, the first minus the second, with its interval.
+    """Compute the mean over seeds of the difference of two numbers, the first minus the second, with its interval.
 
     Args:
         pairs: Both numbers for each seed, computed within :func:`.paired.recording` from the same examples.
-        reason: As in :func:`over_seeds`.
+        reason: Reason why the mean is undefined, if there is no seed for which both numbers are defined.
     """
     changes = [None if None in (a.value, b.value) else (a.value or 0.0) - (b.value or 0.0) for a, b in pairs]
     mean = _mean(changes, [first.n for first, _ in pairs], reason)
@@ -110,7 +112,13 @@ def less_over_seeds(pairs: Sequence[tuple[Measurement, Measurement]], reason: st
 
 
 def _mean(values: Sequence[float | None], examples: Sequence[float], reason: str) -> OverSeeds:
-    """Mean and standard deviations over the seeds for which a number is defined; without an interval."""
+    """Compute the mean of a number over the seeds for which it is defined, without an interval.
+
+    Args:
+        values: The number for each seed; None if it is undefined.
+        examples: Number of examples for each seed.
+        reason: Reason why the mean is undefined, if all values are None.
+    """
     numbers = [value for value in values if value is not None]
     undefined = len(values) - len(numbers)
     if not numbers:
@@ -126,7 +134,7 @@ def _mean(values: Sequence[float | None], examples: Sequence[float], reason: str
 
 
 def is_above(pairs: Sequence[tuple[Measurement, Measurement]]) -> bool:
-    """Whether the first number is above the second, over seeds and examples (p < 0.05, one-sided).
+    """Whether the mean over seeds of the first number is above that of the second (p < 0.05, one-sided).
 
     Args:
         pairs: Both numbers for each seed, computed within :func:`.paired.recording` from the same examples.
@@ -135,13 +143,13 @@ def is_above(pairs: Sequence[tuple[Measurement, Measurement]]) -> bool:
 
 
 def _interval(measured: Sequence[Measurement]) -> Bounds:
-    """Interval of the mean over seeds of a share."""
+    """Return the interval of the mean over seeds of a share, given the share for each seed."""
     bounds = interval(share_of(number_ways(entries_of_seeds(measured))))
     return crossed(bounds, [m.value for m in measured if m.value is not None], 0.0)
 
 
 def _interval_of_difference(pairs: Sequence[tuple[Measurement, Measurement]], level: float = LEVEL) -> Bounds:
-    """Interval of the mean over seeds of the difference of two defined shares."""
+    """Return the interval of the mean over seeds of the first share minus the second, both given for each seed."""
     first, second = (entries_of_seeds(measured) for measured in zip(*pairs, strict=True))
     bounds = paired_interval(*aligned(first, second), level)
     changes = [(first.value or 0.0) - (second.value or 0.0) for first, second in pairs]

@@ -1,7 +1,7 @@
 """Difference of a number between two runs on the same examples, with its paired 95 % interval.
 
-A paired interval needs the entries of both shares. Within :func:`recording`, shares keep their entries, with the names
-of clusters as ``ways`` since these are the same in both runs.
+A paired interval needs the entries (hits and counts) of both shares. Within :func:`recording`, shares keep their
+entries. Their clusters are stored by name, since names are the same in both runs.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,14 +19,14 @@ _is_recording: ContextVar[bool] = ContextVar("is_recording", default=False)
 
 @dataclass(frozen=True, kw_only=True)
 class RecordedShare(Measurement):
-    """A share with its entries, for paired intervals."""
+    """A share that keeps its entries (hits and counts, such as one per example), for paired intervals."""
 
     entries: Entries
 
 
 @contextmanager
 def recording() -> Iterator[None]:
-    """Context manager in which shares keep their entries."""
+    """Return a context manager; shares that are computed within it keep their entries (:class:`RecordedShare`)."""
     token = _is_recording.set(True)
     try:
         yield
@@ -44,7 +44,7 @@ def recorded(measured: Measurement, entries: Entries) -> Measurement:
 
 
 def number_ways(entries: Entries) -> Entries:
-    """Replace the names of clusters by numbers, in ascending order of the names."""
+    """Return a copy of the entries in which clusters have numbers instead of names, in ascending order of the names."""
     if entries.are_pairs:
         ways = np.split(np.unique(np.concatenate(entries.ways), return_inverse=True)[1], 2)
     else:
@@ -53,14 +53,14 @@ def number_ways(entries: Entries) -> Entries:
 
 
 def change(first: Measurement, second: Measurement) -> Measurement | None:
-    """The change of a number from one run to another, with the interval of a paired difference.
+    """Measure the change of a number from one run to another, second minus first, with its paired interval.
 
     Args:
         first: A number of a run, computed within :func:`recording`.
         second: The same number of another run on the same examples.
 
     Returns:
-        None if a number is undefined or not a share, or if the cells differ.
+        The change; None if a number is undefined or was not recorded, or if the shares have different cells (labels).
     """
     if not (isinstance(first, RecordedShare) and isinstance(second, RecordedShare)):
         return None
@@ -75,14 +75,16 @@ def change(first: Measurement, second: Measurement) -> Measurement | None:
 
 
 def joined(several: Sequence[Entries]) -> Entries:
-    """Concatenate the entries of several shares."""
+    """Concatenate the entries of several shares to one share."""
     hits, counts, cells = (np.concatenate([getattr(e, name) for e in several]) for name in Entries._fields[:3])
     ways = tuple(np.concatenate(names) for names in zip(*(e.ways for e in several), strict=True))
     return Entries(hits, counts, cells, ways, several[0].are_pairs)
 
 
 def aligned(first: Entries, second: Entries) -> tuple[Entries, Entries]:
-    """Align the entries of two shares by cluster and cell, for :func:`.paired_interval`."""
+    """Return the entries of two shares in a common order, for :func:`.paired_interval`: entry i of both shares has the
+    same clusters and cell. If necessary, entries with the same clusters and cell are summed.
+    """
     n = len(first.counts)
     both = number_ways(joined([first, second]))
     places = np.stack([*both.ways, np.unique(both.cells, return_inverse=True)[1]])

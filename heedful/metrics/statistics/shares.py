@@ -24,7 +24,7 @@ def numbered(clusters: np.ndarray) -> np.ndarray:
 
 
 def ways_of(entries: int, *clusters: Clusters) -> list[np.ndarray]:
-    """For each way of clustering, the number of the cluster per entry: int [entries] each.
+    """Return, for each way of clustering, the number of the cluster of each entry: int [entries] each.
 
     Args:
         entries: Number of entries.
@@ -45,8 +45,8 @@ def _cells(entries: int, cells: np.ndarray | None) -> np.ndarray:
 
 
 def _mean(values: np.ndarray, counts: np.ndarray, cells: np.ndarray) -> float:
-    """Mean over cells of values divided by counts, each summed over the entries of the cell; nan if a cell has no
-    counts.
+    """Return the mean over cells of a share, the sum of values divided by the sum of counts in a cell; nan if these sum
+    to 0 in a cell. ``cells`` holds the cell of each entry, such as a label: int [entries].
     """
     sums = np.bincount(cells, counts)
     return float((np.bincount(cells, values) / sums).mean()) if len(sums) and sums.all() else float("nan")
@@ -64,7 +64,7 @@ def share(
     lenders: np.ndarray | None = None,
     n: int | None = None,
 ) -> Measurement:
-    """Share of hits, or mean of scores between 0 and 1, with its interval.
+    """Compute a share of hits, or a mean of scores between 0 and 1, with its 95 % interval.
 
     Args:
         hits: Number of hits or sum of scores per entry, between 0 and the count of the entry: [entries].
@@ -72,8 +72,9 @@ def share(
         flags: Flags of the number.
         reason: Reason why the number is undefined, if the counts of a cell sum to 0.
         counts: Number of predictions that an entry sums up, 1 by default; the share is hits / counts: [entries].
-        cells: Cell per entry: int [entries]. The number is the unweighted mean of the shares of all cells.
-        also: Cluster per entry in a second way of clustering.
+        cells: Cell per entry, such as a label: int [entries]. The number is the unweighted mean of the shares of all
+            cells.
+        also: Cluster per entry in a second way of clustering, such as by word pair.
         lenders: Cluster of the example that lent a part to each entry; equal ids are equal clusters in both arrays.
         n: Number of examples; by default the number of entries.
     """
@@ -96,7 +97,7 @@ def share(
 
 
 def sure(values: np.ndarray, clusters: np.ndarray) -> Measurement:
-    """Mean of values that are known exactly, such as scores of a constant answer; it has no interval.
+    """Compute the mean of values that are known exactly, such as scores of a constant answer, without an interval.
 
     Args:
         values: float64 [entries].
@@ -119,7 +120,7 @@ def difference(
     also: Clusters = None,
     n: int | None = None,
 ) -> Measurement:
-    """Difference of two shares over the same clusters, with its interval.
+    """Compute the first share minus the second, over the same clusters, with its 95 % interval.
 
     Args:
         first: Hits or score per entry in the first share, between 0 and ``counts``: [entries].
@@ -141,7 +142,7 @@ def difference(
 
 
 def mean(values: ArrayLike, clusters: Clusters = None, flags: tuple[str, ...] = ()) -> Measurement:
-    """Mean of unbounded numbers, with the interval of Student's t over clusters.
+    """Compute the mean of unbounded numbers, with the interval of Student's t over clusters.
 
     The mean of a single cluster, or of equal numbers, has no interval.
 

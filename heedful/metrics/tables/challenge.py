@@ -53,8 +53,9 @@ class ChallengeSettings(Settings):
 
 
 class Values(NamedTuple):
-    """Values of pairs whose mean is reported: ``plus``, or ``plus - minus``; float64 [pairs] each, between 0 and
-    ``scale``.
+    """Values of pairs, to be averaged: ``plus``, or ``plus - minus`` if there is ``minus``.
+
+    Both are float64 [pairs], between 0 and ``scale``.
     """
 
     plus: np.ndarray
@@ -64,7 +65,7 @@ class Values(NamedTuple):
 
 @dataclass(frozen=True)
 class Pair:
-    """An original example with its changed examples of one kind; one of these, drawn at random, is scored.
+    """An original example with its changed examples of one kind; a changed example, drawn at random, is scored.
 
     Attributes:
         uid: uid of the original.
@@ -73,7 +74,7 @@ class Pair:
         original: Whether the prediction on the original is gold.
         changed: Whether the prediction on each changed example is gold.
         scored: Position of the scored example among the changed examples.
-        which: Key of the row of the scored example.
+        which: Intervention, part, variant and draw of the row of the scored example.
         answered: Whether both the original and the scored example got an answer. A missing answer is wrong.
     """
 
@@ -93,9 +94,9 @@ class Pair:
 
 
 def kind_masks(rows: pa.Table, interventions: Sequence[str]) -> dict[str, np.ndarray]:
-    """Map each kind of change, "preserved" and "flipped", to a mask of the changed examples: bool [rows].
+    """Map each kind of change, "preserved" and "flipped", to a mask of its changed examples: bool [rows].
 
-    Changes from or to a neutral label belong to neither kind.
+    A change preserves or flips the gold label. Changes from or to a neutral label belong to neither kind.
     """
     gold = codes(rows, "gold")[0]
     uid = runs(rows, "uid")
@@ -108,7 +109,7 @@ def kind_masks(rows: pa.Table, interventions: Sequence[str]) -> dict[str, np.nda
 
 
 def challenge_pairs(rows: pa.Table, interventions: Sequence[str], seed: int = 0) -> dict[str, list[Pair]]:
-    """Pair each original with its changed examples, for each kind of change ("preserved" and "flipped").
+    """Pair each original with its changed examples; map each kind of change, "preserved" and "flipped", to the pairs.
 
     As in the paper, one changed example is sampled for each original and kind. The sample depends only on the seed, the
     uid and the kind, so that it is the same for all models.
@@ -148,7 +149,7 @@ def challenge_pairs(rows: pa.Table, interventions: Sequence[str], seed: int = 0)
 
 
 def challenge_counts(rows: pa.Table, interventions: Sequence[str]) -> dict[str, int]:
-    """Numbers of examples that :func:`challenge` counts, and of examples that it omits.
+    """Count the examples that :func:`challenge` measures, and those that it omits.
 
     Returns:
         Numbers of examples with a change, "originals", and of their "tables"; of originals with a change of each kind,
@@ -169,14 +170,15 @@ def challenge_counts(rows: pa.Table, interventions: Sequence[str]) -> dict[str, 
 
 
 def subsampled(hits: np.ndarray, key: Key, reason: str) -> Measurement:
-    """The paper's "average accuracy and standard deviation across 100 samplings, with 80% of the data selected".
+    """Compute the paper's "average accuracy and standard deviation across 100 samplings, with 80% of the data
+    selected".
 
     Samples are drawn without replacement. So the standard deviation (ddof 1; the paper does not say) is half the
     standard error of independent examples, sqrt((1 - 0.8) / 0.8) = 1/2. It also ignores that examples share tables. A
     flag says so; there is no interval.
 
     Args:
-        hits: Values to average: [examples].
+        hits: Whether each prediction is right: float64 [examples].
         key: Seed and purpose of the samples.
         reason: Reason why the number is undefined, if there are no examples.
     """
@@ -193,7 +195,7 @@ def subsampled(hits: np.ndarray, key: Key, reason: str) -> Measurement:
 def challenge(
     rows: pa.Table, prefix: MetricName, interventions: Sequence[str], seed: int = 0, kinds: Sequence[str] = KINDS
 ) -> Iterator[Number]:
-    """Accuracy of a model on original, label-preserved and label-flipped examples (tables 4 and 7).
+    """Measure accuracy on originals, and on changed examples with the same or a flipped label (tables 4 and 7).
 
     A missing answer is wrong. Tables are the clusters of intervals.
 
@@ -264,7 +266,10 @@ def _floats(values: list) -> np.ndarray:
 def mean_of(
     values: Values, table: Sequence[str] | np.ndarray, reason: str, cells: np.ndarray | None = None
 ) -> Measurement:
-    """Mean of values over pairs, with an interval over tables; ``reason`` and ``cells`` as in :func:`.shares.share`."""
+    """Compute the mean of values over pairs, with an interval over tables.
+
+    ``table`` names the table of each pair; ``reason`` and ``cells`` are as in :func:`.shares.share`.
+    """
     n = len(values.plus)
     if values.minus is None:
         return share(values.plus, table, reason=reason, cells=cells)
@@ -277,8 +282,9 @@ def mean_of(
 
 
 def by_way(prefix: MetricName, values: Values, pairs: Sequence[Pair]) -> Iterator[Number]:
-    """Mean of values over flipped pairs, separately for pairs from entailment and from contradiction, and the mean of
-    both.
+    """Yield the mean of values over flipped pairs by the label of the original, and the unweighted mean of both means.
+
+    An original has the label entailment or contradiction.
 
     Args:
         prefix: Metric name of the mean over all pairs; ``/from_<label>`` or ``/both_ways`` is appended to its
@@ -305,13 +311,13 @@ def by_way(prefix: MetricName, values: Values, pairs: Sequence[Pair]) -> Iterato
 
 
 def perturbations(kinds: Sequence[str]) -> list[str]:
-    """Names of the interventions that perturb hypotheses, given the kinds of perturbations, such as "negation"."""
+    """Return the names of the interventions that perturb hypotheses, two for each kind, such as "negation"."""
     return [f"perturb/{kind}/{way}" for kind in kinds for way in DIRECTIONS]
 
 
 def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """All numbers of the challenge evaluation: accuracy after changes of hypotheses and of titles, over all changes,
-    by kind and by split.
+    """Yield all numbers of the challenge evaluation: accuracy after changes of hypotheses and of titles of tables, over
+    all changes, by kind of change and by split of the data.
     """
     settings = ChallengeSettings.from_context(context)
     kinds = sorted(settings.kinds)
@@ -332,10 +338,10 @@ def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
 
 
 def _sliced(numbers: Iterable[Number], slice_: str) -> Iterator[Number]:
-    """Convert the numbers of one kind of change to numbers of a slice, which tables show below the numbers of all
-    changes. They omit the statistic "subsamples", and "original" has no line of its own.
+    """Convert numbers to numbers of a slice, "kind=<kind of change>" or "split=<split>", which tables show below the
+    numbers of all changes.
 
-    Slices by kind of change omit the subsamples, and have no line for the originals.
+    Slices by kind of change omit the statistic "subsamples", and have no line in tables for the originals.
     """
     column, _, value = slice_.partition("=")
     for number in numbers:
@@ -349,8 +355,8 @@ def _sliced(numbers: Iterable[Number], slice_: str) -> Iterator[Number]:
 
 
 def _in_order(numbers: Sequence[Number], with_curves: Sequence[str]) -> Iterator[Number]:
-    """Sort numbers: originals, preserved, flipped, each followed by its slices; add TensorBoard curves to some
-    statistics.
+    """Sort numbers by statistic ("original", "preserved", "flipped", and those below each); add a curve over epochs to
+    the numbers without a slice that have a statistic of ``with_curves``.
     """
     for number in sorted(numbers, key=lambda number: _place(number.name.statistic)):
         part, statistic = number.name.part, number.name.statistic

@@ -36,22 +36,22 @@ class CounterfactualTablesSettings(Settings):
 
 
 def set_data(name: str) -> str:
-    """Name of the data of a set of counterfactual tables, in uids and metric names."""
+    """Return the name of a set of counterfactual tables as a data set, in uids and metric names."""
     return f"counterfactuals-{name}"
 
 
 def set_changes(name: str) -> tuple[str, ...]:
-    """Names of the interventions that create the changed examples of a set of counterfactual tables."""
+    """Return the names of the interventions that create the changed examples of a set of counterfactual tables."""
     return *ANNOTATED, f"{TITLE}/{name}"
 
 
 def is_of_set(rows: pa.Table, name: str) -> np.ndarray:
-    """Whether rows belong to a set of counterfactual tables: bool [rows]."""
+    """Whether rows belong to the set of counterfactual tables called ``name``: bool [rows]."""
     return pc.starts_with(rows["uid"], f"{set_data(name)}/").to_numpy()
 
 
 def rows_of_set(rows: pa.Table, name: str) -> pa.Table:
-    """The rows of a set of counterfactual tables."""
+    """Select the rows of the set of counterfactual tables called ``name``."""
     return rows.filter(pa.array(is_of_set(rows, name)))
 
 
@@ -62,14 +62,16 @@ def eight_cells(
     interventions: Sequence[str],
     seed: int = 0,
 ) -> Iterator[Number]:
-    """Shares of label-flipped pairs by the predictions that are right (table 8).
+    """Measure how often the full and a hypothesis-only model are right on pairs with flipped labels (table 8).
 
-    A pair counts if the full model answers both the original and the changed example. Tables are the clusters of
-    intervals. The paper prints the four cells in which the full model is right exactly once, and attributes errors on
-    the changed example to prior knowledge if the hypothesis-only model is wrong on the original as well.
+    A pair is an original and its changed example. It counts if the full model answers both the original and the changed
+    example. Tables are the clusters of intervals. The paper prints the four cells in which the full model is right
+    exactly once, and attributes errors on the changed example to prior knowledge if the hypothesis-only model is wrong
+    on the original as well.
 
     Args:
-        rows: Rows of the full model, as for :func:`~heedful.metrics.tables.challenge.challenge`.
+        rows: Rows of the full model, which reads the tables, as for
+            :func:`~heedful.metrics.tables.challenge.challenge`.
         right_alone: Maps uids of originals to whether the hypothesis-only model is right.
         prefix: Metric name without the statistic.
         interventions: Names of the interventions that make challenge examples.
@@ -100,7 +102,9 @@ def eight_cells(
 
 
 def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """For each set of counterfactual tables, accuracy on the challenge examples, and the :func:`eight_cells`."""
+    """Yield, for each set of counterfactual tables, accuracy on the changed examples; and, if there is a
+    hypothesis-only model, its comparison with the full model by :func:`eight_cells`.
+    """
     settings = CounterfactualTablesSettings.from_context(context)
     for name in sorted(settings.sets):
         prefix, is_mine = MetricName(CHALLENGE, set_data(name)), is_of_set(rows, name)

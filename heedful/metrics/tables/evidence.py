@@ -36,7 +36,7 @@ class EvidenceSettings(Settings):
 
     Attributes:
         of: Name of the annotated data set.
-        table: Name of the part that is the table.
+        table: Name of the part that holds the table.
         relevant: Maps uids to the keys of the marked rows.
     """
 
@@ -46,13 +46,13 @@ class EvidenceSettings(Settings):
 
     @property
     def marked(self) -> dict[str, frozenset[str]]:
-        """For each uid, the set of keys of the table rows that annotators marked."""
+        """Map each uid to the set of keys of the table rows that annotators marked as relevant."""
         return {uid: frozenset(keys) for uid, keys in self.relevant.items()}
 
 
 @dataclass(frozen=True)
 class _Pairs:
-    """The pairs that count.
+    """The pairs of a table and a hypothesis that count in the evaluation, with their used and marked table rows.
 
     Attributes:
         table: Name of the table of each pair.
@@ -109,12 +109,15 @@ def _pairs(rows: pa.Table, part: str, relevant: Mapping[str, Set[str]]) -> _Pair
 
 
 def evidence_counts(rows: pa.Table, part: str, relevant: Mapping[str, Set[str]]) -> dict[str, int]:
-    """Numbers of pairs and tables that count in :func:`evidence`, and of pairs that do not count.
+    """Count the pairs and tables that :func:`evidence` measures, and the pairs that it omits.
+
+    ``part`` is the part that holds the table; ``relevant`` maps uids to the keys of the table rows that annotators
+    marked as relevant.
 
     Returns:
-        "pairs" and "tables"; then by reason, "neutral" (gold label), "without_evidence" (no row is marked),
-        "without_deletions" (no row was deleted), "without_answers" (an answer to the pair or to a deletion is missing),
-        and "not_predicted" (the pair is marked but has no base row).
+        "pairs" and "tables"; then the omitted pairs by reason, "neutral" (gold label), "without_evidence" (no row is
+        marked), "without_deletions" (no row was deleted), "without_answers" (an answer to the pair or to a deletion is
+        missing), and "not_predicted" (the pair is marked but has no base row).
     """
     pairs = _pairs(rows, part, relevant)
     base = set(strings(select(rows, intervention=BASE), "uid"))
@@ -124,10 +127,11 @@ def evidence_counts(rows: pa.Table, part: str, relevant: Mapping[str, Set[str]])
 
 
 def evidence(rows: pa.Table, data: str, part: str, relevant: Mapping[str, Set[str]]) -> Iterator[Number]:
-    """Compare the rows of tables that a model uses with the rows that annotators marked.
+    """Compare the rows of tables that a model uses with the rows that annotators marked as relevant.
 
-    A pair counts if the model answers it and all of its deletions. Tables are the clusters of intervals, and ``n`` is
-    the number of pairs in the denominator.
+    An example is a pair of a table and a hypothesis. A model uses a row if its prediction changes when only this row is
+    deleted. A pair counts if its gold label is not neutral, a row is marked, and the model answers the pair and all of
+    its deletions. Tables are the clusters of intervals, and ``n`` is the number of pairs in the denominator.
 
     Precision is the share of marked rows among the rows that the model uses, recall the share of used rows among the
     marked rows. The paper does not define their averages, nor the precision of a pair without used rows. The micro
@@ -194,8 +198,8 @@ def evidence(rows: pa.Table, data: str, part: str, relevant: Mapping[str, Set[st
 
 
 def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """All numbers of the evidence evaluation: used and marked rows, transitions after deleting a relevant or
-    irrelevant row, and accuracy after copying marked rows into another table.
+    """Yield all numbers of the evidence evaluation: used and marked table rows, changes of predictions when a relevant
+    or an irrelevant row is deleted, and accuracy when values of marked rows are copied to another table.
     """
     settings = EvidenceSettings.from_context(context)
     deletions = where(rows, intervention=DELETE, part=settings.table) & is_answer(rows)

@@ -25,7 +25,11 @@ Runs = tuple[pa.Table, pa.Table]  # rows before and after inoculation
 
 @dataclass(frozen=True)
 class Outcome:
-    """Outcome of an inoculation: 1, 2, 3, or None if undecided; and a reason with the deciding numbers."""
+    """Outcome of an inoculation: its number, None if undecided, and a reason with the deciding accuracies.
+
+    Outcome 1: the gap between the original test and the challenge test closes. Outcome 2: the challenge test stays
+    hard. Outcome 3: the accuracy on the original test drops.
+    """
 
     number: Literal[1, 2, 3] | None
     reason: str
@@ -36,7 +40,7 @@ class Outcome:
 
 def _originals(runs: Runs) -> tuple[np.ndarray, list[str]]:
     """Return whether predictions on the original test set are right, before and after inoculation: float64 [examples,
-    2]; and the table of each example.
+    2]; and the name of the table of each example.
     """
     bases = [select(rows, intervention=BASE) for rows in runs]
     before, after = (dict(zip(strings(base, "uid"), same(base, "gold", "y"), strict=True)) for base in bases)
@@ -46,9 +50,10 @@ def _originals(runs: Runs) -> tuple[np.ndarray, list[str]]:
 
 
 def _challenges(runs: Runs, interventions: Sequence[str], kind: str, seed: int) -> tuple[np.ndarray, list[Pair]]:
-    """Return whether predictions on challenge examples are right, float64 [pairs, 4]; and the pairs before inoculation.
+    """Return whether predictions on pairs are right, float64 [pairs, 4]; and the pairs before inoculation.
 
-    The columns are the original before and after, and the scored challenge example before and after.
+    A pair is an original and its challenge examples. The columns are the original before and after, and the scored
+    challenge example before and after.
     """
     before, after = (challenge_pairs(rows, interventions, seed)[kind] for rows in runs)
     right = [[old.original, new.original, old.is_right, new.is_right] for old, new in zip(before, after, strict=True)]
@@ -63,8 +68,9 @@ def inoculation(
     kind: Literal["preserved", "flipped"] = "flipped",
     seed: int = 0,
 ) -> Numbers:
-    """Accuracy on the original test and on the challenge test, before and after inoculation (tables 9 to 12).
+    """Measure accuracy on originals and on challenge examples, before and after inoculation (tables 9 to 12).
 
+    Inoculation is fine-tuning on a few challenge examples (examples with an edited hypothesis or title).
     Examples must be the same before and after. Only some originals can be changed: no neutral ones, and perhaps easier
     ones. So the gap is between challenge examples and the originals of these. Tables are the clusters of intervals.
 

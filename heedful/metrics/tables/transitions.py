@@ -28,7 +28,7 @@ FROM = {f"{invalid}/from_{label}": f"from {label}" for invalid in TITLES for lab
 
 @dataclass(frozen=True)
 class TableRowsSettings(Settings):
-    """Settings of edited tables.
+    """Settings of the evaluation of edited tables.
 
     Attributes:
         operations: Names of the interventions, such as "delete".
@@ -38,12 +38,18 @@ class TableRowsSettings(Settings):
 
 
 def forbidden(key: str, rule: Rule = "union") -> np.ndarray:
-    """Whether transitions are forbidden: bool [before, after], in the order of ``LABELS``."""
+    """Whether changes of a predicted label are forbidden: bool [before, after], in the order of ``LABELS``.
+
+    Args:
+        key: Operation on the table and relevance of the edited row, such as "delete/relevant".
+        rule: How several operations are combined, see
+            :func:`~heedful.interventions.tables.allowed_transitions.transitions`.
+    """
     return np.array([[not allowed(key, before, after, rule) for after in LABELS] for before in LABELS])
 
 
 class Changes:
-    """The edited examples of an operation for which the model answers both before and after the edit.
+    """Predictions before and after an operation on tables, on the edited examples for which no answer is missing.
 
     Args:
         rows: Rows, among them the rows of the operation.
@@ -53,7 +59,7 @@ class Changes:
     Attributes:
         before: Prediction before the edit, as a position in ``LABELS``: int [rows].
         after: Prediction after the edit: int [rows].
-        table: Number of the table: int [rows].
+        table: Number of the table, equal for equal tables: int [rows].
         split: Position in ``splits``, 0 without splits: int [rows].
         relevance: Relevance of the deleted row, as a position in ``RELEVANCE``, or -1: int [rows].
         hypotheses: Number of different originals, with and without answers.
@@ -104,14 +110,14 @@ def _splits(rows: pa.Table, splits: Sequence[str]) -> np.ndarray:
 
 @dataclass(frozen=True)
 class _Share:
-    """A share of transitions among the edited examples with one prediction before the edit; or the unweighted mean of
-    this share over predictions.
+    """A share of transitions (pairs of predictions before and after an edit) among the examples with one prediction
+    before the edit; or the unweighted mean of this share over predictions.
 
     Attributes:
         name: Metric name.
         label: The prediction before the edit; None for the mean.
         among: Edited examples that count: bool [rows].
-        hit: Edited examples with the transition: bool [rows].
+        hit: Edited examples with a transition of interest: bool [rows].
     """
 
     name: MetricName
@@ -121,12 +127,12 @@ class _Share:
 
 
 def _shares(changes: Changes, mask: np.ndarray, key: str, name: MetricName) -> Iterator[_Share]:
-    """Iterate over the shares of forbidden transitions, and of each transition.
+    """Yield the shares to measure: of forbidden transitions, and of each transition.
 
     Args:
         changes: The edited examples of an operation.
         mask: Edited examples that count: bool [rows].
-        key: Key into the table of allowed transitions.
+        key: Key into the table of allowed transitions, such as "delete/relevant".
         name: Metric name of the operation.
     """
     of_label = {label: mask & (changes.before == b) for b, label in enumerate(LABELS)}
@@ -159,7 +165,10 @@ def _of_split(share: _Share, changes: Changes, split: int) -> Measurement:
 
 
 def _over_splits(share: _Share, changes: Changes, of_split: dict[str, Measurement]) -> Measurement:
-    """Unweighted mean of a share over splits. The clusters of its interval are the tables, in all splits together."""
+    """Measure the unweighted mean of a share over splits. Tables are the clusters of its interval.
+
+    ``of_split`` maps each split to the share measured in it.
+    """
     n = sum(m.n for m in of_split.values())
     undefined = [f"{split}: {m.reason}" for split, m in of_split.items() if m.value is None]
     if undefined:
@@ -177,12 +186,13 @@ def _missing(label: str) -> str:
 def invalid_transitions(
     rows: pa.Table, data: str, operations: Sequence[str], splits: Sequence[str] = ()
 ) -> Iterator[Number]:
-    """Shares of transitions, and of forbidden transitions, for each operation on the rows of tables.
+    """Measure the shares of transitions, and of forbidden transitions, for each operation on the rows of tables.
 
-    A share is over the edited examples with the same prediction before the edit; ``n`` is their number. Means are over
-    the three labels, unweighted, and undefined if no example is predicted as one of them. Over several splits, each
-    number is the unweighted mean over splits, and undefined if it is undefined in a split. Tables are the clusters of
-    intervals, with all hypotheses about a table in all splits.
+    A transition is the pair of the predictions before and after the edit. A share is over the edited examples with the
+    same prediction before the edit; ``n`` is their number. Means are over the three labels, unweighted, and undefined
+    if no example is predicted as one of them. Over several splits, each number is the unweighted mean over splits, and
+    undefined if it is undefined in a split. Tables are the clusters of intervals, with all hypotheses about a table in
+    all splits.
 
     Args:
         rows: Rows of :class:`~heedful.interventions.tables.row_edits.RowEdits`.
@@ -197,11 +207,12 @@ def invalid_transitions(
           share for a label;
         - ``name/invalid_composed``: the same, if several operations in sequence allow other transitions than the union
           of the transitions of each;
-        - ``name/from_<label>/to_<label>``: share of a transition.
+        - ``name/from_<label>/to_<label>``: share of the transition between two labels.
 
         These numbers ignore whether edited rows are relevant to the hypothesis. If relevance is annotated,
-        ``<operation>_relevant`` and ``<operation>_irrelevant`` are the same over such rows, with the transitions that
-        are forbidden for them. Of several splits, each has the numbers that it has alone, as ``<...>/split=<split>``.
+        ``<operation>_relevant`` and ``<operation>_irrelevant`` are the same for edits of relevant or irrelevant rows,
+        with the transitions that are forbidden for these. If there are several splits, ``<...>/split=<split>`` is the
+        number of a split alone.
     """
     is_label = is_answer(rows)
     for operation in operations:
@@ -224,7 +235,7 @@ def invalid_transitions(
 
 
 def _number(name: MetricName, measured: Measurement, changed: np.ndarray | None = None) -> Number:
-    """Create a number with its label in tables. For a headline, ``changed`` masks the answered rows: bool [rows]."""
+    """Create a number with its label in tables; ``changed`` is the mask :attr:`.Number.changed`, bool [rows]."""
     label, level = FROM.get(name.statistic, "") if not name.slice else "", 1
     if name.statistic in TITLES:
         title = TITLES[name.statistic].format(name.part.replace("_", ", "))
@@ -233,8 +244,8 @@ def _number(name: MetricName, measured: Measurement, changed: np.ndarray | None 
 
 
 def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """All numbers of the evaluation of edited tables, for each operation; the first operation has a curve over
-    epochs.
+    """Yield all numbers of the evaluation of edited tables, for each operation; the share of forbidden transitions of
+    the first operation has a curve over epochs.
     """
     first, *further = TableRowsSettings.from_context(context).operations
     for number in invalid_transitions(rows, context.data, (first, *further), context.splits):

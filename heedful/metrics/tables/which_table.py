@@ -1,4 +1,4 @@
-"""Find the table that an example is about. All hypotheses about a table form a cluster."""
+"""Find the table that each example is about, since all hypotheses about a table form a cluster for intervals."""
 
 from collections.abc import Sequence
 
@@ -8,11 +8,11 @@ from heedful.records import RunError
 
 
 def tables_of(rows: pa.Table, uids: Sequence[str]) -> list[str]:
-    """The names of the tables that examples are about.
+    """Return the name of the table that each example is about.
 
     Args:
         rows: Rows. Some row of each example names its table, by a slice "table=<name>" or a cluster "table <name>".
-        uids: The examples.
+        uids: The uids of the examples.
 
     Raises:
         HeedfulError: No row of an example names its table.

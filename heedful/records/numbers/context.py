@@ -1,4 +1,4 @@
-"""``Context``: everything besides rows that a metric needs, stored in the metadata of the file of rows."""
+"""``Context``: what a metric needs besides rows (predictions). It is stored in the metadata of the file of rows."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -10,7 +10,7 @@ from heedful.records.task import CLASSIFICATION, KINDS, TaskKind
 
 @dataclass(frozen=True)
 class Context:
-    """The task that the rows belong to, and the settings of the evaluation that produced them.
+    """The task of an evaluation and the settings with which it produced its rows (predictions).
 
     Attributes:
         data: Name of the data set.
@@ -20,10 +20,10 @@ class Context:
         labels: Names of the labels, in the order of the probabilities.
         default_label: The right label if the parts are unrelated, or None.
         splits: Names of the evaluated splits; empty if there is only one.
-        slices: Names of the meta columns whose values break down the numbers.
-        own: Settings of the evaluation's metric, as JSON values.
+        slices: Names of the meta columns, such as "genre"; numbers are also computed for each of their values.
+        own: Settings of the evaluation itself, as JSON values.
         unlabelled: Whether the examples have no gold labels.
-        counts: Numbers of examples that the evaluation counted, such as excluded partners.
+        counts: Maps names to numbers that the evaluation counted, such as excluded partners.
     """
 
     data: str
@@ -40,17 +40,17 @@ class Context:
 
     @property
     def default_answer(self) -> str | None:
-        """The right answer if the parts are unrelated, or None."""
+        """The right answer if the parts are unrelated; None if the task has none."""
         return self.kind.default_answer(self.default_label)
 
     def as_dict(self) -> dict[str, Any]:
-        """Convert to the metadata of a file of rows; ``counts`` is omitted, and ``unlabelled`` if it is false."""
+        """Convert to the metadata of a file of rows, without ``counts``; ``unlabelled`` is omitted if it is false."""
         entry = asdict(self) | {"kind": self.kind.name}
         del entry["counts"]
         return entry if self.unlabelled else {name: value for name, value in entry.items() if name != "unlabelled"}
 
     @classmethod
     def of(cls, entry: Mapping[str, Any], counts: Mapping[str, Any] = MappingProxyType({})) -> "Context":
-        """Convert metadata of rows, see :meth:`as_dict`, and counts to a context."""
+        """Create a context from the result of :meth:`as_dict` and from ``counts``, which files store separately."""
         values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in entry.items()}
         return cls(**values | {"kind": KINDS[entry["kind"]], "counts": counts})

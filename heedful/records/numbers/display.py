@@ -1,7 +1,7 @@
-"""How the numbers of an evaluation are displayed: lines of a table, and curves over epochs.
+"""Descriptions of how the numbers of an evaluation are displayed: as lines of a table, and as curves over epochs.
 
-The declarations follow from the numbers of a metric (:class:`heedful.metrics.number.Number`). results.json stores the
-lines, for the reports that read it.
+They are derived from the numbers of a metric (:class:`heedful.metrics.number.Number`). results.json stores the tables,
+so that reports can display them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,11 +15,11 @@ Unit = Literal["percent", "ratio"]
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a table: a metric and its label.
+    """One line of a table of results: it displays the value of a metric after a label.
 
     Attributes:
         metric: Name of the metric in results.json.
-        label: Label of the line.
+        label: Text at the start of the line.
         level: Level of indentation: 0 for a headline, 1 for a line below it.
         unit: "percent", or "ratio" for a number without unit.
         beside: Whether the line also appears in tables that compare runs.
@@ -42,11 +42,11 @@ class Line:
 
 @dataclass(frozen=True)
 class Section:
-    """The lines of a table under one heading.
+    """Description of the examples behind the lines of a table that share a heading.
 
     Attributes:
-        about: Description of the examples that the lines are about.
-        examples: Identifier of these examples, such as a hash; runs with different identifiers are not comparable.
+        about: Phrases that describe the examples, such as "of 3 seeds".
+        examples: Identifier of the examples, such as a hash; runs with different identifiers are not comparable.
     """
 
     about: tuple[str, ...] = ()
@@ -55,7 +55,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Shown:
-    """The table of one evaluation.
+    """The table that displays the numbers of one evaluation.
 
     Attributes:
         lines: Lines from top to bottom; metrics without a line are only in results.json.

@@ -1,4 +1,4 @@
-"""Names of metrics: a tuple of fields in Python, one text in results.json, which is never parsed."""
+"""Names of metrics: a tuple of fields (:class:`MetricName`) in Python, and a text in results.json."""
 
 import math
 from typing import Literal, NamedTuple
@@ -26,7 +26,7 @@ NO_DIRECTION = {"majority", "eligible", "drop", "unread", "no_answer"}  # statis
 
 
 def direction_of(metric: str) -> Literal["max", "min"] | None:
-    """Whether a higher or a lower value of a metric is better; None if neither is.
+    """Return "max" if a higher value of a metric is better, "min" if a lower value is better, or None if neither is.
 
     Args:
         metric: Name of the metric in results.json.
@@ -65,7 +65,7 @@ class MetricName(NamedTuple):
 
     @property
     def by(self) -> tuple[str, str]:
-        """The column and the value of a slice "column=value"; two empty texts for any other slice, such as a label.
+        """The column and the value if ``slice`` has the form "column=value"; two empty texts for any other slice.
 
         Example:
             >>> MetricName("accuracy", "infotabs", slice="split=alpha1").by
@@ -77,7 +77,7 @@ class MetricName(NamedTuple):
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The lowest and highest possible value.
+        """The lowest and highest possible value of the metric; infinite if it is not a share.
 
         Example:
             >>> MetricName("accuracy", "mnli", statistic="matthews").bounds

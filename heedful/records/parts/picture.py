@@ -28,7 +28,7 @@ class Picture:
     where: str = ""
 
     def encode(self) -> str:
-        """Convert to text, for storage in a column."""
+        """Convert the reference to a text, for storage in a column."""
         where = self.where.replace("\n", " ")  # a path may hold line feeds
         return "\n".join((self.key, self.path, str(self.start), str(self.size), where))
 
@@ -40,7 +40,11 @@ class Picture:
         return cls(key, path, int(start), int(size), where)
 
     def read(self) -> bytes:
-        """Read the bytes; raises DataError if they no longer match :attr:`key`."""
+        """Read the bytes from the file.
+
+        Raises:
+            DataError: If the file cannot be read, or the bytes no longer match :attr:`key`.
+        """
         display_name = f"{self.where}: the picture {self.path}"
         with open_file(self.path, display_name) as file:
             try:

@@ -19,11 +19,11 @@ def pixels(
     resize: Callable[[Image.Image], Image.Image | np.ndarray],
     prepare: Callable[[Image.Image], object] = lambda opened: None,
 ) -> np.ndarray:
-    """Decode a picture, rotated by its EXIF orientation.
+    """Return the pixels of a picture, rotated by its EXIF orientation and resized.
 
     Args:
         picture: The picture.
-        resize: Function that is applied to the decoded RGB picture and returns the final one.
+        resize: Function that is applied to the decoded RGB picture and returns the final picture.
         prepare: Function that is applied to the opened picture before it is decoded.
 
     Returns:
@@ -31,7 +31,7 @@ def pixels(
 
     Raises:
         DataError: If the picture is damaged, has changed since the data were read, or has more than 8 bits per channel.
-            The message names its row.
+            The message names the picture's row in the data.
     """
     data = picture.read()
     display_name = f"{picture.where}: the picture {picture.path}"

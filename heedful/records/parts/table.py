@@ -55,12 +55,13 @@ class Table:
 
 @dataclass(frozen=True)
 class TableForm:
-    """How tables are converted to text.
+    """A format for the conversion of tables to text.
 
     Attributes:
-        style: Text of a row. "paragraph": "The KEY of TITLE is VALUE." (Gupta et al. 2020, "table as paragraph");
+        style: Format of a row. "paragraph": "The KEY of TITLE is VALUE." (Gupta et al. 2020, "table as paragraph");
             "structure": "KEY: VALUE, VALUE"; "cells": "| KEY | VALUE | VALUE".
-        keep: Maximum number of rows: those that share most words with the other parts of the input. None keeps all.
+        keep: Maximum number of rows in the text. The rows that share the most words with the other parts of the input
+            are kept; None keeps all rows.
 
     Example:
         >>> table = Table("In Rainbows", (("Length", ("42:39",)), ("Genre", ("art rock", "art pop"))))

@@ -13,7 +13,7 @@ FILLED = re.compile(rf"{PART.pattern}|\{{\{{|\}}\}}")
 
 
 def plain_template(parts: Iterable[str], name: str = "") -> str:
-    """The default template: the name of the task, then each part after its key, as in the training tasks of T5.
+    """Return the default template: the name of the task, then each part after its key, as in the training tasks of T5.
 
     Example:
         >>> plain_template(["premise", "hypothesis"], "mnli")
@@ -33,7 +33,7 @@ def parts_of(template: str) -> list[str]:
 
 
 def filled(template: str, values: Mapping[str, str]) -> str:
-    """Replace the names of parts by their texts, and doubled braces by single ones.
+    """Fill a template: replace each part's name in braces by its text, and doubled braces by single braces.
 
     Example:
         >>> filled('{text} Answer as in {{"label": "yes"}}:', {"text": "It rains."})
@@ -43,7 +43,7 @@ def filled(template: str, values: Mapping[str, str]) -> str:
 
 
 def keep_parts(template: str, parts: Iterable[str]) -> str:
-    """Restrict a template to some parts: all other parts are removed together with their keys.
+    """Restrict a template to the given parts: all other parts are removed together with their keys.
 
     Example:
         >>> keep_parts("mnli hypothesis: {hypothesis} premise: {premise}", ["premise"])
@@ -54,7 +54,7 @@ def keep_parts(template: str, parts: Iterable[str]) -> str:
 
 
 def rename_parts(template: str, names: Mapping[str, str]) -> str:
-    """Rename the parts of a template; keys are not renamed.
+    """Rename parts in the braces of a template, from old to new names; the words before the braces do not change.
 
     Example:
         >>> rename_parts("rte sentence1: {sentence1}", {"sentence1": "premise"})

@@ -19,7 +19,7 @@ def word_spans(text: str) -> np.ndarray:
 
 
 def words(text: str) -> list[str]:
-    """The words of a text.
+    """Return the words of a text, in order.
 
     Example:
         >>> words("It's late.")

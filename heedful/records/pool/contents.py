@@ -1,4 +1,4 @@
-"""Hashes of the contents of parts, the same for all models."""
+"""Hash the contents of parts, independently of the model, to find examples with equal parts."""
 
 import hashlib
 import unicodedata
@@ -28,7 +28,9 @@ def canonical(text: str) -> str:
 
 
 def content_id(part: Part) -> str:
-    """The sha256 of the :func:`canonical` form of a part, as hexadecimal text."""
+    """Return the sha256, in hexadecimal, of a part's :func:`canonical` text or of a picture's bytes; "" for an empty
+    picture.
+    """
     if isinstance(part, Picture):
         return part.key
     text = part.encode(canonical) if isinstance(part, Table) else canonical(part)
@@ -36,7 +38,7 @@ def content_id(part: Part) -> str:
 
 
 def emptied(part: Part) -> Part:
-    """The empty replacement of a part: an empty picture for a picture, the empty text for a text or a table."""
+    """Return the empty part that replaces a part: an empty picture for a picture, "" for a text or a table."""
     return Picture() if isinstance(part, Picture) else ""
 
 
@@ -54,7 +56,7 @@ def digests(contents: Iterable[bytes]) -> np.ndarray:
 
 
 def digest_keys(texts: pa.ChunkedArray) -> np.ndarray | None:
-    """The first 64 bits of sha256 hashes in hexadecimal: uint64 [texts]; None if any text is not such a hash."""
+    """Truncate sha256 hashes in hexadecimal to 64 bits: uint64 [texts]; None if any text is not such a hash."""
     try:
         chunks = [chunk.cast(pa.binary()).cast(pa.binary(64)) for chunk in texts.chunks]
     except pa.ArrowInvalid:
@@ -69,7 +71,7 @@ def digest_keys(texts: pa.ChunkedArray) -> np.ndarray | None:
 
 
 def identities(table: pa.Table, columns: Sequence[str]) -> pa.Array:
-    """Hash each row of a table over some columns: texts of 16 hexadecimal digits [rows]."""
+    """Hash the values of some text columns together, for each row of a table: texts of 16 hexadecimal digits [rows]."""
     values = (column_texts(table, name) for name in columns)
     digits = keys(map(repr, zip(*values, strict=True))).astype(">u8").tobytes().hex()
     starts = pa.py_buffer(np.arange(0, len(digits) + 1, 16, dtype=np.int32))

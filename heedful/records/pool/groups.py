@@ -1,4 +1,4 @@
-"""Find related examples, from the group columns of a pool."""
+"""Find related examples: those that share a value in a group column of a pool."""
 
 from collections.abc import Collection, Sequence
 
@@ -10,12 +10,12 @@ from heedful.records.pool.related import ODD, Related
 
 
 def related(table: pa.Table, within: str | None = None, without: Collection[str] = ()) -> Related:
-    """Build the relation of the examples that share the content of a part or the value of a further group.
+    """Return the relation between examples that share the content of a part or the value of a further group.
 
     Contents are compared across parts: the premise of one example may equal the hypothesis of another.
 
     Args:
-        table: The Arrow table of a pool.
+        table: The Arrow table of a pool, with the columns ``parts.<name>``, ``groups.<name>`` and ``meta.<name>``.
         within: A meta column, such as "split"; examples with different values are related as well.
         without: Names of parts whose content is ignored.
     """
@@ -29,7 +29,7 @@ def related(table: pa.Table, within: str | None = None, without: Collection[str]
 
 
 def _names(table: pa.Table, kind: str) -> list[str]:
-    """Names of the columns of a kind: for "groups", the text after "groups." in the names that begin with it."""
+    """Return the names of the columns of a kind: "premise" for the kind "groups" and the column "groups.premise"."""
     return [name.partition(".")[2] for name in table.column_names if name.startswith(f"{kind}.")]
 
 
@@ -40,12 +40,12 @@ def _hashes(column: pa.ChunkedArray) -> np.ndarray:
 
 
 def numbered(table: pa.Table, columns: Sequence[str]) -> np.ndarray:
-    """Number the distinct rows of some columns from 0, and return the numbers of all rows: int64 [examples]."""
+    """Number the distinct combinations of values in some columns, and return each row's number: int64 [examples]."""
     return np.unique(joined(table, columns), return_inverse=True)[1].astype(np.int64)
 
 
 def joined(table: pa.Table, columns: Sequence[str]) -> np.ndarray:
-    """Hash each row of some columns: uint64 [examples]."""
+    """Hash the values of some columns together, for each example: uint64 [examples]."""
     hashes = np.zeros(table.num_rows, dtype=np.uint64)
     for name in columns:
         hashes = hashes * ODD + _hashes(table[name])

@@ -10,15 +10,15 @@ PAIRS = 2**22  # pairs of examples that are compared at a time, to limit memory
 
 
 class Partners:
-    """The possible partners of the examples in a swap: unrelated examples whose lent parts make a new pair.
+    """The possible partners of each example in a swap of some parts.
 
-    A pair of remaining parts (of the base example) and lent parts (of the partner) is real, and not new, if an example
-    of the pool has both.
+    A partner is an unrelated example that makes a new pair: no example of the pool has both the remaining parts of the
+    base example and the lent parts of the partner.
 
     Args:
         related: The relation between the examples.
-        base: Numbers that identify the contents of the remaining parts: int64 [examples].
-        lent: Numbers that identify the contents of the lent parts: int64 [examples].
+        base: For each example, a number for the content of the parts that are not swapped: int64 [examples].
+        lent: For each example, a number for the content of the parts that are swapped: int64 [examples].
     """
 
     def __init__(self, related: Related, base: np.ndarray, lent: np.ndarray) -> None:
@@ -30,7 +30,7 @@ class Partners:
         self._is_shared = np.bincount(base)[base] > 1 if len(base) else np.zeros(0, dtype=bool)
 
     def admits(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        """Whether the examples at positions ``j`` may lend to the examples at positions ``i``: bool [positions]."""
+        """Whether the examples at positions ``j`` may lend to the examples at ``i``, pair by pair: bool [positions]."""
         admitted = ~self.related.share(i, j)
         undecided = np.flatnonzero(admitted & self._is_shared[i])  # unique remaining parts make new pairs only
         if len(undecided):
@@ -51,7 +51,7 @@ class Partners:
 
     @cached_property
     def real(self) -> np.ndarray:
-        """For each example, the number of unrelated examples that may not lend a part because the new pair is itself an
+        """For each example, the number of unrelated examples that are no partners, because the new pair would equal an
         example of the pool: int64 [examples].
         """
         counts = np.zeros(len(self._base), dtype=np.int64)
@@ -87,7 +87,7 @@ def _ranges(starts: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarr
         sizes: Lengths of the ranges: int64 [ranges].
 
     Returns:
-        For each integer the index of its range, and the integers: two arrays int64 [sum of sizes].
+        Two arrays int64 [sum of sizes]: for each integer the index of its range, and the integer.
     """
     owner = np.repeat(np.arange(len(sizes)), sizes)
     ends = np.cumsum(sizes)

@@ -11,12 +11,13 @@ ODD = np.uint64(0x9E3779B97F4A7C15)  # spreads small numbers over 64 bits
 class Related:
     """A relation between examples: two examples are related if they share a value.
 
-    Values are compared within a vocabulary: the contents of all parts are one vocabulary, since a text may be the
-    premise of one example and the hypothesis of another; each further group is a vocabulary.
+    Values are compared only within a vocabulary (a set of columns). The columns of all parts are one vocabulary, since
+    a text may be the premise of one example and the hypothesis of another. Each further group is a vocabulary.
 
     Args:
         columns: One array for each vocabulary, with the hashes of its columns: uint64 [columns, examples].
-        within: Numbers, int64 [examples]; examples with different numbers are related as well. None for no restriction.
+        within: A number for each example, int64 [examples]; examples with different numbers are related as well. None
+            for no restriction.
 
     Attributes:
         codes: Numbers that identify the values, distinct across vocabularies: int32 [all columns, examples].
@@ -83,7 +84,18 @@ class Related:
 def _with_one_more(
     last: np.ndarray, positions: np.ndarray, sets: np.ndarray, codes: np.ndarray, is_shared: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Extend each set of values by one more value of the same example, from a later row of ``codes``."""
+    """Extend each set of values by one more value of the same example, from a later row of ``codes``.
+
+    Args:
+        last: Row of each set's last value in ``codes``: int64 [sets].
+        positions: Example that has each set: int64 [sets].
+        sets: Number that identifies each set: int64 [sets].
+        codes: Values of the examples, in ascending order: int32 [rows, examples].
+        is_shared: Whether other examples have the value: bool [rows, examples].
+
+    Returns:
+        The first three arrays for the larger sets.
+    """
     larger = [(last[:0], positions[:0], sets[:0])]
     for row in range(1, len(codes)):
         extended = np.flatnonzero((last < row) & is_shared[row].take(positions))

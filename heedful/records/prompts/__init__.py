@@ -1,1 +1,1 @@
-"""Prompts of models that are not fine-tuned."""
+"""Prompts: the input texts of generative models that are not fine-tuned."""

@@ -20,7 +20,7 @@ class Prompt:
     """An instruction, solved examples (demonstrations), and a question about the example to classify.
 
     Attributes:
-        wording: The texts of the prompt.
+        wording: The instruction, the template of the question, and the texts of the labels.
         task: The task, with its parts and labels.
         demonstrations: Solved examples in the order in which the prompt shows them.
         name: Name of the wording, used in folder names and tables.
@@ -41,13 +41,15 @@ class Prompt:
 
     @property
     def answers(self) -> tuple[str, ...]:
-        """The texts of all labels; for tasks with free answers, only the text that means "no answer"."""
+        """The texts with which a model answers, in the order of the labels; for tasks with free answers, only the text
+        that means "no answer".
+        """
         if self.task.kind is SPAN:
             return (self.wording.answers.get(NO_ANSWER, NO_ANSWER_TEXT),)
         return tuple(self.wording.answers.get(label, label) for label in self.task.labels)
 
     def question(self, parts: Sequence[Part]) -> str:
-        """Fill the parts of an example, in the order of the task, into the question template."""
+        """Return the question about an example: the template, filled with the parts in the order of the task."""
         texts = [part for part in parts if isinstance(part, str)]
         text_of_part = {
             name: part if isinstance(part, str) else self.task.form.text(as_table(part), texts)
@@ -56,7 +58,9 @@ class Prompt:
         return filled(self.wording.question, text_of_part)
 
     def answer(self, example: Example) -> str:
-        """The text of an example's gold label."""
+        """Return the text of an example's gold label; for tasks with free answers, the first gold answer, or "no
+        answer" in the words of the prompt.
+        """
         if self.task.kind is SPAN:
             golds = SPAN.parse_gold(example.gold)
             return golds[0] if golds else self.answers[0]
@@ -71,19 +75,21 @@ class Prompt:
         ]
 
     def text(self, question: str) -> str:
-        """The prompt as one text, for models that continue a text; the answer follows after a space."""
+        """Return the prompt as one text, with the question last, for models that continue a text; the answer follows
+        after a space.
+        """
         blocks = [self.wording.instruction] if self.wording.instruction else []
         blocks += [" ".join(demonstration) for demonstration in self.shown]
         return BETWEEN.join([*blocks, question])
 
     def messages(self, question: str) -> list[dict[str, str]]:
-        """The prompt as chat messages; the first message begins with the instruction."""
+        """Return the prompt as chat messages, with the question last; the first message begins with the instruction."""
         turns = [text for demonstration in self.shown for text in demonstration] + [question]
         turns[0] = BETWEEN.join(filter(None, [self.wording.instruction, turns[0]]))
         return [{"role": ("user", "assistant")[i % 2], "content": text} for i, text in enumerate(turns)]
 
     def read(self, written: str) -> str:
-        """Map the text that a model has written to a label or to a free answer.
+        """Return the label or the free answer in a text that a model has written.
 
         The first line with words must begin with the text of a label, regardless of case and quotes; of several
         matching texts, the longest is taken. An answer that also names a different label has no label.
@@ -108,9 +114,9 @@ class Prompt:
         return NO_ANSWER if f"{answer} ".startswith(f"{no_answer} ") else line.strip()
 
     def _labels_named(self, written: str) -> list[str]:
-        """The labels that an answer names, in order of appearance; empty if the answer does not begin with a label.
+        """Return the labels that a text names, in order of appearance; empty if the text does not begin with a label.
 
-        The answer ends at an empty line, or where the model repeats the question.
+        Only the text before an empty line, or before a repetition of the question, counts.
         """
         lines = list(dropwhile(lambda line: not bare(line), written.splitlines()))
         question = bare(self.wording.question.partition("{")[0])
@@ -121,7 +127,7 @@ class Prompt:
         return [label for _, label in labels_at] if labels_at and labels_at[0][0] == 0 else []
 
     def as_dict(self) -> dict[str, object]:
-        """The settings of the prompt and the uids of its demonstrations, as written to run.json."""
+        """Return the name of the wording, the settings and the uids of the demonstrations, as written to run.json."""
         settings = {name: getattr(self, name) for name in ("seed", "tuples", "kind", "version")}
         return {"wording": self.name, **settings, "demonstrations": [example.uid for example in self.demonstrations]}
 

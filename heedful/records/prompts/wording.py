@@ -26,7 +26,7 @@ def bare(answer: str) -> str:
 
 @dataclass(frozen=True)
 class Wording:
-    """The texts of a prompt.
+    """The texts of a prompt: how it asks for an answer, and how it names the labels.
 
     Attributes:
         question: Template of the question about an example, with the names of the parts in braces; literal braces are
@@ -42,7 +42,7 @@ class Wording:
 
     @classmethod
     def plain(cls, parts: Sequence[str], labels: Sequence[str]) -> "Wording":
-        """The default wording: one line per part, and an instruction that lists the labels.
+        """Create the default wording: a question with one line per part, and an instruction that lists the labels.
 
         Example:
             >>> print(Wording.plain(["premise", "hypothesis"], ["yes", "no"]).question)
@@ -56,7 +56,8 @@ class Wording:
 
     @classmethod
     def asking(cls, question: str, labels: Sequence[str]) -> "Wording":
-        """A wording for a question template; if the template does not name all labels, an instruction lists them.
+        """Create a wording with a question template; an instruction lists the labels unless the template names all of
+        them.
 
         Args:
             question: Template of the question about an example.

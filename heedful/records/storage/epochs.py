@@ -13,7 +13,11 @@ History = dict[str, Points]  # maps figures to points
 
 
 def as_plain(history: Mapping[str, Points]) -> dict[str, Any]:
-    """Convert the numbers of all epochs to values that JSON can express."""
+    """Convert the measurements of all epochs to values that JSON can express.
+
+    Args:
+        history: Maps figures to pairs of an epoch and a mapping from curves to measurements.
+    """
     return {
         figure: [[epoch, {curve: m.as_dict() for curve, m in curves.items()}] for epoch, curves in points]
         for figure, points in history.items()
@@ -21,7 +25,7 @@ def as_plain(history: Mapping[str, Points]) -> dict[str, Any]:
 
 
 def from_plain(plain: Mapping[str, Any]) -> History:
-    """Convert the values of :func:`as_plain` back to a history."""
+    """Convert the values of :func:`as_plain` back to the measurements of all epochs."""
     return {
         figure: [(epoch, {curve: Measurement(**m) for curve, m in curves.items()}) for epoch, curves in points]
         for figure, points in plain.items()
@@ -29,11 +33,11 @@ def from_plain(plain: Mapping[str, Any]) -> History:
 
 
 def write_epochs(folder: Path, history: Mapping[str, Points]) -> None:
-    """Write the numbers of all epochs to the folder of a run."""
+    """Write the measurements of all epochs to the folder of a run; ``history`` as in :func:`as_plain`."""
     write_json(folder / EPOCHS, as_plain(history))
 
 
 def read_epochs(folder: Path) -> History:
-    """Read the numbers of all epochs of the run in a folder; empty if there is no file."""
+    """Read the measurements of all epochs from the folder of a run; empty if there is no file."""
     path = folder / EPOCHS
     return from_plain(read_json(path)) if path.is_file() else {}

@@ -21,7 +21,7 @@ WRITING = ".writing"  # suffix of temporary files
 
 
 def unreadable(display_name: str, error: Exception) -> HeedfulError:
-    """Create the error for a file that cannot be read."""
+    """Create the error that says why a file cannot be read."""
     reason = getattr(error, "strerror", None) or error
     return DataError(f"{display_name} cannot be read: {reason}. Check the path and its permissions.")
 
@@ -44,7 +44,7 @@ def open_file(path: str | Path, display_name: str | None = None) -> BufferedRead
 
 @contextmanager
 def atomic_path(path: str | Path) -> Iterator[Path]:
-    """Yield a temporary path that replaces ``path`` at the end; after an exception it is removed, and ``path`` stays.
+    """Yield the path of a temporary file that replaces ``path`` at the end. After an exception, ``path`` is unchanged.
 
     Raises:
         RunError: If the file cannot be written.
@@ -70,7 +70,7 @@ def remove_abandoned(folder: Path) -> None:
 
 
 def share_file(path: Path) -> None:
-    """Give a file the permissions of a newly created file."""
+    """Give a file the permissions of a newly created file, which depend on the umask."""
     umask = os.umask(0)
     os.umask(umask)
     path.chmod(0o666 & ~umask)
@@ -84,7 +84,7 @@ def flush_file(path: Path) -> None:
 
 @contextmanager
 def writing(path: str | Path, remedy: str = "Make room, or name another folder.") -> Iterator[None]:
-    """Convert errors about a path that is being written, such as a full disk, to RunError.
+    """Context manager that converts errors about a path that is being written, such as a full disk, to RunError.
 
     Errors about other paths, and errors that are not about files, are raised unchanged.
 
@@ -146,7 +146,7 @@ def read_json(path: str | Path) -> Any:
 
 
 def spooling() -> AbstractContextManager[None]:
-    """Convert errors while temporary files are written, see :func:`writing`."""
+    """Return the context manager :func:`writing` for the folder of temporary files."""
     return writing(tempfile.gettempdir(), "Set TMPDIR to a folder with more room.")
 
 
@@ -169,7 +169,7 @@ class Spool:
             self._file.flush()  # otherwise a forked process would write the buffer a second time
 
     def finish(self) -> pa.Table:
-        """Close the file, map it into memory, and return its table."""
+        """Close the file, map it into memory, and return its rows."""
         with spooling():
             self._writer.close()
             self._file.flush()

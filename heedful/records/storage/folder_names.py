@@ -16,7 +16,7 @@ def folder_name(*parts: str) -> str:
 
 
 def is_folder_name(name: object) -> bool:
-    """Whether a name is a valid folder name: :data:`FIT`.
+    """Whether a name begins with a letter, a digit or "_", and has only letters, digits, ".", "_", "+" and "-".
 
     Example:
         >>> is_folder_name("a-1"), is_folder_name("a/b"), is_folder_name(".a"), is_folder_name("")
@@ -28,12 +28,12 @@ def is_folder_name(name: object) -> bool:
 def regime_name(
     partial: str | None, augment: str | None, n: int, fold: int | None, mixed: bool = False, control: str | None = None
 ) -> str:
-    """The folder name of a training regime: which parts, examples and augmentation a model is trained with.
+    """Return the folder name of a training regime: which parts, examples and augmentation a model is trained with.
 
     Args:
         partial: The only part that the model receives, or None for all parts.
         augment: Name of the augmentation, or None.
-        n: Number of examples, for inoculation.
+        n: Number of challenge examples, for inoculation (fine-tuning on a few of them).
         fold: Index of the held-out fold, or None without folds.
         mixed: Whether examples of another data set are mixed into the training set.
         control: Name of the mixture of control examples, for MSGS; or None.

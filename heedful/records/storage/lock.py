@@ -14,12 +14,12 @@ LOCK = ".lock"  # name of the lock file in the folder
 
 @contextmanager
 def locked(folder: Path, display_name: str | None = None, new: Sequence[Path] = ()) -> Iterator[None]:
-    """Create a folder and hold its lock; at the end, remove the new folders that are still empty.
+    """Context manager that creates a folder and locks it; at the end, it removes the new folders that are still empty.
 
     Args:
         folder: The folder.
         display_name: Start of error messages, such as "output x"; by default the folder.
-        new: Folders that the caller has just created, innermost first; removed like parents that are created here.
+        new: Folders that the caller has just created, innermost first, which are also removed if they are empty.
 
     Raises:
         RunError: If another process holds the lock, or the folder cannot be written to.

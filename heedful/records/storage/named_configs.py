@@ -29,7 +29,9 @@ def named_configs(kind: str) -> dict[str, Path]:
 
 
 def backbones() -> dict[str, tuple[str, str]]:
-    """Map the short name of each model to its backbone and to the import path of its class."""
+    """Map the short name of each model in configs/model to its backbone (hub id or folder of the weights) and the
+    import path of its class.
+    """
     backbone_of = {}
     for name, path in named_configs("model").items():
         match read_yaml(str(path), str(path)):
@@ -39,7 +41,7 @@ def backbones() -> dict[str, tuple[str, str]]:
 
 
 def short_name(backbone: str, class_path: str | None) -> str | None:
-    """The short name of a model by its backbone; None if no file in configs/model has the backbone.
+    """Return the short name of the model with a backbone; None if no file in configs/model has the backbone.
 
     Args:
         backbone: Hub id or folder of the weights.
@@ -51,16 +53,16 @@ def short_name(backbone: str, class_path: str | None) -> str | None:
 
 
 def names(kind: str) -> list[str]:
-    """The short names for a setting: "data", "model", "augment" or "debug"."""
+    """Return the short names that are possible for a setting: "data", "model", "augment" or "debug"."""
     return list(named_configs(FOLDER_OF[kind]))
 
 
 def config_path(kind: str, name: str) -> str:
-    """The YAML file of a short name; a path, JSON or an import path is returned unchanged.
+    """Return the path of the YAML file for a short name; a path or an import path is returned unchanged.
 
     Args:
         kind: The setting: "data", "model", "augment" or "debug".
-        name: Its value.
+        name: The value of the setting, such as "mnli".
 
     Raises:
         HeedfulError: If the name is unknown or the file does not exist.

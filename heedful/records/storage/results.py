@@ -67,15 +67,13 @@ def write_results(
 
 
 def results_text(results: Mapping[str, Any], hashes: Mapping[str, str]) -> str:
-    """The text of results.json, to which the hashes of the rows files are added; ``hashes`` maps evaluations to
-    sha256.
-    """
+    """Return the text of results.json, with a checksum; ``hashes`` maps evaluations to the sha256 of their rows."""
     content = {**results, "schema": SCHEMA, "rows": dict(hashes)}
     return as_json({**content, CHECKSUM: checksum(content)})
 
 
 def checksum(content: Mapping[str, Any]) -> str:
-    """The sha256 of the content of results.json, without its checksum, as compact JSON with sorted keys."""
+    """Return the sha256 of the content of results.json without its checksum, as compact JSON with sorted keys."""
     remaining = {key: value for key, value in content.items() if key != CHECKSUM}
     text = json.dumps(remaining, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode("ascii")).hexdigest()
@@ -111,7 +109,7 @@ def read_run(folder: str | Path) -> dict[str, Any]:
 
 
 def named(results: Mapping[str, Any]) -> dict[MetricName, dict[str, Any]]:
-    """Convert the metrics in the content of results.json to a mapping from metric names to measurements."""
+    """Map the names of the metrics in results.json to their measurements (see ``Measurement.as_dict``)."""
     return {MetricName(*results["names"][text]): measured for text, measured in results["metrics"].items()}
 
 

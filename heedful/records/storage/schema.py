@@ -12,7 +12,7 @@ ROOMS = {"data": "heedful.datamodules", "model": "heedful.lightning_modules"}
 
 
 def require_schema(content: Any, display_name: str) -> dict[str, Any]:
-    """Check the version of a file's content, and return the content without it.
+    """Check the version of a file's content, and return the content without the version.
 
     Args:
         content: The content, with the version under "schema".

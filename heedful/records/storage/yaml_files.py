@@ -23,7 +23,7 @@ class SettingsLoader(PARSER):  # type: ignore[misc, valid-type]
     }
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
-        """Raise an error for repeated keys, before merge keys are expanded."""
+        """Raise ConstructorError if a mapping repeats a key, before merge keys (``<<``) are expanded."""
         if not hasattr(node, "is_flat"):
             node.is_flat = True  # type: ignore[attr-defined]
             keys = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode) and key.tag != MERGE]
@@ -42,7 +42,7 @@ SettingsLoader.add_implicit_resolver("tag:yaml.org,2002:float", FLOAT, list("-+0
 
 
 def parse_yaml(text: str, display_name: str) -> Any:
-    """Parse YAML.
+    """Parse a YAML text, and return its content.
 
     Args:
         text: The YAML.

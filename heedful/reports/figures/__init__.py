@@ -1,4 +1,4 @@
-"""Figures of runs; the import of a module registers its figures in ``FIGURES``."""
+"""Figures of runs. Each module registers the figures that it draws in ``FIGURES``."""
 
 from heedful.reports.figures import attentiveness, causal_effects, history, partial_inputs, transitions
 from heedful.reports.figures.registry import FIGURES, Drawn, figure

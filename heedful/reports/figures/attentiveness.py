@@ -22,8 +22,8 @@ def bars_of(
 
     Args:
         parts: Attentiveness by swapped part: entries of results.json with a value.
-        alone: For each swapped part, the accuracy on the other parts alone, drawn as a hollow point.
-        majority: Score of the best constant answer: a dashed line.
+        alone: By swapped part, the accuracy of the model on the other parts alone, drawn as a hollow point.
+        majority: Score of the best constant answer, drawn as a dashed line; None for no line.
     """
     from matplotlib.figure import Figure
 
@@ -54,8 +54,9 @@ def bars_of(
 
 @figure("attentiveness", "attentiveness to each part, with 95 % intervals", "attentiveness")
 def draw(runs: Sequence[Run]) -> Iterator[Drawn]:
-    """Draw the attentiveness of all runs in one figure; then a figure for each run, with its accuracy on the other
-    parts alone.
+    """Yield a figure with the attentiveness of all runs, if there are several, and a figure for each run.
+
+    The figure of a run also shows the accuracy of the model on the other parts alone, where it was measured.
     """
     has_several_data = len({run.data for run in runs}) > 1
     together = {

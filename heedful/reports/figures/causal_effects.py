@@ -1,6 +1,8 @@
 """The figure "causal_effects": total causal effects (TCE) against direct causal effects (DCE).
 
-Source: "Estimating the Causal Effects of Natural Logic Features in Transformer-Based NLI Models", figures 3 and 4.
+TCE is the share of predictions that change when an edit of the input changes the gold label; DCE is this share for
+edits that keep the gold label. Source: "Estimating the Causal Effects of Natural Logic Features in Transformer-Based
+NLI Models", figures 3 and 4.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,8 +23,9 @@ Point = tuple[Mapping[str, Any], Mapping[str, Any]]  # DCE and TCE: entries of r
 
 
 def points(run: Run) -> dict[str, dict[str, Point]]:
-    """The DCE and TCE of a run, by data set and by kind of change (context or insertion); kinds with an undefined
-    effect are omitted.
+    """Return the pairs of DCE and TCE of a run, by data set and by kind of edit ("context" or "insertion").
+
+    A kind with an undefined effect is omitted.
     """
     by_data = {}
     for data in dict.fromkeys(name.data for name in run.numbers if name.family == NATURAL_LOGIC):
@@ -36,7 +39,7 @@ def points(run: Run) -> dict[str, dict[str, Point]]:
 
 @figure("causal_effects", "total and direct causal effects, with 95 % intervals", NATURAL_LOGIC)
 def draw(runs: Sequence[Run]) -> Iterator[Drawn]:
-    """Draw one figure with a point (DCE, TCE) for each run and data set."""
+    """Yield one figure of TCE against DCE, with a point for each run and data set; none if no run has these numbers."""
     labelled = {}
     for run in runs:
         effects_of = points(run)
@@ -47,7 +50,7 @@ def draw(runs: Sequence[Run]) -> Iterator[Drawn]:
 
 
 def _frame(axes: "Axes", title: str) -> None:
-    """Draw the axes from 0 to 100 %, the diagonal TCE = DCE, and an arrow towards better models."""
+    """Draw the frame of a panel: axes from 0 to 100 %, the diagonal TCE = DCE, and an arrow towards better models."""
     axes.plot([0, 100], [0, 100], color="0.55", linewidth=1, linestyle="--", zorder=1)
     axes.text(97, 93, "TCE = DCE", color="0.4", ha="right", va="top", rotation=45, rotation_mode="anchor", fontsize=9)
     axes.set(xlim=(-2, 102), ylim=(-2, 102), aspect="equal")
@@ -63,7 +66,8 @@ def effects(runs: Mapping[str, Mapping[str, Point]]) -> "Figure":
     """Draw TCE against DCE with 95 % intervals.
 
     Args:
-        runs: DCE and TCE by name of the run and kind of change. Each run has a marker, each kind a panel.
+        runs: Pairs of DCE and TCE by name of the run and kind of edit. Each run has its own marker, each kind its
+            panel.
     """
     from matplotlib.figure import Figure
 

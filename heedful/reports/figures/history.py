@@ -18,7 +18,7 @@ def history_figure(history: Points, title: str) -> "Figure":
     """Draw curves over epochs with 95 % intervals; the figure can be read as a thumbnail.
 
     Args:
-        history: Pairs of an epoch and the measurements by name of the curve. Undefined values are gaps.
+        history: Pairs of an epoch and its measurements by name of the curve. Undefined values are left out.
         title: Title of the figure.
     """
     from matplotlib.figure import Figure
@@ -47,7 +47,7 @@ def history_figure(history: Points, title: str) -> "Figure":
 
 @figure("epochs", "headlines over the epochs of a training")
 def draw(runs: Sequence[Run]) -> Iterator[Drawn]:
-    """Draw a figure for each run and each chart of its epochs.json."""
+    """Yield a figure for each run and each chart (set of curves) in its file epochs.json."""
     for run in runs:
         for name, points in read_epochs(Path(run.folder)).items():
             if any(points):

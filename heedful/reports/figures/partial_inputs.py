@@ -1,8 +1,8 @@
 """The figure "partial": attentiveness against the score of a partial-input model (CAT, section 5.2 and figure 2).
 
-Each full-input model is paired with the run of the same model that was trained only on the parts that the swap keeps
-(--partial). Rank correlations are over the full-input models whose accuracy is above the majority share. They are
-computed over all data sets and within data sets, since differences between data sets alone can cause a correlation.
+Each full-input model is paired with the same model trained only on the parts that are not swapped (--partial). Rank
+correlations are over the full-input models whose accuracy is above the majority share: over all data sets, and within
+data sets, since differences between data sets alone can cause a correlation.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ ALL, WITHIN = "over all", "within data sets"  # names of rank correlations
 
 
 class Point(NamedTuple):
-    """A point of the figure: a full-input model on one data set, with one swapped part."""
+    """A point of the figure: the measurements of a full-input model on one data set, with one swapped part."""
 
     data: str  # name of the data set and of the swapped part
     model: str  # name of the model
@@ -36,7 +36,9 @@ class Point(NamedTuple):
 
 
 def spearman(points: Sequence[Point]) -> float | None:
-    """Spearman's rank correlation of gain and attentiveness; None for fewer than three points or constant values.
+    """Return Spearman's rank correlation of gain and attentiveness over all points.
+
+    None for fewer than three points or constant values.
 
     Example:
         >>> spearman([Point("d", "m", Measurement(x, 1), Measurement(-x, 1), True) for x in (0.1, 0.2, 0.4)])
@@ -46,7 +48,10 @@ def spearman(points: Sequence[Point]) -> float | None:
 
 
 def spearman_within(points: Sequence[Point]) -> float | None:
-    """Compute Spearman's rank correlation within data sets: values are ranked and centred in each data set."""
+    """Return Spearman's rank correlation within data sets: gain and attentiveness are ranked and centred in each.
+
+    None for fewer than three points or constant values.
+    """
     return _correlation([[p for p in points if p.data == data] for data in dict.fromkeys(p.data for p in points)])
 
 
@@ -66,8 +71,10 @@ def _correlation(sets: Sequence[Sequence[Point]]) -> float | None:
 
 
 def partial_of(run: Run, part: str, runs: Sequence[Run]) -> Run | None:
-    """Find the run of the same model and data that was trained on all parts except ``part``, preferably with the same
-    seed; None if there is none."""
+    """Find, among ``runs``, the run of the same model on the same data that was trained on all parts except ``part``.
+
+    A run with the same seed is preferred. None if there is no such run.
+    """
     wanted = set((run.other_parts(part) or "").split("+"))
     key = (run.data, run.split, run.model, run.kind)
     fitting = [r for r in runs if r.partial and (r.data, r.split, r.model, r.kind) == key and r.score is not None]
@@ -76,15 +83,13 @@ def partial_of(run: Run, part: str, runs: Sequence[Run]) -> Run | None:
 
 
 def less(score: Mapping[str, Any], majority: float) -> Measurement:
-    """The score of a model minus the majority share. The interval is the interval of the score, shifted."""
+    """Return a score, an entry of results.json, minus the majority share; the interval is shifted as well."""
     ci95 = tuple(bound - majority for bound in score["ci95"]) if score["ci95"] else None
     return Measurement(score["value"] - majority, score["n"], ci95=ci95)
 
 
 def points_of(runs: Sequence[Run]) -> tuple[list[Point], list[str]]:
-    """The points of all full-input models; and a note for each attentiveness without a partial-input model, which has
-    no point.
-    """
+    """Return the points of full-input models, and a note for each attentiveness without a point, with the reason."""
     points = []
     without = []
     names = columns(runs)
@@ -115,8 +120,9 @@ def points_of(runs: Sequence[Run]) -> tuple[list[Point], list[str]]:
 
 
 def correlations(points: Sequence[Point]) -> dict[str, str]:
-    """Format Spearman's rank correlations over the models above the majority share: over all points, within data sets,
-    and for each data set.
+    """Return Spearman's rank correlations over the models above the majority share, as texts such as "+0.80 (n=5)".
+
+    The names are :data:`ALL`, :data:`WITHIN` and those of data sets.
     """
     points = [point for point in points if point.is_above]
     by_data = {data: [p for p in points if p.data == data] for data in dict.fromkeys(p.data for p in points)}
@@ -129,8 +135,8 @@ def correlations(points: Sequence[Point]) -> dict[str, str]:
 
 @figure("partial", "attentiveness and one part alone (CAT, figure 2)")
 def draw(runs: Sequence[Run]) -> Iterator[Drawn]:
-    """Draw the scatter plot of attentiveness (y) against the accuracy of the partial-input model above the majority
-    share (x), with rank correlations.
+    """Yield one scatter plot with rank correlations: attentiveness (y) against the accuracy of the partial-input model
+    above the majority share (x).
 
     Raises:
         RunError: Two runs hold the same model, or there is no point.
@@ -156,7 +162,7 @@ def scatter(points: Sequence[Point], texts: Mapping[str, str]) -> "Figure":
 
     Args:
         points: The points.
-        texts: Rank correlations as texts by name: :data:`ALL`, :data:`WITHIN`, and names of data sets.
+        texts: Texts of :func:`correlations`.
     """
     from matplotlib.figure import Figure
 
@@ -191,7 +197,7 @@ def scatter(points: Sequence[Point], texts: Mapping[str, str]) -> "Figure":
 
 
 def _name(axes: "Axes", point: Point, points: Sequence[Point]) -> None:
-    """Write the name of a model above its point, or below the point if another name would overlap."""
+    """Write the name of the model above its point, or below if names would overlap or the point is near the top."""
     x, y = 100 * point.gain.value, 100 * point.attentiveness.value
     place = points.index(point)
     distances = [(100 * p.attentiveness.value - y, k < place) for k, p in enumerate(points) if k != place]

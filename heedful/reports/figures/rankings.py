@@ -1,4 +1,4 @@
-"""Figures 4 to 6 of ``heedful rank``: pairwise accuracies of rankers, and of factors against the ranker ACC.
+"""Figures 4 to 6 of ``heedful rank``: pairwise accuracies of rankers, and of factors against the ranker ACC (accuracy).
 
 A ranker orders models by a number. Its pairwise accuracy for two models is the share of samples in which the order is
 correct. Source: "Assessing Out-of-Domain Language Model Performance from Few Examples".
@@ -20,7 +20,7 @@ Panels = Mapping[str, Mapping[str, Sequence[float]]]  # pairwise accuracies of p
 
 
 def histograms(pairwise: Panels, title: str) -> "Figure":
-    """Draw figure 4: for each ranker a histogram of pairwise accuracies (shares from 0 to 1), stacked by data set."""
+    """Draw figure 4: for each ranker, a histogram of its pairwise accuracies (from 0 to 1), stacked by data set."""
     canvas, panels, sets = _panels(pairwise, title, 1.9, "pairwise accuracy, %")
     for axes, (ranker, by_set) in zip(panels, pairwise.items(), strict=True):
         columns = [100 * np.asarray(by_set.get(name, ())) for name in sets]
@@ -33,10 +33,11 @@ def histograms(pairwise: Panels, title: str) -> "Figure":
 
 
 def against(pairwise: Panels, acc: Mapping[str, Sequence[float]], title: str) -> "Figure":
-    """Draw figures 5 and 6: for each factor and pair of models, the pairwise accuracy of the factor against ACC.
+    """Draw figures 5 and 6: a panel for each factor, with a point for each pair of models: the pairwise accuracy of the
+    factor (y) against that of the ranker ACC (x).
 
     Args:
-        pairwise: Pairwise accuracies by factor and data set, shares from 0 to 1.
+        pairwise: Pairwise accuracies by factor and data set: shares from 0 to 1.
         acc: Pairwise accuracies of ACC by data set, for the same pairs.
         title: Title of the figure.
     """
@@ -56,9 +57,10 @@ def against(pairwise: Panels, acc: Mapping[str, Sequence[float]], title: str) ->
 
 
 def _panels(pairwise: Panels, title: str, height: float, label: str) -> tuple["Figure", list, list[str]]:
-    """Create a figure with a panel for each ranker. Returns the figure, the panels and the names of the data sets.
+    """Create a figure with a panel for each ranker; return the figure, the panels and the names of the data sets.
 
-    Only the lowest panels have the label of the x axis: a label of the figure would overlap the legend.
+    ``height`` is the height of a panel in inches. ``label`` is the label of the x axis; only the lowest panels have it,
+    since a label of the whole figure would overlap the legend.
     """
     from matplotlib.figure import Figure
 

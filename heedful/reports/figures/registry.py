@@ -1,4 +1,4 @@
-"""The registry of figures, and the style that they share."""
+"""The registry of figures, and the colours, markers and error bars that all figures share."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,7 +17,7 @@ MARKERS = "o^sDv<>hPX"
 
 
 class Drawn(NamedTuple):
-    """A figure that was drawn, with its name, its title and its notes."""
+    """A figure that is ready to be saved, with its name, its title and its notes."""
 
     name: str  # name among the figures of the same kind, such as an operation on tables
     title: str  # text for readers who cannot see the figure
@@ -29,7 +29,7 @@ Draw = Callable[[Sequence[Run]], Iterator[Drawn]]  # draws the figures of runs; 
 
 
 class Kind(NamedTuple):
-    """A kind of figure, such as "attentiveness", with the function that draws it."""
+    """An entry of the registry: a kind of figure, such as "attentiveness", with the function that draws it."""
 
     draw: Draw  # draws the figures
     about: str  # description in a few words
@@ -40,10 +40,10 @@ FIGURES: dict[str, Kind] = {}
 
 
 def figure(name: str, about: str, evaluation: str = "") -> Callable[[Draw], Draw]:
-    """Decorator that registers a drawing function under the name of a kind of figure.
+    """Return a decorator that registers a drawing function in :data:`FIGURES`.
 
     Args:
-        name: Name of the kind, for ``heedful figure``.
+        name: Name of the kind of figure, for ``heedful figure``.
         about: Description in one line.
         evaluation: Name of the evaluation whose numbers are drawn; "" for none.
     """
@@ -56,13 +56,15 @@ def figure(name: str, about: str, evaluation: str = "") -> Callable[[Draw], Draw
 
 
 def style(k: int) -> tuple[str, str]:
-    """The colour and the marker of series number ``k`` in a figure."""
+    """Return the colour and the marker of the series with index ``k`` in a figure."""
     return COLORS[k % len(COLORS)], MARKERS[k % len(MARKERS)]
 
 
 def bars(m: Measurement | Mapping[str, Any]) -> list[list[float]]:
-    """Compute error bars in percent: the distances from the value to the bounds of its interval, as two lists of one
-    number; 0 without an interval.
+    """Return the error bar of a measurement, in percentage points: the distances from the value to the lower and to the
+    upper bound of its interval.
+
+    The distances are two lists of one number, as matplotlib expects; 0 without an interval.
     """
     entry = m if isinstance(m, Mapping) else vars(m)
     low, high = entry["ci95"] or (entry["value"], entry["value"])

@@ -1,8 +1,7 @@
 """The figure "transitions": how predictions change when tables are edited, as a graph of labels.
 
-An edge from one label to another shows the share of predictions of the first label that become the second label: a
-number for each run, or for each split of a single run, as in "5.8 / 7.3 / 5.0". Source: "Is My Model Using the Right
-Evidence?", figure 3.
+The arrow from label A to label B shows the share of the predictions A that become B: a number for each run, or for each
+split of a single run, as in "5.8 / 7.3 / 5.0". Source: "Is My Model Using the Right Evidence?", figure 3.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,7 +36,7 @@ KINDS = {  # (colour, line style, legend) by kind of transition
 
 
 def edges(run: Run, operation: str, splits: bool = False) -> dict[str, Edges]:
-    """The shares of all transitions after an edit, by data set.
+    """Return the shares of all transitions (pairs of labels before and after an edit) of a run, by data set.
 
     Args:
         run: The run.
@@ -54,8 +53,9 @@ def edges(run: Run, operation: str, splits: bool = False) -> dict[str, Edges]:
 
 
 def collect(runs: Sequence[Run], operation: str) -> dict[str, Edges]:
-    """The shares of transitions after an edit, by name of the run; several data sets or splits of a run are separate
-    entries.
+    """Return the shares of transitions after an edit, by the label of the run.
+
+    Several data sets of a run, or several splits of a single run, are separate entries.
     """
     shares_of: dict[str, Edges] = {}
     for run in runs:
@@ -67,7 +67,7 @@ def collect(runs: Sequence[Run], operation: str) -> dict[str, Edges]:
 
 @figure("transitions", "predictions of edited tables, an operation each (InfoTabS, figure 3)", "table_rows")
 def draw(runs: Sequence[Run]) -> Iterator[Drawn]:
-    """Draw the graph of transitions for each kind of edit."""
+    """Yield the graph of transitions for each kind of edit."""
     operations = dict.fromkeys(name.part for run in runs for name in run.numbers if name.family == TRANSITIONS)
     for operation in operations:
         if shares_of := collect(runs, operation):
@@ -76,9 +76,9 @@ def draw(runs: Sequence[Run]) -> Iterator[Drawn]:
 
 
 def kind_of(operation: str, before: str, after: str) -> str:
-    """The kind of a transition: a key of ``KINDS``.
+    """Return the kind of a transition from ``before`` to ``after``, a key of ``KINDS``: whether the edit allows it.
 
-    For a deleted row whose relevance is unknown, the kind names the rows for which the transition is allowed.
+    For a deleted row whose relevance is unknown, the kind says for which rows the transition is allowed.
 
     Example:
         >>> kind_of("delete", "entailment", "entailment"), kind_of("insert", "entailment", "entailment")
@@ -100,7 +100,7 @@ def _text(runs: Sequence[Edges], edge: tuple[str, str], kind: str) -> str:
 
 
 def _edge(axes: "Axes", edge: tuple[str, str], text: str, kind: str, share: float) -> None:
-    """Draw the arrow of one transition with its percentages; its width grows with the share of the transition."""
+    """Draw the arrow of one transition, with its percentages (``text``). A larger ``share`` has a wider arrow."""
     from matplotlib.patches import FancyArrowPatch
 
     before, after = edge

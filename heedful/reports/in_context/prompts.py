@@ -1,4 +1,4 @@
-"""Numbers of prompted models, and their means over the seeds that draw the demonstrations."""
+"""Read the results of prompted models, and average them over the seeds that choose the demonstrations of the prompt."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -33,7 +33,7 @@ Name = tuple[str, str, str]  # (WRITTEN or SCORED, swapped part or "" for none, 
 
 
 class Key(NamedTuple):
-    """What the prompts of a group have in common: model, data and settings, but not the seed of the demonstrations."""
+    """The model, data and settings that the prompts of a group share; only the seed of the demonstrations differs."""
 
     model: str  # name of the model
     data: str  # name of the data set
@@ -45,7 +45,7 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True)
 class Prompt:
-    """The numbers of a model with one prompt."""
+    """The results of a model with one prompt (a wording with demonstrations)."""
 
     folder: str  # folder of the results
     key: Key  # model, data and settings
@@ -75,17 +75,20 @@ class Group:
 
     @property
     def parts(self) -> list[str]:
-        """Names of the swapped parts."""
+        """Names of the parts that were swapped."""
         return list(dict.fromkeys(part for _, part, _ in self.numbers if part))
 
     def swaps(self, part: str, answer: str = WRITTEN) -> dict[str, OverSeeds]:
-        """The numbers about swaps of a part, by statistic; attentiveness itself is first."""
+        """Return the numbers about swaps of a part, by statistic; the main number is first.
+
+        ``answer`` is WRITTEN for generated answers, SCORED for the most probable labels.
+        """
         return {name[2]: m for name, m in self.numbers.items() if name[:2] == (answer, part)}
 
 
 def find(folders: Sequence[str]) -> list[str]:
-    """List the folders with results: each given folder that has results, and for any other folder the folders with
-    results in it.
+    """Return the folders with results: each given folder that has results, and for any other, the folders in it that
+    do.
 
     Raises:
         RunError: A folder has no results, and none is in it.
@@ -105,8 +108,8 @@ def groups_of(runs: Sequence[Run]) -> list[Group]:
     """Group runs whose prompts differ only in the seed of their demonstrations, and average their measurements.
 
     Raises:
-        HeedfulError: A run has no rows, examples or swaps of the same data set differ, or two runs have the same
-            prompt.
+        HeedfulError: A run has no rows, the examples or swaps of runs on the same data set differ, or two runs have the
+            same prompt.
     """
     names = [run.model if run.partial or run.regime == PLAIN else f"{run.model} {run.regime}" for run in runs]
     names = [f"{name}, {run.partial} alone" if run.partial else name for name, run in zip(names, runs, strict=True)]
@@ -132,7 +135,7 @@ def groups_of(runs: Sequence[Run]) -> list[Group]:
 
 
 def _read(run: Run, model: str) -> Prompt:
-    """Compute the numbers of one prompt from its rows."""
+    """Return the prompt of a run, with numbers computed from the rows. ``model`` is the name of the model in tables."""
     if PROMPT not in run.identity:
         raise RunError(f"{run.folder} holds no results of a prompt. Name folders of evaluations with prompts.")
     prompt, settings = run.identity[PROMPT], run.identity.get("settings", {})
@@ -161,8 +164,9 @@ def _read(run: Run, model: str) -> Prompt:
 
 
 def _numbers(rows: Mapping[str, pa.Table], contexts: Mapping[str, Context], answer: str) -> dict[Name, Measurement]:
-    """Compute accuracy (or exact match) and attentiveness. ``rows`` and ``contexts`` are by evaluation; ``answer`` is
-    the kind of answer, generated or most probable.
+    """Compute accuracy (or exact match) and attentiveness.
+
+    ``rows`` and ``contexts`` are by evaluation; ``answer`` is the kind of answer in the rows, WRITTEN or SCORED.
     """
     measured: dict[MetricName, Measurement] = {}
     with recording():
@@ -187,14 +191,14 @@ def _numbers(rows: Mapping[str, pa.Table], contexts: Mapping[str, Context], answ
 
 
 def scored(rows: pa.Table, labels: tuple[str, ...]) -> pa.Table | None:
-    """Replace generated answers by the most probable labels, unless all labels are equally probable.
+    """Replace generated answers by the most probable labels; an answer stays if all labels are equally probable.
 
     Args:
         rows: Rows with answers ``y`` before and ``y2`` after a change, and probabilities ``p`` and ``p2``.
         labels: The labels, in the order of the probabilities.
 
     Returns:
-        The rows with other ``y`` and ``y2``; None if probabilities are missing.
+        The rows with other ``y`` and ``y2``; None without labels or probabilities.
     """
     answered = rows["y2"].is_valid()
     if not labels or rows["p"].null_count or rows.filter(answered)["p2"].null_count:
@@ -215,8 +219,8 @@ def _most_probable(rows: pa.Table, column: str, written: str, labels: tuple[str,
 
 
 def _over_seeds(prompts: Sequence[Prompt]) -> dict[Name, OverSeeds]:
-    """Average the numbers of prompts over seeds, and flag them if the accuracy is not better than the majority
-    baseline.
+    """Average the numbers of prompts over seeds; flag accuracy and attentiveness if the accuracy is not better than the
+    majority baseline.
     """
     names = [name for name in prompts[0].numbers if all(name in prompt.numbers for prompt in prompts)]
     by_name = {name: [prompt.numbers[name] for prompt in prompts] for name in names}
@@ -238,10 +242,10 @@ def _over_seeds(prompts: Sequence[Prompt]) -> dict[Name, OverSeeds]:
 
 
 def _is_at_chance(worth: Sequence[Measurement], majority: Sequence[Measurement]) -> bool:
-    """Whether the accuracy of answers, ``worth``, is not better than the majority baseline.
+    """Whether accuracy (``worth``, by seed) is not better than the majority baseline.
 
-    Answers with one seed are tested by :mod:`heedful.metrics.statistics.majority` (p < 0.05). With several seeds,
-    answers are better if the interval of their mean over examples and seeds is above the majority share.
+    For one seed, this is the test of :mod:`heedful.metrics.statistics.majority` (p < 0.05). With several seeds,
+    accuracy is better if the interval of its mean over examples and seeds is above the majority share.
     """
     if len(worth) == 1:
         return NOT_ABOVE_MAJORITY in worth[0].flags
@@ -249,8 +253,8 @@ def _is_at_chance(worth: Sequence[Measurement], majority: Sequence[Measurement])
 
 
 def less(first: Group, second: Group, name: Name) -> OverSeeds:
-    """Mean over the seeds that both groups have of a number of the first group minus the same number of the second
-    group.
+    """Return the number ``name`` of the first group minus that of the second group, as a mean over the seeds
+    of both.
     """
     by_seed = {prompt.seed: prompt for prompt in second.prompts}
     pairs = [(prompt, by_seed[prompt.seed]) for prompt in first.prompts if prompt.seed in by_seed]

@@ -43,59 +43,61 @@ ANSWERS = (WRITTEN, "", WORTH)  # name of the number: accuracy or exact match of
 
 
 def marked(m: OverSeeds | None, sign: str = "") -> str:
-    """Format a share in percent with its flags; "" for None."""
+    """Format a share in percent, followed by its flags; "" for None. ``sign`` is "+" for a difference."""
     return f"{number(m, sign)}{marks(() if m is None or m.value is None else m.flags)}"
 
 
 def _instead(m: OverSeeds, with_all: bool) -> str:
-    """The text that is shown instead of attentiveness: "-" for a model not above the majority share, "n=..." for too
-    few examples; "" if attentiveness is shown.
+    """Return the text that is shown instead of an attentiveness; "" if the attentiveness is shown.
+
+    The text is "-" for a model not above the majority share (unless ``with_all``), and "n=..." for too few examples.
     """
     return HIDDEN if NOT_ABOVE_MAJORITY in m.flags and not with_all else too_few(m.n, m.flags)
 
 
 def _attentive(m: OverSeeds | None, with_all: bool) -> list[str]:
-    """The cells of attentiveness: value, standard deviations over draws and over seeds, and interval."""
+    """Return four cells for an attentiveness: value, standard deviations over draws and over seeds, and interval."""
     if m is None or _instead(m, with_all) == HIDDEN:
         return ["" if m is None else HIDDEN] * 4
     return [marked(m), spread(m.std_draws), spread(m.std_seeds), bounds(m.ci95)]
 
 
 def headline(group: Group, part: str, answer: str = WRITTEN) -> OverSeeds | None:
-    """The main number of a swapped part: attentiveness; for a distractor, which should not matter, the share of
-    unchanged answers."""
+    """Return the main number about swaps of a part: attentiveness; for a distractor (a part that should not matter),
+    the share of unchanged answers; None without swaps.
+    """
     return next(iter(group.swaps(part, answer).values()), None)
 
 
 def _wording(group: Group, groups: Sequence[Group]) -> str:
-    """Suffix of a label: a space and the name of the wording of a group; "" if all groups use the same wording."""
+    """Return the end of a label that names the wording of the group's prompts; "" if all groups have the same."""
     has_several = len({each.key.wording for each in groups}) > 1
     return f" {group.key.wording}" if has_several and group.key.wording else ""
 
 
 def label(group: Group, groups: Sequence[Group]) -> str:
-    """The label of a prompt in tables of one model and data set, such as "k=2 augmented"."""
+    """Return the label of a group in tables of one model and data set, such as "k=2 augmented"."""
     kind = f" {KINDS.get(group.key.kind, group.key.kind)}" if group.key.kind != PLAIN else ""
     return f"k={group.key.tuples}{kind}{_wording(group, groups)}"
 
 
 def ordered(groups: Sequence[Group]) -> list[Group]:
-    """Sort groups by the first occurrence of their model, data and wording, then by number of tuples and kind."""
+    """Sort groups by the first occurrence of model, data and wording, then by number and kind of demonstrations."""
     first = {group.key[:4]: k for k, group in reversed(list(enumerate(groups)))}
     place = {kind: k for k, kind in enumerate(KINDS)}
     return sorted(groups, key=lambda g: (first[g.key[:4]], g.key.tuples, place.get(g.key.kind, len(KINDS))))
 
 
 def title(group: Group) -> str:
-    """Title of the tables of a group: model, data set and split."""
+    """Return the title of the tables of a group: model, data set and split."""
     return f"{group.key.model}, {group.key.data} {group.key.split}"
 
 
 def build(groups: Sequence[Group], with_all: bool, is_short: bool) -> Iterator[Cells]:
-    """Build the tables of answers and of attentiveness for each model and data set, then the tables of the paper.
+    """Build the tables of accuracy and of attentiveness for each model and data set, then the tables of the paper.
 
     Args:
-        groups: Means over seeds.
+        groups: The groups of prompts, with means over seeds.
         with_all: Whether to show attentiveness of models that are not above the majority share.
         is_short: Whether to omit the tables of the paper.
     """
@@ -142,8 +144,7 @@ def _majority(group: Group) -> str:
 
 
 def attentiveness(groups: Sequence[Group], part: str, with_all: bool) -> Cells:
-    """Build the table of attentiveness of one model on one data set to a part, with a row for each prompt and kind of
-    answer.
+    """Build the table of attentiveness to a part, of one model on one data set, with rows for each prompt.
 
     Rows "written" use the generated answers, rows "scored" the most probable labels.
     """
@@ -164,10 +165,11 @@ def attentiveness(groups: Sequence[Group], part: str, with_all: bool) -> Cells:
 
 
 def augmentation(groups: Sequence[Group], part: str, with_all: bool) -> Iterator[Cells]:
-    """Table 7: counterfactual demonstrations compared with plain demonstrations and with two controls.
+    """Build table 7 for each wording and number of demonstrations, and a table of its differences.
 
-    The control "half default" of the paper adds real demonstrations of the default label until these are half of all.
-    The control "matched" has real demonstrations with the same labels as the augmented demonstrations.
+    Table 7 compares counterfactual demonstrations with plain ones and with two controls. The control "half default" of
+    the paper adds real demonstrations of the default label until these are half of all. The control "matched" has real
+    demonstrations with the same labels as the augmented demonstrations.
     """
     for key in dict.fromkeys((group.key.wording, group.key.tuples) for group in groups):
         same = [group for group in groups if (group.key.wording, group.key.tuples) == key]
@@ -189,8 +191,9 @@ def augmentation(groups: Sequence[Group], part: str, with_all: bool) -> Iterator
 
 
 def _less(first: Group, second: Group, part: str, with_all: bool) -> list[str]:
-    """The cells of the difference of attentiveness between two groups; hidden if the attentiveness of either group is
-    hidden.
+    """Return a row of a table: accuracy and attentiveness of the first group minus those of the second, with intervals.
+
+    The difference of attentiveness is hidden if the attentiveness of either group is.
     """
     worth = less(first, second, ANSWERS)
     attentive = ["", ""]
@@ -237,7 +240,7 @@ def across(groups: Sequence[Group], with_all: bool) -> Iterator[Cells]:
 
 
 def notes(groups: Sequence[Group], tables: Sequence[Cells], with_all: bool) -> Iterator[str]:
-    """Yield the notes below the tables: abbreviations, models at chance, and differences between runs."""
+    """Yield the notes below the tables: abbreviations, models at chance, and seeds with undefined attentiveness."""
     silent = listing(list(dict.fromkeys(group.key.model for group in groups if not group.writes)))
     kinds = {group.key.kind for group in groups}
     controls = "; ".join(f"{KINDS[kind]}: {text}" for kind, text in CONTROLS.items() if kind in kinds)
@@ -270,7 +273,7 @@ def print_prompts(folders: Sequence[str], with_all: bool, text_format: str | Non
     """Print accuracy and attentiveness of prompted models, averaged over seeds of demonstrations.
 
     Args:
-        folders: Folders of results, or folders that hold them.
+        folders: Folders of results, or folders that contain these.
         with_all: Whether to show attentiveness of models that are not above the majority share.
         text_format: One of :data:`FORMATS`, or None for a terminal.
     """
@@ -281,8 +284,9 @@ def print_prompts(folders: Sequence[str], with_all: bool, text_format: str | Non
 
 
 def print_summary(folders: Sequence[str]) -> None:
-    """Print the results of several prompts that were just measured: means over seeds, or else a table with a column
-    for each prompt.
+    """Print the results of several prompts that were just measured, as means over seeds.
+
+    If means cannot be computed, print a table with a column for each prompt.
     """
     runs = read_runs(folders)
     results = {run.folder: run.results for run in runs}

@@ -1,4 +1,4 @@
-"""Plain-language texts about evaluations, from about.yaml, and the order of evaluations on a page."""
+"""Texts of a page that explain evaluations in plain language, from about.yaml; and the order of evaluations."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,13 +14,13 @@ from heedful.reports.runs import Run
 
 @dataclass(frozen=True)
 class About:
-    """A plain-language description of an evaluation.
+    """The texts that explain an evaluation in plain language.
 
     Attributes:
         title: Title of the evaluation.
         families: Families of its numbers, the first component of names such as "attentiveness/mnli/premise".
         question: The question that the evaluation answers.
-        says: Sentences by statistic, with the placeholders {value}, {part} and {data}.
+        says: A sentence about the number for each statistic, with the placeholders {value}, {part} and {data}.
         reading: How to read the numbers.
         limits: Conclusions that the numbers do not allow.
         paper: The paper that defines the evaluation; "" for none.
@@ -37,7 +37,7 @@ class About:
 
 @cache
 def texts(section: str) -> Mapping[str, Any]:
-    """Read one section of about.yaml, the file of plain-language texts."""
+    """Read one section of about.yaml, such as "evaluations" or "counts"."""
     path = str(Path(__file__).with_name("about.yaml"))
     content: Mapping[str, Any] = read_yaml(path, path)
     return content[section]
@@ -45,7 +45,7 @@ def texts(section: str) -> Mapping[str, Any]:
 
 @cache
 def abouts() -> Mapping[str, About]:
-    """The texts of about.yaml by evaluation.
+    """Return the texts of about.yaml that explain evaluations, by name of the evaluation.
 
     Example:
         >>> abouts()["attentiveness"].title
@@ -59,9 +59,9 @@ def _about(entry: Mapping[str, Any], paper: str) -> About:
 
 
 def about_of(run: Run, evaluation: str) -> About:
-    """The texts about an evaluation of a run. An evaluation of a plugin has no texts; its name is the title.
+    """Return the texts that explain an evaluation of a run. An evaluation of a plugin has only a title, its name.
 
-    Without gold labels, the texts about the accuracy evaluation describe only its null control.
+    Without gold labels, the texts of the evaluation "accuracy" describe only its null control.
     """
     families = {name.family for name in run.numbers if evaluation_of(run, name) == evaluation}
     if run.unlabelled and families == {"null"}:
@@ -70,8 +70,9 @@ def about_of(run: Run, evaluation: str) -> About:
 
 
 def evaluation_of(run: Run, name: MetricName) -> str:
-    """Name of the evaluation in whose section of a page a number is shown; "" if no evaluation has numbers of this
-    family.
+    """Return the evaluation whose section of a page shows a number of a run.
+
+    If several evaluations have numbers of this family, the first on the page has it; "" if none has.
     """
     evaluations = [
         evaluation
@@ -84,7 +85,7 @@ def evaluation_of(run: Run, name: MetricName) -> str:
 
 
 def _rank(evaluation: str) -> int:
-    """The position of an evaluation on a page; evaluations of plugins are last."""
+    """Return the position of an evaluation on a page; evaluations of plugins are last."""
     order = ["attentiveness", *abouts()]
     return order.index(evaluation) if evaluation in order else len(order)
 

@@ -24,7 +24,7 @@ FLAGGED = (
 
 @dataclass(frozen=True)
 class Comparison:
-    """What a page shows about several runs: tables of their numbers side by side, and differences."""
+    """The section of a page that compares several runs: tables with the runs side by side, and differences."""
 
     tables: list[Cells]  # tables of models by data sets
     differences: list[Cells]  # a table for each further run: its headlines minus the headlines of the first run
@@ -32,7 +32,7 @@ class Comparison:
 
 
 def compared(runs: Sequence[Run]) -> Comparison:
-    """Build the comparison of the first run with each other run."""
+    """Return the section of a page that shows all runs side by side, and compares the first run with each other run."""
     tables = build(runs)
     notes = [NOT_ABOVE] if any("-" in row for table in tables for row in table.rows) else []
     notes += [*unlabelled_notes(runs), *side_by_side(runs)]
@@ -53,14 +53,15 @@ def compared(runs: Sequence[Run]) -> Comparison:
 
 
 def _without_folders(note: str, runs: Sequence[Run]) -> str:
-    """Replace the folders of runs in a note by the labels of the runs."""
+    """Replace the folders of runs in a note by the labels of the runs, and shorten other paths."""
     for run in runs:
         note = note.replace(run.folder, run.label)
     return without_places(printable(note))
 
 
 def _differences(first: Run, second: Run) -> Cells:
-    """The headlines of the second run minus the headlines of the first run, in percentage points.
+    """Return a table of differences: the headlines (main numbers) of the second run minus those of the first, in
+    percentage points.
 
     Raises:
         HeedfulError: The runs were not evaluated on the same examples.

@@ -1,4 +1,4 @@
-"""The texts, tables and pictures of examples on a page, as JSON with marks on everything that a change altered."""
+"""Convert the parts of examples (texts, tables and pictures) to JSON for a page, with marks on differences."""
 
 import base64
 import io
@@ -23,7 +23,7 @@ UNKNOWN_AFTER = "The changed input is not in the rows and could not be made agai
 
 
 class Contents(NamedTuple):
-    """The content of an example before and after a change.
+    """The parts of an example before and after a change, as JSON.
 
     Attributes:
         parts: An entry {"name", "changed", "before", "after"} for each input part; "after" is None for unchanged parts.
@@ -38,11 +38,11 @@ Provider = Callable[[Sequence[Mapping[str, Any]]], Sequence[Contents]]  # return
 
 
 def contents_of(base: Example, changed: Example | None, parts: Sequence[str], is_changed: bool = True) -> Contents:
-    """Compare an example with the example after a change.
+    """Compare an example with the example after a change, and return the contents of both.
 
     Args:
         base: The original example.
-        changed: The changed example; None if it is unknown.
+        changed: The changed example; None if it is unknown or nothing changed.
         parts: Names of the input parts.
         is_changed: Whether the example was changed at all.
     """
@@ -59,7 +59,7 @@ def contents_of(base: Example, changed: Example | None, parts: Sequence[str], is
 
 
 def content_of(part: Part) -> Content:
-    """Convert an input part to JSON: long texts are truncated, and pictures are downscaled."""
+    """Convert an input part to JSON: long texts are truncated, pictures downscaled; None for a missing picture."""
     if isinstance(part, str):
         return part if len(part) <= LONGEST else f"{part[:LONGEST].rstrip()} … (cut off here)"
     if isinstance(part, Table):
@@ -80,7 +80,10 @@ def _picture(picture: Picture) -> str:
 
 
 def marked(before: str, after: str) -> tuple[Segments, Segments] | None:
-    """Mark the words in which two texts differ; None for texts with few common words.
+    """Mark the words in which two texts differ.
+
+    Returns:
+        For each text, its segments as pairs of a text and whether it differs; None for texts with few common words.
 
     Example:
         >>> marked("A dog runs.", "A cat runs.")
@@ -119,10 +122,10 @@ def _pieces(words: list[str], words_after: list[str]) -> list[tuple[list[str], l
 
 
 def compared(before: Content, after: Content) -> tuple[Any, Any]:
-    """Mark the differences between the contents of an input part before and after a change.
+    """Mark the differences between the contents of an input part before and after a change, and return both.
 
-    Similar texts become segments. Rows of tables, [key, values, mark], get the mark "gone", "new", "changed", "moved"
-    or "", and "titled" is true if the titles differ. Other contents are returned as they are.
+    Similar texts become segments (:func:`marked`). Rows of tables, [key, values, mark], get the mark "gone", "new",
+    "changed", "moved" or "", and "titled" is true if the titles differ. Other contents are returned as they are.
     """
     if isinstance(before, str) and isinstance(after, str):
         return marked(before, after) or (before, after)
@@ -132,8 +135,8 @@ def compared(before: Content, after: Content) -> tuple[Any, Any]:
 
 
 def _rows(table: dict[str, Any], other_table: dict[str, Any], alone: str = "gone") -> dict[str, Any]:
-    """Mark the rows of a table that differ from another table. A row whose key the other table lacks gets the mark
-    ``alone``.
+    """Return a copy of a table with a mark on each row that differs from another table. A row whose key the other table
+    lacks gets the mark ``alone``.
     """
     values = {key: value for key, value, _ in other_table["rows"]}
     common = [key for key, *_ in table["rows"] if key in values]

@@ -1,4 +1,4 @@
-"""Show examples on a page. Rows hold only predictions, so examples.json stores the texts of the shown examples."""
+"""Show examples on a page as cards. Rows hold only predictions, so examples.json stores the parts of examples."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -24,16 +24,16 @@ KEY = ("evaluation", "uid", "intervention", "part", "variant", "draw")
 
 
 def key_of(entry: Mapping[str, Any]) -> list[Any]:
-    """The fields of an entry that identify its row in a run."""
+    """Return the fields of a row, given as a dictionary, that identify it in a run."""
     return [entry[name] for name in KEY]
 
 
 def write_examples(folder: Path, provider: Provider) -> None:
-    """Write examples.json: the contents of the examples that a page shows, up to :data:`LARGEST` bytes.
+    """Write examples.json: the contents of the examples that a page shows, up to about :data:`LARGEST` bytes.
 
     Args:
         folder: Folder of the results.
-        provider: Returns the contents of rows.
+        provider: A function that returns the contents of rows.
     """
     run = Run(str(folder), read_results(folder))
     rows = sampled(run.rows, run.results["seed"]).rows
@@ -49,9 +49,7 @@ def write_examples(folder: Path, provider: Provider) -> None:
 
 
 def _read_examples(run: Run) -> dict[str, Contents]:
-    """Read examples.json: map the key of a row to the contents of its example; empty if the file belongs to other
-    rows.
-    """
+    """Read examples.json: the contents of examples by the key of their row; empty if the file belongs to other rows."""
     path = Path(run.folder) / FILE
     content = read_json(path) if path.is_file() else {}
     if content.get("rows") != run.results["rows"]:
@@ -60,7 +58,7 @@ def _read_examples(run: Run) -> dict[str, Contents]:
 
 
 def cards(run: Run, sample: Sample, room: int, html: Callable[..., str]) -> list[tuple[int, str]]:
-    """Render sampled rows as cards, up to a number of bytes.
+    """Render sampled rows as cards (boxes with one example each), up to a number of bytes.
 
     Args:
         run: The run.
@@ -85,7 +83,7 @@ def cards(run: Run, sample: Sample, room: int, html: Callable[..., str]) -> list
 
 
 def _facets(run: Run, example: Mapping[str, Any]) -> dict[str, list[str]]:
-    """The values by which readers of a page filter the cards, such as the evaluation and the predicted label."""
+    """Return the values by which readers of a page filter the cards, by facet, such as "evaluation" or "gold label"."""
     facets = {
         "run": [run.label],
         "evaluation": [example["evaluation"].replace("_", " ")],
@@ -100,14 +98,16 @@ def _facets(run: Run, example: Mapping[str, Any]) -> dict[str, list[str]]:
 
 
 def _is_finding(entry: Mapping[str, Any]) -> bool | None:
-    """Whether a prediction is unexpected; None if the row does not determine which prediction is expected."""
+    """Whether the prediction of a row is unexpected; None if the row does not determine what is expected."""
     should_change = SHOULD_CHANGE.get(entry["evaluation"], SHOULD_CHANGE.get(entry["intervention"]))
     return None if should_change is None else bool(entry["changed"]) != should_change
 
 
 def _example(run: Run, entry: Mapping[str, Any], contents: Contents) -> dict[str, Any]:
-    """The variables of the template that renders a card. ``p`` is the probability of the prediction before the change,
-    and ``moved`` the change of this probability; both are None without probabilities.
+    """Return the variables of the template that renders a card of a sampled row (``entry``).
+
+    "p" is the probability of the prediction before the change, and "moved" the change of this probability; both are
+    None without probabilities.
     """
     is_base = entry["intervention"] == "base"
     kind = run.contexts[entry["evaluation"]].kind
@@ -137,7 +137,7 @@ def _example(run: Run, entry: Mapping[str, Any], contents: Contents) -> dict[str
 
 
 def change_of(entry: Mapping[str, Any]) -> str:
-    """Describe a change in words.
+    """Describe in words the change of a row, given as a dictionary.
 
     Example:
         >>> change_of({"intervention": "swap", "part": "premise", "variant": ""})

@@ -1,4 +1,4 @@
-"""Convert the figures of an evaluation to SVG, and words with attributions to HTML, for a page."""
+"""Convert figures to SVG, and words with their attributions to HTML, for the section of a page about an evaluation."""
 
 import io
 import re
@@ -39,7 +39,9 @@ SIZE = re.compile(r'<svg [^>]*?width="([\d.]+)pt"')
 
 
 class Shown(NamedTuple):
-    """A figure on a page. If ``folded``, the figure is hidden until a reader opens it."""
+    """A figure of a page: SVG, HTML, or only a sentence, the title. A folded figure is hidden until a reader
+    opens it.
+    """
 
     title: str
     svg: str
@@ -47,11 +49,11 @@ class Shown(NamedTuple):
 
 
 def figures_of(run: Run, evaluation: str, name: str) -> Iterator[Shown]:
-    """Draw the figures of an evaluation; all but the first figure of each kind are folded.
+    """Yield the figures in the section of a page about an evaluation; all but the first figure of each kind are folded.
 
     Args:
         run: The run.
-        evaluation: The evaluation.
+        evaluation: Name of the evaluation.
         name: Prefix of the HTML ids in the figures.
     """
     for key, kind in FIGURES.items():

@@ -1,6 +1,4 @@
-"""How results were produced, for a page: command, settings, hashes and versions, without paths and the host of the
-machine.
-"""
+"""Describe on a page how results were produced: command, settings, hashes and versions, without local paths."""
 
 import os
 import re
@@ -26,7 +24,7 @@ QUOTES = ("no_answers", "one_text")  # counts that quote answers of the model
 
 @dataclass(frozen=True)
 class Made:
-    """How results were produced: command, settings, hashes and versions."""
+    """Texts of a page on how results were produced: command, settings, hashes and versions."""
 
     command: str  # the command line of the run
     again: str  # a command line that repeats the run with its config.yaml; "" if the command is unknown
@@ -45,7 +43,7 @@ def without_places(text: str) -> str:
 
 
 def without_quotes(results: Mapping[str, Any]) -> dict[str, Any]:
-    """Copy results.json without the counts that quote texts, such as generated answers that are no label."""
+    """Return the content of results.json without counts that quote texts, such as answers that are no label."""
     counts = {name: n for name, n in results["counts"].items() if PurePosixPath(name).name not in QUOTES}
     return {**results, "counts": counts}
 
@@ -55,7 +53,7 @@ def _last(path: str) -> str:
 
 
 def summary(run: Run) -> str:
-    """One sentence on the model, the training, the data and the seeds of a run."""
+    """Return one sentence on the model, the training, the data and the seeds of a run."""
     identity = run.identity
     training = "the model was not trained here"
     if identity.get("trained"):
@@ -69,7 +67,7 @@ def summary(run: Run) -> str:
 
 
 def made_of(run: Run) -> Made:
-    """Collect how the results of a run were produced."""
+    """Return the texts on how the results of a run were produced."""
     words = [str(word) for word in run.about.get("command", [])]
     start = words[0] if words else ""
     program = f"python {start}" if start.endswith(".py") else start
@@ -83,7 +81,7 @@ def made_of(run: Run) -> Made:
 
 
 def _facts(run: Run) -> Iterator[tuple[str, str]]:
-    """Pairs of a name and a text for each setting, seed, hash and version of a run."""
+    """Yield a name and a text for each setting, seed, hash and version of a run."""
     results, about = run.results, run.about
     yield "data", f"{run.data}, {run.split}"
     yield from _settings(Path(run.folder) / CONFIG)
@@ -103,7 +101,7 @@ def _facts(run: Run) -> Iterator[tuple[str, str]]:
 
 
 def _settings(path: Path) -> Iterator[tuple[str, str]]:
-    """Read the settings of data and model from config.yaml as pairs (name, text); empty settings are left out."""
+    """Yield the settings of data and model in config.yaml as pairs (name, text); empty settings are left out."""
     saved = read_yaml(str(path), str(path)) if path.is_file() else {}
     for kind in ("data", "model"):
         settings = (saved.get(kind) or {}).get("init_args") if isinstance(saved.get(kind), Mapping) else None
@@ -118,7 +116,7 @@ def _brief(value: Any) -> str:
 
 
 def _counts(counts: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, str]]:
-    """Pairs of a name and a text for each count of examples; the name begins with the evaluation."""
+    """Yield a name and a text for each count of examples; ``prefix``, such as the evaluation, begins the names."""
     for name, value in counts.items():
         *places, last = PurePosixPath(name).parts
         where = ", ".join([*([prefix] if prefix else []), *places])
@@ -130,7 +128,7 @@ def _counts(counts: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, str]]
 
 
 def name_of(run: Run) -> str:
-    """The label of a run, without paths of the machine and without folder names that contain such paths."""
+    """Return the label of a run, without paths of the machine."""
     label = f"{run.label}, {run.partial} alone" if run.partial else run.label
     backbone = str(run.kind.get("backbone", ""))
     if without_places(backbone) != backbone:

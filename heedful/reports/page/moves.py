@@ -1,4 +1,4 @@
-"""Tables on a page that show how labels change: for each predicted label, the shares of the labels after a change."""
+"""Tables of a page that show how predictions change: for each label, the shares of the labels after a change."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ CHANGE = ["intervention", "part", "variant"]
 
 @dataclass(frozen=True)
 class Moves:
-    """The table of one change.
+    """The table that shows how one change, such as a swap of the premise, moves predictions between labels.
 
     Attributes:
         heading: Description of the change.
@@ -30,7 +30,11 @@ class Moves:
 
 
 def moves_of(run: Run, evaluation: str) -> list[Moves]:
-    """The tables of an evaluation, one for each change, over all draws; none for many labels or for answers in text."""
+    """Return the tables of an evaluation, one for each change, over all draws.
+
+    Empty for evaluations without such tables and for answers that are texts; a change with more than 8 labels has no
+    table.
+    """
     if evaluation not in SHOWN or evaluation not in run.rows or not run.contexts[evaluation].kind.has_labels:
         return []
     import pandas

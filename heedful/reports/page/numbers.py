@@ -1,4 +1,4 @@
-"""The numbers of a run on a page: table rows with values, intervals and positions on a scale."""
+"""The numbers of a run as table rows of a page: value, interval, and position on a scale from 0 to 100 %."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ Entry = Mapping[str, Any]  # a measurement in results.json
 
 @dataclass(frozen=True)
 class Number:
-    """A row of a table.
+    """A table row of a page that shows one number.
 
     Attributes:
         metric: Name of the metric in results.json.
@@ -26,7 +26,7 @@ class Number:
         value: The value with its standard deviation over draws, or a text, such as the reason why it is undefined.
         interval: 95 % interval; "" for none.
         n: Number of examples; None for a text.
-        clusters: Number of clusters of examples; None if each example is a cluster.
+        clusters: Number of clusters (groups of related examples); None if each example is a cluster.
         place: Value, lower and upper bound in percent; None if the number is not drawn on the scale.
         warnings: Warnings that belong to the flags of the number.
         meaning: Explanation of the label; "" for none.
@@ -49,7 +49,7 @@ class Number:
 
 
 def quoted(m: Entry) -> str:
-    """Format a share with its interval for a sentence.
+    """Return a share with its interval as words of a sentence. ``m`` has a value.
 
     Example:
         >>> quoted({"value": 0.5, "ci95": [0.4, 0.61], "n": 20, "flags": []})
@@ -59,7 +59,7 @@ def quoted(m: Entry) -> str:
 
 
 def numbers_of(run: Run, evaluation: str) -> list[Number]:
-    """The table rows of an evaluation; for the evaluation "", the numbers that belong to no evaluation."""
+    """Return the table rows of an evaluation of a run; for the evaluation "", numbers that belong to no evaluation."""
     members: set[str] = set()
     slices = {str(name) for name in run.numbers if any(name.by)}
     for name in run.numbers:
@@ -87,8 +87,8 @@ def _number(line: Line, m: Entry | None) -> Number:
 
 
 def _place(value: float, ci95: Sequence[float] | None) -> tuple[float, float, float] | None:
-    """Where a share is drawn on the scale from 0 to 100 %: value, lower and upper bound in percent; None outside of the
-    scale.
+    """Return where a share is drawn on a scale from 0 to 100 %: value, lower and upper bound in percent; None if it is
+    off the scale.
     """
     low, high = ci95 or (value, value)
     return (100 * value, 100 * low, 100 * high) if 0 <= low <= value <= high <= 1 else None

@@ -1,4 +1,4 @@
-"""Sample the rows that a page shows as examples: some of each kind, selected by a hash of their uid."""
+"""Sample the predictions that a page shows as examples: some of each kind, selected by a hash of the uid."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -34,7 +34,7 @@ class Sample(NamedTuple):
 
 
 def sampled(evaluated: Mapping[str, Evaluated], seed: int, most: int = MOST) -> Sample:
-    """Draw a stratified sample of rows.
+    """Draw a stratified sample of rows (predictions).
 
     Rows of one stratum have the same evaluation, intervention, input part and prediction, and agree in whether the
     prediction changed. Strata take turns, so that a large stratum does not displace a small one. The sample does not
@@ -66,8 +66,11 @@ def sampled(evaluated: Mapping[str, Evaluated], seed: int, most: int = MOST) -> 
 
 
 def _candidates(rows: pa.Table, name: str) -> np.ndarray:
-    """Select the rows from which the sample is drawn: the first draw of each change; in evaluations of unchanged
-    examples, base rows and null controls whose prediction differs. bool [rows]."""
+    """Return the mask of the rows from which the sample is drawn: bool [rows].
+
+    In evaluations of unchanged examples, these are base rows and null controls whose prediction differs; in other
+    evaluations (``name``), the first draw of each change.
+    """
     is_base, is_null = where(rows, intervention=BASE), where(rows, intervention=NULL)
     if name in BASES:
         return is_base | (is_null & ~same(rows, "y", "y2"))
@@ -87,8 +90,10 @@ def _changed(rows: pa.Table, context: Context) -> np.ndarray:
 
 
 def _turns(rows: pa.Table, changed: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Order the rows within each stratum by hash: for each row, its place in this order, int64 [rows]; and the hash,
-    uint64 [rows].
+    """Order the rows within each stratum by a hash of the uid.
+
+    Returns:
+        The position of each row in its stratum, int64 [rows], and its hash, uint64 [rows].
     """
     import pandas
 
@@ -102,7 +107,9 @@ def _turns(rows: pa.Table, changed: np.ndarray, seed: int) -> tuple[np.ndarray, 
 
 
 def _entries(rows: pa.Table, name: str, labels: Sequence[str]) -> list[dict[str, Any]]:
-    """Rows as dictionaries, with the probability of the base prediction instead of the probabilities of all labels."""
+    """Return rows of the evaluation ``name`` as dictionaries, with the probability of the base prediction instead of
+    the probabilities of all labels.
+    """
     index = {label: k for k, label in enumerate(labels)}
     entries = rows.select(COLUMNS).to_pylist()
     for entry in entries:

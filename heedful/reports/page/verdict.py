@@ -1,4 +1,4 @@
-"""Sentences on a page: one for each main number of a run, and cautions about the numbers."""
+"""The sentences of a page about the main numbers of a run, and sentences that caution about the numbers."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,13 @@ QUALITIES = ("accuracy", "exact_match", "two_class")
 
 @dataclass(frozen=True)
 class Verdict:
-    """A sentence about a number, with the warnings that belong to the flags of the number."""
+    """A sentence about a number.
+
+    Attributes:
+        sentence: The sentence.
+        warnings: Warnings that belong to the flags of the number.
+        metric: Name of the metric in results.json.
+    """
 
     sentence: str
     warnings: tuple[str, ...] = ()
@@ -25,11 +31,12 @@ class Verdict:
 
 
 def verdicts(run: Run, runs: Sequence[Run] = ()) -> list[Verdict]:
-    """The sentences about the main numbers of a run, attentiveness first.
+    """Return a sentence about each main number of a run, attentiveness first.
 
     Args:
         run: The run.
-        runs: Other runs on the page; the sentence about attentiveness refers to a partial-input model among them.
+        runs: Other runs on the page; the sentence about attentiveness names the accuracy of a partial-input model among
+            them.
     """
     sentences = []
     for evaluation in (evaluation for evaluation in in_order(run) if evaluation in abouts()):
@@ -42,7 +49,9 @@ def verdicts(run: Run, runs: Sequence[Run] = ()) -> list[Verdict]:
 
 
 def _verdict(run: Run, name: MetricName, m: Entry, sentence: str, runs: Sequence[Run]) -> Verdict:
-    """Build the sentence about a number, or about the reason why the number is undefined."""
+    """Return the verdict on a number: ``sentence`` of about.yaml with its placeholders filled, or why the number is
+    undefined.
+    """
     part = name.part.replace("+", " and ")
     is_attentiveness = name.family == ATTENTIVENESS
     if is_attentiveness and not name.statistic and _is_span(run):
@@ -72,7 +81,7 @@ def _default(run: Run) -> str | None:
 
 
 def _basis(run: Run, name: MetricName, m: Entry) -> str:
-    """The sample size of a number in words: how many of the examples count, and the number of draws."""
+    """Describe the sample of a number: how many of the examples count, and the number of draws."""
     text = f"{m['n']:,} examples"
     eligible = run.numbers.get(name._replace(statistic="eligible"))
     if name.family == ATTENTIVENESS and eligible and eligible["value"] is not None and _default(run):
@@ -82,7 +91,10 @@ def _basis(run: Run, name: MetricName, m: Entry) -> str:
 
 
 def _to_default(run: Run, name: MetricName) -> str:
-    """The share of predictions that become the default label, if it is not the share of all changed predictions."""
+    """Return the end of a sentence about attentiveness: the share of predictions that become the default label.
+
+    "" if this is unknown, or the share of all changed predictions.
+    """
     m = run.numbers.get(name._replace(statistic="to_default"))
     if name.family != ATTENTIVENESS or m is None or not is_known(m) or m["value"] == run.numbers[name]["value"]:
         return ""
@@ -90,8 +102,9 @@ def _to_default(run: Run, name: MetricName) -> str:
 
 
 def _reference(run: Run, name: MetricName, runs: Sequence[Run]) -> str:
-    """Write the end of a sentence about a number, with the number to compare it with: the majority baseline for an
-    accuracy, and the accuracy on the other parts alone for an attentiveness.
+    """Return the end of a sentence about a number, with a score to compare it with; "" for none.
+
+    An accuracy is compared with the majority baseline, an attentiveness with the accuracy on the other parts alone.
     """
     if name.family in QUALITIES:
         return _majority(run, name)
@@ -110,15 +123,16 @@ def _reference(run: Run, name: MetricName, runs: Sequence[Run]) -> str:
 
 
 def _majority(run: Run, name: MetricName) -> str:
-    """The score of the majority baseline, as the end of a sentence."""
+    """Return the end of a sentence, with the score of the majority baseline; "" if it is unknown."""
     family = name.family if name.family in QUALITIES else "accuracy"
     m = run.numbers.get(MetricName(family, name.data, statistic="majority"))
     return "" if m is None or m["value"] is None else f"; one constant answer would reach {quoted(m)}"
 
 
 def least_used(run: Run) -> str:
-    """Name the part with the lowest attentiveness in a sentence, if the interval of this part overlaps no other
-    interval; "" for fewer than two parts.
+    """Return a sentence that names the part with the lowest attentiveness.
+
+    If its interval overlaps the interval of another part, the sentence names none; "" for fewer than two parts.
     """
     parts = {part: m for part, m in run.attentiveness().items() if is_known(m) and m["ci95"] and "+" not in part}
     if len(parts) < 2:
@@ -130,7 +144,7 @@ def least_used(run: Run) -> str:
 
 
 def cautions(run: Run) -> Iterator[str]:
-    """Yield sentences that caution readers about all numbers of a run."""
+    """Yield sentences that warn readers of a page about all numbers of a run."""
     if how_far := run.results.get("unfinished"):
         yield f"Do not take these numbers for the finished model: the run had not ended ({how_far})."
     if run.unlabelled:

@@ -19,12 +19,8 @@ Explanation = Mapping[tuple[str, str], Attribution]
 
 
 def explanations(attributions: Iterable[Attribution], most: int = MOST) -> list[Explanation]:
-    """Group attributions by example. If some examples have attributions after a change, only these examples are
-    returned.
-
-    Args:
-        attributions: Attributions of examples.
-        most: Largest number of examples.
+    """Group attributions by example, up to ``most`` examples. If some examples were also explained after a change, only
+    these are returned.
     """
     by_uid: dict[str, dict[tuple[str, str], Attribution]] = {}
     for attribution in attributions:
@@ -34,7 +30,8 @@ def explanations(attributions: Iterable[Attribution], most: int = MOST) -> list[
 
 
 def block(explanation: Explanation) -> str:
-    """Render an example: a legend of colours, and a row for each method with a cell for each variant.
+    """Return the HTML of an example: a legend of colours, and a row for each attribution method with a cell for each
+    variant (the original example, or a change of it).
 
     All words of the example share one scale of colours. The pointer over a word shows its phi.
     """
@@ -50,13 +47,15 @@ def block(explanation: Explanation) -> str:
 
 
 def scale_of(explanation: Explanation) -> float:
-    """The value of abs(phi) with the full colour: the largest of all words, methods and variants; 0 without words."""
+    """Return the largest abs(phi) of all words, methods and variants, which gets the full colour; 0 without words."""
     phi = np.concatenate([np.concatenate([*a.phi.values(), a.separator_phi]) for a in explanation.values()])
     return float(np.abs(phi[np.isfinite(phi)]).max(initial=0.0))
 
 
 def _cell(explanation: Explanation, method: str, variant: str, scale: float) -> str:
-    """Render one attribution: its numbers, and for each input part a paragraph with its words and its separator."""
+    """Return the HTML of one attribution: its numbers, and for each input part a paragraph with its words and the
+    separator after it.
+    """
     attribution, base = explanation.get((method, variant)), explanation.get((method, ""))
     if attribution is None:
         return "<section></section>"
@@ -84,7 +83,7 @@ def _word(text: str, phi: float, scale: float, kind: str, number: str) -> str:
 
 
 def share_of(phi: float, scale: float) -> float:
-    """The strength of the colour of a word, from 0 to 1: abs(phi) divided by ``scale``.
+    """Return the strength of the colour of a word, from 0 to 1: abs(phi) divided by ``scale``.
 
     Example:
         >>> share_of(0.0, 0.5), share_of(0.5, 0.5), share_of(-0.25, 0.5), share_of(1.0, 0.0)
@@ -94,7 +93,7 @@ def share_of(phi: float, scale: float) -> float:
 
 
 def phi_text(phi: float, error: float = math.nan) -> str:
-    """Format phi with its standard error over random masks; nan for no standard error.
+    """Format phi, the contribution of a word, with its standard error over random masks; nan for no standard error.
 
     Example:
         >>> phi_text(0.3206, 0.0271), phi_text(-0.25)
@@ -114,7 +113,7 @@ def numbers(attribution: Attribution) -> str:
 
 
 def legend(scale: float, steps: int = 7) -> list[float]:
-    """Equidistant values from -scale to +scale; ``steps`` is odd, so that 0 is one of them."""
+    """Return ``steps`` equidistant values of phi from -scale to +scale. ``steps`` is odd, so that one value is 0."""
     half = steps // 2
     return [scale * k / half for k in range(-half, half + 1)]
 

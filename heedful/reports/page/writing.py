@@ -34,8 +34,9 @@ LEAST = 200_000  # bytes; room for the examples of each run on a page that is to
 
 @dataclass(frozen=True)
 class Section:
-    """The section of a page about one evaluation. ``explains`` is false if an earlier section has explained this
-    evaluation.
+    """The content of the section of a page about one evaluation.
+
+    ``explains`` is false if an earlier section of the page has explained the evaluation.
     """
 
     name: str
@@ -48,7 +49,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Part:
-    """The content of a page about one run."""
+    """The content of a page about one run: texts, sections and numbers."""
 
     name: str
     anchor: str
@@ -64,12 +65,12 @@ class Part:
 
     @property
     def headlines(self) -> list[Number]:
-        """The main numbers of all evaluations."""
+        """The main numbers of all evaluations of the run."""
         return [number for section in self.sections for number in section.numbers if number.is_headline]
 
     @property
     def warnings(self) -> Iterable[str]:
-        """The warnings about all numbers, in the order of the page; a warning may occur several times."""
+        """The warnings about the numbers of the run, in the order of the page; a warning may occur several times."""
         first: list[Number | Verdict] = [*self.headlines, *self.verdicts]
         for number in (*first, *chain(*(section.numbers for section in self.sections)), *self.more):
             yield from number.warnings
@@ -94,7 +95,7 @@ def write_page(folders: Sequence[str | Path], to: str | Path, examples: bool = T
 
 
 def _runs(folders: Sequence[str]) -> list[Run]:
-    """Read runs, with unique labels that hold no paths of the machine."""
+    """Read the runs in folders, with unique labels that hold no paths of the machine."""
     runs = read_runs(folders)
     labels = [name_of(run) for run in runs]
     if len(set(labels)) < len(labels):
@@ -120,8 +121,9 @@ def _page(runs: Sequence[Run], with_examples: bool) -> str:
 
 
 def _part(run: Run, number: int, runs: Sequence[Run], explained: set[str]) -> Part:
-    """Build the content of the page about one run. ``explained`` has the titles of the evaluations that an earlier run
-    on the page explains, and is extended.
+    """Build the content of the page about one run, the run with index ``number``.
+
+    ``explained`` holds the titles of the evaluations that the page has explained so far; titles of this run are added.
     """
     sections = []
     for name in in_order(run):
@@ -155,7 +157,7 @@ def _environment() -> Environment:
 def _rendered(
     environment: Environment, parts: Sequence[Part], comparison: Comparison | None, html: Sequence[str], total: int
 ) -> str:
-    """Render the page with the HTML of example cards, which are a sample of ``total`` examples."""
+    """Return the HTML of the page. ``html`` are the example cards, a sample of ``total`` examples."""
     sources = {name: Path(__file__).with_name(f"page.{name}").read_text(encoding="utf-8") for name in ("css", "js")}
     warnings = dict.fromkeys(warning for part in parts for warning in part.warnings)
     names_by_caution: dict[str, list[str]] = {}

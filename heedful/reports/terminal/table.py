@@ -1,4 +1,4 @@
-"""The table of runs: all numbers of one run, or the main numbers of several runs side by side.
+"""Print the table of runs: all numbers of one run, or the main numbers of several runs side by side.
 
 results.json holds the lines of the table, with labels and order (:mod:`heedful.records.numbers.display`).
 """
@@ -28,12 +28,14 @@ Content = Mapping[str, Any]  # content of results.json
 
 
 def lines_of(run: Content) -> list[Line]:
-    """The lines of the table of a run, as results.json stores them."""
+    """Return the lines (metric, label and format of numbers) of the table of a run, from the content of
+    results.json.
+    """
     return [Line(**entry) for entry in run["display"]["lines"]]
 
 
 def merged(runs: Sequence[Content]) -> list[Line]:
-    """The lines of all runs in the order of the runs; a line that several runs have occurs once."""
+    """Return the lines of all runs in the order of the runs; a line that several runs have occurs once."""
     lines: dict[tuple[str, str], Line] = {}
     for line in (line for run in runs for line in lines_of(run)):
         lines.setdefault((line.metric, line.label), line)
@@ -41,7 +43,7 @@ def merged(runs: Sequence[Content]) -> list[Line]:
 
 
 def _labels(runs: Sequence[Content], lines: Sequence[Line]) -> list[str]:
-    """Labels of the lines of a table; for runs on several data sets, each label ends with the name of its data set."""
+    """Return the labels of the lines of a table. For runs on several data sets, a label ends with its data set."""
     names = {text: MetricName(*fields) for run in runs for text, fields in run["names"].items()}
     data = [names[line.metric].data if line.metric in names else "" for line in lines]
     has_several = len(runs) > 1 and len(set(data) - {""}) > 1
@@ -52,7 +54,7 @@ def _labels(runs: Sequence[Content], lines: Sequence[Line]) -> list[str]:
 
 
 def _shown(runs: Sequence[Content]) -> list[Line]:
-    """Select the lines that the table shows: for a single run all lines, for several runs the headlines."""
+    """Return the lines that the table shows: all lines of a single run, or the headlines of several runs."""
     return [line for line in merged(runs) if line.beside] if len(runs) > 1 else lines_of(runs[0])
 
 
@@ -134,7 +136,7 @@ def print_table(
 
 
 def footnotes(run: Content) -> list[str]:
-    """The sentences below the table of one run outside of a terminal: explanations of labels and flags, and notes."""
+    """Return the sentences below the table of one run in a file: explanations of labels and flags, and notes."""
     lines = lines_of(run)
     cells = (cell_text(run["metrics"].get(line.metric), line) for line in lines)
     raised = {flag for cell in cells for flag in MARK.findall(cell)}
@@ -144,8 +146,8 @@ def footnotes(run: Content) -> list[str]:
 
 
 def _no_merit(runs: Sequence[Content], lines: Sequence[Line]) -> list[str]:
-    """A warning that attentiveness means little, if it is measured for a model whose accuracy is not above the majority
-    share; else no warning.
+    """Return a warning that a high attentiveness means little, if the accuracy of a model is not above the majority
+    share; empty otherwise.
     """
     names = [line.metric for line in lines if line.metric.startswith("attentiveness/")]
     measured = [m for run in runs for name in names if is_known(m := run["metrics"].get(name))]
@@ -153,7 +155,7 @@ def _no_merit(runs: Sequence[Content], lines: Sequence[Line]) -> list[str]:
 
 
 def asides_of(run: Content) -> list[str]:
-    """Sentences about the counts of a run: unread, truncated or repeated examples, and missing answers."""
+    """Return sentences about the counts of a run: unread, truncated or repeated examples, and missing answers."""
     return [*_examples(run, _shown([run])), *_answers(run)]
 
 
@@ -165,15 +167,15 @@ def _terms(lines: Sequence[Line]) -> str:
 
 
 def meaning(label: str) -> str:
-    """The explanation of a label; "" for none."""
+    """Return the explanation of a label in table.yaml; "" for none."""
     return next((TERMS[term] for term in _terms_of(label)), "")
 
 
 def _terms_of(label: str) -> list[str]:
-    """The keys of table.yaml that apply to a label: the longest key that ends the label, and keys with dots, such as
-    "default label ...", that begin it.
+    """Return the keys of table.yaml (ends or beginnings of labels) that explain a label.
 
-    Keys with dots explain shares, and so do not apply to labels of the null control, which hold " null_".
+    These are the longest key that ends the label, and keys with dots, such as "default label ...", that begin it. Keys
+    with dots explain shares, and so do not apply to labels of the null control, which hold " null_".
     """
     ends = sorted((term for term in TERMS if f" {label}".endswith(f" {term}")), key=len)
     begins = [term for term in TERMS if "..." in term and label.startswith(term.removesuffix("..."))]
@@ -181,7 +183,7 @@ def _terms_of(label: str) -> list[str]:
 
 
 def _not_shown(run: Content) -> Iterator[str]:
-    """Yield a note about kinds of numbers that are in results.json, but not in the table."""
+    """Yield a note on the numbers that are in results.json, but not in the table."""
     if run["display"]["asides"]:
         *words, last = dict.fromkeys(run["display"]["asides"])
         text = f"{', '.join(words)} and {last}" if words else last
@@ -189,8 +191,8 @@ def _not_shown(run: Content) -> Iterator[str]:
 
 
 def _answers(run: Content) -> Iterator[str]:
-    """Notes about answers: the most frequent generated texts that are not a label; and for each swapped part, an answer
-    that many swapped inputs but no original input get.
+    """Yield notes on answers: the most frequent generated texts that are not a label; and for each swapped part, an
+    answer that many swapped inputs but no original input get.
     """
     counts = run["counts"]
     if texts := counts.get("no_answers"):
@@ -203,7 +205,7 @@ def _answers(run: Content) -> Iterator[str]:
 
 
 def _examples(run: Content, lines: Sequence[Line]) -> Iterator[str]:
-    """Count changes that the model does not read, truncated examples, repeated examples and training examples."""
+    """Yield notes with the numbers of unread changes, truncated examples, repeated examples and training examples."""
     flagged = [
         f"{percent(run['metrics'][following.metric]['value'])} for {line.label!r}"
         for line, following in pairwise(lines)
@@ -229,14 +231,14 @@ def _examples(run: Content, lines: Sequence[Line]) -> Iterator[str]:
 
 
 def _identical(run: Content) -> Iterator[str]:
-    """Count changed inputs that equal another input of the model, and so were not predicted again."""
+    """Yield a note with the number of changed inputs that equal another input, and so were not predicted again."""
     if identical := sum(run["counts"].get(f"{name}/identical", 0) for name in METRICS):
         same = agree(identical, "changed input was the same as another", "changed inputs were the same as others")
         yield f"{same} to the model; to save time they were predicted once."
 
 
 def about_model(runs: Sequence[Content]) -> Iterator[str]:
-    """Notes on unfinished runs, runs without gold labels, and columns with the same weights."""
+    """Yield notes on unfinished runs, runs without gold labels, and columns (runs) with the same weights."""
     columns: dict[str, list[str]] = {}
     for i, run in enumerate(runs, 1):
         if how_far := run.get("unfinished"):

@@ -1,4 +1,4 @@
-"""LIME (Ribeiro, Singh and Guestrin 2016): phi are the coefficients of a linear approximation of f near the example."""
+"""LIME (Ribeiro, Singh and Guestrin 2016): linear approximation of the probability of a label near an example."""
 
 from collections.abc import Sequence
 
@@ -15,9 +15,10 @@ WIDTH, ALPHA = 25.0, 1.0  # width of the kernel, penalty of the ridge regression
 def explain(
     n: int, full: float, nothing: float, budget: int, rng: np.random.Generator, segments: Sequence[int]
 ) -> Rounds:
-    """Explain one example in one round: see :class:`~.method.Method`. The phi do not sum to ``full - nothing``.
+    """Attribute a probability to the features of an example by LIME, in one round of masks.
 
-    The unmasked example is one of the ``budget`` masks, as in the lime package.
+    Arguments and results are those of :meth:`.method.Method.explain`. The phi (contributions) do not sum to ``full -
+    nothing``. The unmasked example is one of the ``budget`` masks, as in the lime package.
     """
     present = np.concatenate([np.ones((1, n), dtype=bool), neighbours(n, budget - 1, rng)])
     values = np.full(budget, nothing)
@@ -30,7 +31,7 @@ def explain(
 
 
 def coefficients(present: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Ridge regression of f on masks, weighted by their similarity to the unmasked example.
+    """Fit f, the probability of a label, on masks by ridge regression, weighted by similarity to the unmasked example.
 
     The weight is ``sqrt(exp(-d**2 / 25**2))`` with d = 100 * cosine distance to the unmasked example; the lime
     package takes this square root, the formula in section 3.4 of the paper does not. The intercept is not penalised.
@@ -41,7 +42,8 @@ def coefficients(present: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, n
         values: f per mask: float64 [masks].
 
     Returns:
-        phi, and their standard errors over the drawn masks (HC3), without the bias of the penalty: float64 [n] each.
+        The coefficients (phi), and their standard errors over the drawn masks (HC3), without the bias of the penalty:
+        float64 [n] each.
     """
     weights = kernel(present)
     shares = weights / weights.sum()
@@ -61,7 +63,10 @@ def coefficients(present: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, n
 
 
 def kernel(present: np.ndarray) -> np.ndarray:
-    """Similarity of masks to the unmasked example, between 0 and 1: float64 [masks].
+    """Return the similarity of masks to the unmasked example, between 0 and 1: float64 [masks].
+
+    Args:
+        present: Masks, True for a feature that is kept: bool [masks, n].
 
     Example:
         >>> kernel(np.array([[True, True], [True, False], [False, False]])).round(4).tolist()

@@ -9,7 +9,7 @@ Rounds = Generator[np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray]]
 
 
 class Method(Protocol):
-    """An attribution method: a module with these names.
+    """An attribution method: a module that has the attributes below and the function ``explain``.
 
     Attributes:
         NAME: Name of the method in rows.
@@ -28,9 +28,9 @@ class Method(Protocol):
         rng: np.random.Generator,
         segments: Sequence[int],
     ) -> Rounds:
-        """Explain one example, round by round.
+        """Attribute the probability of a label to the features of one example, with masks that are asked for in rounds.
 
-        f is the probability of a label as a function of a mask, which keeps some features (words and separators).
+        f is this probability as a function of a mask, which keeps some features (words and separators).
 
         Args:
             n: Number of features, at least 1.
@@ -45,7 +45,7 @@ class Method(Protocol):
             each mask: float64 [masks]. The masks with all features and with none are never yielded.
 
         Returns:
-            phi, float64 [n]; and the standard errors of phi over random masks, float64 [n], which are 0 if no mask was
-            drawn at random, and nan if unknown.
+            phi, the contribution of each feature: float64 [n]; and the standard errors of phi due to random masks, 0 if
+            phi is exact and nan if unknown: float64 [n].
         """
         ...

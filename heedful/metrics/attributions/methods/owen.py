@@ -1,4 +1,7 @@
-"""Owen values over a balanced binary tree of words; the node whose split matters most is split first."""
+"""Owen values: mean contributions of words over orders of words that keep the words of each node of a tree together.
+
+The tree is balanced and binary. The node whose split matters most is split first.
+"""
 
 from collections.abc import Sequence
 from heapq import heappop, heappush
@@ -13,10 +16,10 @@ NAME, VERSION = "owen", 1
 
 
 class Stake(NamedTuple):
-    """A node of the tree together with a context (the kept features outside the node); its stake is what a split may
-    change.
+    """A node of the tree of words, in a context (the features outside the node that are kept).
 
-    Stakes sort by ``order``, then by position; the smallest is split first.
+    Its stake is the amount that a split of the node may change. Stakes sort by ``order``, then by position; the
+    smallest is split first. f is the probability of a label as a function of the kept features.
 
     Attributes:
         order: Minus the stake, ``abs(high - low) * weight``.
@@ -45,7 +48,9 @@ Answers = dict[tuple[int, int, int], tuple[float, float]]  # (start, stop, conte
 def explain(
     n: int, full: float, nothing: float, budget: int, rng: np.random.Generator, segments: Sequence[int]
 ) -> Rounds:
-    """Explain one example, without random masks: see :class:`~.method.Method`. Errors are nan.
+    """Attribute a probability to the features of an example by Owen values, without random masks.
+
+    Arguments and results are those of :meth:`.method.Method.explain`; errors are nan.
 
     The Owen value of a word is its mean contribution over all orders of words that keep the words of a node together
     (:func:`~heedful.interventions.masks.partitions.partition` is the tree). A split of a node needs two masks, and
@@ -87,8 +92,12 @@ def _stake(node: Node, context: int, low: float, high: float, weight: float) -> 
 
 
 def _parts(stake: Stake, with_left: float, with_right: float) -> list[Stake]:
-    """Split a node into its halves, each in two contexts, given f of the context with the left half and with the right
-    half.
+    """Split the node of a stake into its halves; return four stakes, for each half in two contexts.
+
+    Args:
+        stake: The node and its context.
+        with_left: Probability if the context and the left half are kept.
+        with_right: Probability if the context and the right half are kept.
     """
     first, second = stake.node.halves
     context = stake.context
@@ -102,7 +111,8 @@ def _parts(stake: Stake, with_left: float, with_right: float) -> list[Stake]:
 
 
 def _sure_to_be_split(queue: list[Stake], answers: Answers, splits_left: int) -> list[Stake]:
-    """The nodes that are certain to be among the next ``splits_left`` splits, and whose halves have no values yet.
+    """Return the nodes of ``queue`` or below that are certain to be among the next ``splits_left`` splits, and whose
+    halves have no values in ``answers`` yet.
 
     In the worst case, all descendants of a node are split before the next node of the queue.
     """
@@ -124,8 +134,8 @@ def _sure_to_be_split(queue: list[Stake], answers: Answers, splits_left: int) ->
 
 
 def _masks(stakes: Sequence[Stake], n: int) -> np.ndarray:
-    """The two masks that a split of a node needs, its context with the left half and with the right half: bool [2 *
-    nodes, n].
+    """Return the two masks that the split of each node needs: bool [2 * nodes, n]. The first keeps the context and the
+    left half of the node, the second the context and the right half.
     """
     size = (n + 7) // 8
     masks = b"".join((s.context | half.bits).to_bytes(size, "little") for s in stakes for half in s.node.halves)

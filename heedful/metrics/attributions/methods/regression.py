@@ -7,7 +7,7 @@ import numpy as np
 
 
 def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Matrix product in float64, with the same bits for any number of threads."""
+    """Return the product of two matrices or vectors in float64, with the same bits for any number of threads."""
     # not "@": the order of summation in BLAS, and so the last bits, depend on the number of threads
     subscripts_a = "ij"[2 - a.ndim :]
     subscripts_b = "jk"[: b.ndim]
@@ -15,11 +15,11 @@ def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def normal_equations(x: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Matrix of the normal equations, ``x.T @ diag(weights) @ x``: float64 [n, n].
+    """Return the matrix of the normal equations of a regression, ``x.T @ diag(weights) @ x``: float64 [n, n].
 
     Args:
-        x: float64 [rows, n].
-        weights: float64 [rows].
+        x: Regressors: float64 [rows, n].
+        weights: Weight per row: float64 [rows].
     """
     return product((x * weights[:, None]).T, x)
 
@@ -49,11 +49,12 @@ def inverse(matrix: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 def drawn_error(influence: np.ndarray, draws: np.ndarray) -> np.ndarray:
-    """Sandwich estimate of the standard error of coefficients over random masks: float64 [n]; nan for one mask.
+    """Estimate the standard error of coefficients over random masks (sandwich): float64 [n]; nan for one mask.
 
     The variance of a sum over independent masks is the variance of a term times the number of masks. Only the masks are
-    random; f has no noise. With the residual of a mask divided by one minus its leverage (HC3), the influence is the
-    change of the coefficients without this mask; with few masks, the error is then too large rather than too small.
+    random; the probability for a given mask has no noise. If the residual of a mask is divided by one minus its
+    leverage (HC3), the influence is the change of the coefficients without this mask; with few masks, the error is then
+    too large rather than too small.
 
     Source: White (1980); MacKinnon and White (1985) for HC3.
 

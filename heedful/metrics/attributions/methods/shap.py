@@ -1,4 +1,6 @@
-"""KernelSHAP: Shapley values by regression of f on coalitions, the kept features (Lundberg and Lee 2017)."""
+"""KernelSHAP: Shapley values by regression of the probability of a label on coalitions, the sets of kept features
+(Lundberg and Lee 2017).
+"""
 
 from collections.abc import Sequence
 
@@ -17,11 +19,11 @@ RANK = 1e-9  # a smaller pivot, as a share of the diagonal, counts as 0
 def explain(
     n: int, full: float, nothing: float, budget: int, rng: np.random.Generator, segments: Sequence[int]
 ) -> Rounds:
-    """Explain one example in one round: see :class:`~.method.Method`.
+    """Attribute a probability to the features of an example by KernelSHAP, in one round of masks.
 
-    The result is exact for a budget of at least ``2**n - 2``. For at least ``2 * n``, the coalitions include each
-    single word and its complement, so that an additive f is explained exactly. :func:`shapley` describes smaller
-    budgets.
+    Arguments and results are those of :meth:`.method.Method.explain`. The result is exact for a budget of at least
+    ``2**n - 2``. For at least ``2 * n``, the masks include each single feature and its complement, so that the result
+    is exact if the contributions of features add up. :func:`shapley` describes smaller budgets.
     """
     if n == 1:
         return np.array([full - nothing]), np.zeros(1)
@@ -31,7 +33,7 @@ def explain(
 
 
 def is_scarce(n: np.ndarray, budget: int) -> np.ndarray:
-    """Whether a budget is too small to determine phi (:func:`shapley`): bool [examples].
+    """Whether a budget of masks is too small to determine the Shapley values phi (:func:`shapley`): bool [examples].
 
     Args:
         n: Number of features per example: int [examples].
