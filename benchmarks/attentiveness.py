@@ -54,7 +54,7 @@ class Run(NamedTuple):
     tokenising: float = 0.0
 
 
-def repaired(
+def paired_by_script(
     network: nn.Module,
     tokenizer: transformers.PreTrainedTokenizerBase,
     examples: Examples,
@@ -157,7 +157,7 @@ class Comparison:
         settings = {"per_device_eval_batch_size": data.eval_batch_size, **harness.hf_settings(self.options)}
         sizes = {"draws": self.options.draws, "max_length": max_length, "default": default, "fixed": fixed}
         with Count(self.stock) as count:
-            run = repaired(self.stock, module.processor.tokenizer, data.pool, data.task, **sizes, **settings)
+            run = paired_by_script(self.stock, module.processor.tokenizer, data.pool, data.task, **sizes, **settings)
         if not fixed:
             self.rival_value = run["value"]
             self.compare(run["probs"])
@@ -212,10 +212,12 @@ def report(variants: Mapping[str, dict[str, Any]], runs: Mapping[str, Sequence[R
     """Print the times of the :func:`summary`, and whether the ratios of variants reach their targets."""
     rows = [["", "forwards", "padding", "seconds [min, max]", "over (a) [min, max]"]]
     for name, v in variants.items():
-        times = harness.text(v["seconds"], 1), harness.text(v["over_heedful"])
+        times = harness.format_spread(v["seconds"], 1), harness.format_spread(v["over_heedful"])
         rows.append([NAMES[name], f"{v['forwards']:,}", f"{v['padding']:.2f}", *times])
     print(harness.table("A whole evaluation, without tokenising", rows))
-    tokenising = [[NAMES[name], harness.text(variants[name]["tokenising"])] for name in "abc" if name in variants]
+    tokenising = [
+        [NAMES[name], harness.format_spread(variants[name]["tokenising"])] for name in "abc" if name in variants
+    ]
     print(harness.table("Tokenising", [["", "seconds [min, max]"], *tokenising]))
     for over, under, target, at_least in TARGETS:
         if over in runs and under in runs:

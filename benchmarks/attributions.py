@@ -216,10 +216,10 @@ def summary(runs: Mapping[str, Sequence[Run]]) -> dict[str, Any]:
 def report(measured: Mapping[str, Any]) -> None:
     """Print the result of :func:`summary` as tables, and whether the ratios reach their targets."""
     variants, ratios = measured["variants"].items(), measured["ratios"]
-    rows = [[name, f"{v['forwards']:,}", harness.text(v["seconds"], 1)] for name, v in variants]
+    rows = [[name, f"{v['forwards']:,}", harness.format_spread(v["seconds"], 1)] for name, v in variants]
     print(harness.table("Attributions of all examples", [["", "forwards", "seconds [min, max]"], *rows]))
     names = [f"{r['over']} over {r['under']}" for r in ratios]
-    times = [[harness.text(r[kind]) for kind in ("ratio", "processor")] for r in ratios]
+    times = [[harness.format_spread(r[kind]) for kind in ("ratio", "processor")] for r in ratios]
     rows = [[name, *pair] for name, pair in zip(names, times, strict=True)]
     print(harness.table("Ratios within a repeat, median [min, max]", [["", "clock", "processor"], *rows]))
     for name, r in zip(names, ratios, strict=True):

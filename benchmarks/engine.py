@@ -147,7 +147,7 @@ def main(argv: Sequence[str] | None = None, launch: Callable[..., dict[str, Any]
     predicted = runs[0]["predicted"]
     micro = {kind: harness.spread([1e6 * run[kind] / predicted for run in runs]) for kind in ("clock", "processor")}
     print(harness.machine_line())
-    head, times = ["", "clock", "processor"], [harness.text(each, 1) for each in micro.values()]
+    head, times = ["", "clock", "processor"], [harness.format_spread(each, 1) for each in micro.values()]
     rows_ = [head, ["us a predicted example", *times]]
     print(harness.table(f"{options.examples:,} pairs, {predicted:,} predictions", rows_))
     print(harness.verdict("Microseconds a predicted example", micro["clock"]["median"], TARGET, at_least=False))

@@ -50,7 +50,7 @@ def spread(values: Sequence[float]) -> dict[str, float]:
     return {"median": statistics.median(values), "low": min(values), "high": max(values)}
 
 
-def text(measured: Mapping[str, float], digits: int = 2) -> str:
+def format_spread(measured: Mapping[str, float], digits: int = 2) -> str:
     """Format a result of :func:`spread` as text, as in "3.21 [3.10, 3.40]"."""
     median, low, high = (f"{measured[key]:,.{digits}f}" for key in ("median", "low", "high"))
     return f"{median} [{low}, {high}]"

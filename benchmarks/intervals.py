@@ -135,10 +135,10 @@ def measured(cell: Cell, tries: int) -> Found:
             bounds.append(interval(share_of(Entries(gained, counts, zeros, ways))))
         else:
             bounds.append(paired_interval(Entries(gained, counts, zeros, ways), Entries(lost, counts, zeros, ways)))
-    return found(bounds, 0.0 if cell.kind == "both ways" else cell.value)
+    return coverage_and_width(bounds, 0.0 if cell.kind == "both ways" else cell.value)
 
 
-def found(bounds: list[tuple[float, float]], truth: float) -> Found:
+def coverage_and_width(bounds: list[tuple[float, float]], truth: float) -> Found:
     """Return the share of intervals, given as (low, high), that contain the true value, and their mean width."""
     low, high = np.array(bounds).T
     return Found(float(((low <= truth + 1e-12) & (truth <= high + 1e-12)).mean()), float((high - low).mean()))
@@ -184,7 +184,7 @@ def measured_swaps(cell: Swapped, tries: int) -> tuple[Found, Found]:
         crossed.append(over_both(hits, base, lender))
         examples, zeros = np.unique(base, return_inverse=True)[1], np.zeros(len(hits), dtype=np.int64)
         alone.append(interval(share_of(Entries(hits.astype(float), np.ones(len(hits)), zeros, [examples]))))
-    return found(crossed, cell.value), found(alone, cell.value)
+    return coverage_and_width(crossed, cell.value), coverage_and_width(alone, cell.value)
 
 
 def measured_precision(cell: Swapped, tries: int) -> tuple[Found, float, float]:
@@ -201,7 +201,7 @@ def measured_precision(cell: Swapped, tries: int) -> tuple[Found, float, float]:
         sizes.append(min(examples_needed((high - low) / 2, HALF_WIDTH), cell.examples))
         bounds.append(over_both(*(column[: sizes[-1] * cell.draws] for column in columns)))
     precise = np.mean([(high - low) / 2 <= TOLERANCE * HALF_WIDTH for low, high in bounds])
-    return found(bounds, cell.value), float(precise), float(np.mean(sizes))
+    return coverage_and_width(bounds, cell.value), float(precise), float(np.mean(sizes))
 
 
 def is_below(covered: float, tries: int, bar: float = SWAPS_BAR) -> bool:

@@ -114,7 +114,7 @@ def rates(n: int, m: int, without: Sequence[Epoch], watched: Sequence[Epoch]) ->
     )
 
 
-def model(
+def predicted_seconds(
     measured: Rates, draws: int, limit: int | None, sizes: tuple[int, int] = (TRAIN, VALIDATION)
 ) -> dict[str, float]:
     """Predict the seconds of an epoch on full MNLI from the rates.
@@ -167,14 +167,14 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     sizes = len(subset.data.train_examples), len(subset.data.pool)
     measured = rates(*sizes, runs["without"], runs["with"])
     limits = {"as train.py": options.max_examples, "all eligible": None}
-    modelled = {name: model(measured, options.draws, limit) for name, limit in limits.items()}
+    modelled = {name: predicted_seconds(measured, options.draws, limit) for name, limit in limits.items()}
     times = harness.ratio([e.seconds for e in runs["with"]], [e.seconds for e in runs["without"]])
-    expected = 1 + model(measured, options.draws, options.max_examples, sizes)["overhead"] / 100
+    expected = 1 + predicted_seconds(measured, options.draws, options.max_examples, sizes)["overhead"] / 100
     print(harness.machine_line())
     print(f"k = {options.draws} draws, q = {measured.q:.3f}; batches of {options.batch_size}.\n")
     report(measured, modelled)
     print(f"\nMeasured on {sizes[0]:,} pairs to train and {sizes[1]:,} to validate on: an epoch with the test took")
-    print(f"{harness.text(times)} times as long as one without; the model predicts {expected:.2f}.")
+    print(f"{harness.format_spread(times)} times as long as one without; the model predicts {expected:.2f}.")
     subset_figures = {"pairs": sizes[0], "validation": sizes[1], "ratio": times, "modelled": expected}
     epochs = {name: [e._asdict() for e in each] for name, each in runs.items()}
     result = {"rates": measured._asdict(), "model": modelled, "measured": subset_figures, "epochs": epochs}

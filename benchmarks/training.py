@@ -109,7 +109,14 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     print(harness.machine_line())
     rows = [["", "padding", "examples/s [min, max]", "faster [min, max]"]]
     for name, v in figures.items():
-        rows.append([NAMES[name], f"{v['padding']:.2f}", harness.text(v["per_second"], 1), harness.text(v["faster"])])
+        rows.append(
+            [
+                NAMES[name],
+                f"{v['padding']:.2f}",
+                harness.format_spread(v["per_second"], 1),
+                harness.format_spread(v["faster"]),
+            ]
+        )
     print(harness.table(f"Training on {figures['heedful']['examples']:,} pairs, one epoch", rows))
     print(harness.verdict("Heedful over the Trainer", figures["heedful"]["faster"]["median"], 1.6))
     return harness.save(options, {"variants": figures})

@@ -1,4 +1,6 @@
-"""Callbacks: the engine, which predicts unchanged and changed examples, and a small class for each evaluation."""
+"""Callbacks that measure a model: evaluations, each of which plans changes of examples; and the engine, which predicts
+the unchanged and the changed examples.
+"""
 
 from typing import TYPE_CHECKING
 

@@ -23,7 +23,7 @@ from heedful.datamodules.loaders.paradigms import (
 )
 from heedful.datamodules.loaders.pictures import listed_answers, load_pictures, with_default
 from heedful.datamodules.loaders.questions import GOLD, UNKNOWN, Answers, answerable, count_answers, load_questions
-from heedful.datamodules.loaders.reading import ABSENT, STARTS, is_learnable, load_reading, without_part
+from heedful.datamodules.loaders.reading import ABSENT, STARTS, is_learnable, load_reading, with_random_part
 from heedful.datamodules.loaders.tables import (
     PREMISE,
     TABLE,
@@ -33,7 +33,7 @@ from heedful.datamodules.loaders.tables import (
     short_split,
 )
 from heedful.records import SOFT, SPAN, DataError, Examples, SettingError, TableForm, agree, inform
-from heedful.records.errors import guess
+from heedful.records.errors import suggestion
 from heedful.records.rows import SPLIT
 
 PICTURES = ("image",)  # default picture parts
@@ -227,7 +227,7 @@ def picture_sides(name: str, parts: dict[str, str], pictures: Sequence[str]) -> 
         SettingError: ``pictures`` are not parts, or not in the order of the parts.
     """
     if unknown := [part for part in pictures if part not in parts]:
-        raise SettingError(f"data.pictures {unknown[0]} is not a part of {name}. {guess(unknown[0], parts)}")
+        raise SettingError(f"data.pictures {unknown[0]} is not a part of {name}. {suggestion(unknown[0], parts)}")
     ordered = [part for part in parts if part in pictures]
     if ordered != list(pictures) or not ordered:
         raise SettingError(
@@ -322,7 +322,7 @@ def questions_to_read(data: Pairs, examples: Examples, training: bool) -> Prepar
     counted.
     """
     within = SPLIT if data.splits_evaluated and SPLIT in examples.meta else None
-    read = without_part(examples, data.partial, data.seed, within) if data.partial else examples
+    read = with_random_part(examples, data.partial, data.seed, within) if data.partial else examples
     if not training:
         inserts_answer = data.partial == data.full_task.parts[1]
         if n := 0 if inserts_answer else int((~is_learnable(examples)).sum()):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from heedful.datamodules.base.pairs import Pairs
 from heedful.interventions.demonstrations import VERSIONS, Kind, demonstrations
 from heedful.records import CLASSIFICATION, SPAN, DataError, Example, SettingError, agree, inform, listing
-from heedful.records.errors import guess
+from heedful.records.errors import suggestion
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import Wording
 
@@ -87,7 +87,7 @@ class Prompting:
                 f"model.prompt has no effect, since prompt.wordings is {listing([*names])}. Add {PROMPT}."
             )
         if unknown := [name for name in names if name not in wordings]:
-            hint = guess(unknown[0], wordings)
+            hint = suggestion(unknown[0], wordings)
             raise SettingError(f"prompt.wordings {unknown[0]} is not a wording of {data.name}. {hint}")
         for name in names:
             if name not in templates:

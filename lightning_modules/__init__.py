@@ -1,5 +1,4 @@
-"""Models that Heedful trains or measures, one module per model family, and processors that turn examples into inputs.
-"""
+"""Models that Heedful trains or measures, one module per family, and processors that turn examples into inputs."""
 
 from typing import TYPE_CHECKING
 

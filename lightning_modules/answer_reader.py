@@ -70,8 +70,9 @@ class AnswerReader:
         return NO_LABEL if value is None else self._label(value)
 
     def _label(self, value: Any) -> str:
-        """Return the label that a value names, or the first equal free text. An empty text, except for spans, is
-        NO_LABEL.
+        """Return the label that a value names, or the first equal free text.
+
+        An empty text is NO_LABEL, except for spans.
         """
         if not isinstance(value, str | int | float) or value != value:
             raise Unreadable(", which is not a label or a text. Return None where there is no answer.")

@@ -91,11 +91,11 @@ class BasePredictor(RecordsArguments):
         """Prepare the model for a task: check that it can read the parts, and make the processor.
 
         Args:
-            task: The task of the data.
+            task: The task.
             trains: Whether the model will be trained on the task, or only measured.
 
         Returns:
-            The mapping from the outputs of the model to the labels of the task.
+            The mapping from the model's outputs to the labels.
         """
         self.require_parts(task)
         self.prepare(task)
@@ -170,8 +170,8 @@ class BasePredictor(RecordsArguments):
         """Return the exact input of the model for an example, for run.json.
 
         Returns:
-            For a model behind a server, ``path`` and ``body`` of the request. For other models, ``text``, which is
-            decoded from the input tokens including special tokens; and, for a chat, ``messages``, its turns.
+            For a model behind a server, ``path`` and ``body`` of the request. For other models, ``text``, the input
+            tokens decoded with special tokens; and, for a chat, ``messages``, its turns.
         """
         raise NotImplementedError
 
@@ -227,8 +227,8 @@ class BasePredictor(RecordsArguments):
             examples: A name for the examples, for the message.
 
         Raises:
-            HeedfulError: More than ``max_unknown`` of the tokens are unknown; or examples are truncated, and
-                ``truncation_side`` of the tokenizer is "left".
+            HeedfulError: More than ``max_unknown`` of the tokens are unknown, or examples lose their beginning by
+                truncation.
         """
         tokenizer = getattr(self.processor, "tokenizer", None)
         if statistics.truncated and getattr(tokenizer, "truncation_side", "right") != "right":
@@ -251,13 +251,12 @@ class BasePredictor(RecordsArguments):
         """Raise ModelError for a model without weights, unless a checkpoint will provide the weights."""
 
     def require_precision(self, precision: str) -> None:
-        """Raise SettingError if activations of the model overflow in this precision of the Trainer, such as "16-mixed".
-        """
+        """Raise SettingError if activations of the model overflow in this Trainer precision, such as "16-mixed"."""
 
     def require_learned_parts(self, of_data: Sequence[str]) -> None:
         """Raise an error if the model was trained on other parts than the parts that it is measured on.
 
-        If the parts have other names than in training, only their number is compared.
+        If the data do not have the parts of the training, only the number of parts is compared.
 
         Args:
             of_data: All parts of the data, including parts that ``--partial`` leaves out.

@@ -40,9 +40,7 @@ def build_early(trainer: Trainer, module: Any) -> None:
 
 
 def model_to_save(trainer: Trainer) -> LightningModule:
-    """Return the model to measure and save: the averaged model if a callback averages weights, otherwise the trained
-    model.
-    """
+    """Return the model to measure and save: the trained model, or its average if a callback averages weights."""
     averaging = (callback for callback in trainer.callbacks if isinstance(callback, WeightAveraging))
     averaged = next((averaged_model(callback) for callback in averaging), None)
     return trainer.lightning_module if averaged is None else averaged

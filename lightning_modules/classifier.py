@@ -15,8 +15,8 @@ from heedful.lightning_modules.callbacks_of_lightning import build_early, model_
 from heedful.lightning_modules.optimizer import adamw, expected_steps
 from heedful.lightning_modules.outputs import Outputs, most_probable
 from heedful.lightning_modules.predictor import LabelMap
-from heedful.lightning_modules.pretrained.labels import meanings
-from heedful.lightning_modules.pretrained.misfits import difference, misfits
+from heedful.lightning_modules.pretrained.labels import labels_of_outputs
+from heedful.lightning_modules.pretrained.misfits import compare_weights, misfits
 from heedful.lightning_modules.pretrained.trained_on import TrainedOn
 from heedful.records import ModelError, RunError, SettingError, Task, generator, inform, listing
 
@@ -70,7 +70,7 @@ class Classifier(BasePredictor, pl.LightningModule):
         """Prepare the model for a task, before its network is built; a trained model in memory keeps its weights.
 
         Returns:
-            The mapping from the outputs of the model to the labels of the task.
+            The mapping from the model's outputs to the labels.
 
         Raises:
             HeedfulError: As in ``Predictor.bind``; or the model is to be trained, and has weights of an earlier call.
@@ -89,8 +89,7 @@ class Classifier(BasePredictor, pl.LightningModule):
         return self.label_map or LabelMap.identity(self.task.labels)
 
     def _as_learned(self, task: Task) -> Task:
-        """Return a task as a trained model in memory reads it: with the order of parts, template and label texts of its
-        training.
+        """Return a task with the order of parts, the template and the label texts of a trained model in memory.
 
         Raises:
             ModelError: The model was trained on another kind of task, or on other parts or labels.
@@ -158,7 +157,7 @@ class Classifier(BasePredictor, pl.LightningModule):
             inform(f"The checkpoint was trained on tables as {trained.form}, and reads them as {self.task.form} here.")
         saved, label_map = checkpoint.get("outputs", ()), self.label_map
         is_other = label_map is not None and len(saved) == len(label_map.column)
-        if is_other and meanings(saved, self.task.labels) != label_map.column:
+        if is_other and labels_of_outputs(saved, self.task.labels) != label_map.column:
             raise ModelError(
                 f"The outputs of the checkpoint are {listing(saved)}, and the outputs of {self.description} are "
                 f"{listing(label_map.outputs)}. Take the model and the labels that it was trained with."
@@ -182,7 +181,7 @@ class Classifier(BasePredictor, pl.LightningModule):
         Raises:
             ModelError: The weights do not fit this network; the message names tensors.
         """
-        if strict and (words := misfits(*difference(self.state_dict(), state_dict))):
+        if strict and (words := misfits(*compare_weights(self.state_dict(), state_dict))):
             raise ModelError(
                 f"The weights of the checkpoint do not fit {self.description}: they {words}. Name the model that it "
                 "was trained with."

@@ -134,8 +134,6 @@ class Function(BasePredictor):
         batch: Inputs = inputs["function"]
         assert self.answered is not None
         answer_of, input_keys = self.answered.answers, batch.keys.tolist()
-        if batch.again.any():  # the null control: all base inputs are answered
-            self._require_default()
         new = np.flatnonzero([key not in answer_of for key in input_keys])
         answer_of |= zip(batch.keys[new].tolist(), self._ask(batch.take(new)), strict=True)
         answers = [answer_of[key] for key in input_keys]
@@ -189,19 +187,19 @@ class Function(BasePredictor):
             try:
                 answers[place] = self._reader.read(values[place]) if answer is None else answer
             except Unreadable as reason:
-                raise self._wrong(values[place], inputs, place, str(reason)) from None
+                raise self._invalid_answer_error(values[place], inputs, place, str(reason)) from None
         assert self.answered is not None
         earlier = next(iter(self.answered.answers.values()), answers[0])
         if {isinstance(answer, str) for answer in (earlier, *answers)} == {True, False}:
             problem = ", and others with probabilities, or without. Return one or the other for all."
-            raise self._wrong(values[0], inputs, 0, problem)
+            raise self._invalid_answer_error(values[0], inputs, 0, problem)
         if isinstance(answers[0], str):
             return answers
         probs = self._reader.probabilities(answers)
         if isinstance(probs, int):
             n = len(self.task.labels)
             problem = f". Return {n} probabilities from 0 to 1 with the sum 1, as softmax makes them."
-            raise self._wrong(values[probs], inputs, probs, problem)
+            raise self._invalid_answer_error(values[probs], inputs, probs, problem)
         return list(probs)
 
     def _require_steady(self, inputs: Inputs, place: int, before: Answer, after: Answer) -> None:
@@ -217,10 +215,10 @@ class Function(BasePredictor):
                 f", and {again} when asked again. Make the function deterministic, for example by model.eval() or a "
                 "fixed seed."
             )
-            raise self._wrong(self._label(before), inputs, place, problem)
+            raise self._invalid_answer_error(self._label(before), inputs, place, problem)
 
     def finish(self) -> None:
-        self._require_default()  # for recorded answers, which have no null control
+        self._require_default()
 
     def _require_default(self) -> None:
         """Raise DataError if neither a gold label nor an answer is the default label: it is probably misspelt."""
@@ -239,7 +237,7 @@ class Function(BasePredictor):
         """Return the label that an answer stands for: the answer itself if it is a text, or the most probable label."""
         return answer if isinstance(answer, str) else self.task.labels[int(answer.argmax())]
 
-    def _wrong(self, value: Any, inputs: Inputs, place: int, problem: str) -> ModelError:
+    def _invalid_answer_error(self, value: Any, inputs: Inputs, place: int, problem: str) -> ModelError:
         """Return the error for an invalid answer to the input at index ``place``; ``problem`` ends its message."""
         row = self._quote(inputs.take(np.array([place])).rows[0])
         return ModelError(f"{self.description} answered {cut(repr(value))} to {row}{problem}")

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from heedful.lightning_modules.pretrained.misfits import reason
-from heedful.lightning_modules.processors.pictures import sent
+from heedful.lightning_modules.processors.pictures import copy_to_device
 from heedful.records import ModelError
 
 if TYPE_CHECKING:
@@ -60,19 +60,19 @@ def integrated_gradients(
         total = torch.zeros_like(end)
         n = len(end)
         step = max(1, at_once // len(end))
-        points = sent(torch.tensor((nodes + 1) / 2, dtype=end.dtype), end.device).split(step)
-        shares = sent(torch.tensor(weights / 2, dtype=end.dtype), end.device).split(step)
+        points = copy_to_device(torch.tensor((nodes + 1) / 2, dtype=end.dtype), end.device).split(step)
+        shares = copy_to_device(torch.tensor(weights / 2, dtype=end.dtype), end.device).split(step)
         for at, weight in zip(points, shares, strict=True):
             way = (start + at[:, None, None, None] * (end - start)).flatten(0, 1).requires_grad_()
             beside = {name: values.repeat(len(at), *[1] * (values.dim() - 1)) for name, values in tensors.items()}
             scores = _scores(module, {"inputs_embeds": way, **beside})
-            (gradient,) = torch.autograd.grad(explained(scores, labels.repeat(len(at)), scale).sum(), way)
+            (gradient,) = torch.autograd.grad(label_probability(scores, labels.repeat(len(at)), scale).sum(), way)
             total += torch.einsum("k,kntw->ntw", weight, gradient.view(len(at), n, *gradient.shape[1:]))
         added = ((end - start) * total).cpu()  # some devices lack float64
         return added.double().sum(dim=-1).detach()
 
 
-def explained(scores: Tensor, labels: Tensor, scale: Scale) -> Tensor:
+def label_probability(scores: Tensor, labels: Tensor, scale: Scale) -> Tensor:
     """Compute the probability of one label per input, or its log-odds, from the scores of all labels: float32 [inputs].
 
     Args:

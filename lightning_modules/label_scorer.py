@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from heedful.lightning_modules.predictor import LabelMap
 from heedful.lightning_modules.pretrained.backbone_config import LEARNED
-from heedful.lightning_modules.pretrained.labels import is_named, meanings, require_head_for
+from heedful.lightning_modules.pretrained.labels import is_named, labels_of_outputs, require_head_for
 from heedful.lightning_modules.pretrained_classifier import PretrainedClassifier
 from heedful.records import ModelError, Task, inform, listing, rename_parts
 
@@ -20,7 +20,7 @@ SEQUENCES = 256  # largest number of texts per decoder batch, since the scores o
 Decode = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
-def teach(ids: Sequence[Sequence[int]], pad: int, start: int | None) -> tuple[Tensor, Tensor]:
+def teacher_forcing(ids: Sequence[Sequence[int]], pad: int, start: int | None) -> tuple[Tensor, Tensor]:
     """Make targets and inputs of a decoder for teacher forcing, where each input is the target before.
 
     Args:
@@ -71,7 +71,7 @@ class LabelScorer(nn.Module):
         self.lengths = [len(row) for row in ids]
         self.rank = len(ids) if rank is None else rank
         self.mean = mean
-        written, read = teach(ids, pad, start)
+        written, read = teacher_forcing(ids, pad, start)
         for name, values in (("written", written), ("read", read), ("tokens", torch.tensor(self.lengths))):
             self.register_buffer(name, values, persistent=False)  # moved to the device, but not saved in checkpoints
 
@@ -158,7 +158,7 @@ class ScoresLabels(PretrainedClassifier):
         template, texts = default = task.wording, task.targets
         learned = {"template": "", "parts": task.parts, "targets": ()} | getattr(self.config, LEARNED, {})
         self.known_labels = self.outputs if learned["targets"] and is_named(self.outputs) else None
-        meant = meanings(self.outputs, task.labels, self.merging) if self.known_labels else None
+        meant = labels_of_outputs(self.outputs, task.labels, self.merging) if self.known_labels else None
         if meant is not None and len(learned["parts"]) == len(task.parts):
             parts = dict(zip(learned["parts"], task.parts, strict=True))
             template = rename_parts(learned["template"], parts) or template

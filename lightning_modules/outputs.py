@@ -32,12 +32,10 @@ class Outputs(NamedTuple):
 def most_probable(scores: Tensor) -> Tensor:
     """Return the index of the label with the highest score; ties go to the first label: int64 [examples].
 
+    The index is :data:`NOT_FINITE` where the highest score is not a finite number.
+
     Args:
         scores: float [examples, labels]; -inf excludes a label.
-
-    Returns:
-        The indices, with :data:`NOT_FINITE` where the highest score is not a finite number. An error in its place would
-        have to wait for the device.
     """
     return scores.argmax(dim=-1).masked_fill(~scores.amax(dim=-1).isfinite(), NOT_FINITE)
 

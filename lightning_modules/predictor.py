@@ -107,7 +107,7 @@ class Processes(Protocol):
     @property
     def device(self) -> "torch.device": ...
 
-    def busy(self) -> None:
+    def keep_waiting_alive(self) -> None:
         """Tell the processes that wait for this one not to time out; call it regularly during long work."""
         ...
 
@@ -152,12 +152,7 @@ class Predictor(Protocol):
         ...
 
     def require_known(self, statistics: Statistics, examples: str) -> None:
-        """Raise an error if too many tokens of the examples are out of vocabulary.
-
-        Args:
-            statistics: Statistics of the examples under this model.
-            examples: A name for the examples, for the message.
-        """
+        """Raise an error if too many tokens of the examples are out of vocabulary; the message names ``examples``."""
         ...
 
     def start(self, examples: Composed, processes: Processes) -> None:

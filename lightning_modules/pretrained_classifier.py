@@ -29,7 +29,7 @@ from heedful.lightning_modules.pretrained.backbones import (
 from heedful.lightning_modules.pretrained.labels import (
     inform_merged,
     is_named,
-    meanings,
+    labels_of_outputs,
     require_head_for,
     require_one_of_several,
 )
@@ -46,7 +46,7 @@ from heedful.records import (
     TaskKind,
     inform,
     listing,
-    same_name,
+    normalised_label,
 )
 
 PAD_TO = 16  # tokens: multiples of 16 suit a GPU, and few widths mean few compilations
@@ -169,7 +169,7 @@ class PretrainedClassifier(Classifier, ABC):
             )
         self._say_renamed()
         self.known_labels = outputs if self.trained and is_named(outputs) else None
-        column = meanings(outputs, task.labels, self.merging) if self.known_labels else None
+        column = labels_of_outputs(outputs, task.labels, self.merging) if self.known_labels else None
         self.head = "replaced" if self.trained else "new"
         label_map = LabelMap.identity(task.labels)
         if column is not None:
@@ -181,7 +181,9 @@ class PretrainedClassifier(Classifier, ABC):
     def _say_renamed(self) -> None:
         """Log the outputs that the user renamed."""
         pairs = zip(self.labels or (), self.config.id2label.values(), strict=False)
-        renamed = [(new, old) for new, old in pairs if is_named([old]) and same_name(new) != same_name(old)]
+        renamed = [
+            (new, old) for new, old in pairs if is_named([old]) and normalised_label(new) != normalised_label(old)
+        ]
         if self.trained and renamed:
             changes = ", ".join(f"{new} for {old}" for new, old in renamed)
             inform(f"{self.backbone}: model.labels overrides the names of outputs in config.json: {changes}.")
@@ -241,10 +243,10 @@ class PretrainedClassifier(Classifier, ABC):
         return Outputs(probs, self.label_of_output[best].where(best >= 0, best))
 
     def require_head(self) -> None:
-        """Raise an error if an untrained model has no head for the labels of the task.
+        """Raise an error if the backbone has no trained head (output layer) for the labels of the task.
 
         Raises:
-            HeedfulError: The backbone has no head for the labels of the task.
+            HeedfulError: The backbone has no such head.
         """
         if self.task.kind.exclusive:
             require_one_of_several(self.config, self.backbone)
@@ -261,7 +263,7 @@ class PretrainedClassifier(Classifier, ABC):
         require_head_for(self.outputs, self.task.labels, self.backbone, self.merging)
 
     def require_weights(self) -> None:
-        """Raise an error for a backbone without weights, unless a checkpoint provides the weights.
+        """Raise an error for a backbone without weights; called unless a checkpoint provides them.
 
         Raises:
             HeedfulError: The backbone is a folder without weights.
@@ -337,7 +339,7 @@ class PretrainedClassifier(Classifier, ABC):
                 self.network.save_pretrained(folder)
 
 
-def drop(settings: dict[str, Any], *names: str) -> None:
+def drop_settings(settings: dict[str, Any], *names: str) -> None:
     """Remove settings from the keyword arguments of a constructor, because the model family fixes them.
 
     Lightning passes all settings of a checkpoint to a constructor with ``**kwargs``, including the fixed ones.

@@ -1,6 +1,4 @@
-"""The registry of model families: which family loads a config.json, and which family replaces another one for a kind
-of data.
-"""
+"""The registry of model families: the family that loads a config.json, and the family that suits a kind of data."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -11,8 +9,9 @@ from heedful.records.storage.schema import full_path
 
 
 class Entry(NamedTuple):
-    """A registered model family, and the models and data that it is for. ``family`` is the name of a class of Heedful,
-    or the import path of another class.
+    """A registered model family, with the models and data for which it is used.
+
+    ``family`` is the name of a class of Heedful, or the import path of another class.
     """
 
     family: str
@@ -53,7 +52,7 @@ def register(
 
 
 def family_of(config: Mapping[str, Any]) -> str:
-    """Find the family for a config.json by architecture, or else by model type; returns its import path.
+    """Return the import path of the family for a config.json, found by architecture, or else by model type.
 
     The default is :class:`~heedful.lightning_modules.Encoder`.
     """
@@ -66,7 +65,7 @@ def family_of(config: Mapping[str, Any]) -> str:
 
 
 def stand_in(data: type, model: str) -> str:
-    """Find the model family to use for a class of data, such as Reader instead of Encoder for reading comprehension.
+    """Return the model family to use for a class of data, such as Reader instead of Encoder for reading comprehension.
 
     Args:
         data: Class of the data module.

@@ -18,7 +18,7 @@ from heedful.lightning_modules.predictor import LabelMap, Provenance
 from heedful.lightning_modules.pretrained.backbone_config import LEARNED, positions_of
 from heedful.lightning_modules.pretrained.labels import (
     inform_merged,
-    meanings,
+    labels_of_outputs,
     names_of_outputs,
     require_head_for,
     require_one_of_several,
@@ -106,7 +106,12 @@ class PairProcessor(FunctionProcessor):
         self._encodings: WeakKeyDictionary[Sequence[Example], np.ndarray] = WeakKeyDictionary()
 
     def tokens(self, texts: Sequence[list[str]], **settings: Any) -> Mapping[str, Any]:
-        """Encode examples, given as texts per part, and truncate them to the length that the model reads."""
+        """Call the tokenizer on the texts of examples, truncated to the length that the model reads.
+
+        Args:
+            texts: For each part, the texts of all examples.
+            **settings: Further arguments of the tokenizer.
+        """
         with _explained(type(self._tokenizer).__name__):
             return self._tokenizer(*texts, truncation=True, **self._limit, **settings)
 
@@ -121,7 +126,7 @@ class PairProcessor(FunctionProcessor):
         return Statistics(int(read["is_cut"].sum()), int(read["unknown"].sum()) / max(1, int(read["words"].sum())))
 
     def encodings(self, examples: Sequence[Example]) -> np.ndarray:
-        """Encode examples; each distinct pair of texts is tokenised once."""
+        """Return a hash and token counts for each example, with the dtype ``ENCODING``; equal pairs are read once."""
         if not isinstance(examples, Examples | Composed):
             return self.encodings(Examples.of(examples))
         if isinstance(examples, Composed) and not (examples.lenders or len(examples.extra)):
@@ -244,7 +249,7 @@ class TransformersPair(BasePredictor):
         if not self.outputs:
             raise SettingError(f"{self.description} does not name its outputs. Name them in their order: labels=[...].")
         require_head_for(self.outputs, task.labels, self.description, setting="labels")
-        places = meanings(self.outputs, task.labels)
+        places = labels_of_outputs(self.outputs, task.labels)
         assert places is not None
         self.label_map = LabelMap(tuple(self.outputs), task.labels, places)
         inform_merged(self.label_map, self.description)
@@ -256,11 +261,11 @@ class TransformersPair(BasePredictor):
 
     @property
     def device(self) -> torch.device:
-        """The device of the weights; the first one if there are several, apart from "meta"."""
+        """The device of the first weights, other than "meta"."""
         return next((tensor.device for tensor in self._tensors() if not tensor.is_meta), torch.device("cpu"))
 
     def answer(self, inputs: dict[str, Any]) -> Outputs:
-        """Predict some inputs.
+        """Return the predictions for some inputs of the processor.
 
         Raises:
             HeedfulError: The tokenizer or the model raises, or the number of scores differs from the number of outputs.

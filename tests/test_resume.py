@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import torch
 
-from heedful.assembly.saved import tidy
+from heedful.assembly.saved import remove_unfinished_files
 from heedful.callbacks.checkpoints.files import AtomicCheckpointIO, outline
 from heedful.records import RunError, SettingError
 
@@ -255,6 +255,6 @@ def test_unfinished_files_of_a_killed_process_are_removed(tmp_path):
     mine = [".hidden", ".results.json.20240101", "checkpoints/.nfs.json"]
     for name in [*(f"{name}.writing" for name in stale), *mine]:
         (tmp_path / name).touch()
-    tidy(tmp_path)
+    remove_unfinished_files(tmp_path)
     remaining = [str(p.relative_to(tmp_path)) for p in sorted(tmp_path.rglob("*")) if p.is_file()]
     assert sorted(remaining) == sorted(mine)

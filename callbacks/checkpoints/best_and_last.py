@@ -1,4 +1,4 @@
-"""The best checkpoint, and ``last.ckpt``, from which a stopped run resumes with bit-identical results.
+"""Save the best checkpoint, and ``last.ckpt``, from which a stopped run resumes with bit-identical results.
 
 ``last.ckpt`` is written after every validation, every ``last_every_n_steps`` optimizer steps and on SIGTERM. It is
 always written between two optimizer steps, since checkpoints do not contain accumulated gradients.
@@ -31,7 +31,8 @@ ACCURACY = "accuracy"  # stands for the accuracy on the data set until the name 
 
 
 class BestCheckpoint(RecordsArguments, ModelCheckpoint):
-    """Lightning's ModelCheckpoint, which writes ``best.ckpt`` and ``last.ckpt`` and allows undefined metrics.
+    """A ModelCheckpoint of Lightning that writes ``best.ckpt`` and ``last.ckpt``; an epoch with an undefined metric is
+    never the best.
 
     Args:
         monitor: Name of the metric in results.json; None for the accuracy on the data set, or the F1 of answers.
@@ -77,9 +78,9 @@ class BestCheckpoint(RecordsArguments, ModelCheckpoint):
         super().setup(trainer, pl_module, stage)
 
     def require_known(self, plans: Plans, data: PairedData) -> None:
-        """Raise SettingError if no evaluation yields the monitored metric.
+        """Check the monitored metric before the training; raise SettingError if no evaluation yields it.
 
-        If the call selects evaluations without accuracy and names no monitor, the last epoch is the best.
+        If the call selects evaluations without accuracy and names no metric to monitor, the last epoch is the best.
         """
         if self.monitor == ACCURACY:
             self.monitor = f"{data.task.kind.quality}/{data.name}"
@@ -142,8 +143,8 @@ class BestCheckpoint(RecordsArguments, ModelCheckpoint):
         self._last_step = checkpoint["global_step"]
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Restore the state of a resumed run. Its paths are changed to the current folder of the run, which may have
-        been moved.
+        """Restore the state from a checkpoint. Paths in the state are changed to the current folder of the run, which
+        may have been moved.
         """
 
         def moved(path: str) -> str:

@@ -15,7 +15,9 @@ KEYS = ("state_dict", "task", "pytorch-lightning_version", "epoch", "global_step
 
 
 class AtomicCheckpointIO(TorchCheckpointIO):
-    """Lightning's checkpoint files, replaced atomically: a killed process leaves either the old or the new file."""
+    """Reads and writes checkpoint files for Lightning. A file is replaced atomically: a killed process leaves either
+    the old or the new file.
+    """
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any = None) -> None:
         with atomic_path(path) as temporary, open(temporary, "wb") as file:
@@ -32,7 +34,7 @@ class AtomicCheckpointIO(TorchCheckpointIO):
 
 
 def outline(path: Path, display_name: str = "") -> dict[str, Any]:
-    """Open a checkpoint of a run without reading its tensors.
+    """Return the content of a checkpoint file, without loading its tensors into memory.
 
     Raises:
         RunError: The file is missing or damaged; the message begins with ``display_name``, by default the path.
@@ -51,10 +53,10 @@ def outline(path: Path, display_name: str = "") -> dict[str, Any]:
 
 
 def progress(path: Path) -> tuple[int, int]:
-    """The epoch, counted from 1, and the number of optimizer steps of a checkpoint.
+    """Return the epoch (counted from 1) and the number of optimizer steps at which a checkpoint was written.
 
     Raises:
-        RunError: No training can resume from the checkpoint, which lacks the states of the optimizers.
+        RunError: No training can resume from the checkpoint, since it has no optimizer states.
     """
     saved = outline(path)
     if "optimizer_states" not in saved:
@@ -64,7 +66,7 @@ def progress(path: Path) -> tuple[int, int]:
 
 
 def best_of(run: Path, display_name: str, finished: bool) -> Path:
-    """The best checkpoint of a run, or ``last.ckpt`` if the run is finished and has no best checkpoint.
+    """Return the path of ``best.ckpt`` in a run; of ``last.ckpt`` if the run is finished and has no best checkpoint.
 
     Raises:
         RunError: There is no such checkpoint; the message begins with ``display_name``.
@@ -77,6 +79,6 @@ def best_of(run: Path, display_name: str, finished: bool) -> Path:
 
 
 def remove_last(folder: Path) -> None:
-    """Remove ``last.ckpt`` of a finished run, unless it is the only checkpoint."""
+    """Remove ``last.ckpt`` from the folder of checkpoints of a finished run, unless it is the only checkpoint."""
     if any(path.name != LAST for path in folder.glob("*.ckpt")):
         (folder / LAST).unlink(missing_ok=True)

@@ -1,6 +1,7 @@
-"""Whether predictions depend on padding: padded examples are predicted again in batches of one.
+"""Test whether predictions depend on padding: padded examples are predicted again in batches of one.
 
-The null control cannot show this, since it changes the batch mates of an example but rarely its padding.
+The null control (a second prediction in other batches) cannot show this, since it rarely changes the padding of an
+example.
 """
 
 from collections.abc import Sequence
@@ -25,24 +26,24 @@ CHANGE = 1e-3  # difference of a probability that rounding in single precision d
 HALF = {torch.float16, torch.bfloat16}
 
 
-def with_alone(
+def with_padding_test(
     planned: Sequence[Planned], batches: BatchPredictor, pool: Examples, encoded: Encoded, base: Predictions
 ) -> list[Planned]:
-    """Predict padded examples again in batches of one, and store the number of predictions that differ; must run on all
-    ranks.
+    """Predict the examples with most padding again, in batches of one, and store how many predictions differ; must run
+    on all ranks.
 
     The test is omitted for models that generate text, for models whose inputs are unknown, and in half precision.
 
     Args:
-        planned: The evaluations of the pool. The context of evaluations with a null control over all examples gets the
-            number.
+        planned: The evaluations of the pool. The number is stored in the context of those that have a null control over
+            all examples.
         batches: Predicts the examples.
         pool: The examples.
         encoded: The pool as the model reads it.
-        base: Predictions of the examples.
+        base: The first predictions of the examples.
 
     Returns:
-        The evaluations; without changes if no prediction differs.
+        The evaluations; unchanged if no prediction differs.
     """
     repeated = [p for p in planned if any(isinstance(i, Null) and i.limit is None for i in p.plan.interventions)]
     model = batches.predictor
@@ -55,7 +56,7 @@ def with_alone(
 
 
 def _differing(batches: BatchPredictor, pool: Examples, encoded: Encoded, base: Predictions) -> int:
-    """Number of padded examples whose answer or probabilities differ in a batch of one."""
+    """Return how many of the examples with most padding get another answer or other probabilities in a batch of one."""
     padding = np.zeros(len(pool), dtype=np.int64)
     for batch in base_batches(pool, encoded.order, base.positions, batches.batch_size):
         padding[batch] = encoded.lengths[batch].max() - encoded.lengths[batch]

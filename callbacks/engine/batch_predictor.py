@@ -11,7 +11,7 @@ from rich.progress import track
 from heedful.callbacks.engine.predictions import Collector, Predictions, join
 from heedful.callbacks.engine.processes import Processes
 from heedful.datamodules.base.ahead import ahead
-from heedful.datamodules.base.sampler import base_batches, share, snug_batches
+from heedful.datamodules.base.sampler import base_batches, batches_of_rank, snug_batches
 from heedful.lightning_modules.outputs import Outputs
 from heedful.lightning_modules.predictor import Predictor
 from heedful.lightning_modules.processors.processor import Encoded
@@ -24,14 +24,14 @@ InputsOf = Callable[[Sequence[np.ndarray]], Iterator[dict[str, Any]]]  # batches
 
 
 class Pace:
-    """Logs the progress through ``total`` examples once a minute if there is no terminal to show a progress bar."""
+    """Logs how many of ``total`` examples are finished, once a minute, if there is no terminal for a progress bar."""
 
     def __init__(self, display_name: str, total: int) -> None:
         self.display_name, self.total, self.done = display_name, total, 0
         self._begin = self._last = time.monotonic()
 
     def advance(self, count: int) -> None:
-        """Add ``count`` finished examples."""
+        """Add ``count`` to the number of finished examples."""
         self.done += count
         time_ = time.monotonic()
         if time_ - self._last >= EVERY and 0 < self.done < self.total and not get_console().is_terminal:
@@ -45,13 +45,13 @@ class Pace:
 def gather_predictions(
     predicted: Predictions, processes: Processes, display_name: str = "the examples themselves"
 ) -> Predictions:
-    """Gather the predictions of all ranks, sorted by position, on every rank; must run on all ranks.
+    """Return the predictions of all ranks, sorted by position, on every rank; must run on all ranks.
 
     Raises:
         Stopped: A rank received SIGTERM and may lack predictions; raised on every rank.
         HeedfulError: An example was predicted twice, or the outputs of the model are not finite.
     """
-    base = join(processes.meet(predicted))
+    base = join(processes.gather_patiently(predicted))
     if repeated := int((np.diff(base.positions) == 0).sum()):
         raise RunError(f"{repeated} examples were predicted twice ({display_name}).")
     require_finite(int(base.broken.sum()), len(base), display_name)
@@ -59,8 +59,8 @@ def gather_predictions(
 
 
 def require_finite(broken: int, n: int, display_name: str) -> None:
-    """Raise ModelError if the outputs for ``broken`` of ``n`` inputs are NaN or infinite; argmax would still find a
-    label.
+    """Raise ModelError if ``broken``, the number of inputs with NaN or infinite outputs among ``n`` inputs, is not 0:
+    argmax would still find a label.
     """
     if broken:
         raise ModelError(
@@ -70,12 +70,12 @@ def require_finite(broken: int, n: int, display_name: str) -> None:
 
 
 class BatchPredictor:
-    """Predicts batches on all ranks: batch j on rank j mod the number of ranks.
+    """Predicts batches on all ranks: batch j is predicted on rank j mod the number of ranks.
 
     Args:
         predictor: The model.
         processes: The processes that predict.
-        task: The labels.
+        task: The task, with the labels.
         batch_size: Maximum number of inputs in a batch.
     """
 
@@ -87,7 +87,7 @@ class BatchPredictor:
 
     @property
     def ranks(self) -> int:
-        """Number of ranks that predict, from rank 0 on."""
+        """Number of ranks (processes) that predict; they are the first ones."""
         return self.predictor.capabilities.predicting_ranks(self.processes.world_size)
 
     @property
@@ -96,7 +96,9 @@ class BatchPredictor:
         return self.processes.device.type == "cpu"
 
     def pool(self, pool: Examples, encoded: Encoded, positions: np.ndarray) -> Predictions:
-        """Predict unchanged examples, and gather the predictions on every rank, sorted by position."""
+        """Predict the unchanged examples at these positions in the pool; return the predictions of all ranks, sorted by
+        position, on every rank.
+        """
         batches = base_batches(pool, encoded.order, positions, self.batch_size)
         pace = Pace("Base examples", -(-len(positions) // self.ranks))
         return gather_predictions(self.predict(encoded.batches, batches, "Base examples", pace), self.processes)
@@ -109,11 +111,11 @@ class BatchPredictor:
         pace: Pace | None = None,
         predict: Predict | None = None,
     ) -> Predictions:
-        """Predict this rank's share of the batches.
+        """Predict this rank's share of the batches, and return these predictions.
 
         Args:
-            make: Returns an iterator over the inputs of batches.
-            batches: int64 [inputs] per batch, positions of the predictions.
+            make: Converts a list of batches of positions to an iterator over the model's inputs.
+            batches: For each batch, the positions of its inputs: int64 [inputs].
             display_name: Label of the progress bar.
             pace: Logs the progress.
             predict: The method of the model to call; ``predict`` by default.
@@ -127,26 +129,29 @@ class BatchPredictor:
                     if pace is not None:
                         pace.advance(len(positions))
         except HeedfulError as error:
-            self.processes.tell(error)
+            self.processes.send_error(error)
             raise
         return collector.predictions()
 
     def snug_batches(self, lengths: np.ndarray, batch_size: int, passes: int = 1) -> list[np.ndarray]:
-        """Cut inputs into batches, with little padding on a CPU, and full batches on other devices.
+        """Cut inputs into batches: with little padding on a CPU, and full batches on other devices.
 
         Args:
             lengths: int [inputs], tokens per input.
             batch_size: Maximum number of inputs in a batch.
             passes: Number of forward passes over each batch, which multiply the cost of padding.
+
+        Returns:
+            For each batch, the indices of its inputs.
         """
         padding = PADDING // passes if self.is_on_cpu else len(lengths) * int(lengths.max(initial=0))
         return snug_batches(lengths, batch_size, padding)
 
     def probabilities(self, make: InputsOf, lengths: np.ndarray, display_name: str) -> np.ndarray:
-        """The probabilities of the labels on every rank: float32 [inputs, labels].
+        """Predict all inputs; return the probabilities of the labels on every rank: float32 [inputs, labels].
 
         Args:
-            make: Returns an iterator over the inputs of batches.
+            make: Converts a list of batches of indices to an iterator over the model's inputs.
             lengths: int [inputs], tokens per input.
             display_name: Label of the progress bar.
         """
@@ -157,8 +162,8 @@ class BatchPredictor:
     def shared(
         self, make: InputsOf, batches: Sequence[np.ndarray], display_name: str
     ) -> Iterator[tuple[np.ndarray, dict[str, Any]]]:
-        """Iterate over this rank's share of the batches, as (positions, inputs on the device); ends after SIGTERM."""
-        mine = share(batches, self.processes.rank, self.ranks)
+        """Yield (positions, model inputs on the device) for each batch of this rank; stop early after SIGTERM."""
+        mine = batches_of_rank(batches, self.processes.rank, self.ranks)
         inputs = make(mine)
         if not self.is_on_cpu:
             inputs = map(self.processes.to_device, ahead(inputs, pin=self.processes.device.type == "cuda"))

@@ -1,6 +1,6 @@
-"""Blocks of some 16,000 changed examples as columns, and their rows.
+"""Process changed examples in blocks of some 16,000, stored as columns (arrays), and convert the blocks to rows.
 
-Blocks are the same on every process. Changes and rows are never single Python objects.
+The blocks are the same on every process.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,7 +23,8 @@ class Block:
     """A block of base examples and all changes of these examples.
 
     The dimension [changed] below is the number of changed examples to predict, sorted by base example and then by
-    intervention. If a change yields an example of the pool, its prediction exists already, and it is not among them.
+    intervention. A change that yields another example of the pool is not counted, since that example is already
+    predicted.
 
     Args:
         pool: The examples.
@@ -33,9 +34,8 @@ class Block:
     Attributes:
         interventions: int64 [changed], index of the intervention.
         bases: int64 [changed], position of the base example in the pool.
-        source: int64 [changed], index of the changed example whose prediction is used. Changed examples with equal
-            inputs use the prediction of the first one; -1 is the prediction of the base example. Repeats (the null
-            control) use their own prediction.
+        source: int64 [changed], index of the changed example whose prediction is used: the first one with an equal
+            input. -1 means the prediction of the base example. Repeats (the null control) use their own prediction.
         unread: For each intervention, whether the model receives the same input as for the base example: bool
             [changes]; null for repeats, and if the inputs are unknown.
     """
@@ -55,7 +55,7 @@ class Block:
         self.unread = [pa.nulls(len(each), pa.bool_()) for each in changes]
 
     def rank(self, positions: np.ndarray) -> np.ndarray:
-        """Map positions in the pool to indices in the block: int64."""
+        """Convert positions in the pool to indices in the block: int64 arrays."""
         return self._by_position[np.searchsorted(self.positions, positions, sorter=self._by_position)]
 
     @property
@@ -86,7 +86,7 @@ class Block:
         return self.source != np.arange(len(self.source))
 
     def compare(self, pool: np.ndarray, changed: np.ndarray, is_repeated: np.ndarray) -> None:
-        """Set :attr:`source` and :attr:`unread` by the fingerprints, which are hashes of the model's inputs.
+        """Compare the inputs of examples by hashes (fingerprints), and set :attr:`source` and :attr:`unread`.
 
         Args:
             pool: uint64 [pool], fingerprints of the unchanged examples.
@@ -106,7 +106,7 @@ class Block:
                 self.unread[k] = pa.array(is_unread[mask], mask=is_repeated[mask])
 
     def predictions(self, predicted: Predictions, base: Predictions) -> list[Predictions]:
-        """The predictions of the changes, one :class:`Predictions` per intervention.
+        """Return the predictions of all changes, one :class:`Predictions` per intervention.
 
         Args:
             predicted: Predictions of the changed examples that do not use another prediction (see :attr:`source`).
@@ -131,7 +131,8 @@ class Block:
         parts: Sequence[str],
         schema: pa.Schema,
     ) -> pa.Table:
-        """The rows of the base examples and of their changes by some interventions, in canonical order.
+        """Return the rows of the base examples and of their changes by some interventions, sorted by uid, intervention,
+        part, variant and draw.
 
         Args:
             interventions: All interventions of the block.
@@ -139,10 +140,10 @@ class Block:
             base: Predictions of the pool.
             predicted: Predictions of the changes, one per intervention.
             parts: All parts of the data; the pool may have fewer.
-            schema: The columns.
+            schema: The columns of the rows.
 
         Raises:
-            RunError: Two rows have the same key.
+            RunError: Two rows have the same key (uid, intervention, part, variant and draw).
         """
         pool, changes, plan = self.pool, self.changes[selected], interventions[selected]
         n = len(self.positions)
@@ -150,25 +151,27 @@ class Block:
         group = np.repeat(np.arange(len(names)), [n, *map(len, changes)])  # 0 for base rows
         positions = np.concatenate([self.positions, *(c.positions for c in changes)])
         draws = np.concatenate([np.full(n, r.NO_DRAW, dtype=np.int16), *(c.draws for c in changes)])
-        variants = _texts(["", *(c.variant for c in changes)], group, np.arange(len(group)))
+        variants = _sorted_text_column(["", *(c.variant for c in changes)], group, np.arange(len(group)))
         places = [sorted(names).index(name) for name in names]
-        order, repeated = _canonical(self.rank(positions), places, group, variants, draws)
+        order, repeated = _sort_rows(self.rank(positions), places, group, variants, draws)
         positions, groups = positions[order], group[order]
         before = base.select(positions)
         after = concatenate([base.select(self.positions), *predicted[selected]]).take(order)
         columns = {
             "uid": pool.uids.take(positions),
             "group": pool.clusters(parts).take(positions),
-            "intervention": _texts([name for name, _ in names], group, order),
-            "part": _texts([part for _, part in names], group, order),
+            "intervention": _sorted_text_column([name for name, _ in names], group, order),
+            "part": _sorted_text_column([part for _, part in names], group, order),
             "variant": variants.take(order),
             "gold": self._labels(changes).take(order),
             "y": before.texts,
             "y2": pc.if_else(pa.array(groups == 0), pa.scalar(None, pa.string()), after.texts),
-            "partner": _texts(["", *(c.partner for c in changes)], group, order),
-            "allowed": _texts(["", *(c.allowed for c in changes)], group, order),
-            "expectation": _texts(["", *(i.expectation for i in plan)], group, order),
-            "content": _texts([pool.contents(parts).take(self.positions), *[""] * len(changes)], group, order),
+            "partner": _sorted_text_column(["", *(c.partner for c in changes)], group, order),
+            "allowed": _sorted_text_column(["", *(c.allowed for c in changes)], group, order),
+            "expectation": _sorted_text_column(["", *(i.expectation for i in plan)], group, order),
+            "content": _sorted_text_column(
+                [pool.contents(parts).take(self.positions), *[""] * len(changes)], group, order
+            ),
             "version": np.array([0, *(i.version for i in plan)], dtype=np.int16)[groups],
             "draw": draws[order],
             "p": r.vectors(before.probs, schema.field("p").type, np.zeros(len(order), dtype=bool)),
@@ -186,7 +189,7 @@ class Block:
         return pa.table([pa.array(columns[name]) for name in schema.names], schema=schema)
 
     def _labels(self, changes: Sequence[Changes]) -> pa.Array:
-        """Gold labels of the base examples, then of the changes, an Arrow array of strings.
+        """Return the gold labels of the base examples, followed by those of the changes: an Arrow array of strings.
 
         A change keeps the label of its base example, unless it has new content or is another example of the pool.
         """
@@ -202,14 +205,15 @@ class Block:
 def blocks(
     pool: Examples, predicted: np.ndarray, plan: Sequence[Intervention], masks: Sequence[np.ndarray], seed: int
 ) -> Iterator[Block]:
-    """Yield blocks of the examples by ascending uid, at least one; a block ends at :data:`CHUNK` changes or examples.
+    """Yield blocks of examples by ascending uid, at least one; a block ends at :data:`CHUNK` changes or examples.
 
     The ends of the blocks depend only on the numbers of changes. They determine the batches, and thus the last bits of
     probabilities.
 
     Args:
         pool: The examples.
-        predicted: int64, positions of the examples with a prediction. Changes into other examples are dropped.
+        predicted: int64, positions of the examples with a prediction. A change that yields an example without one is
+            dropped.
         plan: The interventions.
         masks: For each intervention, the examples that it changes: bool [pool].
         seed: The run's seed.
@@ -228,7 +232,7 @@ def blocks(
         following = [i.changes(pool, positions[mask[positions]], seed) for i, mask in zip(plan, masks, strict=True)]
         following = [c if c.known is None else c.take(is_predicted[c.known]) for c in following]
         held = [Changes.concatenate(pair) for pair in zip(held, following, strict=True)] if held else following
-        while begin < stop and (size := _full(stop - begin, [rank[c.positions] - begin for c in held])):
+        while begin < stop and (size := _examples_to_fill(stop - begin, [rank[c.positions] - begin for c in held])):
             cuts = [int(np.searchsorted(rank[c.positions], begin + size)) for c in held]
             yield Block(pool, order[begin : begin + size], [c.slice(0, cut) for c, cut in zip(held, cuts, strict=True)])
             held = [c.slice(cut, len(c)) for c, cut in zip(held, cuts, strict=True)]
@@ -237,8 +241,9 @@ def blocks(
         yield Block(pool, order[begin:], held)
 
 
-def _full(n: int, ranks: Sequence[np.ndarray]) -> int:
-    """Number of base examples that fill a block together with their changes; 0 if there are too few.
+def _examples_to_fill(n: int, ranks: Sequence[np.ndarray]) -> int:
+    """Return how many of the first base examples fill a block together with their changes; 0 if all ``n`` do not fill
+    it.
 
     Args:
         n: Number of base examples.
@@ -250,27 +255,29 @@ def _full(n: int, ranks: Sequence[np.ndarray]) -> int:
 
 
 def slices_of(pool: Examples, positions: np.ndarray) -> pa.ListArray:
-    """The slices of examples: for each position a list of "name=value", one for each meta column."""
+    """Return the slices of the examples at these positions: for each a list of "name=value" strings, one per meta
+    column.
+    """
     texts = [pc.binary_join_element_wise(name, pool.texts(f"meta.{name}", positions), "=") for name in pool.meta]
     if not texts:
         return pa.ListArray.from_arrays(np.zeros(len(positions) + 1, dtype=np.int32), pa.array([], pa.string()))
     return r.lists_of(*texts)
 
 
-def _canonical(
+def _sort_rows(
     ranks: np.ndarray, names: Sequence[int], group: np.ndarray, variants: pa.Array, draws: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Sort rows by uid, intervention and part, variant, and draw.
 
     Args:
         ranks: int64 [rows], index of the base example by ascending uid.
-        names: Rank of each group's pair of intervention and part among all pairs.
+        names: For each group, the rank of its pair of intervention and part among all pairs.
         group: int64 [rows], group of the row: 0 for base rows, k + 1 for the changes by intervention k.
         variants: Strings [rows].
         draws: int16 [rows].
 
     Returns:
-        The order, int64 [rows], and the rows whose key another row repeats, int64.
+        The indices that sort the rows, int64 [rows]; and the indices of rows with the same key as another row, int64.
     """
     variants = variants.dictionary_encode()
     codes = pc.rank(variants.dictionary).to_numpy()[variants.indices.to_numpy()].astype(np.int64)
@@ -280,14 +287,13 @@ def _canonical(
     return order, order[np.flatnonzero(np.diff(key[order]) == 0)]
 
 
-def _texts(columns: Sequence[pa.Array | str], group: np.ndarray, order: np.ndarray) -> pa.Array:
-    """Concatenate a text column of base rows and of the rows of each intervention, and sort it into the order of the
-    rows.
+def _sorted_text_column(columns: Sequence[pa.Array | str], group: np.ndarray, order: np.ndarray) -> pa.Array:
+    """Return a text column: the texts of the base rows and of the rows of each intervention, in the given order.
 
     Args:
-        columns: For each group, a string per row, or one string for all rows.
+        columns: For each group (base rows, then one per intervention), a string per row or one string for all rows.
         group: int64 [rows], group of each row, ascending.
-        order: int64 [rows].
+        order: int64 [rows], the indices that sort the rows.
     """
     if all(isinstance(text, str) for text in columns):
         return pa.array(columns, pa.string()).take(group[order])

@@ -1,4 +1,4 @@
-"""The counts of examples in results.json, such as truncated and repeated examples."""
+"""Count examples for results.json, such as truncated and repeated examples."""
 
 import json
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from heedful.reports.results import Evaluated
 
 
 def counts_of(data: Pairs, base: Predictions, predictor: Predictor) -> dict[str, Any]:
-    """Counts of the unchanged examples, such as truncated examples and examples of the training data."""
+    """Return the counts of unchanged examples for results.json, by name, such as "truncated" or "trained_on"."""
     return {
         "examples": len(base),
         "not_predicted": len(data.pool) - len(base),
@@ -32,7 +32,7 @@ def counts_of(data: Pairs, base: Predictions, predictor: Predictor) -> dict[str,
 
 
 def truncation(statistics: Statistics) -> dict[str, Any]:
-    """Count truncated examples and, if they are known, the tokens that the model still reads."""
+    """Return the number of truncated examples and, if it is known, how many tokens of them the model still reads."""
     tokens = {"tokens_kept": dict(statistics.tokens_kept)} if statistics.tokens_kept else {}
     return {"truncated": statistics.truncated, **tokens}
 
@@ -40,8 +40,8 @@ def truncation(statistics: Statistics) -> dict[str, Any]:
 def repeated_and_trained(
     pool: Examples | None, positions: np.ndarray, data: Pairs, predictor: Predictor
 ) -> dict[str, int]:
-    """Count the examples that repeat another example, and, if the training data of the model are known, the examples
-    among the training data.
+    """Count two kinds of examples at these positions: "repeats" of another example; and "trained_on", examples in the
+    training data of the model, if these are known.
     """
     if pool is None:
         return {}
@@ -59,7 +59,7 @@ def with_metadata(
     run: Mapping[str, Any],
     pool_counts: Mapping[str, Any],
 ) -> Evaluated:
-    """The rows of an evaluation and their metadata.
+    """Return the rows of an evaluation, and their metadata.
 
     Args:
         planned: The evaluation.
@@ -71,9 +71,9 @@ def with_metadata(
     evaluation, plan, context = planned
     rows, counted = rows_of[evaluation.name]
     counts = {**plan.counts, **counted, **evaluation.counts(plan, rows, context)}
-    no_label = r.where(rows, **{"y" if plan.inquiry else "y2": NO_LABEL})
+    no_label = r.rows_with(rows, **{"y" if plan.inquiry else "y2": NO_LABEL})
     if pool_counts:
-        no_label |= r.where(rows, y=NO_LABEL, intervention=r.BASE)
+        no_label |= r.rows_with(rows, y=NO_LABEL, intervention=r.BASE)
         counts |= pool_counts
     counts["no_label"] = int(no_label.sum())
     metadata = {"data": run["data"], "seed": run["seed"], "manifest": manifests[evaluation.name], "run": run}

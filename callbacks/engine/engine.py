@@ -1,6 +1,4 @@
-"""The engine as a callback of Lightning: it measures the model after each validation epoch, and passes the numbers
-to writers.
-"""
+"""Measure the model after each validation epoch of a Trainer, by a callback that passes the numbers to writers."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -24,7 +22,7 @@ from heedful.lightning_modules.lightning_internals import kept_metrics
 from heedful.lightning_modules.outputs import Outputs
 from heedful.lightning_modules.predictor import Predictor
 from heedful.lightning_modules.predictor_module import predictor_of
-from heedful.lightning_modules.pretrained.weights import different, weights_hash
+from heedful.lightning_modules.pretrained.weights import differing_names, weights_hash
 from heedful.metrics.number import Numbers
 from heedful.metrics.statistics.draws import is_known
 from heedful.records import Composed, HeedfulError, RunError, SettingError, stopping
@@ -33,14 +31,15 @@ SIDES = ("low", "high")  # suffixes of the bounds of an interval
 
 
 class Writer(Protocol):
-    """An object that writes measurements, such as files or curves; the engine calls it on rank 0."""
+    """An object that writes measurements, for example to files or as curves; the engine calls it on rank 0."""
 
     def write(self, measurements: Measurements) -> None:
         """Write the measurements of one validation epoch, in training or in an evaluation."""
 
 
 class Engine(Callback):
-    """Runs every :class:`~heedful.callbacks.engine.evaluation.Evaluation` among the trainer's callbacks.
+    """Callback that runs the evaluations (:class:`~heedful.callbacks.engine.evaluation.Evaluation`) among the Trainer's
+    callbacks.
 
     The evaluations run at the end of each validation epoch and use its predictions. The order of the callbacks has no
     effect.
@@ -120,7 +119,7 @@ class Engine(Callback):
             return
         capabilities = predictor_of(pl_module).capabilities
         if capabilities.predicting_ranks(trainer.world_size) < trainer.world_size:  # idle ranks wait in ``meet``
-            TrainerProcesses(trainer).tell(exception)
+            TrainerProcesses(trainer).send_error(exception)
 
     def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         if trainer.sanity_checking:
@@ -144,17 +143,21 @@ class Engine(Callback):
             writer.write(self.measurements)
 
     def require_measured(self, module: LightningModule, what: str) -> None:
-        """Raise RunError on every rank if the weights of ``module``, called ``what``, have changed since validation."""
+        """Raise RunError on every rank if the weights of ``module`` have changed since validation; ``what`` names them
+        in the message.
+        """
         if not all(gather(weights_hash(module.state_dict()) == self.weights)):
             raise _changed(f"the measured weights are not {what}")
 
     def _require_same_weights(self, trainer: Trainer, module: LightningModule) -> None:
-        """Raise RunError unless all ranks, the validated model and the checkpoint have the same weights."""
+        """Raise RunError unless the model has the same weights on all ranks, as in its validation, and in the loaded
+        checkpoint.
+        """
         require_alike({"the model": self.weights}, "weights")
         self.require_measured(module, "the weights of one model")
         if trainer.ckpt_path:
             path = Path(trainer.ckpt_path)
-            if names := by_first(lambda: different(module.state_dict(), outline(path)["state_dict"])):
+            if names := by_first(lambda: differing_names(module.state_dict(), outline(path)["state_dict"])):
                 names = f"{len(names)} of its weights differ, such as {min(names)}"
                 raise _changed(f"the measured weights are not those in {path.name} ({names})")
 
@@ -170,8 +173,8 @@ class Engine(Callback):
         self._log_intervals(numbers, trainer, pl_module)
 
     def _log_intervals(self, numbers: Numbers, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Log the bounds of the intervals of all curves, for callbacks that monitor a bound, and for loggers other
-        than TensorBoard.
+        """Log the bounds of the intervals of all numbers with a curve, for callbacks that monitor a bound, and for
+        loggers other than TensorBoard.
         """
         shows_bounds = any(not isinstance(logger, TensorBoardLogger) for logger in trainer.loggers)
         for name in {name: None for chart in self.plans.charts for name in chart.curves.values()}:
@@ -191,13 +194,15 @@ class Engine(Callback):
 
 
 def bounds_of(name: str, ci95: tuple[float, float] | None) -> Iterator[tuple[str, float]]:
-    """Yield the names and values of the lower and upper bound of an interval; nothing if there is no interval."""
+    """Yield the name and value of each bound of an interval, such as ``("accuracy/mnli/low", 0.8)``; nothing without an
+    interval.
+    """
     for side, value in zip(SIDES, ci95 or (), strict=False):
         yield f"{name}/{side}", value
 
 
 def _require_data(trainer: Trainer) -> PairedData:
-    """The data module of a Trainer; raises SettingError unless it is a PairedData."""
+    """Return the data module of a Trainer; raise SettingError unless it is a PairedData."""
     if isinstance(data := getattr(trainer, "datamodule", None), PairedData):
         return data
     name = "none" if data is None else f"a {type(data).__name__}"

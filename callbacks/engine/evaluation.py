@@ -1,4 +1,4 @@
-"""``Evaluation``, the base class of evaluations, which plan changes of examples; and ``Plans``, the plans of a run."""
+"""Base class of evaluations, which plan changes of examples; and the plans of all evaluations of a run."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from heedful.metrics import METRICS, Metric
 from heedful.metrics.number import Settings
 from heedful.records import Chart, Context, DataError, Examples, SettingError
 from heedful.records.arguments import RecordsArguments
-from heedful.records.errors import guess
+from heedful.records.errors import suggestion
 
 if TYPE_CHECKING:
     from pytorch_lightning import Callback, LightningModule, Trainer
@@ -33,12 +33,12 @@ def _no_other_data(name: str, path: str | None) -> Pairs:
 
 @dataclass(frozen=True)
 class Setting:
-    """Arguments of :meth:`Evaluation.plan`.
+    """What an evaluation may use for its plan: the data, the model's capabilities, and other data sets.
 
     Attributes:
         data: The data module, after its setup.
         monitoring: Whether the evaluation runs in training, where it may change fewer examples.
-        read: Loads another data set, given its name and its path (None for the hub), and sets it up.
+        read: Loads and sets up another data set, given its name and its path (None for the hub).
         capabilities: Capabilities of the model.
     """
 
@@ -48,22 +48,22 @@ class Setting:
     capabilities: Capabilities = Capabilities()
 
     def require_probabilities(self, display_name: str) -> None:
-        """Raise DataError, with a message that begins with ``display_name``, for a model without probabilities."""
+        """Raise DataError if the model gives no probabilities; the message begins with ``display_name``."""
         if not self.capabilities.probabilities:
             raise DataError(f"{display_name} {PROBABILITIES}. Take model.read first_token.")
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What an evaluation measures: its examples and its changes; planned once per run.
+    """The examples that an evaluation changes, and how it changes them; planned once per run.
 
     Attributes:
-        pool: The examples to change. Examples from elsewhere than the data module are predicted first.
+        pool: The examples to change. Examples that are not from the data module are predicted first.
         interventions: The changes.
         settings: Settings of the metric, which the rows file stores as JSON.
         counts: Counts of included and excluded examples that are known before any prediction.
         inquiry: Queries the model in rounds, for inputs that depend on earlier answers; excludes ``interventions``.
-        most: The interventions of a second stage without a limit of examples; empty if no second stage may follow.
+        most: The interventions without a limit of examples, if a second stage may follow; else empty.
     """
 
     pool: Examples
@@ -76,8 +76,10 @@ class Plan:
 
 @dataclass(frozen=True)
 class Nothing:
-    """Result of a plan that changes no example, with the reason; the reason follows the name of the evaluation in a
-    message.
+    """The result of :meth:`Evaluation.plan` if there is nothing to change.
+
+    Attributes:
+        reason: End of a message that begins with the name of the evaluation.
     """
 
     reason: str = "has nothing to do with these data"
@@ -86,9 +88,9 @@ class Nothing:
 class Evaluation(RecordsArguments, Callback):
     """Base class of evaluations. An evaluation plans changes; the engine predicts the changed examples.
 
-    Evaluations may be callbacks of a Trainer, where :class:`~heedful.callbacks.engine.engine.Engine` finds them. All
-    hooks of Lightning do nothing. The class does not inherit from Lightning's Callback, so that a function is measured
-    without an import of Lightning.
+    Evaluations may be callbacks of a Trainer, where :class:`~heedful.callbacks.engine.engine.Engine` finds them. Their
+    hooks do nothing, except for ``setup``. Lightning's Callback is a base class for type checkers only, so that a
+    function is measured without an import of Lightning.
 
     Attributes:
         metric: Computes the numbers from the rows. The evaluation has the name of the metric.
@@ -113,7 +115,7 @@ class Evaluation(RecordsArguments, Callback):
 
     @property
     def state_key(self) -> str:
-        """Key of the state, which is empty, in a checkpoint."""
+        """Key in a checkpoint for the state of the callback, which is empty."""
         return type(self).__qualname__
 
     _legacy_state_key = state_key
@@ -134,7 +136,7 @@ class Evaluation(RecordsArguments, Callback):
         return self.metric.name
 
     def plan(self, setting: Setting) -> Plan | Nothing:
-        """Plan the changes, or return the reason why there is nothing to do.
+        """Return the plan of the changes; or ``Nothing``, with the reason why there is nothing to change.
 
         Raises:
             HeedfulError: The settings do not match the data.
@@ -142,20 +144,23 @@ class Evaluation(RecordsArguments, Callback):
         raise NotImplementedError
 
     def second_stage(self, plan: Plan, rows: pa.Table, context: Context) -> Sequence[Intervention] | None:
-        """Plan the changes of more examples, given the rows of the first stage; called on rank 0 only.
+        """Decide, from the rows of the first stage, whether to change more examples in a second stage; called on rank 0
+        only.
 
         Returns:
-            The interventions of ``plan`` in the same order, each with a higher ``limit`` of examples. The engine does
-            not change the examples of the first stage again. None if one stage is enough.
+            The interventions of ``plan`` in the same order, each with a higher ``limit`` of examples; examples of the
+            first stage are not changed again. None if one stage is enough.
         """
         return None
 
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
-        """Counts for results.json in addition to the counts of the plan, such as the number of changed examples."""
+        """Return counts for results.json in addition to ``plan.counts``, such as the number of changed examples, by
+        name.
+        """
         return {}
 
     def context(self, data: Pairs, plan: Plan) -> Context:
-        """Create the context of the rows: the facts about data and labels that the metric needs."""
+        """Return the context of the rows: the facts about data and labels that the metric needs besides the rows."""
         task = data.task
         return Context(
             data=data.name,
@@ -180,12 +185,14 @@ class Planned(NamedTuple):
 
     @property
     def charts(self) -> tuple[Chart, ...]:
-        """The charts of the evaluation: the curves over epochs that TensorBoard and figures show."""
+        """The charts of the evaluation: curves of numbers over epochs, for TensorBoard and figures."""
         return tuple(chart for metric in self.metrics for chart in metric.charts(self.context))
 
     @property
     def metrics(self) -> list[Metric]:
-        """The metric of the evaluation, and further metrics that are registered for the same rows."""
+        """The metrics that are computed from the rows of the evaluation: its own, and others that are registered for
+        these rows.
+        """
         first = self.evaluation.metric
         return [first, *(m for m in METRICS.values() if m.evaluation == self.evaluation.name and m.name != first.name)]
 
@@ -195,8 +202,8 @@ class Plans:
     """The plans of all evaluations of a run.
 
     Attributes:
-        planned: Evaluation name to its plan.
-        idle: Evaluation name to the reason why that evaluation has nothing to do.
+        planned: Maps the name of each evaluation that runs to its plan.
+        idle: Maps the name of each evaluation that has nothing to do to the reason.
         only: Names of the evaluations in the call; None if the call names none.
     """
 
@@ -206,7 +213,7 @@ class Plans:
 
     @classmethod
     def of(cls, evaluations: Iterable[Any], setting: Setting, only: Sequence[str] | None = None) -> "Plans":
-        """Plan each evaluation.
+        """Plan each evaluation that runs, and return the plans.
 
         Args:
             evaluations: Evaluations. Callbacks of other classes are skipped.
@@ -231,31 +238,35 @@ class Plans:
         return cls(planned, idle, only)
 
     def require(self, predictor: Predictor) -> None:
-        """Raise HeedfulError, before anything is predicted, for a model that an inquiry cannot query."""
+        """Raise HeedfulError, before anything is predicted, if an inquiry (queries in several rounds) cannot query this
+        model.
+        """
         for planned in self.planned.values():
             if planned.plan.inquiry is not None:
                 planned.plan.inquiry.require(predictor.processor, planned.plan.pool)
 
     @cached_property
     def charts(self) -> list[Chart]:
-        """The charts of all evaluations: the curves over epochs that TensorBoard and figures show."""
+        """The charts of all evaluations: curves of numbers over epochs, for TensorBoard and figures."""
         return [chart for planned in self.planned.values() for chart in planned.charts]
 
     @property
     def headlines(self) -> list[str]:
-        """Names of the metrics that figures show."""
+        """Names of the metrics with a curve in a figure."""
         return [str(name) for chart in self.charts if chart.figure for name in chart.curves.values()]
 
     def is_known(self, metric: str) -> bool:
-        """Whether an evaluation may yield a metric or, with "/low" or "/high", the bound of its interval."""
+        """Whether an evaluation may yield the metric with this name; a final "/low" or "/high" means a bound of its
+        interval.
+        """
         metric = metric.removesuffix("/low").removesuffix("/high")
         return any(m.may_have(metric, p.context) for p in self.planned.values() for m in p.metrics)
 
     def require_monitored(self, metric: str, setting: str) -> None:
-        """Raise SettingError, with the name of the setting, if no evaluation yields the metric to monitor."""
+        """Raise SettingError if no evaluation yields ``metric``, which the setting named ``setting`` monitors."""
         if metric != LOSS and not self.is_known(metric):
             raise SettingError(
-                f"{setting} {metric} is not measured by any evaluation. {guess(metric, [*self.headlines, LOSS])}"
+                f"{setting} {metric} is not measured by any evaluation. {suggestion(metric, [*self.headlines, LOSS])}"
             )
 
 
@@ -264,7 +275,9 @@ def _do_nothing(*args: Any, **kwargs: Any) -> None:
 
 
 def require_number(setting: str, number: int | None, least: int = 1, most: int | None = None) -> None:
-    """Raise SettingError if a number is below ``least`` or above ``most``; None is allowed."""
+    """Raise SettingError if the number is below ``least`` or above ``most``; None, for a setting without a number, is
+    allowed.
+    """
     if number is None or (number >= least and (most is None or number <= most)):
         return
     allowed = f"at least {least}" if most is None else f"from {least} to {most:,}"

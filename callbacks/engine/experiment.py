@@ -1,4 +1,4 @@
-"""The experiment on one pool: change examples, predict the changed examples, and build rows."""
+"""Change the examples of one pool, predict the changed examples, and build rows."""
 
 import math
 from collections import Counter
@@ -27,7 +27,7 @@ Rows = tuple[pa.Table, Mapping[str, int]]  # the rows of an evaluation and their
 
 
 class Experiment:
-    """Interventions on a pool of examples, given the predictions of the unchanged examples.
+    """Applies interventions to a pool of examples, predicts the changed examples, and builds rows.
 
     All ranks make the same blocks of changes. The changed examples of a block are sorted by length and cut into
     batches, and batch j goes to rank j mod the number of ranks; so probabilities are bit-identical on any number of
@@ -37,7 +37,7 @@ class Experiment:
         batches: Predicts batches with the model.
         data: The data module.
         pool: The examples.
-        base: Predictions of examples of the pool.
+        base: Predictions of the unchanged examples.
     """
 
     def __init__(self, batches: BatchPredictor, data: Pairs, pool: Examples, base: Predictions) -> None:
@@ -53,21 +53,20 @@ class Experiment:
     def rows(
         self, plans: Mapping[str, Sequence[Intervention]], done: Mapping[str, Masks] | None = None
     ) -> tuple[dict[str, Rows], dict[str, Masks]]:
-        """Apply interventions, predict the changed examples, and return the rows of each evaluation in canonical order;
-        on ranks other than rank 0, the tables are empty.
+        """Apply interventions, predict the changed examples, and return the rows of each evaluation.
 
         Args:
             plans: Maps evaluations to interventions.
             done: Maps evaluations to the examples that were changed in the first stage and are not changed again.
 
         Returns:
-            Two mappings from evaluations. The first has the rows with the count "identical": changed examples that were
-            not predicted, since the model receives the same input for another example (omitted if inputs are unknown).
-            The second has the examples that were changed.
+            Two mappings from evaluations. The first has the sorted rows (on rank 0; else empty) with the count
+            "identical": changed examples that were not predicted, since the model receives the same input for another
+            example (omitted if inputs are unknown). The second has the examples that were changed.
         """
         plan = [intervention for interventions in plans.values() for intervention in interventions]
         slices = list(starmap(slice, pairwise(np.cumsum([0, *map(len, plans.values())]).tolist())))
-        masks = self._chosen(plan, [mask for name in plans for mask in (done or {}).get(name, ())])
+        masks = self._select_examples(plan, [mask for name in plans for mask in (done or {}).get(name, ())])
         schema = r.schema(len(self.task.distribution))
         spools: dict[str, Spool] = {}  # only on rank 0
         tables = dict.fromkeys(plans, schema.empty_table())
@@ -90,7 +89,7 @@ class Experiment:
                 if self._fingerprints is not None and encoded.fingerprints is not None:
                     block.compare(self._fingerprints, encoded.fingerprints, examples.repeated)
                 identical += np.bincount(block.interventions[block.is_copied], minlength=len(plan))
-                predicted = self._changed(plan, block, encoded)
+                predicted = self._predict_changed(plan, block, encoded)
                 by_first(pending.result)  # raises an error of the writer on all ranks
                 pending = writer.submit(write, block, predicted)
                 pace.advance(len(block.positions))
@@ -105,8 +104,8 @@ class Experiment:
         several = blocks(self.pool, self.base.positions, plan, masks, self.seed)
         return several if self.batches.is_on_cpu else ahead(several, depth=1)
 
-    def _chosen(self, plan: Sequence[Intervention], done: Masks = ()) -> list[np.ndarray]:
-        """For each intervention, the examples that it changes: bool [pool].
+    def _select_examples(self, plan: Sequence[Intervention], done: Masks = ()) -> list[np.ndarray]:
+        """Select the examples that each intervention changes, without those in ``done``: bool [pool] per intervention.
 
         A model that generates text has two answers, the text and the most probable label. An example is eligible by
         either of them, so that the rows of one run yield the numbers of both.
@@ -133,7 +132,7 @@ class Experiment:
         """Hash of the model's input for each unchanged example: uint64 [pool]; None if inputs are unknown."""
         return self.predictor.encode(self.pool).fingerprints
 
-    def _changed(self, plan: Sequence[Intervention], block: Block, encoded: Encoded) -> list[Predictions]:
+    def _predict_changed(self, plan: Sequence[Intervention], block: Block, encoded: Encoded) -> list[Predictions]:
         """Predict the changed examples of a block.
 
         Returns:
@@ -150,7 +149,7 @@ class Experiment:
         batches = evaluation_batches(order, np.arange(len(predicted)), self.batches.batch_size, first)
         mine = self.batches.predict(encoded.batches, [predicted[batch] for batch in batches], "Changed examples")
         broken = np.bincount(block.interventions[mine.positions[mine.broken]], minlength=len(plan))
-        counts = sum(self.processes.meet(broken))
+        counts = sum(self.processes.gather_patiently(broken))
         for k, intervention in enumerate(plan):
             n = int((block.interventions == k).sum())
             require_finite(int(counts[k]), n, f"the intervention {intervention.name}")
@@ -159,7 +158,7 @@ class Experiment:
 
 
 def joined(first: Rows, second: Rows) -> Rows:
-    """Merge the rows of two stages in canonical order; the base rows are taken from the first stage."""
+    """Merge the rows of two stages, sorted, and add their counts; the base rows are those of the first stage."""
     changes = second[0].filter(pc.not_equal(second[0]["intervention"], r.BASE))
     table = pa.concat_tables([first[0], changes]).sort_by([(name, "ascending") for name in r.KEY])
     return table, dict(Counter(first[1]) + Counter(second[1]))

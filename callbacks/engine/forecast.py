@@ -1,4 +1,4 @@
-"""Upper bounds of the number of inputs that the evaluations send to a model, without any prediction."""
+"""Compute, without any prediction, upper bounds on the number of inputs that the evaluations send to a model."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -19,14 +19,18 @@ BASE, CHANGED, SECOND, NULL = "base", "changed", "second", "null"
 
 
 class Amount(NamedTuple):
-    """Number of inputs, and their total length in the unit of the processor, such as tokens."""
+    """A number of inputs, and their total length in the unit of the model's processor, such as tokens."""
 
     inputs: int = 0
     length: int = 0
 
 
-def _inputs(data: Pairs, plans: Plans, limit: int | float | None = None) -> Iterator[tuple[Composed, np.ndarray]]:
-    """Yield blocks of all inputs that may be needed, whatever the model answers: (examples, kinds as str [inputs])."""
+def _possible_inputs(
+    data: Pairs, plans: Plans, limit: int | float | None = None
+) -> Iterator[tuple[Composed, np.ndarray]]:
+    """Yield blocks of all inputs that may be needed, whatever the model answers: the examples, and for each its kind
+    (str), such as "base" or "changed".
+    """
     each = [planned.plan for planned in plans.planned.values()]
     for pool in {id(pool): pool for pool in (data.pool, *(plan.pool for plan in each))}.values():
         positions = np.arange(len(pool))
@@ -36,8 +40,8 @@ def _inputs(data: Pairs, plans: Plans, limit: int | float | None = None) -> Iter
         interventions: list[Intervention] = []
         masks, kinds = [], []
         for plan in (plan for plan in each if plan.pool is pool and plan.inquiry is None):
-            first = [_mask(i, pool, positions, data, bool(plan.most)) for i in plan.interventions]
-            second = [_mask(i, pool, positions, data) for i in plan.most]
+            first = [_may_change(i, pool, positions, data, bool(plan.most)) for i in plan.interventions]
+            second = [_may_change(i, pool, positions, data) for i in plan.most]
             interventions += [*plan.interventions, *plan.most]
             masks += [*first, *(later & ~pilot for later, pilot in zip(second, first, strict=False))]
             kinds += [NULL if i.name == NULL else CHANGED for i in plan.interventions] + [SECOND] * len(plan.most)
@@ -46,19 +50,20 @@ def _inputs(data: Pairs, plans: Plans, limit: int | float | None = None) -> Iter
 
 
 def inputs_of(data: Pairs, plans: Plans, limit: int | float | None = None) -> Iterator[Composed]:
-    """Yield blocks of all inputs that may be needed, except repeats and the inputs of inquiries.
+    """Yield blocks of all inputs that a model may have to predict, except repeats and the inputs of inquiries.
 
     Args:
         data: The data, after their setup.
         plans: The evaluations.
         limit: The Trainer's limit_val_batches.
     """
-    for examples, kinds in _inputs(data, plans, limit):
+    for examples, kinds in _possible_inputs(data, plans, limit):
         yield examples.take(np.flatnonzero(kinds != NULL))
 
 
 def forecast(data: Pairs, plans: Plans, predictor: Predictor, limit: int | float | None = None) -> dict[str, Amount]:
-    """Map each kind of inputs to an upper bound: "base", "changed", "null" and, with a second stage, "second".
+    """Map each kind of inputs to an upper bound on their amount. The kinds are "base" (unchanged), "changed", "null"
+    (repeats of the null control) and, if a second stage may follow, "second".
 
     Args:
         data: The data, after their setup.
@@ -68,7 +73,7 @@ def forecast(data: Pairs, plans: Plans, predictor: Predictor, limit: int | float
     """
     has_second = any(planned.plan.most for planned in plans.planned.values())
     amounts = dict.fromkeys((BASE, CHANGED, *([SECOND] if has_second else []), NULL), Amount())
-    for examples, kinds in _inputs(data, plans, limit):
+    for examples, kinds in _possible_inputs(data, plans, limit):
         lengths = predictor.encode(examples).lengths
         for kind, (inputs, length) in amounts.items():
             selected = lengths[kinds == kind]
@@ -76,13 +81,13 @@ def forecast(data: Pairs, plans: Plans, predictor: Predictor, limit: int | float
     return amounts
 
 
-def _mask(
+def _may_change(
     intervention: Intervention, pool: Examples, positions: np.ndarray, data: Pairs, is_pilot: bool = False
 ) -> np.ndarray:
-    """Whether an intervention may change an example, whatever the model answers: bool [pool].
+    """Return whether an intervention may change each example, whatever the model answers: bool [pool].
 
-    An example is eligible if it is eligible for some answer. With a limit, the changed examples depend on the answers;
-    the limit is then applied to all eligible examples of a pilot, and not applied otherwise.
+    An example counts if it is eligible for some answer. With a limit, the changed examples depend on the answers; so
+    the limit only applies to a pilot (first stage), or if all answers make the same examples eligible.
     """
     answers = dict.fromkeys((*data.task.labels, *filter(None, [data.default_label]), NO_LABEL, ""))
     masks = [intervention.eligible(pool, positions, pa.repeat(pa.scalar(a), len(positions))) for a in answers]

@@ -1,4 +1,4 @@
-"""Inquiries, which query the model in rounds: later inputs depend on earlier answers."""
+"""Query the model in rounds, for an evaluation whose later inputs depend on earlier answers (an inquiry)."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,7 @@ import torch
 from heedful.callbacks.engine.batch_predictor import require_finite
 from heedful.callbacks.engine.experiment import Experiment
 from heedful.callbacks.engine.predictions import Predictions
-from heedful.datamodules.base.sampler import share
+from heedful.datamodules.base.sampler import batches_of_rank
 from heedful.lightning_modules.gradients import Scale, integrated_gradients
 from heedful.lightning_modules.processors.hiding import HiddenWords
 from heedful.lightning_modules.processors.processor import Processor
@@ -23,13 +23,13 @@ Subwords = Literal["sum", "mean", "first"]
 
 
 class Ask:
-    """Queries of an inquiry to the model. All ranks make the same calls; each rank predicts its share and gets all
+    """Lets an inquiry query the model. All ranks make the same calls; each rank predicts its share and gets all
     answers.
 
     Attributes:
         labels: The labels, in the order of the probabilities.
         parts: Names of all parts of the data; the model may read fewer.
-        counts: Number of predicted inputs, and further counts of the inquiry.
+        counts: Number of predicted inputs, and counts that the inquiry adds, by name.
     """
 
     def __init__(self, experiment: Experiment) -> None:
@@ -39,16 +39,18 @@ class Ask:
         self.counts: Counter[str] = Counter()
 
     def words(self, examples: Composed, delete: bool) -> HiddenWords:
-        """Divide examples into words that can be hidden from the model; the parts are in the order of the data."""
+        """Return the words of examples, which can be hidden from the model; with ``delete``, hidden words are deleted
+        instead of masked.
+        """
         return HiddenWords(self._experiment.predictor.processor, examples, examples.pool.parts, delete)
 
     def hidden(self, words: HiddenWords, examples: np.ndarray, hidden: np.ndarray) -> np.ndarray:
-        """Probabilities of the labels for inputs with hidden words: float64 [inputs, labels].
+        """Return the probabilities of the labels for inputs with hidden words: float64 [inputs, labels].
 
         Args:
             words: The words of the examples.
             examples: int64 [inputs], index of the example in ``words``.
-            hidden: bool [inputs, features], whether a word is hidden.
+            hidden: bool [inputs, features], whether a feature (a word or a separator) is hidden.
         """
         self.counts["inputs"] += len(examples)
         make = partial(words.inputs, examples, hidden)
@@ -58,7 +60,8 @@ class Ask:
     def gradients(
         self, words: HiddenWords, examples: np.ndarray, labels: np.ndarray, steps: int, scale: Scale, subwords: Subwords
     ) -> np.ndarray:
-        """Integrated gradients of one label per input, from all words hidden: float64 [inputs, features].
+        """Return integrated gradients: the contribution of each feature (a word or a separator) to the probability of
+        one label per input, compared with an input in which all are hidden: float64 [inputs, features].
 
         Args:
             words: The words of the examples.
@@ -81,7 +84,7 @@ class Ask:
                 yield {"inputs": end, "from": baseline["input_ids"], "labels": torch.from_numpy(labels[batch])}
 
         sums = np.zeros((len(examples), width))
-        of_tokens = words.features_of_tokens(examples, share(together, processes.rank, batches.ranks))
+        of_tokens = words.features_of_tokens(examples, batches_of_rank(together, processes.rank, batches.ranks))
         shares = zip(batches.shared(make, together, "integrated gradients"), of_tokens, strict=False)
         with processes.precision():  # around all batches, as in BatchPredictor.predict
             for (batch, inputs), features in shares:
@@ -89,13 +92,13 @@ class Ask:
                 tokens = integrated_gradients(batches.predictor, *ends, inputs["labels"], steps, most, scale)
                 sums[batch] = of_words(tokens.cpu().numpy(), features, width, subwords)
         self.counts["gradients"] += len(examples) * steps
-        phi = sum(processes.meet(sums))  # each input is computed on one rank and 0 on the others
+        phi = sum(processes.gather_patiently(sums))  # each input is computed on one rank and 0 on the others
         require_finite(int((~np.isfinite(phi)).any(axis=1).sum()), len(phi), "integrated gradients")
         return phi
 
 
 def of_words(tokens: np.ndarray, features: np.ndarray, width: int, subwords: Subwords) -> np.ndarray:
-    """Aggregate the values of tokens to values of words: float64 [inputs, width].
+    """Combine the values of the tokens of each word to a value of the word: float64 [inputs, width].
 
     Args:
         tokens: float64 [inputs, tokens], values of the tokens.
@@ -120,10 +123,11 @@ def of_words(tokens: np.ndarray, features: np.ndarray, width: int, subwords: Sub
 
 
 class Inquiry(Protocol):
-    """An evaluation that queries the model in several rounds, and defines the columns of the rows.
+    """The part of an evaluation that queries the model in several rounds, and defines the columns of the rows.
 
     Attributes:
-        name: Name in the manifest. Other attributes have the meaning of :class:`~heedful.interventions.Intervention`.
+        name: Name in the manifest. Attributes that are not listed have the meaning of
+            :class:`~heedful.interventions.Intervention`.
         schema: The columns of the rows, which include the columns of the key.
     """
 
@@ -136,25 +140,28 @@ class Inquiry(Protocol):
     schema: pa.Schema
 
     def require(self, processor: Processor, pool: Examples) -> None:
-        """Raise HeedfulError for a model that the inquiry cannot query. The engine calls this before the first
-        prediction.
+        """Raise HeedfulError if the inquiry cannot query the model; called before the first prediction.
+
+        Args:
+            processor: Converts examples to inputs of the model.
+            pool: The examples.
         """
         ...
 
     def rows(self, pool: Examples, base: Predictions, ask: Ask, seed: int) -> Iterator[pa.Table]:
-        """Yield blocks of rows in canonical order.
+        """Query the model, and yield blocks of rows, sorted by their key.
 
         Args:
             pool: The examples.
             base: Predictions of the examples.
-            ask: The model.
+            ask: Queries the model.
             seed: The run's seed.
         """
         ...
 
 
 def inquire(experiment: Experiment, inquiry: Inquiry) -> tuple[pa.Table, dict[str, int]]:
-    """Run an inquiry, and return its rows on rank 0, an empty table on other ranks, and its counts."""
+    """Run an inquiry; return its rows (empty on ranks other than rank 0) and its counts by name."""
     ask = Ask(experiment)
     spool = Spool(inquiry.schema) if experiment.processes.is_first else None
     for table in inquiry.rows(experiment.pool, experiment.base, ask, experiment.seed):

@@ -1,4 +1,4 @@
-"""``measure``: predict base and changed examples, and compute the numbers, on any number of processes."""
+"""Predict base and changed examples, and compute the numbers of all evaluations, on any number of processes."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from heedful.callbacks.engine.alone import with_alone
+from heedful.callbacks.engine.alone import with_padding_test
 from heedful.callbacks.engine.batch_predictor import BatchPredictor
 from heedful.callbacks.engine.counts import counts_of, repeated_and_trained, truncation, with_metadata
 from heedful.callbacks.engine.evaluation import Planned, Plans
@@ -31,7 +31,7 @@ ALL = 1.0  # the value of limit_val_batches that keeps all examples
 
 @dataclass(frozen=True, eq=False)
 class Measurements(Mapping[str, Measurement]):
-    """The measurements of a model as a mapping from metric names such as "attentiveness/mnli/premise".
+    """The numbers of a model: a mapping from metric names such as "attentiveness/mnli/premise" to measurements.
 
     Attributes:
         numbers: Maps each :class:`~heedful.records.numbers.metric_name.MetricName` to its measurement.
@@ -72,7 +72,7 @@ def measure(
     about: Mapping[str, Any] = MappingProxyType({}),
     limit: int | float = ALL,
 ) -> Measurements:
-    """Predict each base and each distinct changed example once, and compute the numbers; must run on all ranks.
+    """Predict each base example and each distinct changed example once, and compute the numbers; must run on all ranks.
 
     Args:
         predictor: The model, bound to the task of the data.
@@ -102,7 +102,7 @@ def measure(
     for pool in {id(p.plan.pool): p.plan.pool for p in plans.planned.values()}.values():
         planned = [p for p in plans.planned.values() if p.plan.pool is pool]
         if pool is data.pool:
-            planned = with_alone(planned, batches, pool, predictor.encode(Composed.whole(pool)), base)
+            planned = with_padding_test(planned, batches, pool, predictor.encode(Composed.whole(pool)), base)
         rows |= _pool_rows(batches, data, planned, run, base if pool is data.pool else None)
     # not earlier, since answers to changed examples count as well; the metadata of the rows are copies of ``run``
     counted = predictor.counts_of(sum(processes.gather(predictor.counted), Counter()))
@@ -117,7 +117,8 @@ def measure(
 def _pool_rows(
     batches: BatchPredictor, data: Pairs, planned: Sequence[Planned], run: Mapping[str, Any], base: Predictions | None
 ) -> dict[str, Evaluated]:
-    """The rows and metadata of the evaluations of one pool, on rank 0.
+    """Predict the changed examples of all evaluations with the same pool. Return the rows and metadata of each
+    evaluation on rank 0, and an empty mapping on other ranks.
 
     Args:
         batches: Predicts batches with the model.
@@ -156,8 +157,10 @@ def _pool_rows(
 def _staged_rows(
     experiment: Experiment, plans: Mapping[str, Any], planned: Sequence[Planned], manifests: dict[str, str]
 ) -> dict[str, Rows]:
-    """The rows of the interventions, in one or two stages. A second stage replaces the hash of the evaluation in
-    ``manifests``.
+    """Return the rows of each evaluation, from one or two stages of changes.
+
+    ``plans`` maps evaluations to interventions. ``manifests`` maps evaluations to the hash of the planned changes; a
+    second stage replaces the hash.
     """
     rows, changed = experiment.rows(plans)
     second: dict[str, Sequence[Intervention]] = {}

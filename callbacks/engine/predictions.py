@@ -1,4 +1,4 @@
-"""``Predictions``: the answers and the probabilities for many examples, as arrays."""
+"""Store the answers and the probabilities for many examples as arrays."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,12 +35,12 @@ class Predictions:
         return len(self.positions)
 
     def take(self, indices: np.ndarray) -> "Predictions":
-        """Select predictions by index."""
+        """Return the predictions at these indices."""
         probs = None if self.probs is None else self.probs[indices]
         return Predictions(self.positions[indices], self.answers[indices], self.names, probs)
 
     def select(self, positions: np.ndarray) -> "Predictions":
-        """The predictions for the examples at these positions; requires ascending :attr:`positions`.
+        """Return the predictions for the examples at these positions; :attr:`positions` must be ascending.
 
         Raises:
             KeyError: An example has no prediction.
@@ -52,11 +52,13 @@ class Predictions:
 
     @property
     def texts(self) -> pa.Array:
-        """The answers as an Arrow array of strings [predictions]."""
+        """The answer of each prediction, an Arrow array of strings; null if the outputs are NaN or infinite."""
         return self.names.take(pa.array(self.answers))
 
     def most_probable(self, labels: Sequence[str]) -> pa.Array:
-        """The most probable label of each prediction, an Arrow array of strings; the first label wins ties."""
+        """Return the most probable of the labels for each prediction, an Arrow array of strings; the first label wins
+        ties.
+        """
         return pa.array(labels, pa.string()).take(pa.array(self.probs.argmax(axis=1)))
 
     def count(self, answer: str) -> int:
@@ -65,13 +67,13 @@ class Predictions:
 
     @property
     def broken(self) -> np.ndarray:
-        """Whether the outputs are NaN or infinite: bool [predictions]."""
+        """Whether the outputs of each prediction are NaN or infinite: bool [predictions]."""
         broken = self.answers < 0
         return broken if self.probs is None else broken | ~np.isfinite(self.probs).all(axis=1)
 
 
 def concatenate(predictions: Sequence[Predictions]) -> Predictions:
-    """Concatenate predictions, whose ``names`` may differ."""
+    """Concatenate predictions; their lists of distinct answers (``names``) may differ."""
     names = pa.concat_arrays([each.names for each in predictions]).dictionary_encode()
     codes = np.split(names.indices.to_numpy(), np.cumsum([len(each.names) for each in predictions])[:-1])
     answers = [np.append(code, np.int32(-1))[p.answers] for code, p in zip(codes, predictions, strict=True)]
@@ -91,7 +93,8 @@ def join(predictions: Sequence[Predictions]) -> Predictions:
 
 
 class Collector:
-    """Collects the outputs of batches. They stay on the device until one copy moves many batches to the host.
+    """Collects the outputs of batches, and converts them to :class:`Predictions`. Outputs stay on the device until one
+    copy moves many batches to the host.
 
     Args:
         task: The task, with the labels.
@@ -107,7 +110,7 @@ class Collector:
         self._size = 0
 
     def add(self, positions: np.ndarray, outputs: Outputs | None) -> None:
-        """Append the predictions of a batch.
+        """Add the outputs of a batch for the examples at these positions; None for an empty batch.
 
         Raises:
             ModelError: The number of predictions is not the number of positions.
@@ -135,7 +138,6 @@ class Collector:
             self._copy()
 
     def _copy(self) -> None:
-        """Copy the outputs that were collected so far from the device to the host."""
         probs = torch.cat(self._probs).float().cpu().numpy() if self._probs else None
         if not self._answers:
             answers = np.zeros(0, dtype=np.int32) if probs is None else probs.argmax(axis=1).astype(np.int32)
@@ -149,7 +151,7 @@ class Collector:
         self._probs, self._answers, self._size = [], [], 0
 
     def predictions(self) -> Predictions:
-        """All predictions, in the order of the calls of :meth:`add`."""
+        """Return all predictions, in the order of the calls of :meth:`add`."""
         self._copy()
         answers = np.concatenate([answers for answers, _ in self._copied]).astype(np.int32)
         probs = [probs for _, probs in self._copied if probs is not None]

@@ -9,7 +9,8 @@ from heedful.datamodules.base import processes
 
 
 class Processes:
-    """A single process, which measures without a Trainer; the base class of the processes of a Trainer.
+    """The processes that measure a model. This class stands for a single process without a Trainer; a subclass, for the
+    processes of a Trainer.
 
     Args:
         shows_progress: Whether to show progress bars.
@@ -21,9 +22,9 @@ class Processes:
     device = torch.device("cpu")
 
     gather = staticmethod(processes.gather)
-    meet = staticmethod(processes.meet)
-    tell = staticmethod(processes.tell)
-    busy = staticmethod(processes.busy)
+    gather_patiently = staticmethod(processes.gather_patiently)
+    send_error = staticmethod(processes.send_error)
+    keep_waiting_alive = staticmethod(processes.keep_waiting_alive)
     to_first = staticmethod(processes.to_first)
     by_first = staticmethod(processes.by_first)
     require_alike = staticmethod(processes.require_alike)
@@ -47,7 +48,7 @@ class Processes:
         return processes.is_first()
 
     def precision(self) -> AbstractContextManager[None]:
-        """Context manager in which the model computes without gradients and in the precision of the run."""
+        """Return a context manager in which the model computes without gradients and in the precision of the run."""
         return torch.inference_mode()
 
     def to_device(self, batch: dict[str, Any]) -> dict[str, Any]:

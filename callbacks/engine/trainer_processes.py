@@ -1,4 +1,6 @@
-"""The processes of a Trainer. After SIGTERM they all stop at the same step, so that no process waits for another."""
+"""Describe the processes of a Trainer, and stop them all at the same step after SIGTERM, so that none waits for
+another.
+"""
 
 from contextlib import AbstractContextManager
 from typing import Any

@@ -16,7 +16,7 @@ from heedful.callbacks.evaluations.tables.table_rows import TableRows
 from heedful.callbacks.evaluations.two_class import TwoClass
 from heedful.metrics import register as register_metric
 from heedful.records import SettingError
-from heedful.records.errors import guess
+from heedful.records.errors import suggestion
 
 EVALUATIONS: dict[str, type[Evaluation]] = {  # name to class, in the order in which they run
     kind.metric.name: kind
@@ -40,6 +40,9 @@ EVALUATIONS: dict[str, type[Evaluation]] = {  # name to class, in the order in w
 def register(kind: type[Evaluation]) -> None:
     """Register an evaluation under the name of its metric, and register the metric.
 
+    Args:
+        kind: The class of the evaluation.
+
     Raises:
         HeedfulError: There is a metric of that name.
     """
@@ -48,10 +51,10 @@ def register(kind: type[Evaluation]) -> None:
 
 
 def shown_evaluations(evaluating: bool) -> list[type[Evaluation]]:
-    """The evaluations with settings that a command shows, first those of training.
+    """Return the classes of the evaluations with settings that a command shows, first those that also run in training.
 
     Args:
-        evaluating: Whether the command evaluates. A training shows the evaluations of training only.
+        evaluating: Whether the command evaluates. If not, it trains, and shows only evaluations that run in training.
     """
     with_settings = [kind for kind in EVALUATIONS.values() if kind.has_settings and (kind.in_training or evaluating)]
     return sorted(with_settings, key=lambda kind: not kind.in_training)
@@ -73,7 +76,7 @@ def chosen(names: Sequence[str] | None, available: Collection[str]) -> list[str]
         raise SettingError("evaluations is empty. Name at least one, or leave it out.")
     for name in names:
         if name not in EVALUATIONS and name not in available:
-            raise SettingError(f"evaluations {name} is not an evaluation. {guess(name, EVALUATIONS)}")
+            raise SettingError(f"evaluations {name} is not an evaluation. {suggestion(name, EVALUATIONS)}")
         if name not in available:
             raise SettingError(f"evaluations {name} is not measured while a model trains. Measure it with evaluate.py.")
     return list(names)

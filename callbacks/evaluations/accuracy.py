@@ -8,7 +8,8 @@ from heedful.records import CLASSIFICATION, SOFT, SPAN, TEXT, TaskKind
 
 
 class Accuracy(Evaluation):
-    """Accuracy of the predictions for unchanged examples, or their mean score if labels are soft.
+    """Accuracy of the predictions for unchanged examples; if labels are soft (scores of several answers), their mean
+    score.
 
     The null control predicts examples again, unchanged, in other batches. A prediction that differs is numeric noise.
 
@@ -35,7 +36,7 @@ class Accuracy(Evaluation):
 
 
 class Answers(Accuracy):
-    """Exact match and F1 of SQuAD 2.0 for tasks whose answers are spans of a text, with the null control.
+    """Exact match and F1 of SQuAD 2.0, for tasks whose answers are spans of a text; also runs the null control.
 
     Args:
         max_null: Number of examples that the null control repeats in training. evaluate.py repeats all examples, or a

@@ -16,15 +16,15 @@ from heedful.metrics.hits import SwapSettings, eligible, hits
 from heedful.metrics.number import measured
 from heedful.metrics.one_text import OneText
 from heedful.records import Context, SettingError
-from heedful.records.rows import BASE, MOST_DRAWS, SPLIT, where
+from heedful.records.rows import BASE, MOST_DRAWS, SPLIT, rows_with
 
 PILOT, MORE = 300, 1.1  # examples of the first stage, and safety factor for the number of examples in both stages
 
 
 class Attentiveness(Evaluation):
-    """How often a prediction changes when a part of the input comes from another example.
+    """How often a prediction changes when a part of the input is replaced by the same part of another example.
 
-    The swapped parts are ``--data.swap``. The parts of ``--data.distractors`` are swapped as well; these swaps should
+    The swapped parts are ``--data.swap``. The parts of ``--data.distractors`` are swapped too, but these swaps should
     not change the prediction.
 
     Args:
@@ -64,7 +64,9 @@ class Attentiveness(Evaluation):
         return Plan(data.pool, swaps, SwapSettings(tuple(data.swap), tuple(data.distractors)), most=most)
 
     def second_stage(self, plan: Plan, rows: pa.Table, context: Context) -> list[Swap] | None:
-        """Plan the swaps of as many examples as ``precision`` requires, given the intervals of the first stage."""
+        """Return the swaps of as many examples as ``precision`` requires, given the rows of the first stage; None
+        without ``precision``.
+        """
         if self.precision is None:
             return None
         half_widths = self._half_widths(rows, context)
@@ -72,7 +74,7 @@ class Attentiveness(Evaluation):
         return [replace(swap, limit=examples_needed(half_widths.get(swap.part), self.precision)) for swap in swaps]
 
     def _half_widths(self, rows: pa.Table, context: Context) -> dict[str, float]:
-        """Map each part to half the width of its interval; parts without an interval are omitted."""
+        """Map each part to half the width of its interval of attentiveness; parts without an interval are omitted."""
         by_name = measured(numbers(rows, context))
         intervals = {part: by_name[headline_of(part, context)].ci95 for part in parts_of(context)}
         return {part: (ends[1] - ends[0]) / 2 for part, ends in intervals.items() if ends}
@@ -82,16 +84,16 @@ class Attentiveness(Evaluation):
         half_widths = {} if self.precision is None else self._half_widths(rows, context)
         for swap in plan.interventions:
             part = swap.part
-            base = where(rows, intervention=BASE) & eligible(rows, part, context)
+            base = rows_with(rows, intervention=BASE) & eligible(rows, part, context)
             lenders = pool.partners(swap.parts, swap.within)
-            swapped = rows["uid"].filter(pa.array(hits(rows, part, context).base_answered & where(rows, draw=0)))
+            swapped = rows["uid"].filter(pa.array(hits(rows, part, context).base_answered & rows_with(rows, draw=0)))
             positions = pc.index_in(swapped, value_set=pool.uids).to_numpy()
             candidates = int(lenders.counts[positions].sum())
             counts[part] = {
                 "eligible": int(base.sum()),
                 "swapped": len(swapped),
                 "partners_excluded": len(swapped) * (len(pool) - 1) - candidates,
-                "partners_real": int(lenders.real[positions].sum()),
+                "partners_real": int(lenders.excluded_as_real[positions].sum()),
                 "partners_eligible": candidates,
             }
             if part in half_widths:
@@ -103,9 +105,9 @@ class Attentiveness(Evaluation):
 
 
 def examples_needed(half_width: float | None, precision: float) -> int:
-    """Number of examples that an interval of half width ``precision`` requires.
+    """Return how many examples an interval of half width ``precision`` requires.
 
-    The width falls with the square root of the number of examples. The number is increased by 10 %, since the share in
+    The width falls with the square root of the number of examples. 10 % more examples are returned, since the share in
     the first stage may be closer to 0 or 1 by chance, where intervals are narrower.
 
     Args:

@@ -10,13 +10,13 @@ from heedful.interventions import Families, Null, PredictedAs, Siblings, Swap
 from heedful.metrics import METRICS
 from heedful.metrics.default_label import DefaultLabelSettings
 from heedful.records import Context
-from heedful.records.rows import MOST_DRAWS, SPLIT, runs, where
+from heedful.records.rows import MOST_DRAWS, SPLIT, number_runs, rows_with
 
 
 class DefaultLabel(Evaluation):
     """How predictions of the default label, which the attentiveness test excludes, change under swaps.
 
-    The swaps are the swaps of the attentiveness test, which should not change the prediction. In addition, an example
+    The swaps are those of the attentiveness test; here they should not change the prediction. In addition, an example
     is compared with its siblings: examples of another label that share the content of a part. The evaluation runs only
     if ``--evaluations`` names it.
 
@@ -51,11 +51,11 @@ class DefaultLabel(Evaluation):
         return Plan(data.pool, plans, settings, counts)
 
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
-        example = runs(rows, "uid")
+        example = number_runs(rows, "uid")
         settings = DefaultLabelSettings.from_context(context)
         changed = [(part, "swap", part) for part in settings.swap]
         changed += [(part, "sibling", replaced) for part, replaced in settings.siblings.items()]
         return {
-            f"{part}/{name}": len(np.unique(example[where(rows, intervention=name, part=changed_part)]))
+            f"{part}/{name}": len(np.unique(example[rows_with(rows, intervention=name, part=changed_part)]))
             for part, name, changed_part in changed
         }

@@ -1,4 +1,4 @@
-"""Causal effects of natural-logic features, measured on NLI-XY, as an evaluation."""
+"""The evaluation "natural_logic": causal effects of contexts and inserted words, measured on the data set NLI-XY."""
 
 import hashlib
 from typing import Any
@@ -13,7 +13,7 @@ from heedful.metrics import METRICS
 from heedful.metrics.natural_logic.causal_effects import NaturalLogicSettings
 from heedful.metrics.natural_logic.entailment import disagreements
 from heedful.records import BATCH, Context, inform
-from heedful.records.rows import runs, where
+from heedful.records.rows import number_runs, rows_with
 
 NAME = "nlixy"  # of the data in metric names
 
@@ -62,11 +62,13 @@ class NaturalLogic(Evaluation):
         return Plan(fitted(examples, data), sets, NaturalLogicSettings(NAME), {"split": self.split, **design.left_out})
 
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
-        """Count pairs and seed examples per intervention set; ``sha256`` is a hash of the pairs."""
+        """Count the pairs and the seed examples of each intervention set, with a hash of the pairs; and the examples
+        for which two rules of entailment disagree.
+        """
         counts: dict[str, Any] = {"rules_disagree": disagreements(rows, context.labels)}
         for one_set in plan.interventions:
-            pairs = where(rows, intervention=one_set.name)
-            matched = len(set(runs(rows, "uid")[pairs].tolist()))
+            pairs = rows_with(rows, intervention=one_set.name)
+            matched = len(set(number_runs(rows, "uid")[pairs].tolist()))
             digest = hashlib.sha256()
             for batch in rows.select(["uid", "partner"]).filter(pa.array(pairs)).to_batches(max_chunksize=BATCH):
                 digest.update("".join(f"{a}\t{b}\n" for a, b in zip(*batch.to_pydict().values(), strict=True)).encode())

@@ -1,4 +1,4 @@
-"""Pools of examples for evaluations: examples of other data sets, and the examples of each split."""
+"""Prepare the examples of evaluations: rename the parts of other data sets, and separate splits."""
 
 from collections.abc import Sequence
 
@@ -9,12 +9,14 @@ from heedful.records import DataError, Examples, ModelError, is_entailment, same
 
 
 def fitted(pool: Examples, data: Pairs) -> Examples:
-    """Rename the parts of the examples of another data set to the parts that the model reads (:func:`fitted_parts`)."""
+    """Return examples of another data set with the names of the corresponding parts of ``data``, and only the parts
+    that the model reads.
+    """
     return pool.rename_parts(fitted_parts(pool, data)).keep_parts(data.task.parts)
 
 
 def fitted_parts(pool: Examples, data: Pairs) -> tuple[str, ...]:
-    """For each part of another data set, the corresponding part of the data.
+    """Return, for each part of another data set, the name of the corresponding part of ``data``.
 
     If both data sets have exactly one table, the tables correspond. Other parts correspond by
     :func:`~heedful.records.same_parts`.
@@ -37,7 +39,7 @@ def fitted_parts(pool: Examples, data: Pairs) -> tuple[str, ...]:
 
 
 def by_split(pool: Examples, data: Pairs) -> list[Examples]:
-    """The examples of each evaluated split."""
+    """Return the examples of each evaluated split; all examples if there is only one split."""
     if not data.splits_evaluated:
         return [pool]
     splits = np.array(list(pool.column("meta.split")))
@@ -45,7 +47,7 @@ def by_split(pool: Examples, data: Pairs) -> list[Examples]:
 
 
 def require_entailment(labels: Sequence[str], display_name: str) -> None:
-    """Raise DataError, with a message that begins with ``display_name``, if no label is entailment."""
+    """Raise DataError if none of the labels means entailment; the message begins with ``display_name``."""
     if not any(map(is_entailment, labels)):
         raise DataError(
             f"{display_name}: entailment is not among the labels {', '.join(labels)}. Leave that evaluation out, or "

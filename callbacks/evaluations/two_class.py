@@ -1,4 +1,4 @@
-"""Accuracy in the classes entailment and not entailment, on several data sets at once."""
+"""The evaluation "two_class": accuracy in the classes entailment and not entailment, on several data sets."""
 
 from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting
 from heedful.callbacks.evaluations.pools import fitted, require_entailment

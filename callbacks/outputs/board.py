@@ -1,4 +1,4 @@
-"""Figures of each epoch, hyperparameters, and a description of the tags, for the loggers of a training."""
+"""Log figures of each epoch, hyperparameters, and a description of TensorBoard's tags, to the loggers of a training."""
 
 import io
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from heedful.reports.terminal.table import lines_of, meaning
 
 
 def tensorboard_of(trainer: Trainer) -> Any:
-    """The TensorBoard writer on rank 0; None on other ranks and without TensorBoard."""
+    """Return the TensorBoard writer of a Trainer on rank 0; None on other ranks, and without TensorBoard."""
     for logger in trainer.loggers:
         if trainer.is_global_zero and isinstance(logger, TensorBoardLogger):
             return logger.experiment
@@ -28,14 +28,15 @@ def tensorboard_of(trainer: Trainer) -> Any:
 
 
 class Board(Callback):
-    """Logs figures and hyperparameters, and describes TensorBoard's tags. It is also a writer of the engine.
+    """Callback and writer of the engine that logs figures and hyperparameters, and describes TensorBoard's tags.
 
     Args:
         hyperparameters: Settings to compare between runs, for TensorBoard's HParams tab.
         folder: Returns the folder of the run.
 
     Attributes:
-        history: Maps each figure to its points: pairs of an epoch and the measurements of its curves.
+        history: Maps the name of each figure to its points: pairs of an epoch, and a mapping from curves to
+            measurements.
     """
 
     def __init__(self, hyperparameters: dict[str, Any], folder: Callable[[], Path]) -> None:
@@ -68,7 +69,7 @@ class Board(Callback):
             writer.file_writer.add_event(Event(step=self._start, session_log=start))
 
     def write(self, measurements: Measurements) -> None:
-        """Draw the figures of all epochs of the training so far."""
+        """Add the epoch to the figures, and log them; do nothing outside of training."""
         if measurements.epoch is None:
             return
         self._describe_tags(measurements)
@@ -91,14 +92,16 @@ class Board(Callback):
                 logger.log_image(tag, [Image.open(file)], step=step)
 
     def _describe_tags(self, measurements: Measurements) -> None:
-        """Write the description of the tags to TensorBoard, once."""
+        """Write the description of the tags (names of numbers) to TensorBoard, in the first call only."""
         for logger in () if self._has_tags else self._loggers:
             if isinstance(logger, TensorBoardLogger):
                 logger.experiment.add_text("tags", _tags(measurements))
         self._has_tags = True
 
     def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
-        """Write buffered values to disk, since a killed run resumes from this checkpoint."""
+        """Write TensorBoard's buffered values to disk, so that a run that is killed later and resumes from this
+        checkpoint keeps them.
+        """
         if writer := tensorboard_of(trainer):
             writer.flush()
 
@@ -119,7 +122,9 @@ class Board(Callback):
 
 
 def _figures(measurements: Measurements) -> dict[str, dict[str, str]]:
-    """Map each figure to its curves from all evaluations, and each curve to the name of its metric."""
+    """Map each figure to its curves from all evaluations: a mapping from the label of a curve to the name of its
+    metric.
+    """
     figures: dict[str, dict[str, str]] = {}
     for chart in measurements.plans.charts:
         if chart.figure:
@@ -128,7 +133,7 @@ def _figures(measurements: Measurements) -> dict[str, dict[str, str]]:
 
 
 def _tags(measurements: Measurements) -> str:
-    """Describe the tags of TensorBoard in a Markdown table: the label and the meaning of each number."""
+    """Return a Markdown table that describes the tags of TensorBoard: the label and the meaning of each number."""
     labels = {line.metric: line.label for line in lines_of(measurements.content)}
     families = {family: about for about in abouts().values() for family in about.families}
     rows = []

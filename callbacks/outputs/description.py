@@ -1,4 +1,4 @@
-"""The content of run.json: facts that may differ between runs with equal results."""
+"""Collect the content of run.json: facts that may differ between runs with equal results, such as host and time."""
 
 import platform
 import sys
@@ -10,28 +10,28 @@ from typing import Any
 
 import torch
 
-from heedful.records.command_lines import called
+from heedful.records.command_lines import command_name
 from heedful.records.version import VERSION
 
 PACKAGES = ("torch", "pytorch-lightning", "transformers", "torchmetrics", "datasets", "pyarrow", "numpy", "scipy")
 
 
 def command() -> list[str]:
-    """The command line of this process."""
-    return [called().partition(" ")[0], *sys.argv[1:]]
+    """Return the command line of this process as words."""
+    return [command_name().partition(" ")[0], *sys.argv[1:]]
 
 
 @cache
 def packages() -> dict[str, str]:
-    """Versions of the packages on which numbers may depend."""
+    """Return the versions of Heedful and of the packages on which numbers may depend, by name."""
     return {"heedful": VERSION} | {name: version(name) for name in PACKAGES}
 
 
 def describe(about: Mapping[str, Any], trainer: Any = None) -> dict[str, Any]:
-    """The content of run.json.
+    """Return the content of run.json, such as command, start, host, packages and device.
 
     Args:
-        about: Further facts.
+        about: Further entries.
         trainer: The Trainer; None for a measurement on a CPU without a Trainer.
     """
     return {

@@ -1,4 +1,4 @@
-"""The page ``report.html`` of a run, and ``examples.json`` with examples before and after a change."""
+"""Write the page ``report.html`` of a run, and ``examples.json`` with examples before and after a change."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -20,11 +20,11 @@ Key = tuple[str, str, int]  # of a change: uid, variant, draw
 
 
 class Page:
-    """Writes ``report.html`` and ``examples.json`` after an evaluation, and at the end of a training.
+    """Writer of the engine for ``report.html`` and ``examples.json``, after an evaluation and at the end of a training.
 
     Args:
         folder: Returns the results folder.
-        contents: Returns the contents of the examples of some rows.
+        contents: Returns, for some rows, their examples before and after the change.
     """
 
     def __init__(self, folder: Callable[[], Path], contents: Provider) -> None:
@@ -40,7 +40,8 @@ class Page:
 
 
 class RecomputedContents:
-    """Contents of examples before and after a change: the changes are made again for the few examples of the page.
+    """A function that returns examples before and after a change. It makes the changes again, for the few examples of
+    the page.
 
     Args:
         plans: Maps evaluations to plans.
@@ -54,7 +55,11 @@ class RecomputedContents:
         self.parts = parts
 
     def __call__(self, entries: Sequence[Mapping[str, Any]]) -> list[Contents]:
-        """The contents of the examples of some rows, one entry per row."""
+        """Return the examples of some rows, before and after the change.
+
+        Args:
+            entries: The rows, as mappings with evaluation, intervention, part, uid, variant, draw and y.
+        """
         groups: dict[tuple[str, str, str], list[int]] = {}
         for k, entry in enumerate(entries):
             groups.setdefault((entry["evaluation"], entry["intervention"], entry["part"]), []).append(k)
@@ -74,7 +79,10 @@ class RecomputedContents:
     def _changed(
         self, plan: Plan, intervention: str, part: str, answer_of: Mapping[int, str | None]
     ) -> dict[Key, Example]:
-        """The changed examples of one intervention and part; ``answer_of`` maps positions to predictions."""
+        """Return the examples that an intervention on a part changes, by (uid, variant, draw).
+
+        ``answer_of`` maps the position of each base example to its prediction.
+        """
         positions = np.array(sorted(answer_of), dtype=np.int64)
         answers = pa.array([answer_of[position] for position in positions.tolist()], pa.string())
         changed: dict[Key, Example] = {}
@@ -86,7 +94,7 @@ class RecomputedContents:
 
 
 def examples_of(pool: Examples, changes: Changes) -> dict[Key, Example]:
-    """Map the uid, variant and draw of each change to the changed example."""
+    """Map (uid, variant, draw) of each change to the changed example."""
     composed = Composed(pool, changes.positions, changes.lenders)
     by_key: dict[Key, Example] = {}
     for k, position in enumerate(changes.positions.tolist()):

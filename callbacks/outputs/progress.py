@@ -1,4 +1,4 @@
-"""Lightning's progress bar with the training loss, and with headline metrics in percent."""
+"""Lightning's progress bar, with the training loss and the numbers that figures show."""
 
 import time
 from typing import Any
@@ -13,7 +13,9 @@ INTERVAL = 0.5  # seconds between two reads of the loss, each of which synchroni
 
 
 class Progress(RichProgressBar):
-    """RichProgressBar with one line per headline metric, named as in figures."""
+    """A RichProgressBar that shows, below the bar, the loss and each number with a curve in a figure, under the label
+    of the curve.
+    """
 
     def __init__(self) -> None:
         super().__init__(theme=RichProgressBarTheme(metrics_text_delimiter="\n"))
@@ -21,7 +23,7 @@ class Progress(RichProgressBar):
         self._looked = 0.0
 
     def get_metrics(self, trainer: Trainer, pl_module: LightningModule) -> dict[str, Any]:
-        """The metrics of the bar: the training loss, and headline metrics in percent."""
+        """Return what the bar shows: the training loss, and the numbers with a curve in a figure in percent."""
         engines = (engine for engine in trainer.callbacks if isinstance(engine, Engine))
         charts = [chart for engine in engines for chart in engine.plans.charts if chart.figure]
         headlines = {str(name): curve for chart in charts for curve, name in chart.curves.items()}
@@ -31,7 +33,9 @@ class Progress(RichProgressBar):
         return metrics
 
     def _seen_loss(self, trainer: Trainer) -> dict[str, float]:
-        """The latest training loss; it is read from the device at most twice a second."""
+        """Return the latest training loss under "loss", empty before the first; it is read from the device at most
+        twice a second.
+        """
         if LOSS in trainer.callback_metrics and time.monotonic() - self._looked >= INTERVAL:
             self._looked = time.monotonic()
             self._loss = trainer.callback_metrics[LOSS].item()

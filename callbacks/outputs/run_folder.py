@@ -1,4 +1,4 @@
-"""The files of a run: config.yaml, run.json, results.json, rows/ and the exported weights."""
+"""Write the files of a run: config.yaml, run.json, results.json, rows/ and the exported weights."""
 
 import signal
 from collections.abc import Callable, Mapping
@@ -25,7 +25,9 @@ FINISHED = "finished"  # key in run.json
 
 
 def new_version(parent: Path) -> Path:
-    """Create the folder ``version_N`` with the lowest free N; runs that start together get different folders."""
+    """Create and return the folder ``version_N`` with the lowest free N; runs that start at the same time get different
+    folders.
+    """
     parent.mkdir(parents=True, exist_ok=True)
     n = 0
     while True:
@@ -50,7 +52,7 @@ def export(module: LightningModule, run: Path, weights: bool) -> None:
     Args:
         module: The model.
         run: Folder of the run.
-        weights: Whether to write the weights, too.
+        weights: Whether to write the weights, and not only the configuration and the tokenizer.
 
     Raises:
         HeedfulError: The files cannot be written.
@@ -73,7 +75,7 @@ def export(module: LightningModule, run: Path, weights: bool) -> None:
 
 
 class RunFolder(Callback):
-    """Writes the files of a run: a callback at its start, and a writer of the engine at its end.
+    """Callback that writes config.yaml and run.json at the start of a run, and a writer of the engine for its results.
 
     The measurements of the epochs of a training are not written: results.json describes the trained model.
 
@@ -97,12 +99,17 @@ class RunFolder(Callback):
 
     @property
     def written(self) -> Path:
-        """The folder on every rank, known after ``setup``."""
+        """The folder of the run, known on every rank after ``setup``."""
         assert self.folder is not None
         return self.folder
 
     def begin(self, folder: Path | None, about: Mapping[str, Any]) -> None:
-        """Direct the next measurements to another folder, whose run.json gets further facts."""
+        """Use another folder for the next measurements, as for each prompt.
+
+        Args:
+            folder: The folder on rank 0; None on other ranks.
+            about: Further facts for run.json in this folder.
+        """
         self.folder = folder
         self.about = {**self.about, **about}
         self._is_resumed = None
@@ -120,13 +127,15 @@ class RunFolder(Callback):
                 self._describe(trainer)
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Record a resumed run in run.json. This happens when training starts, so that a command that fails earlier
+        """Record in run.json that the run is resumed; not earlier, so that a command that fails before the training
         changes no file.
         """
         self._describe(trainer)
 
     def _describe(self, trainer: Trainer) -> None:
-        """Write config.yaml and run.json; for a resumed run, append this start to "resumed" in run.json."""
+        """Write config.yaml and run.json on rank 0, once. For a resumed run, append this start to "resumed" in
+        run.json.
+        """
         if not trainer.is_global_zero or self._is_described:
             return
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -153,7 +162,9 @@ class RunFolder(Callback):
             write_results(self.folder, measurements.content, measurements.rows, [self.folder / REPORT])
 
     def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
-        """After SIGTERM, end processes that Lightning has started but not yet connected."""
+        """After SIGTERM, end the processes that Lightning has launched, if they are not yet connected and would not
+        stop by themselves.
+        """
         launcher = trainer.strategy.launcher
         if isinstance(exception, Stopped) and not is_postponed() and launcher is not None:
             launcher.kill(signal.SIGTERM)

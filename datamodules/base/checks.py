@@ -9,7 +9,7 @@ from typing import Any
 
 from heedful.datamodules.base.splits import aliases_of
 from heedful.records import SettingError, parts_of, plain_template
-from heedful.records.errors import guess
+from heedful.records.errors import suggestion
 from heedful.records.rows import SPLIT
 from heedful.records.storage.folder_names import FIT, is_folder_name
 
@@ -73,7 +73,7 @@ def require_regime(
         raise SettingError(f"{setting}: {name} has one part, {parts[0]}, and a swap needs two.")
     for option, joined in (("swap", swap), ("partial", [partial] if partial else [])):
         if unknown := [part for names in joined for part in names.split("+") if part not in parts]:
-            raise SettingError(f"data.{option} {unknown[0]} is not a part of {name}. {guess(unknown[0], parts)}")
+            raise SettingError(f"data.{option} {unknown[0]} is not a part of {name}. {suggestion(unknown[0], parts)}")
     if twice := [part for k, part in enumerate(swap) if part in swap[:k] or len({*part.split("+")}) <= part.count("+")]:
         raise SettingError(f"data.swap names {twice[0]} twice.")
     if swap_of_all := [part for part in swap if {*part.split("+")} == {*parts}]:
@@ -91,7 +91,7 @@ def require_distractors(name: str, distractors: Sequence[str], parts: Sequence[s
     """
     for part in distractors:
         if part not in parts:
-            raise SettingError(f"data.distractors {part} is not a part of {name}. {guess(part, parts)}")
+            raise SettingError(f"data.distractors {part} is not a part of {name}. {suggestion(part, parts)}")
         if any(part in joined.split("+") for joined in swap):
             raise SettingError(f"data.swap {part} and data.distractors {part} exclude each other. Leave one out.")
     if len(distractors) == len(parts):
@@ -182,7 +182,7 @@ def template_of(
     if sorted(parts_of(template)) != sorted(parts):
         raise SettingError(f"data.template {template!r} must name each of {', '.join(parts)} once, in braces.")
     if unknown := [label for label in verbalisers if label not in labels]:
-        raise SettingError(f"data.verbalisers {unknown[0]} is not a label of {name}. {guess(unknown[0], labels)}")
+        raise SettingError(f"data.verbalisers {unknown[0]} is not a label of {name}. {suggestion(unknown[0], labels)}")
     texts = [verbalisers.get(label, label).strip() for label in labels]
     if "" in texts or len(set(texts)) < len(texts):
         listed = ", ".join(map(repr, texts))

@@ -101,7 +101,9 @@ class EvaluationLoader:
             start += len(positions)
 
 
-def loading(examples: Composed, sampler: Any, processor: Any, task: Task, workers: int) -> dict[str, Any]:
+def training_loader_arguments(
+    examples: Composed, sampler: Any, processor: Any, task: Task, workers: int
+) -> dict[str, Any]:
     """Return the keyword arguments of a DataLoader that loads training batches.
 
     Args:

@@ -14,7 +14,7 @@ import numpy as np
 from heedful.datamodules.base.splits import by_hash
 from heedful.datamodules.loaders.pairs import Columns
 from heedful.records import DataError, Examples, SettingError, agree, inform
-from heedful.records.errors import guess
+from heedful.records.errors import suggestion
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def require_mixture(mixture: Sequence[Mixture], parts: Sequence[str], labels: Se
         if unknown := [label for label in each.labels or () if label not in labels]:
             raise DataError(
                 f"data.mixture: {each.display_name} has the label {unknown[0]!r}, which the data do not have. "
-                f"{guess(unknown[0], labels)}"
+                f"{suggestion(unknown[0], labels)}"
             )
         if not each.display_name or "/" in each.display_name:
             raise SettingError(f"data.mixture: the name {each.display_name!r} is empty or has a slash.")

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytorch_lightning as pl
 
-from heedful.datamodules.base.collate import EvaluationLoader, loading
-from heedful.datamodules.base.pairs import Pairs, how_read
+from heedful.datamodules.base.collate import EvaluationLoader, training_loader_arguments
+from heedful.datamodules.base.pairs import Pairs, describe_reading
 from heedful.datamodules.base.processes import require_alike
-from heedful.datamodules.base.sampler import TrainingLoader, TrainingSampler, base_batches, share
+from heedful.datamodules.base.sampler import TrainingLoader, TrainingSampler, base_batches, batches_of_rank
 from heedful.datamodules.base.splits import limited
 from heedful.records import DataError, HeedfulError, inform
 
@@ -59,13 +59,13 @@ class PairedData(Pairs, pl.LightningDataModule):
                 "data.batch_size."
             )
         added = f" ({changed:,} counterfactual)" if (changed := int(examples.borrowed.sum())) else ""
-        inform(f"{self.name}: training on {len(examples):,} examples{added}.{how_read(encoded.statistics)}")
+        inform(f"{self.name}: training on {len(examples):,} examples{added}.{describe_reading(encoded.statistics)}")
         if sampler.dropped:
             inform(f"{self.name}: {sampler.dropped} batches are dropped per epoch, for equal numbers on all ranks.")
         progress = trainer.fit_loop.epoch_loop.batch_progress
         return TrainingLoader(
             position=lambda: progress.current.ready,
-            **loading(examples, sampler, module.processor, self.task, self.num_workers),
+            **training_loader_arguments(examples, sampler, module.processor, self.task, self.num_workers),
         )
 
     def val_dataloader(self) -> EvaluationLoader:
@@ -78,7 +78,7 @@ class PairedData(Pairs, pl.LightningDataModule):
         batches = base_batches(self.pool, encoded.order, self.predicted, self.eval_batch_size)
         self.announce_evaluation(self.predicted, encoded.statistics)
         ranks = module.predictor.capabilities.predicting_ranks(trainer.world_size)
-        batches = share(batches, trainer.global_rank, ranks)
+        batches = batches_of_rank(batches, trainer.global_rank, ranks)
         batches = batches or [np.zeros(0, dtype=np.int64)]  # Lightning needs a batch on every rank
         return EvaluationLoader(self.pool, batches, encoded, self.task, trainer.strategy.root_device)
 

@@ -232,7 +232,9 @@ class Pairs(RecordsArguments):
         self.prompts = dict(prompts or {})
         self.slices = tuple(dict.fromkeys(slices))
         self.splits = {"train": "train", "validation": "validation"} | (splits or {})
-        require_splits(self.splits, [self._split_name("validation", name) for name in self._names("validation")], meta)
+        require_splits(
+            self.splits, [self._split_name("validation", name) for name in self._source_splits("validation")], meta
+        )
         self.where = dict(where or {})
         for role in SPLITS:
             conditions_of(self.where, role)
@@ -298,12 +300,12 @@ class Pairs(RecordsArguments):
             return f"fold-{self.fold}"
         if self.hold_out is not None:
             return "validation"
-        return "+".join(self.splits_evaluated) or Path(self._names("validation")[0]).stem
+        return "+".join(self.splits_evaluated) or Path(self._source_splits("validation")[0]).stem
 
     @property
     def splits_evaluated(self) -> tuple[str, ...]:
         """Names of the validation splits, as in the meta column ``split``; empty if there is only one such split."""
-        names = self._names("validation")
+        names = self._source_splits("validation")
         return tuple(self._split_name("validation", name) for name in names) if len(names) > 1 else ()
 
     @property
@@ -338,13 +340,15 @@ class Pairs(RecordsArguments):
                 "data.default_label, such as '(unrelated)'."
             )
         if self.loader.count_labels is not None and not self.full_task.labels and self.pool is None:
-            labels = self.loader.count_labels(self._source("train"), self._split("train", self._names("train")[0]))
+            labels = self.loader.count_labels(
+                self._source("train"), self._split("train", self._source_splits("train")[0])
+            )
             self.settle_labels(labels, self.default_label)
         if self.pool is None:
             prepared = self.loader.prepare(self, self._examples("validation"), False)
             self.whole, self.pool, self.counts.hopeless = prepared.examples, prepared.read, dict(prepared.hopeless)
             require_slices(self.whole, self.slices, self.name)
-            self.counts.shortened = self._shortened(self.pool)
+            self.counts.shortened = self._count_shortened_tables(self.pool)
             self._report_repeats("validation", self.whole)
             self._report_labels("validation", self.whole, self.full_task.labels)
         if stage == "fit" and self.train_examples is None:
@@ -373,7 +377,9 @@ class Pairs(RecordsArguments):
         if most is not None and most < len(examples):
             examples = sample(examples, most, self.seed, f"max_{role}")
         return (
-            mixed(examples, self.mixture, self._ingredient, self.seed) if self.mixture and role == "train" else examples
+            mixed(examples, self.mixture, self._load_mixture, self.seed)
+            if self.mixture and role == "train"
+            else examples
         )
 
     @cached_property
@@ -387,7 +393,7 @@ class Pairs(RecordsArguments):
 
     def _loaded(self, role: Role) -> Examples:
         """Load all examples of the training split, or of all validation splits, in one pool."""
-        names = self._names(role)
+        names = self._source_splits(role)
         if len(names) > 1 and not self.source.has_splits:
             raise DataError(f"data.splits names {' and '.join(names)}, and {self.source.display_name} has no splits.")
         pools = [self.loader.load(self._source(role), self.columns, self._split(role, name)) for name in names]
@@ -415,8 +421,8 @@ class Pairs(RecordsArguments):
         """Raise DataError if the validation split is the training split or a copy of it."""
         if self.validate_on_train or self.hold_out is not None or self.folds is not None:
             return
-        train, *_ = self._names("train")
-        for name in self._names("validation"):
+        train, *_ = self._source_splits("train")
+        for name in self._source_splits("validation"):
             origin, content = self._read.get(name, ("", None))
             trained = self._read.get(train, ("", None))
             is_copy = self.loader.reads_by(load_pairs) and content == trained[1]
@@ -427,7 +433,7 @@ class Pairs(RecordsArguments):
                     "data.validate_on_train true."
                 )
 
-    def _names(self, role: Role) -> list[str]:
+    def _source_splits(self, role: Role) -> list[str]:
         """Return the names of the training split or of the validation splits, as the source names them."""
         names = self.splits[role]
         return [names] if isinstance(names, str) else list(names)
@@ -436,7 +442,7 @@ class Pairs(RecordsArguments):
         """Return the name of a split in uids, given the name of the split in the source."""
         if self.loader.split_name is not None:
             return self.loader.split_name(name)
-        return role if len(self._names(role)) == 1 else Path(name).stem
+        return role if len(self._source_splits(role)) == 1 else Path(name).stem
 
     def _source(self, role: Role) -> Source:
         return replace(self.source, where=conditions_of(self.where, role))
@@ -447,8 +453,8 @@ class Pairs(RecordsArguments):
         If ``role`` has several splits, they have no alternative names. Names of splits of the other role are never
         alternatives.
         """
-        taken = {split for r in SPLITS if r != role for split in self._names(r)}
-        aliases = aliases_of(name, self.loader.aliases) if len(self._names(role)) == 1 else []
+        taken = {split for r in SPLITS if r != role for split in self._source_splits(r)}
+        aliases = aliases_of(name, self.loader.aliases) if len(self._source_splits(role)) == 1 else []
         prefix = f"{self.name}/{self._split_name(role, name)}"
         return Split(name, prefix, [alias for alias in aliases if alias not in taken], role == "train")
 
@@ -476,14 +482,14 @@ class Pairs(RecordsArguments):
             raise SettingError(f"data.mixture and augment {self.augment} exclude each other. Leave one out.")
         require_mixture(self.mixture, self.full_task.parts, self.full_task.labels)
 
-    def _ingredient(self, mixture: Mixture) -> Examples:
+    def _load_mixture(self, mixture: Mixture) -> Examples:
         """Load all examples of a mixture, from which a sample is mixed into the training set."""
         source = self.source.at(self.path if mixture.path is None else mixture.path)
         aliases = aliases_of(mixture.split, self.loader.aliases)
         split = Split(mixture.split, f"{self.name}/train+{mixture.display_name}", aliases, True)
         return self.loader.load(source, mixture.columns(self.columns), split)
 
-    def _shortened(self, examples: Examples) -> int:
+    def _count_shortened_tables(self, examples: Examples) -> int:
         """Count and log the distinct tables that ``keep_rows`` shortens; 0 if the setting is not given."""
         form = self.full_task.form
         if form.keep is None:
@@ -552,7 +558,7 @@ class Pairs(RecordsArguments):
             repeated = agree(self.counts.seen, "is also a training example", "are also training examples")
             seen = f" {repeated}." if self.counts.seen else ""
             n = agree(len(positions), f"{limit}example", f"{limit}examples")
-            inform(f"{self.name}: evaluating on {n}.{seen}{how_read(statistics)}")
+            inform(f"{self.name}: evaluating on {n}.{seen}{describe_reading(statistics)}")
         if self.note:
             inform(f"{self.name}: {self.note}")
 
@@ -573,7 +579,7 @@ class Pairs(RecordsArguments):
         return with_counterfactuals(self.train_examples, swap, partners)
 
 
-def how_read(statistics: Any) -> str:
+def describe_reading(statistics: Any) -> str:
     """Describe in sentences how many examples are truncated and how many tokens are unknown; "" if there are none.
 
     Args:

@@ -10,7 +10,7 @@ import torch
 from heedful.records import DataError, HeedfulError, RunError, stopping
 
 T = TypeVar("T")
-HERE, BUSY, STOPPED = "here", "busy", "stopped"  # states that processes exchange in `meet`; an error is a state, too
+HERE, BUSY, STOPPED = "here", "busy", "stopped"  # states that processes exchange; an error is a state, too
 LONGEST_MEASUREMENT = timedelta(days=7)  # torch's default timeout of 10 or 30 minutes is too short
 
 
@@ -55,11 +55,11 @@ def gather(value: Any) -> list[Any]:
     return values
 
 
-def meet(value: Any) -> list[Any]:
+def gather_patiently(value: Any) -> list[Any]:
     """Gather a value from all processes, even if a process arrives hours later than the others.
 
-    A slow process calls :func:`busy` from time to time, since torch limits the wait. A process that fails calls
-    :func:`tell`.
+    A slow process calls :func:`keep_waiting_alive` from time to time, since torch limits the wait. A process that fails
+    calls :func:`send_error`.
 
     Returns:
         The values of all processes, in the order of ranks.
@@ -74,8 +74,8 @@ def meet(value: Any) -> list[Any]:
     return values
 
 
-def busy() -> None:
-    """Prevent a timeout of torch in the processes that wait in :func:`meet`; a slow process calls it regularly.
+def keep_waiting_alive() -> None:
+    """Prevent a timeout of torch in processes that wait in :func:`gather_patiently`; a slow process calls it often.
 
     Raises:
         Stopped: A process received SIGTERM.
@@ -83,8 +83,8 @@ def busy() -> None:
     _met(BUSY)
 
 
-def tell(error: HeedfulError) -> None:
-    """Send an error to all processes; the processes that wait in :func:`meet` raise it."""
+def send_error(error: HeedfulError) -> None:
+    """Send an error to all processes; the processes that wait in :func:`gather_patiently` raise it."""
     gather((error, None))
 
 

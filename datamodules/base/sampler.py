@@ -76,7 +76,7 @@ def snug_batches(lengths: np.ndarray, batch_size: int, padding: int) -> list[np.
     return [batch for batch in np.split(order, cuts) if len(batch)]
 
 
-def share(batches: Sequence[np.ndarray], rank: int, world: int) -> list[np.ndarray]:
+def batches_of_rank(batches: Sequence[np.ndarray], rank: int, world: int) -> list[np.ndarray]:
     """Return the batches of a rank: every ``world``-th batch, from batch ``rank`` on; no batch if ``rank >= world``."""
     return list(batches[rank::world]) if rank < world else []
 

@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import connected_components
 
 from heedful.interventions import Swap
 from heedful.records import CLUSTER, Composed, DataError, Examples, generator, keys
-from heedful.records.errors import guess
+from heedful.records.errors import suggestion
 
 ALIASES = {"train": ("train",), "validation": ("validation", "dev", "valid")}
 MOST_VALUES = 50  # maximum number of different values of a slice column
@@ -241,7 +241,7 @@ def require_slices(examples: Examples, columns: Sequence[str], name: str) -> Non
     """Raise DataError unless the slice columns are meta columns of the examples, with at most 50 values each."""
     for column in columns:
         if column not in examples.meta:
-            remedy = guess(column, examples.meta) if examples.meta else "Leave it out: there are no columns."
+            remedy = suggestion(column, examples.meta) if examples.meta else "Leave it out: there are no columns."
             raise DataError(f"data.slices {column} is not a column of {name}. {remedy}")
         if (values := len(set(examples.column(f"meta.{column}")))) > MOST_VALUES:
             raise DataError(f"data.slices {column}: the column has {values:,} values, more than {MOST_VALUES}.")

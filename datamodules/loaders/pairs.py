@@ -13,7 +13,7 @@ from heedful.datamodules.sources.readers import unpacked
 from heedful.datamodules.sources.source import Source, Split
 from heedful.datamodules.sources.values import Rows, brief, column_name, is_empty, listed, text_of
 from heedful.records import NO_LABEL, DataError, Examples, ExamplesBuilder, HeedfulError, SettingError
-from heedful.records.errors import guess, nearest
+from heedful.records.errors import nearest, suggestion
 from heedful.records.pool.contents import identities
 from heedful.records.same import Same
 
@@ -57,7 +57,7 @@ class Columns:
             if twice := [name for name in names if list(names).count(name) > 1]:
                 raise SettingError(f"data.{option} names {twice[0]!r} twice.")
         if self.cluster not in (None, *(names := (*self.parts, *self.groups, *self.meta))):
-            hint = guess(self.cluster, names)
+            hint = suggestion(self.cluster, names)
             raise SettingError(f"data.cluster {self.cluster} is not a part, nor in data.groups or data.meta. {hint}")
 
     @property
@@ -220,13 +220,15 @@ def require_columns(
     if missing[0] in columns.slices:
         raise DataError(f"data.slices {missing[0]}: {where} does not have this column. {hint}")
     remedy = (
-        "Name the columns: data.parts '{PART: COLUMN}', data.label and data.groups (in heedful "
-        "measure, parts PART=COLUMN,PART=COLUMN and label COLUMN; in Python, parts={PART: COLUMN}, label=COLUMN)"
+        "Name columns by data.parts '{PART: COLUMN}' and data.label (heedful measure: parts PART=COLUMN; Python: "
+        "parts=, label=)"
     )
     if len(missing) == len(set(required)) and unpacked(where.lower()).endswith(DELIMITED):
         remedy += "; without a header, data.columns '[NAME, ...]'"
     elif missing == [columns.label]:
         remedy = "Set data.label to its name, or to null (in Python None)"
+    elif missing == [columns.uid]:
+        remedy = "Set data.uid (in Python uid=) to the column of ids"
     raise DataError(f"{where}, row {row}: there is no column {', '.join(map(repr, missing))}. {hint} {remedy}.")
 
 

@@ -14,7 +14,7 @@ from heedful.datamodules.loaders.targets import FINDERS, targets
 from heedful.datamodules.sources.source import Source, Split
 from heedful.datamodules.sources.values import Rows, plain, require_column
 from heedful.records import DataError, Examples, SettingError, agree, inform
-from heedful.records.errors import guess
+from heedful.records.errors import suggestion
 
 LINGUISTIC, SURFACE = "linguistic_feature_label", "surface_feature_label"
 CONTROL = "control_train"  # file of training rows whose two labels differ
@@ -41,7 +41,7 @@ def load_paradigms(source: Source, columns: Columns, split: Split, task: str) ->
         tasks = source.folder
         if not (tasks / task).is_dir():
             there = sorted(folder.name for folder in tasks.iterdir() if folder.is_dir()) if tasks.is_dir() else []
-            hint = guess(task, there) if there else "Name the folder of all tasks."
+            hint = suggestion(task, there) if there else "Name the folder of all tasks."
             raise DataError(f"data.path {tasks} has no folder of the task {task!r}. {hint}")
         source = source.at(tasks / task)
     where, rows = source.rows(split)

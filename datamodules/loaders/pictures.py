@@ -172,7 +172,7 @@ class Pictures:
         for column in self.columns.values():
             if not is_pattern(column):
                 require_column(column, values, where)
-                rows = [row | {column: _content(values[column], where, column, folder)} for row in rows]
+                rows = [row | {column: _bytes_or_path(values[column], where, column, folder)} for row in rows]
                 continue
             paths = self._matching(column, values, where, folder)
             if "*" in column:
@@ -199,16 +199,16 @@ class Pictures:
             raise _without_folder(where, pattern)
         path = filled(pattern, values, where)
         if "*" not in pattern:
-            return [(_place(folder, path), "")]
+            return [(_path_inside(folder, path), "")]
         parent, _, name = path.rpartition("/")
-        within = _place(folder, parent) if parent else folder
+        within = _path_inside(folder, parent) if parent else folder
         if within not in self._names:
             self._names[within] = sorted(f.name for f in within.iterdir()) if within.is_dir() else []
         expected = re.compile("([A-Za-z0-9]+)".join(map(re.escape, name.split("*"))))
         matching = [(n, m.groups()[-1]) for n in self._names[within] if (m := expected.fullmatch(n))]
         if not matching:
             raise DataError(f"{where}: there is no picture {folder / path}. Check data.image_folder and data.parts.")
-        return [(_place(folder, f"{parent}/{n}" if parent else n), star) for n, star in matching]
+        return [(_path_inside(folder, f"{parent}/{n}" if parent else n), star) for n, star in matching]
 
     def _read(self, content: Path | bytes, where: str, column: str) -> tuple[Picture, bytes | None]:
         """Read a picture, check its header, and return (picture, bytes).
@@ -261,7 +261,7 @@ def temporary_file() -> Path:
 
 
 @lru_cache(2**16)
-def _place(folder: Path, path: str) -> Path:
+def _path_inside(folder: Path, path: str) -> Path:
     """Return the path of a file in a folder: :func:`inside`, which is slow, with a cache for repeated pictures."""
     return inside(folder, path)
 
@@ -298,7 +298,7 @@ def thumbnail(picture: Picture, size: int = 480) -> np.ndarray:
     return pixels(picture, shrink, lambda opened: opened.draft("RGB", (size, size)))  # decodes JPEG at a reduced size
 
 
-def _content(value: Any, where: str, column: str, folder: Path | None) -> Path | bytes:
+def _bytes_or_path(value: Any, where: str, column: str, folder: Path | None) -> Path | bytes:
     """Return the bytes of a picture, or the path of its file.
 
     Args:
@@ -315,7 +315,7 @@ def _content(value: Any, where: str, column: str, folder: Path | None) -> Path |
         raise DataError(f"{where}: the column {column!r} holds {brief(value)}, not a picture.")
     if folder is None:
         raise _without_folder(where, brief(value))
-    return _place(folder, value)
+    return _path_inside(folder, value)
 
 
 def _without_folder(where: str, picture: str) -> HeedfulError:

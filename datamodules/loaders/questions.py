@@ -13,7 +13,7 @@ import numpy as np
 
 from heedful.datamodules.loaders.pairs import Columns, to_examples
 from heedful.datamodules.loaders.pictures import rows_of_pictures, starred, with_pictures
-from heedful.datamodules.loaders.vqa_answers import most_frequent, normalised, spelled, worth
+from heedful.datamodules.loaders.vqa_answers import answer_scores, labels_by_answer, most_frequent, normalised
 from heedful.datamodules.sources.source import Source, Split
 from heedful.datamodules.sources.values import brief, is_empty, require_column, text_of
 from heedful.records import SOFT, DataError, Examples, HeedfulError
@@ -39,7 +39,7 @@ class Answers:
 
     @cached_property
     def _labels_of(self) -> dict[str, list[str]]:
-        return spelled(self.labels)
+        return labels_by_answer(self.labels)
 
     def gold(self, values: Mapping[str, Any], where: str, row: int) -> str | None:
         """Return the gold label of a row: a JSON object that maps right answers to scores; None without answers.
@@ -50,7 +50,7 @@ class Answers:
             row: Row number in messages.
         """
         answers = [normalised(answer) for answer in self._answers(values, where, row)]
-        worths = worth(answers if any(answers) else [self.most_frequent(values, where, row)])
+        worths = answer_scores(answers if any(answers) else [self.most_frequent(values, where, row)])
         worth_of_label = {
             label: value for answer, value in worths.items() for label in self._labels_of.get(answer, [answer])
         }

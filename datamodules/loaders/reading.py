@@ -112,7 +112,7 @@ def _with_gold(rows: Rows, where: str, columns: Columns, no_answer: str | None) 
         answers = {} if has_none else answers_of(values[columns.label], where, row, columns.label)
         hollow += bool(answers) and not any(map(normalised, answers))
         context = text_of(values[text], where, row, text)
-        starts = [_place(context, answer, start, f"{where}, row {row}") for answer, start in answers.items()]
+        starts = [_answer_offset(context, answer, start, f"{where}, row {row}") for answer, start in answers.items()]
         is_unknown = no_answer is not None and not has_none and not answers
         gold = None if is_unknown else SPAN.write_gold(list(answers))
         yield row, {**values, GOLD: gold, STARTS: json.dumps(starts)}
@@ -159,7 +159,7 @@ def answers_of(value: Any, where: str, row: int | str, column: str) -> dict[str,
     return start_of
 
 
-def _place(text: str, answer: str, start: int | None, display_name: str) -> int | None:
+def _answer_offset(text: str, answer: str, start: int | None, display_name: str) -> int | None:
     """Return the offset of an answer in a text: ``start`` if the answer is there, else its nearest occurrence.
 
     Args:
@@ -176,13 +176,13 @@ def _place(text: str, answer: str, start: int | None, display_name: str) -> int 
     """
     if start is not None and start >= 0 and text.startswith(answer, start):
         return start
-    place = search(text, answer, start or 0)
+    place = find_answer(text, answer, start or 0)
     if start is not None and place is None:
         raise DataError(f"{display_name}: the answer {brief(answer)} is neither at its offset {start} nor elsewhere.")
     return place
 
 
-def search(text: str, answer: str, near: int = 0) -> int | None:
+def find_answer(text: str, answer: str, near: int = 0) -> int | None:
     """Return the offset of an answer in a text, as whole words; None if the answer does not occur.
 
     Of several occurrences, the nearest to the offset ``near`` counts. If the answer occurs only in another case, case
@@ -206,7 +206,7 @@ def is_learnable(examples: Examples) -> np.ndarray:
     return np.array([not starts or any(start is not None for start in starts) for starts in offsets], dtype=bool)
 
 
-def without_part(examples: Examples, part: str, seed: int, within: str | None = None) -> Examples:
+def with_random_part(examples: Examples, part: str, seed: int, within: str | None = None) -> Examples:
     """Remove the information of one part, question or text: replace it by the part of a random unrelated example.
 
     Gold answers stay. If the text is replaced, the first gold answer is inserted between two random words of the new

@@ -43,7 +43,7 @@ def normalised(answer: str) -> str:
     return " ".join(without_articles)
 
 
-def worth(answers: Iterable[str]) -> dict[str, float]:
+def answer_scores(answers: Iterable[str]) -> dict[str, float]:
     """Return the VQA accuracy of each answer to a question, as a mapping in alphabetical order of the answers.
 
     An answer scores a third for each person who gave it, at most 1; the accuracy is the mean over all subsets without
@@ -75,7 +75,7 @@ def most_frequent(counts: Counter[str], n: int) -> list[str]:
     return sorted(counts.keys() - {""}, key=lambda answer: (-counts[answer], answer))[:n]
 
 
-def spelled(labels: Sequence[str]) -> dict[str, list[str]]:
+def labels_by_answer(labels: Sequence[str]) -> dict[str, list[str]]:
     """Return a mapping of each normalised answer to the labels with this normal form."""
     labels_of: dict[str, list[str]] = {}
     for label in labels:

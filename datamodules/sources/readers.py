@@ -182,13 +182,8 @@ def _require_fields(
     """Raise DataError if a row is not valid: its number of fields differs from that of the header, it repeats the given
     column names, or quotes in a tsv file have merged several lines into it.
 
-    Args:
-        fields: Fields of the row.
-        header: Column names.
-        names: The given column names of a file without a header; else empty.
-        where: File and row, for messages.
-        delimiter: "," or a tab.
-        remedy: Advice at the end of messages.
+    ``names`` are the given column names, empty for a file with a header; ``where`` names file and row, and ``remedy``
+    is advice, for messages.
     """
     if len(fields) != len(header):
         expected = f"{'data.columns' if names else 'the header'} names {len(header)}"

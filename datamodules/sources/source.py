@@ -148,7 +148,7 @@ class Source:
                 file = file_of(Path(content), split)
                 return str(file), read(file, self.quoting, self.header)
             folder = str(content)
-            content = _saved(folder)
+            content = _load_saved(folder)
         name = None
         if isinstance(content, Mapping):
             name = next((name for name in split.names if name in content), None)
@@ -160,10 +160,10 @@ class Source:
             where = str(Path(folder, name or ""))
         elif name:
             where = f"{where} ({name})"
-        return where, _some(rows, where)
+        return where, _require_rows(rows, where)
 
 
-def _some(rows: Rows, where: str) -> Rows:
+def _require_rows(rows: Rows, where: str) -> Rows:
     """Yield the rows; raise DataError at the end if there was none. ``where`` names the source in the message."""
     row = 0
     for row, columns in rows:
@@ -204,7 +204,7 @@ def is_table(file: Path) -> bool:
     return file.is_file() and file.name[0] != "." and suffix_of(file.name) in SUFFIXES
 
 
-def _saved(folder: str) -> Any:
+def _load_saved(folder: str) -> Any:
     """Load a folder that ``save_to_disk`` of ``datasets`` has written: a data set, or a mapping of splits."""
     import datasets
 
@@ -217,10 +217,7 @@ def _saved(folder: str) -> Any:
 def missing_split(where: str, names: Sequence[str], splits: Sequence[Any]) -> HeedfulError:
     """Create the error for a missing split.
 
-    Args:
-        where: Name of the source.
-        names: Names that were tried: the name of the split, then its aliases.
-        splits: Names of the existing splits.
+    ``names`` are the names that were tried, and ``splits`` the existing splits of the source called ``where``.
     """
     aliases = dict.fromkeys(name for name in names if name != names[0])
     alternatives = f" (or {', '.join(aliases)})" if aliases else ""

@@ -19,7 +19,7 @@ from heedful.datamodules.sources.values import brief
 from heedful.lightning_modules import Endpoint
 from heedful.lightning_modules.function import quoted
 from heedful.lightning_modules.prompted.batch import BatchEndpoint
-from heedful.lightning_modules.prompted.requests.replies import Request, at
+from heedful.lightning_modules.prompted.requests.replies import Request, look_up
 from heedful.records import Composed, DataError, SettingError, atomic_path, listing, read_json
 from heedful.records.arguments import IN_MEMORY, class_path, plain
 
@@ -44,7 +44,7 @@ def write_inputs(
             ``heedful.measure``.
         path: The file to write. A second file, PATH.meta.json, stores the settings for ``score``.
         endpoint: A model from ``heedful.Endpoint``. The lines are then requests for OpenAI's batch API; none is sent.
-        **settings: Further arguments of ``heedful.measure``. Objects in memory, such as functions, are not allowed.
+        **settings: Further arguments of ``heedful.measure``, but no objects in memory, such as functions.
 
     Returns:
         The number of inputs in the file.
@@ -65,7 +65,7 @@ def write_inputs(
     requests: Any = measure(endpoint or Answers("", {}), rows, **settings, dry_run=True)
     ids = set()
     with atomic_path(Path(path).absolute()) as temporary, open(temporary, "w", encoding="utf-8") as file:
-        for content in chain.from_iterable(starmap(_contents, requests.inputs())):
+        for content in chain.from_iterable(starmap(_input_lines, requests.inputs())):
             if (identity := _id(content)) not in ids:
                 ids.add(identity)
                 line = {"id" if endpoint is None else "custom_id": identity, **content}
@@ -128,7 +128,7 @@ def _saved_rows(rows: Any) -> Any:
     return section if isinstance(rows, str | PathLike) else None
 
 
-def _contents(model: Any, examples: Composed) -> Iterable[dict[str, Any]]:
+def _input_lines(model: Any, examples: Composed) -> Iterable[dict[str, Any]]:
     """Return the lines of the file of inputs for these examples, without ids: one dictionary per input."""
     if isinstance(model, Endpoint):
         return map(_request, model.requests(examples))
@@ -140,7 +140,6 @@ def _request(request: Request) -> dict[str, Any]:
 
 
 def _id(content: Mapping[str, Any]) -> str:
-    """Return the id of an input: a hash of its content."""
     return sha256(json.dumps(content, default=lambda picture: picture.key).encode()).hexdigest()[:16]
 
 
@@ -168,8 +167,7 @@ class Answers:
         return f"{self._find({'parts': row}, row)[1]}, id {_id({'parts': row})}"
 
     def response(self, request: Request) -> tuple[Any, str]:
-        """Return the recorded response to a request (the body that the server sent), and its location (file and row).
-        """
+        """Return the recorded response to a request (the body that a server sent), and its location (file, row)."""
         return self._find(_request(request), request.body)
 
     def _find(self, content: Mapping[str, Any], quotation: Mapping[str, Any]) -> tuple[Any, str]:
@@ -188,7 +186,7 @@ def _read_answers(inputs: str, files: Sequence[str | PathLike[str]]) -> Answers:
     for file in files:
         for row, line in read(Path(file)):
             where, identity = f"{fspath(file)}, row {row}", _id_in(line)
-            answer, failure = _answer(line, where)
+            answer, failure = _parse_answer(line, where)
             if identity not in row_of:
                 raise DataError(f"{where}: the id {identity} is not in {inputs}.")
             if failure:
@@ -210,7 +208,7 @@ def _id_in(line: Mapping[str, Any]) -> str:
     return str(line.get("custom_id", line.get("id")))
 
 
-def _answer(line: Mapping[str, Any], where: str) -> tuple[Any, str]:
+def _parse_answer(line: Mapping[str, Any], where: str) -> tuple[Any, str]:
     """Read one line of a file of answers.
 
     Returns:
@@ -218,7 +216,7 @@ def _answer(line: Mapping[str, Any], where: str) -> tuple[Any, str]:
     """
     if line.get("error"):
         return None, f"error {brief(line['error'])}"
-    if (status := at(line, "response", "status_code")) not in (None, 200):
+    if (status := look_up(line, "response", "status_code")) not in (None, 200):
         return None, f"status {brief(status)}"
     if len(line) > 1 and not line.keys() & {"answer", "probs", "response", "error"}:
         raise DataError(f'{where} has neither "answer" nor "probs", but {listing(list(map(str, line)))}.')
@@ -227,5 +225,5 @@ def _answer(line: Mapping[str, Any], where: str) -> tuple[Any, str]:
         answer is not None and probs is not None
     ):
         raise DataError(f'{where}: write one answer, as "answer": LABEL, or "probs": {{LABEL: P, ...}}.')
-    values = [value for value in (answer, probs, at(line, "response", "body")) if value is not None]
+    values = [value for value in (answer, probs, look_up(line, "response", "body")) if value is not None]
     return (values[0], "") if values else (None, "no answer")

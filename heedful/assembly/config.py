@@ -43,7 +43,7 @@ from heedful.lightning_modules.registry import stand_in
 from heedful.records import HeedfulError, SettingError
 from heedful.records.arguments import IN_MEMORY, class_path, plain
 from heedful.records.numbers.metric_name import direction_of
-from heedful.records.parser import InMemory, Parser, class_parser, construct, parsed, require_kinds, unwrapped
+from heedful.records.parser import InMemory, Parser, class_parser, construct, constructor_value, parsed, require_kinds
 from heedful.records.storage.named_configs import DEFAULTS, config_path
 from heedful.records.storage.yaml_files import parse_yaml, read_text
 
@@ -54,8 +54,7 @@ class Layer(NamedTuple):
     Attributes:
         values: The settings, nested as in config.yaml.
         where: Name of the source, with which error messages begin; "" for the call itself.
-        is_trusted: Whether the user named the source in the call. If not, its classes may only come from allowed
-            packages.
+        is_trusted: Whether the user named the source in the call, so that its classes may come from any module.
     """
 
     values: Mapping[str, Any]
@@ -122,7 +121,7 @@ class Config:
         """Return the settings as config.yaml stores them; objects that YAML cannot express are replaced by a
         placeholder.
         """
-        record = cast(dict[str, Any], _shown(self.values))
+        record = cast(dict[str, Any], _as_yaml_value(self.values))
         registered = {kind.metric.name: kind for kind in shown_evaluations(self.evaluating)}
         foreign = [name for name, kind in registered.items() if name in self.live and type(self.live[name]) is not kind]
         record |= dict.fromkeys(foreign, IN_MEMORY)
@@ -138,7 +137,7 @@ class Config:
         """
         kind = EvaluationSettings if self.evaluating else TrainingSettings
         values = {name: self.values[name] for name in vars(kind()) if name != "seed"}
-        return kind(seed=self.values[SEED], **unwrapped(values))
+        return kind(seed=self.values[SEED], **constructor_value(values))
 
     def objects(self) -> "Objects":
         """Build the data, the model, the evaluations and the callbacks; objects that the caller passed are used as they
@@ -158,21 +157,22 @@ class Config:
             ValueError,
         ) as error:  # raised by a class of Lightning
             raise SettingError(f"trainer: {error}") from error
-        trainer = unwrapped(instances["trainer"])
+        trainer = constructor_value(instances["trainer"])
         callbacks = several(trainer["callbacks"])
         trainer["callbacks"] = [item for item in callbacks if not isinstance(item, Evaluation)]
         live = {item.name: item for item in (*callbacks, *self.live.values()) if isinstance(item, Evaluation)}
         classes = {kind.metric.name: kind for kind in shown_evaluations(self.evaluating)}
-        built = {n: kind(**unwrapped(instances.get(n) or {})) for n, kind in classes.items() if n not in live}
+        built = {n: kind(**constructor_value(instances.get(n) or {})) for n, kind in classes.items() if n not in live}
         data, model = (
-            self.live.get(kind) or self.classes[kind](**unwrapped(instances.get(kind) or {})) for kind in CLASSES
+            self.live.get(kind) or self.classes[kind](**constructor_value(instances.get(kind) or {}))
+            for kind in CLASSES
         )
         if data.seed != (seed := self.values[SEED]):
             wrong = f"data.seed {data.seed} is not the seed of the run, {seed}, and {type(data).__name__} takes none."
             raise SettingError(f"{wrong} Add a parameter seed to its constructor, and pass it to the base class.")
         group, group_class = ("prompt", Prompting) if self.evaluating else ("checkpoint", BestCheckpoint)
         evaluations = [(built | live)[name] for name in dict.fromkeys([*classes, *live])]
-        return Objects(model, data, evaluations, trainer, group_class(**unwrapped(instances[group])))
+        return Objects(model, data, evaluations, trainer, group_class(**constructor_value(instances[group])))
 
 
 class Objects(NamedTuple):
@@ -200,10 +200,10 @@ def resolve(evaluating: bool, call: Call) -> Config:
     Raises:
         SettingError: A setting is unknown, missing or of another type, or a name is unknown.
     """
-    live, settings = _live(evaluating, call)
-    layers = [_readable(layer, settings, call.words) for layer in call.layers]
+    live, settings = _separate_objects(evaluating, call)
+    layers = [_without_placeholders(layer, settings, call.words) for layer in call.layers]
     layers += [_named_layer(kind, name) for kind in ("augment", "debug") if (name := getattr(call, kind)) is not None]
-    sections = {kind: _section(kind, getattr(call, kind), [*layers, Layer(settings)]) for kind in CLASSES}
+    sections = {kind: _find_section(kind, getattr(call, kind), [*layers, Layer(settings)]) for kind in CLASSES}
     _require_trusted([*layers, *(Layer(section, "", trusted) for section, _, trusted in sections.values())], call)
     _import_callbacks([*layers, Layer(settings)], call.words)
     classes = _classes(sections, live)
@@ -279,12 +279,12 @@ def load_model(
 
 
 def _load(kind: str, source: Any, settings: Mapping[str, Any]) -> Any:
-    section, where, _ = _section(kind, source, ())
+    section, where, _ = _find_section(kind, source, ())
     owner = class_of(kind, section["class_path"])
-    return construct(owner, kind, {**section["init_args"], **_hidden(settings)}, where)
+    return construct(owner, kind, {**section["init_args"], **_wrap_objects(settings)}, where)
 
 
-def _live(evaluating: bool, call: Call) -> tuple[dict[str, Any], dict[str, Any]]:
+def _separate_objects(evaluating: bool, call: Call) -> tuple[dict[str, Any], dict[str, Any]]:
     """Separate the objects in a call from its settings.
 
     Returns:
@@ -329,16 +329,11 @@ def _take_evaluations(listed: Sequence[Any], live: dict[str, Any], settings: Map
             )
 
 
-def _readable(layer: Layer, settings: Mapping[str, Any], words: Sequence[str]) -> Layer:
+def _without_placeholders(layer: Layer, settings: Mapping[str, Any], words: Sequence[str]) -> Layer:
     """Return the layer without placeholders, which a saved config.yaml has in place of Python objects.
 
-    Args:
-        layer: The layer, from a file.
-        settings: Settings of the call from Python.
-        words: Settings on the command line.
-
     Raises:
-        SettingError: A placeholder stands for an object that the call does not pass again.
+        SettingError: A placeholder stands for an object that neither ``settings`` nor ``words`` of the call give again.
     """
     readable: dict[str, Any] = {}
     for name, value in layer.values.items():
@@ -366,21 +361,17 @@ def _named_layer(kind: str, name: str | PathLike[str]) -> Layer:
     return Layer(values, where)
 
 
-def _section(kind: str, source: Any, layers: Sequence[Layer]) -> tuple[dict[str, Any], str, bool]:
-    """Find the class and the settings of the data or of the model.
+def _find_section(kind: str, source: Any, layers: Sequence[Layer]) -> tuple[dict[str, Any], str, bool]:
+    """Find the class and the settings of the data or of the model (``kind``).
 
-    Args:
-        kind: "data" or "model".
-        source: The data or the model in the call; None for the section in the last layer that has one, or else the
-            default.
-        layers: Settings from files and from the call.
+    ``source`` is the data or model in the call; None for that of the last layer that has one, or else the default.
 
     Returns:
         The section (class_path and init_args); its source, with which error messages begin; and whether the user named
         that source.
     """
     if isinstance(source, CLASSES[kind]):
-        arguments = _hidden(cast(Any, source).arguments)
+        arguments = _wrap_objects(cast(Any, source).arguments)
         return {"class_path": class_path(type(source)), "init_args": arguments}, "", True
     if hasattr(source, "prepare_data") or hasattr(source, "forward"):  # of pytorch_lightning, lightning or torch
         raise not_supported(kind, type(source).__name__)
@@ -411,7 +402,7 @@ def _named_by_file(section: dict[str, Any], source: str | PathLike[str]) -> dict
     return {**section, "init_args": name | section["init_args"]}
 
 
-def _hidden(settings: Mapping[str, Any]) -> dict[str, Any]:
+def _wrap_objects(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings in which rows and other objects that YAML cannot express are wrapped in :class:`InMemory`, so
     that the parser accepts them.
     """
@@ -440,8 +431,7 @@ def _classes(sections: Mapping[str, Any], live: dict[str, Any]) -> dict[str, typ
 
 
 def _drop_foreign(section: dict[str, Any], model: type, parser: Parser) -> None:
-    """Remove, in place, settings that the class ``model`` does not have, if the section was written for another class.
-    """
+    """Remove settings that the class ``model`` lacks from the section, if it was written for another class."""
     if section["class_path"] != class_path(model):
         settings = section["init_args"]
         section["init_args"] = {name: settings[name] for name in settings if f"model.{name}" in parser.names}
@@ -555,12 +545,8 @@ def _settle_modes(values: Namespace) -> None:
 
 
 def _is_unchanged(live: Any, values: Namespace, arguments: Mapping[str, Any]) -> bool:
-    """Whether an object that the caller passed already has the settings of the run, so that it need not be built again.
-
-    Args:
-        live: The data module or the model.
-        values: Its parsed settings.
-        arguments: The arguments that created it.
+    """Whether the data module or model ``live``, created with ``arguments``, already has the parsed settings
+    ``values``, so that it need not be built again.
     """
     settings = {name: value for name, value in vars(values).items() if name != "seed"}
     same = all(name in arguments and _same(value, arguments[name]) for name, value in settings.items())
@@ -569,10 +555,10 @@ def _is_unchanged(live: Any, values: Namespace, arguments: Mapping[str, Any]) ->
 
 
 def _same(value: Any, argument: Any) -> bool:
-    return value is argument or plain(unwrapped(value)) == plain(argument)
+    return value is argument or plain(constructor_value(value)) == plain(argument)
 
 
-def _shown(value: Any) -> Any:
+def _as_yaml_value(value: Any) -> Any:
     """Convert a parsed setting to a value that YAML can express, for config.yaml; an object in memory becomes a
     placeholder.
     """
@@ -581,5 +567,5 @@ def _shown(value: Any) -> Any:
     if isinstance(value, Namespace):
         value = vars(value)
     if isinstance(value, Mapping):
-        return {str(name): _shown(inner) for name, inner in value.items()}
-    return [_shown(inner) for inner in value] if isinstance(value, list | tuple) else plain(value)
+        return {str(name): _as_yaml_value(inner) for name, inner in value.items()}
+    return [_as_yaml_value(inner) for inner in value] if isinstance(value, list | tuple) else plain(value)

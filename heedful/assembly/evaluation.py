@@ -52,8 +52,9 @@ def evaluate(
     Settings and results are the same as for evaluate.py.
 
     Args:
-        model: As for ``train``; by default the model of ``checkpoint``.
-        data: As for ``train``; by default the data of ``checkpoint``.
+        model: A name in configs/model, a YAML file, a hub id, a folder or a model; by default the model of
+            ``checkpoint``.
+        data: A name in configs/data, a YAML file, rows or a data module; by default the data of ``checkpoint``.
         checkpoint: Run or checkpoint to evaluate.
         partial: The only part that the model receives.
         slices: Columns whose values break down accuracy and attentiveness.
@@ -83,12 +84,8 @@ def evaluate(
 def configured(
     call: Call, files: Sequence[str | PathLike[str]] = (), checkpoint: str | PathLike[str] | None = None
 ) -> Config:
-    """Combine the arguments, files and checkpoint of an evaluation into a :class:`Config`; see :func:`evaluate`.
-
-    Args:
-        call: The arguments, from Python or from the command line; changed in place.
-        files: Files of settings; later files override earlier ones.
-        checkpoint: Run or checkpoint to evaluate.
+    """Combine the arguments ``call`` and the files of settings of an evaluation into a :class:`Config`. ``checkpoint``
+    is as for :func:`evaluate`.
     """
     layers = [Layer(settings_of_file(fspath(file), f"config {file}"), f"config {file}") for file in files]
     for layer in layers:

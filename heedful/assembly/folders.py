@@ -6,7 +6,7 @@ from typing import Any
 
 from heedful.assembly.config import Config
 from heedful.assembly.plan import Plan, checkpoint_of
-from heedful.assembly.saved import tidy
+from heedful.assembly.saved import remove_unfinished_files
 from heedful.assembly.short_names import model_folder
 from heedful.assembly.starts import is_first
 from heedful.callbacks.outputs.run_folder import new_version
@@ -82,15 +82,12 @@ def hyperparameters(plan: Plan) -> dict[str, Any]:
 def run_folder(plan: Plan, held: ExitStack, output: Path | None, *tail: str) -> Path:
     """Return the folder of a new run: ``output``, or a new folder ``runs/<data>/<model>/<tail>/version_N``.
 
-    Args:
-        plan: The prepared run.
-        held: Holds the lock of a new folder until it closes.
-        output: The folder from :func:`named_folder`, which is already locked; unfinished files in it are removed.
-        *tail: Last folders of the path before ``version_N``.
+    ``held`` locks a new folder until it closes. ``output`` is from :func:`named_folder`, which has locked it;
+    unfinished files in it are removed.
     """
     if output is None:
         return _new(Path("runs", plan.data.name, model_name(plan), *tail), held)
-    tidy(output)
+    remove_unfinished_files(output)
     return output
 
 

@@ -12,11 +12,11 @@ SPLITTING = ("hold_out", "folds", "fold")  # settings that split the training se
 
 
 def require_held_out(model: BasePredictor, data: PairedData, checkpoint: str | None, evaluating: bool) -> None:
-    """Check that a model was not trained on examples that the settings hold out, and report how many it was trained on.
+    """Check that a model was not trained on examples that the settings hold out, and count its training examples among
+    the evaluated examples.
 
-    Training examples among the evaluated examples are only an error with the settings hold_out, folds or fold, and if
-    the run of the checkpoint did not evaluate the same examples. Training of an initial model, from which this model
-    started, counts as well.
+    They are an error only with the settings hold_out, folds or fold, and if the run of the checkpoint did not evaluate
+    the same examples. The training of models that this model started from counts as well.
 
     Args:
         model: The model, bound to the task of the data.

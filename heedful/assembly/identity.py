@@ -53,11 +53,8 @@ def identity_of(record: Mapping[str, Any], model: BasePredictor) -> dict[str, An
 
 
 def _name(first: Mapping[str, Any], model: BasePredictor) -> str:
-    """Return the short name of the model that the first training started from; never a path.
-
-    Args:
-        first: Settings of the run that trained first, as sections by name.
-        model: The measured model.
+    """Return the short name of the model that the first training (with the settings ``first``) started from; never a
+    path.
     """
     backbone = backbone_of(first)
     if IN_MEMORY in backbone:

@@ -1,4 +1,4 @@
-"""``heedful.measure`` for a function: in this process, without a Trainer and without importing Lightning."""
+"""``heedful.measure`` for a function, or for a model in memory: without a Trainer and without importing Lightning."""
 
 from os import PathLike
 from typing import Any
@@ -29,13 +29,16 @@ OF_TRAINER = ("enable_progress_bar", "limit_val_batches", "accelerator", "device
 def measure_function(
     predict: Any, rows: RowSettings, answers: Answered | None, settings: dict[str, Any]
 ) -> Results | Requests:
-    """Measure a function; an exception has the answers so far as its attribute ``answers``.
+    """Measure a function. If it raises an exception, the answers before it are attached as ``exception.answers``.
 
     Args:
         predict: The function.
-        rows: The rows and their description.
-        answers: Answers of a call that failed.
+        rows: The rows and the arguments that describe them.
+        answers: Answers of an earlier call that failed; only the remaining inputs are passed to the function.
         settings: All other arguments of :func:`heedful.measure`.
+
+    Returns:
+        The results; with ``dry_run``, the number of inputs.
     """
     data, golds = data_of(rows, (), is_function=True)
     is_doubtful = rows.parts is not None and not rows.is_ordered and data.default_label not in golds
@@ -57,9 +60,12 @@ def measure_predictor(
 
     Args:
         predictor: The model.
-        data: The data of the rows.
+        data: The data module made from the rows; it is set up here.
         settings: The arguments of :func:`heedful.measure` that do not describe rows.
-        weights: Hash of the weights.
+        weights: Hash of the weights, for results.json; None if unknown.
+
+    Returns:
+        The results; with ``dry_run``, the number of inputs.
 
     Raises:
         SettingError: A setting needs a Trainer or a model that Heedful loads.
@@ -112,15 +118,17 @@ def _measured(
 
 
 def _with_settings(data: Pairs, settings: dict[str, Any]) -> Pairs:
-    """Apply the seed, the slices and the partial input of the call to the data, and remove them from the settings."""
+    """Return the data with the seed, slices and partial input of the call, and remove these from ``settings``."""
     changed = {name: value for name in ("partial", "slices") if (value := settings.pop(name, None)) is not None}
     seed = require_seed(settings.pop(SEED))
     return data.with_arguments(**changed, seed=seed) if changed or data.seed != seed else data
 
 
 def _evaluations(settings: dict[str, Any]) -> tuple[list[Evaluation], list[str] | None]:
-    """Create all evaluations with their settings. Returns the evaluations, and the names of those to run; None for
-    the evaluations that run by default.
+    """Create all evaluations with their settings.
+
+    Returns:
+        The evaluations; and the names of those to run, None for the evaluations that run by default.
     """
     listed = name_list(settings.pop("evaluations", None))
     evaluations = [item for item in [*(listed or ()), *settings.values()] if isinstance(item, Evaluation)]

@@ -27,17 +27,20 @@ from heedful.records.storage.results import BACKBONE, CONFIG
 
 
 def measure_model(predict: Any, rows: RowSettings, settings: dict[str, Any]) -> Results | Requests:
-    """Measure a model with a Trainer; restores the global generators.
+    """Measure a model that Heedful loads, with a Trainer; the global random generators are restored.
 
     Args:
         predict: A model of Heedful; or a folder, a hub id, a short name, a run or a checkpoint.
-        rows: The rows and their description.
+        rows: The rows and the arguments that describe them.
         settings: All other arguments of :func:`heedful.measure`.
+
+    Returns:
+        The results; with ``dry_run``, the number of requests to a server.
     """
     config, allowed, partial, slices, dry_run = (
         settings.pop(name, None) for name in ("config", "allow_package", "partial", "slices", "dry_run")
     )
-    model, checkpoint, backbone = _opened(predict)
+    model, checkpoint, backbone = _resolve_model(predict)
     learned = model.task.labels if model is not None and model.task else getattr(model, "known_labels", ())
     outputs = learned or (names_of_outputs(model_config(backbone)) if backbone else ())
     data, _ = data_of(rows, outputs, is_function=False, kind=PairedText)
@@ -50,9 +53,12 @@ def measure_model(predict: Any, rows: RowSettings, settings: dict[str, Any]) -> 
         return requests_of(plan) if dry_run else measured_in_memory(plan)
 
 
-def _opened(predict: Any) -> tuple[BasePredictor | None, str | None, Any]:
-    """Resolve ``predict``: return the model (None for a run or checkpoint), the path of the run or checkpoint (else
-    None), and the backbone whose config.json names the labels.
+def _resolve_model(predict: Any) -> tuple[BasePredictor | None, str | None, Any]:
+    """Load the model that ``predict`` names.
+
+    Returns:
+        The model, None for a run or checkpoint; the run or checkpoint, else None; and the folder or hub id with the
+        config.json that names the labels.
     """
     if isinstance(predict, BasePredictor):
         return predict, None, getattr(predict, "backbone", None)
@@ -77,7 +83,7 @@ def _opened(predict: Any) -> tuple[BasePredictor | None, str | None, Any]:
 
 
 def _within_positions(model: BasePredictor) -> BasePredictor:
-    """Limit ``max_length`` of a model to its number of positions."""
+    """Return the model with ``max_length`` (tokens per input) lowered to its number of positions, if needed."""
     if not isinstance(model, PretrainedClassifier):
         return model
     most = positions_of(open_config(resolve(model.backbone)))

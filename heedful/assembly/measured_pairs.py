@@ -16,12 +16,15 @@ from heedful.records import ModelError, SettingError, listing
 
 
 def measure_pair(predict: Any, rows: RowSettings, settings: dict[str, Any]) -> Results | Requests:
-    """Measure a model with its tokenizer; restores the modes of modules and the global generators.
+    """Measure a transformers model with its tokenizer, and restore its training mode and the global random generators.
 
     Args:
         predict: ``(model, tokenizer)``, or a pipeline for text classification, which has both.
-        rows: The rows and their description.
+        rows: The rows and the arguments that describe them.
         settings: All other arguments of :func:`heedful.measure`.
+
+    Returns:
+        The results; with ``dry_run``, the number of inputs.
     """
     if not isinstance(predict, tuple):
         if predict.task != "text-classification":

@@ -1,4 +1,6 @@
-"""Build the data for ``heedful.measure`` from the user's rows: parts, labels and spellings of labels."""
+"""Build the data module for ``heedful.measure`` from the user's rows: find the parts, the labels, and how rows spell
+labels.
+"""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,7 +17,7 @@ from heedful.datamodules.loaders.pairs import LABEL
 from heedful.datamodules.sources.source import Source, Split
 from heedful.datamodules.sources.values import plain
 from heedful.records import DataError, ModelError, SettingError, inform, listing
-from heedful.records.errors import guess
+from heedful.records.errors import suggestion
 from heedful.records.parser import class_parser
 from heedful.records.same import Same
 
@@ -43,7 +45,9 @@ class RowSettings(NamedTuple):
 
     @classmethod
     def of(cls, arguments: Mapping[str, Any]) -> "RowSettings":
-        """Take the arguments that describe rows from all arguments of a call, and normalise them."""
+        """Select the arguments that describe rows from all arguments of a call of :func:`heedful.measure`, and
+        normalise them.
+        """
         settings = cls(**{name: arguments[name] for name in cls._fields})
         default = settings.default_label
         return settings._replace(
@@ -55,7 +59,9 @@ class RowSettings(NamedTuple):
 
     @property
     def class_names(self) -> Sequence[str]:
-        """Label names of a ``ClassLabel`` column of a ``datasets.Dataset`` or of its splits; empty for other rows."""
+        """Label names of the ``ClassLabel`` column of a ``datasets.Dataset``, or of its first split; empty for other
+        rows.
+        """
         rows = next(iter(self.rows.values()), None) if isinstance(self.rows, Mapping) else self.rows
         features = getattr(rows, "features", None)
         feature = features.get(self.label) if isinstance(features, Mapping) else None
@@ -63,16 +69,16 @@ class RowSettings(NamedTuple):
 
     @property
     def is_ordered(self) -> bool:
-        """Whether the call or a ``ClassLabel`` column lists the labels in order."""
+        """Whether the order of the labels is known, from the argument ``labels`` or from a ``ClassLabel`` column."""
         return self.labels is not None or bool(self.class_names)
 
 
 class GoldLabels(NamedTuple):
-    """The gold labels of all rows.
+    """The distinct gold labels in the rows.
 
     Attributes:
-        labels: Distinct labels, sorted.
-        texts: The same labels as free texts, sorted.
+        labels: The labels as they are compared, sorted; empty if a row lacks the column of labels.
+        texts: The labels as they are written in the rows, sorted, for answers that are free texts.
         are_missing: Whether the column of labels exists and is empty in all rows.
     """
 
@@ -84,25 +90,25 @@ class GoldLabels(NamedTuple):
 def data_of(
     settings: RowSettings, outputs: Sequence[str], is_function: bool, kind: type[Pairs] = Pairs
 ) -> tuple[Pairs, set[str]]:
-    """Build data from rows.
+    """Build the data module from the user's rows.
 
     Args:
-        settings: The rows and their description.
-        outputs: Names of the model's labels; empty if it has none.
+        settings: The rows and the arguments that describe them.
+        outputs: Names of the model's labels; empty if they are unknown.
         is_function: Whether the model is a function, which may answer with free texts.
-        kind: Class of data with labels; a Trainer needs PairedText.
+        kind: Class of the data module for rows with labels; a Trainer needs PairedText.
 
     Returns:
-        The data, and the distinct gold answers.
+        The data module, which still has to be set up; and the distinct gold answers, empty for data that have a name.
 
     Raises:
         HeedfulError: The rows cannot be read, lack a column, or have ambiguous labels.
     """
     if (data := _load_named(settings.rows)) is not None:
         return _with_batch_size(data, settings, is_function), set()
-    parts = _parts(settings)
+    parts = _columns_by_part(settings)
     gold = _read_gold(settings) if settings.labels is None else GoldLabels()
-    labels = _labels(settings, gold.labels, outputs, is_function)
+    labels = _spellings_by_label(settings, gold.labels, outputs, is_function)
     default = settings.default_label
     swap = [part for part in parts if part not in settings.keeps] if len(parts) > 1 else []
     of_data: dict[str, Any] = {
@@ -123,17 +129,18 @@ def data_of(
         of_data["meta"] = [] if settings.cluster in parts else [settings.cluster]
     name = settings.name or "rows"  # the same for every source: equal rows have equal uids, and so equal draws
     if labels is None:
-        return Pairs(name, parts, {}, loader=free_text(_same(settings, gold.texts)), **of_data), {*gold.texts}
+        return Pairs(name, parts, {}, loader=free_text(_text_equality(settings, gold.texts)), **of_data), {*gold.texts}
     return kind(name, parts, labels, **of_data), {*gold.labels}
 
 
 def order_of_outputs(data: Pairs, is_ordered: bool) -> list[str] | None:
-    """The labels in the order of a model's outputs, for outputs without names; None if the order is unknown.
+    """Return the labels in the order of a model's outputs, for a model without label names; None if the order is
+    unknown.
 
-    A spelling such as 0 or LABEL_0 is the index of the label's output.
+    A label that the rows spell as 0 or LABEL_0 belongs to output 0.
 
     Args:
-        data: The data.
+        data: The data module.
         is_ordered: Whether the labels of the data are in the order of the outputs.
     """
     labels = data.columns.labels or {}
@@ -148,8 +155,10 @@ def order_of_outputs(data: Pairs, is_ordered: bool) -> list[str] | None:
     return list(labels) if is_ordered else None
 
 
-def _parts(settings: RowSettings) -> dict[str, str]:
-    """Map part names to columns; raise SettingError for missing, repeated or unknown columns."""
+def _columns_by_part(settings: RowSettings) -> dict[str, str]:
+    """Map the name of each part to its column; raise SettingError for missing or repeated parts, and for unknown parts
+    in ``keeps``.
+    """
     names = settings.parts
     if names is None or isinstance(names, str) or not names:
         raise SettingError('parts is missing: name the columns that the model reads, as in parts=["text", "question"].')
@@ -157,13 +166,13 @@ def _parts(settings: RowSettings) -> dict[str, str]:
         raise SettingError(f"parts names {repeated[0]} twice.")
     parts = dict(names) if isinstance(names, Mapping) else {str(part): str(part) for part in names}
     if unknown := [part for part in settings.keeps if part not in parts]:
-        raise SettingError(f"keeps {unknown[0]} is not a part. {guess(unknown[0], parts)}")
+        raise SettingError(f"keeps {unknown[0]} is not a part. {suggestion(unknown[0], parts)}")
     return parts
 
 
-def _same(settings: RowSettings, golds: Sequence[str]) -> Same:
-    """The function that compares free-text answers. Where several texts are equal, the spelling of the default label or
-    of a gold answer is used.
+def _text_equality(settings: RowSettings, golds: Sequence[str]) -> Same:
+    """Return the function that compares free-text answers. Of several equal texts, it uses the spelling of the default
+    label or of a gold answer.
     """
     same = Same("normalised" if settings.same is None else settings.same)
     for text in (*filter(None, [settings.default_label]), *golds):  # sorted, so that the order of rows changes nothing
@@ -172,8 +181,8 @@ def _same(settings: RowSettings, golds: Sequence[str]) -> Same:
 
 
 def _load_named(rows: Any) -> Pairs | None:
-    """Load rows that are given as a data module, a short name or a YAML file; None for rows in memory and for files
-    of rows.
+    """Return the data module if ``rows`` is one, or names one by a short name or a YAML file; None for rows in memory
+    and for files of rows.
     """
     if isinstance(rows, Pairs):
         return rows
@@ -188,8 +197,8 @@ def _load_named(rows: Any) -> Pairs | None:
 
 
 def _with_batch_size(data: Pairs, settings: RowSettings, is_function: bool) -> Pairs:
-    """Change the batch size of data that are given by name. Raise SettingError if the call has other arguments that
-    describe rows.
+    """Return data that have a name with the batch size of the call. Raise SettingError if the call has other arguments
+    that describe rows.
     """
     unused = RowSettings(settings.rows, batch_size=settings.batch_size)
     if changed := [name for name in settings._fields[1:] if getattr(settings, name) != getattr(unused, name)]:
@@ -225,10 +234,17 @@ def _read_gold(settings: RowSettings) -> GoldLabels:
     return GoldLabels(sorted(labels), sorted(texts), 0 < n == n_missing)
 
 
-def _labels(
+def _spellings_by_label(
     settings: RowSettings, golds: Sequence[str], outputs: Sequence[str], is_function: bool
 ) -> dict[str, list[Any]] | None:
-    """Map each label name to its spellings in the rows; None if answers are free texts."""
+    """Map each label to its spellings in the rows; None if answers are free texts.
+
+    Args:
+        settings: The rows and the arguments that describe them.
+        golds: Distinct gold labels in the rows.
+        outputs: Names of the model's labels; empty if unknown.
+        is_function: Whether the model is a function.
+    """
     if settings.same is not None and is_function:
         if settings.labels is not None:
             raise SettingError("same is for free texts, and labels names labels. Leave one of the two out.")
@@ -255,14 +271,14 @@ def _labels(
 
 
 def _match_case(name: str, labels: Iterable[str]) -> str:
-    """The only label that equals ``name`` when case is ignored; ``name`` itself if there is none, or several."""
+    """Return the label that equals ``name`` if case is ignored; ``name`` itself if no label does, or several."""
     matching = {label for label in labels if label.casefold() == name.casefold()}
     return matching.pop() if len(matching) == 1 else name
 
 
 def _spellings(labels: Labels) -> dict[str, list[Any]]:
-    """Map each label name to a list of its spellings, from the argument ``labels``; raise SettingError for repeated
-    names.
+    """Map the name of each label to a list of its spellings, given the argument ``labels`` of :func:`heedful.measure`;
+    raise SettingError for repeated names.
     """
     labels = labels.tolist() if hasattr(labels, "tolist") else labels  # an array, such as classes_ of scikit-learn
     if not isinstance(labels, Mapping | list | tuple) or len(set(map(str, labels))) < len(labels):
@@ -275,7 +291,9 @@ def _spellings(labels: Labels) -> dict[str, list[Any]]:
 
 
 def _spellings_of_outputs(outputs: Sequence[str], golds: Sequence[str]) -> dict[str, list[Any]]:
-    """The labels of a model and their spellings in the rows; raise ModelError if it lacks a label of the rows."""
+    """Map each label of a model to its spellings among the gold labels of the rows, which may differ in case; raise
+    ModelError for a gold label that the model lacks.
+    """
     by_case = {name.casefold(): name for name in outputs}
     if unknown := [gold for gold in golds if gold.casefold() not in by_case]:
         raise ModelError(

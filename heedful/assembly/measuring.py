@@ -21,7 +21,7 @@ from heedful.datamodules.base.processes import by_first, isolated
 from heedful.lightning_modules.base_predictor import BasePredictor
 from heedful.lightning_modules.function import Answered
 from heedful.records import SettingError, listing
-from heedful.records.errors import guess
+from heedful.records.errors import suggestion
 from heedful.records.parser import class_parser
 
 OF_EVALUATE = ("partial", "prompt", "config", "dry_run", "allow_package")  # further arguments of heedful.evaluate
@@ -158,8 +158,8 @@ def is_pipeline(predict: Any) -> bool:
 
 
 def require_rows(rows: Any, **arguments: Any) -> None:
-    """Read rows and check the arguments of :func:`measure` that describe them; callbacks do so before a training
-    begins.
+    """Read rows and check the arguments of :func:`measure` that describe them, so that a callback can report errors
+    before a training begins.
     """
     bound = signature(measure).bind(None, rows, **arguments)
     bound.apply_defaults()
@@ -168,7 +168,9 @@ def require_rows(rows: Any, **arguments: Any) -> None:
 
 
 def require_known(settings: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
-    """Raise SettingError for names of settings that are neither arguments nor evaluations."""
+    """Raise SettingError for a name in ``settings`` that is neither an evaluation nor a further setting of
+    :func:`measure`; the message suggests names, also from ``arguments``.
+    """
     evaluations = [kind.metric.name for kind in shown_evaluations(True)]
     for name in settings:
         if name in evaluations or name in OF_EVALUATE:
@@ -176,5 +178,5 @@ def require_known(settings: Mapping[str, Any], arguments: Mapping[str, Any]) -> 
         of_data = f"data.{name}" in class_parser(Pairs, "data").names
         hint = f"It is a setting of data: rows=heedful.load_data(NAME, {name}=...)." if of_data else ""
         raise SettingError(
-            f"measure has no setting {name}. {hint or guess(name, [*arguments, *OF_EVALUATE, *evaluations])}"
+            f"measure has no setting {name}. {hint or suggestion(name, [*arguments, *OF_EVALUATE, *evaluations])}"
         )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
 from heedful.records import HeedfulError, MetricName, RunError, SettingError, listing
-from heedful.records.errors import guess
+from heedful.records.errors import suggestion
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,24 +55,27 @@ class Number:
 
     @classmethod
     def of(cls, m: Mapping[str, Any]) -> "Number":
-        """Create a number from its entry in results.json."""
+        """Create a number from its entry in results.json: a mapping with value, ci95, n, std, draws and flags."""
         low, high = m["ci95"] or (None, None)
         clusters, flags = m.get("clusters"), tuple(m["flags"])
         return cls(m["value"], low, high, m["n"], clusters, m["std"], m["draws"], flags, m.get("reason"))
 
 
 class NoSuchNumber(RunError, KeyError):
-    """The name of a number is unknown or ambiguous. The error is also a KeyError."""
+    """An error: results have no number of the given name, or several. It is also a KeyError."""
 
 
 class Numbers:
     """Base class of ``Results`` and ``Differences``, whose numbers are looked up by name."""
 
     _bounds = (0.0, 1.0)  # bounds of a share
+    notes: tuple[str, ...] = ()  # reasons why numbers are missing
 
     @property
     def numbers(self) -> dict[MetricName, dict[str, Any]]:
-        """Measurements by metric name, with value, n, draws, std, ci95, per_draw and flags as in results.json."""
+        """The numbers by metric name; each is a mapping with value, n, draws, std, ci95, per_draw and flags, as in
+        results.json.
+        """
         raise NotImplementedError
 
     def __getitem__(self, key: Key) -> Number:
@@ -90,7 +93,7 @@ class Numbers:
         try:
             return Number.of(numbers[_find(key, numbers)])
         except HeedfulError as error:
-            raise NoSuchNumber(*error.args) from None
+            raise NoSuchNumber(" ".join([str(error), *self.notes])) from None
 
     def __contains__(self, key: Key) -> bool:
         """Whether exactly one number has the name ``key``."""
@@ -120,15 +123,15 @@ class Numbers:
         return frame.astype(types | dict.fromkeys(("clusters", "draws"), "Int64"))
 
     def require(self, text: str) -> Self:
-        """Require a number to be above or below a bound, by its 95 % interval.
+        """Require that a number is above or below a bound with its whole 95 % interval; raise HeedfulError otherwise.
 
-        ``>=`` and ``>`` compare the lower bound of the interval, ``<=`` and ``<`` the upper bound.
+        ``>=`` and ``>`` compare the lower end of the interval with the bound, ``<=`` and ``<`` the upper end.
 
         Args:
             text: Name, comparison and bound: "attentiveness premise >= 0.7", "accuracy > 70 %".
 
         Returns:
-            The same results, for chaining.
+            These results, so that calls can be chained.
 
         Raises:
             HeedfulError: The requirement does not hold or cannot be parsed; the name is unknown or ambiguous; the
@@ -152,25 +155,27 @@ class Numbers:
         scale, unit = (100, " %") if percent else (1, "")
         value, low, high = (f"{scale * x:.4g}{unit}" for x in (number.value or 0.0, number.low, number.high))
         measured = f"{value}, 95 % interval [{low}, {high}], n={number.n:,}"
+        bound = number.low if is_high else number.high
+        if not HOLDS[sign](bound, wanted):
+            raise RunError(f"{name} {sign} {digits}{unit} does not hold: {measured}.")
         if is_high and NOT_ABOVE_MAJORITY in number.flags and name.split()[0] == "attentiveness":
             raise RunError(
                 f"{name} is {measured}, but the accuracy is not above the majority share, and guesses change with "
                 "every part. Require high attentiveness of a better model."
             )
-        bound = number.low if is_high else number.high
-        if not HOLDS[sign](bound, wanted):
-            raise RunError(f"{name} {sign} {digits}{unit} does not hold: {measured}.")
         return self
 
 
 def words_of_name(name: MetricName) -> str:
-    """The words of a metric name without the data set, joined by spaces."""
+    """Return family, part, statistic and slice of a metric name, joined by spaces; the name of the data set is left
+    out.
+    """
     return " ".join(word for word in (name.family, name.part, name.statistic, name.slice) if word)
 
 
 def _find(key: Key, names: Mapping[MetricName, Any]) -> MetricName:
-    """Find the metric name that a key, such as ("attentiveness", "premise"), refers to; raise RunError if there is
-    none, or several.
+    """Return the metric name that a key, such as ("attentiveness", "premise"), means; raise RunError if it means none,
+    or several.
     """
     if isinstance(key, MetricName) and key in names:
         return key
@@ -181,7 +186,7 @@ def _find(key: Key, names: Mapping[MetricName, Any]) -> MetricName:
         if len(matching) == 1:
             return matching[0]
     words = [str(word) for word in (re.split(r"[\s/]+", key) if isinstance(key, str) else key) if word]
-    omitted = {name: count for name in names if (count := _omitted(words, name)) is not None}
+    omitted = {name: count for name in names if (count := _count_omitted_parts(words, name)) is not None}
     best = [name for name, count in omitted.items() if count == min(omitted.values())]
     if len(best) == 1:
         return best[0]
@@ -191,7 +196,8 @@ def _find(key: Key, names: Mapping[MetricName, Any]) -> MetricName:
     texts_in_words = sorted(dict.fromkeys(map(words_of_name, names)), key=lambda name: name.count(" "))
     same = [name for name in texts_in_words if words and name.split()[0] == words[0]]
     families = list(dict.fromkeys(name.family for name in names))
-    do = f"There are {_some(same)}." if same else guess(text.split(" ")[0], families) if names else "Evaluate again."
+    near = suggestion(text.split(" ")[0], families) if names else "Evaluate again."
+    do = f"There are {_some(same)}." if same else near
     raise RunError(f"There is no number {text!r} in these results. {do}")
 
 
@@ -199,11 +205,12 @@ def _some(names: list[str]) -> str:
     return listing(names[:SHOWN]) + (f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else "")
 
 
-def _omitted(words: list[str], name: MetricName) -> int | None:
-    """Number of fields of a metric name, apart from the data set, that are not among the given words; None if a word
-    does not belong to the name.
+def _count_omitted_parts(words: list[str], name: MetricName) -> int | None:
+    """Count the parts of a metric name (0 or 1) that a key with these words omits; None if the words do not match the
+    name.
 
-    Only the part can be omitted: without the statistic, "accuracy" would also match the majority share.
+    Only the part can be omitted: without the statistic, "accuracy" would also match the majority share. The data set
+    need not be among the words, and does not count.
     """
     if not words or words[0] != name.family:
         return None

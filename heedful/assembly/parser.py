@@ -25,11 +25,11 @@ TRAINER_KINDS = (*KINDS, *PLUGINS)  # classes that settings may name
 
 
 def build_parser(evaluating: bool, data: type, model: type) -> Parser:
-    """Build the parser of all settings; cached until another evaluation is registered.
+    """Return a parser of all settings; it is cached until another evaluation is registered.
 
     Args:
-        evaluating: Whether the command evaluates; if not, it trains. Evaluation has other evaluations, prompts, and no
-            checkpoints.
+        evaluating: Whether the command evaluates; if not, it trains. Only an evaluation has settings of prompts, and
+            only a training has settings of checkpoints; their evaluations differ.
         data: The class of the data module.
         model: The class of the model.
     """

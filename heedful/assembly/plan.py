@@ -30,15 +30,16 @@ from heedful.records.prompts.prompt import Prompt
 
 @dataclass(frozen=True)
 class Plan:
-    """A run that is ready to begin.
+    """A run that is prepared: the data are read, the model is bound to their task, and the evaluations are planned.
 
     Attributes:
         config: All settings.
         model: The model, bound to the task.
-        data: The data, set up.
+        data: The data module, set up.
         trainer: Settings of Lightning's Trainer.
         plans: The plans of the evaluations.
-        unfinished: Progress of the evaluated run, such as "epoch 1 of 4, step 30"; None if it is finished.
+        unfinished: How far the training of the evaluated checkpoint had got, such as "epoch 1 of 4, step 30"; None if
+            it is finished, and in a training.
         checkpoints: The callback that saves checkpoints; None in an evaluation.
         prompts: The prompts to measure; empty for a model without prompts.
         record: All settings, as in config.yaml.
@@ -95,7 +96,7 @@ def prepare(config: Config) -> Plan:
     record = config.as_dict()
     if "backbone" in record["model"]["init_args"] and config.evaluating and model.has_learned:
         record["model"]["init_args"]["backbone"] = IN_MEMORY
-    plans = Plans.of(evaluations, Setting(data, not config.evaluating, _read, model.capabilities), only)
+    plans = Plans.of(evaluations, Setting(data, not config.evaluating, _load_other_data, model.capabilities), only)
     plans.require(model)
     _require_monitored(plans, objects, checkpoints, data)
     if not (isinstance(settings, EvaluationSettings) and settings.dry_run):
@@ -106,18 +107,20 @@ def prepare(config: Config) -> Plan:
 
 
 def checkpoint_of(settings: RunSettings) -> str | None:
-    """Path of the checkpoint that an evaluation loads, or from which a training resumes."""
+    """Return the path of the checkpoint that an evaluation loads, or from which a training resumes; None without a
+    checkpoint.
+    """
     return settings.ckpt_path if isinstance(settings, TrainingSettings) else vars(settings)["checkpoint"]
 
 
 def _bound_data(config: Config, objects: Objects, name: str) -> PairedData:
-    """Set up the data, and bind the model to the task of the data.
+    """Set up the data, bind the model to their task, and return the data.
 
     Args:
         config: All settings.
-        objects: The data and the model.
-        name: Name of the data if no evaluation needs them, so that they are not read and have the labels of the model;
-            empty otherwise.
+        objects: The data module and the model.
+        name: A name for the data if no evaluation needs their examples: they are then not read, and have the labels of
+            the model. "" otherwise.
     """
     data, model = objects.data, objects.model
     if config.evaluating and name:
@@ -139,16 +142,16 @@ def _bound_data(config: Config, objects: Objects, name: str) -> PairedData:
     return data
 
 
-def _read(name: str, path: str | None) -> PairedData:
-    """Load another data set by its short name, from a path or from the hub, and set it up."""
+def _load_other_data(name: str, path: str | None) -> PairedData:
+    """Load another data set by its short name, from ``path`` or, if that is None, from the hub; and set it up."""
     data = load_data(name, **({} if path is None else {"path": path}))
     data.setup("validate")
     return data
 
 
 def _require_monitored(plans: Plans, objects: Objects, checkpoints: BestCheckpoint | None, data: PairedData) -> None:
-    """Raise SettingError if no evaluation yields a metric that a callback monitors, or if the ``mode`` of the
-    callback is wrong.
+    """Raise SettingError if a callback monitors a metric that no evaluation yields, or has the wrong ``mode`` for it;
+    do nothing in an evaluation.
     """
     if checkpoints is None:
         return

@@ -1,6 +1,4 @@
-"""The prompts of an evaluation; and the number of requests that a server, or of inputs that a function, would
-receive.
-"""
+"""Create the prompts of an evaluation, and estimate how many requests a server, or inputs a function, would receive."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,12 +19,12 @@ CHARACTERS = 4  # average length of a token in English
 
 
 def prompts_of(prompting: Prompting | None, model: BasePredictor, data: Pairs) -> list[Prompt]:
-    """The prompts to measure; empty for a model that reads none.
+    """Return the prompts to measure; empty in training and for a model that reads no prompts.
 
     Args:
-        prompting: The settings; None in training.
+        prompting: The settings of the prompts; None in training.
         model: The model.
-        data: The data, set up.
+        data: The data module, set up.
 
     Raises:
         HeedfulError: The model cannot be trained, or cannot read a prompt.
@@ -44,7 +42,7 @@ def prompts_of(prompting: Prompting | None, model: BasePredictor, data: Pairs) -
 
 
 def name_of(prompt: Prompt) -> str:
-    """Name of the folder with the results of a prompt, such as "plain-counterfactual-k2-seed0"."""
+    """Return the name of the folder for the results of a prompt, such as "plain-counterfactual-k2-seed0"."""
     return f"{prompt.name}-{prompt.kind}-k{prompt.tuples}-seed{prompt.seed}"
 
 
@@ -55,11 +53,12 @@ class Requests:
     Attributes:
         model: Name of the model or of the function.
         prompts: Number of prompts.
-        amounts: Per prompt, kind of inputs to their number and length.
-        most_written: Maximum number of written tokens per request; None without a limit.
+        amounts: For each prompt, maps each kind of inputs, such as "base" or "changed", to their number and total
+            length.
+        most_written: Maximum number of tokens that the server writes per request; None without a limit.
         prices: US dollars per million tokens, read and written; None if unknown.
-        cache: Path of the file of answers; None for a function.
-        inputs: Iterates over blocks of inputs and their model; blocks may share inputs.
+        cache: Path of the file that stores answers; None for a function.
+        inputs: Returns an iterator over (model, block of examples); an input may be in several blocks.
     """
 
     model: str
@@ -72,8 +71,8 @@ class Requests:
 
     @property
     def totals(self) -> dict[str, tuple[int, int]]:
-        """The total number of requests (or inputs of a function), and the estimated number of tokens in them, for each
-        kind of inputs and for all kinds, "together".
+        """Map each kind of inputs, such as "base" or "changed", and "together" for all kinds, to the total number of
+        requests (or inputs of a function) and the estimated number of tokens in them.
         """
         totals = {
             kind: (
@@ -101,9 +100,10 @@ class Requests:
 
 
 def requests_of_function(function: Any, data: Pairs, plans: Plans, limit: int | float) -> Requests:
-    """Upper bounds on the inputs of a function; ``limit`` is the Trainer's limit_val_batches.
+    """Return upper bounds on the number of inputs that a function would receive, without calling it.
 
-    The kind "repeated" is the first batch, which :class:`heedful.lightning_modules.Function` asks twice.
+    The kind "repeated" is the first batch, which :class:`heedful.lightning_modules.Function` asks twice. ``limit`` is
+    the Trainer's limit_val_batches.
     """
 
     def inputs() -> Iterator[tuple[Any, Composed]]:

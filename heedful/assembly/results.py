@@ -1,4 +1,4 @@
-"""``Results``: the numbers of a run, its rows, and its folder."""
+"""The results of a run or of an evaluation: its numbers, its rows, its folder; and differences between two results."""
 
 import shutil
 import tempfile
@@ -17,7 +17,7 @@ from heedful.records.messages import in_notebook
 from heedful.records.rows import read_rows
 from heedful.records.storage.files import WRITING, write_json
 from heedful.records.storage.lock import LOCK
-from heedful.records.storage.results import CONFIG, RUN, named, read_results, rows_file, write_results
+from heedful.records.storage.results import CONFIG, RUN, measurements_by_name, read_results, rows_file, write_results
 from heedful.reports.alike import CHANGES, DEFAULT, notes
 from heedful.reports.compare import run_differences
 from heedful.reports.configs import run_settings
@@ -35,14 +35,14 @@ NOTHING = "Nothing was measured."
 
 @dataclass(frozen=True)
 class Unsaved:
-    """Content of the files of results in memory.
+    """The content of the files that :meth:`Results.save` will write, for results in memory.
 
     Attributes:
-        name: Name of the prompt; empty if there is only one.
-        write_config: Writes config.yaml.
+        name: Name of the prompt; "" if there is only one.
+        write_config: Writes config.yaml to a path.
         about: Content of run.json.
         rows: Maps evaluations to rows and metadata.
-        contents: Returns the texts of examples, for the page.
+        contents: Returns the texts of examples, for the HTML page.
     """
 
     name: str
@@ -106,7 +106,9 @@ class Results(Numbers):
 
     @contextmanager
     def in_folder(self) -> Iterator[Path]:
-        """Yield the folder of the results; a temporary folder for results in memory."""
+        """Context manager that yields a folder with the files of the results; for results in memory, a temporary
+        folder.
+        """
         self._require_one()
         if self.folder is not None or self.unsaved is None:
             yield self.written
@@ -119,9 +121,11 @@ class Results(Numbers):
 
     @property
     def numbers(self) -> dict[MetricName, dict[str, Any]]:
-        """Measurements by metric name, with value, n, draws, std, ci95, per_draw and flags as in results.json."""
+        """The numbers by metric name; each is a mapping with value, n, draws, std, ci95, per_draw and flags, as in
+        results.json.
+        """
         self._require_one()
-        return named(self.content) if self.content else {}
+        return measurements_by_name(self.content) if self.content else {}
 
     def _require_one(self) -> None:
         if self.each:
@@ -129,9 +133,10 @@ class Results(Numbers):
 
     @property
     def rows(self) -> pa.Table:
-        """The rows of all evaluations in one table; the column ``evaluation`` has their names.
+        """The rows of all evaluations in one table: a row per prediction, with the name of its evaluation in the column
+        ``evaluation``.
 
-        Columns that an evaluation lacks are null.
+        A column is null in the rows of evaluations that lack it.
 
         Raises:
             HeedfulError: Files in the folder were changed, or there are several prompts.
@@ -145,7 +150,7 @@ class Results(Numbers):
         return pa.concat_tables(tables, promote_options="default")
 
     def rows_of(self, evaluation: str) -> pa.Table:
-        """The rows from which the numbers of an evaluation are computed.
+        """Return the rows (one per prediction) from which the numbers of an evaluation are computed.
 
         Args:
             evaluation: Name of the evaluation, such as "attentiveness".
@@ -160,7 +165,7 @@ class Results(Numbers):
         return self._read(evaluation)
 
     def _evaluations(self) -> list[str]:
-        """Names of the evaluations that have rows, after checking the hashes of all files."""
+        """Check the hashes of saved files, and return the names of the evaluations that have rows."""
         return [*(read_results(self.written)["rows"] if self.unsaved is None else self.unsaved.rows)]
 
     def _read(self, evaluation: str) -> pa.Table:
@@ -171,17 +176,17 @@ class Results(Numbers):
 
     @property
     def written(self) -> Path:
-        """The folder of saved results.
+        """The folder of the saved results.
 
         Raises:
-            RunError: The rows are in the memory of rank 0.
+            RunError: The results are not saved.
         """
         if self.folder is None:
             raise RunError("The rows of these results are in the memory of rank 0. Measure with output=FOLDER.")
         return self.folder
 
     def show(self) -> None:
-        """Print the numbers as a table, in a notebook as HTML; of several prompts, print a summary."""
+        """Print the numbers as a table (HTML in a notebook); with several prompts, print a summary over prompts."""
         contents = {results.display_name: results.content for results in self.each or [self]}
         if not all(contents.values()):
             print(NOTHING)
@@ -261,7 +266,8 @@ class Results(Numbers):
             return write_page([folder], folder / REPORT if path is None else Path(path), examples)
 
     def __sub__(self, other: "Results") -> "Differences":
-        """Subtract other results on the same examples, with paired 95 % intervals.
+        """Return the numbers of these results minus those of ``other``, on the same examples, with paired 95 %
+        intervals.
 
         Raises:
             HeedfulError: The examples differ, or there are several prompts.
@@ -289,10 +295,11 @@ class Differences(Numbers):
     """The differences between the numbers of two runs on the same examples, with paired 95 % intervals.
 
     A difference has the flags of both numbers. ``n`` is the number of paired examples, or the smaller number of
-    examples if the runs have different eligible examples. Numbers of different swaps, as of two seeds, are omitted.
+    examples if the runs have different eligible examples. A number is omitted if the runs made different swaps, as with
+    two seeds.
 
     Attributes:
-        differences: Differences by metric name, as measurements of results.json.
+        differences: Maps each metric name to the difference, in the format of a number in results.json.
         title: Names of the two runs.
         notes: Reasons why numbers are omitted.
     """
@@ -307,7 +314,7 @@ class Differences(Numbers):
 
     @property
     def numbers(self) -> dict[MetricName, dict[str, Any]]:
-        """Differences by metric name, as measurements of results.json."""
+        """The differences by metric name; each is a mapping in the format of a number in results.json."""
         return dict(self.differences)
 
     def show(self) -> None:
@@ -331,8 +338,8 @@ class Run(Results):
     """The results of a training run, measured with its best checkpoint.
 
     Attributes:
-        checkpoint: Path of the measured checkpoint; None if nothing was trained, and with fast_dev_run.
-        was_finished: Whether the run was already finished, so that nothing was trained.
+        checkpoint: Path of the measured checkpoint; None if this call trained nothing, and with fast_dev_run.
+        was_finished: Whether the run was already finished, so that this call trained nothing.
     """
 
     checkpoint: Path | None = None
@@ -340,12 +347,11 @@ class Run(Results):
 
     @classmethod
     def finished(cls, folder: Path) -> "Run":
-        """Read the results of a run that is finished, without training."""
+        """Read the results in the folder of a finished run."""
         return cls(folder, read_results(folder), was_finished=True)
 
 
 def _renamed(text: str, names: Mapping[Path, str]) -> str:
-    """Replace folders in a text by names."""
     for folder, name in names.items():
         text = text.replace(str(folder), name)
     return text
@@ -378,8 +384,8 @@ def load(folder: str | PathLike[str]) -> Results:
 
 
 def _any_length(column: pa.Field) -> pa.Field:
-    """The type of a column, in which lists of a fixed length become lists of any length: evaluations may have
-    different numbers of labels.
+    """Return the column with lists of any length instead of a fixed length: the length is the number of labels, which
+    may differ between evaluations.
     """
     fixed = isinstance(column.type, pa.FixedSizeListType)
     return column.with_type(pa.list_(column.type.value_type)) if fixed else column

@@ -34,8 +34,8 @@ Settings = dict[str, Any]  # nested, as config.yaml has them
 
 
 def config_of(run: Path, display_name: str) -> Path:
-    """Path of config.yaml in the folder of a run; raises RunError, with a message that begins with ``display_name``,
-    if there is none.
+    """Return the path of config.yaml in the folder of a run; raise RunError, with a message that begins with
+    ``display_name``, if the folder has none.
     """
     if not (run / CONFIG).is_file():
         raise RunError(f"{display_name} is not a run or its checkpoint: there is no {CONFIG}. Name a run.")
@@ -43,14 +43,14 @@ def config_of(run: Path, display_name: str) -> Path:
 
 
 def source_of(name: str) -> tuple[Path, dict[str, Any]]:
-    """Resolve the setting ``checkpoint``.
+    """Find the checkpoint to evaluate, and the settings of its run.
 
     Args:
-        name: A checkpoint, or a run, whose best or else last checkpoint is taken.
+        name: A checkpoint; or a run, for its best checkpoint, or ``last.ckpt`` if a finished run has no best one.
 
     Returns:
-        The path of the checkpoint; and the settings of its run for an evaluation: the model, with exported weights and
-        labels; the data, without a seed; and natural logic.
+        The path of the checkpoint; and the settings of its run under "model" (with the exported weights), "data"
+        (without a seed) and "natural_logic".
 
     Raises:
         HeedfulError: The checkpoint does not exist, is damaged, or is not in the folder of a run.
@@ -62,14 +62,16 @@ def source_of(name: str) -> tuple[Path, dict[str, Any]]:
         checkpoint = best_of(run, display_name, is_finished(run))
     outline(checkpoint, display_name)
     run = checkpoint.absolute().parent.parent
-    saved = _saved(config_of(run, display_name), run / BACKBONE)
+    saved = _settings_with_exported_model(config_of(run, display_name), run / BACKBONE)
     saved["data"]["init_args"].pop("seed", None)
     natural_logic = {name: value for name, value in (saved.get("natural_logic") or {}).items() if value is not None}
     return checkpoint, {"model": saved["model"], "data": saved["data"], "natural_logic": natural_logic}
 
 
-def _saved(config: Path, backbone: Path) -> dict[str, Any]:
-    """The settings of a run, with its exported model as the backbone of the model."""
+def _settings_with_exported_model(config: Path, backbone: Path) -> dict[str, Any]:
+    """Return the settings in a config.yaml, changed for an evaluation of all examples with the exported model in the
+    folder ``backbone``.
+    """
     try:
         saved = read_yaml(str(config), str(config))
         settings = saved["model"]["init_args"]
@@ -85,7 +87,10 @@ def _saved(config: Path, backbone: Path) -> dict[str, Any]:
 
 
 def initial_model(name: str) -> dict[str, Any]:
-    """The section of the model of the finished run that ``init_from`` names, with its exported weights.
+    """Return the section of a model (class and settings) with the exported weights of a finished run.
+
+    Args:
+        name: The run, from the setting ``init_from``.
 
     Raises:
         HeedfulError: The run does not exist or is not finished.
@@ -95,19 +100,20 @@ def initial_model(name: str) -> dict[str, Any]:
     backbone = run / BACKBONE
     if not (backbone.is_dir() and has_weights(str(backbone))):
         raise RunError(f"init_from {name} has no weights in checkpoints/backbone. Finish that run: resume {name}.")
-    return _saved(config, backbone)["model"]
+    return _settings_with_exported_model(config, backbone)["model"]
 
 
 def start_of(resume: str | None, ckpt_path: str | None, output: str | None) -> tuple[Path | None, str | None]:
     """Find the run and the checkpoint from which a training resumes.
 
     Args:
-        resume: A run to resume from its last checkpoint, or a checkpoint of a run.
+        resume: A run, to resume from its last checkpoint; or a checkpoint of a run.
         ckpt_path: "last" resumes the run in ``output`` if there is one, and begins it otherwise.
         output: The folder of the run.
 
     Returns:
-        The folder of the run, None for a new run; and the checkpoint, None for the beginning and for a finished run.
+        The folder of the run, None if a new run gets a new folder; and the checkpoint, None if the training begins at
+        the first step or is already finished.
 
     Raises:
         HeedfulError: The run does not exist, its checkpoint is damaged, or settings exclude each other.
@@ -138,8 +144,8 @@ def start_of(resume: str | None, ckpt_path: str | None, output: str | None) -> t
     return run, str(checkpoint)
 
 
-def tidy(run: Path) -> None:
-    """Remove the unfinished files of a killed process from the folder of a run."""
+def remove_unfinished_files(run: Path) -> None:
+    """Remove unfinished files, which a killed process left in the folder of a run."""
     for folder in (run, run / "rows", run / "figures", run / "checkpoints"):
         remove_abandoned(folder)
     for path in (run / "checkpoints").glob(".backbone.*"):
@@ -148,7 +154,9 @@ def tidy(run: Path) -> None:
 
 
 def unfinished_of(checkpoint: str) -> str | None:
-    """How far the training of a checkpoint had got, such as "epoch 1 of 4, step 30"; None if it is finished."""
+    """Return how far the training of a checkpoint had got, such as "epoch 1 of 4, step 30"; None if its run is
+    finished.
+    """
     run = Path(checkpoint).absolute().parent.parent
     if is_finished(run):
         return None
@@ -166,21 +174,19 @@ def settings_of_file(path: str, display_name: str) -> Settings:
 
 
 def saved_settings(run: Path) -> Settings:
-    """Read the settings of a run or of an evaluation."""
+    """Read the settings in config.yaml of a run or of an evaluation."""
     return settings_of_file(str(run / CONFIG), str(run / CONFIG))
 
 
 def differences(before: Settings, after: Settings) -> dict[str, tuple[Any, Any]]:
-    """Find the settings that differ and may change a number: map the name of each setting to its values before and
-    after.
-    """
+    """Map each setting that differs and may change a number to its values before and after."""
     old, new = _flat(before), _flat(after)
     names = sorted(name for name in old.keys() & new.keys() if not NO_NUMBER.fullmatch(name))
     return {name: (old[name], new[name]) for name in names if old[name] != new[name]}
 
 
 def _flat(settings: Settings) -> Settings:
-    """Flatten nested settings: map dotted names, such as "data.init_args.path", to values."""
+    """Flatten nested settings: map dotted names, such as "trainer.max_epochs" or "data.init_args.path", to values."""
     flat: Settings = {}
     for name, value in settings.items():
         for inner_name, inner in value.items() if isinstance(value, Mapping) else ():
@@ -194,8 +200,10 @@ def _flat(settings: Settings) -> Settings:
 
 
 def require_same_settings(settings: Settings, run: Path) -> None:
-    """Raise an error if a finished run is resumed with changed settings, or if a changed setting would be overridden by
-    the checkpoint of the resumed run.
+    """Raise an error if a run cannot be resumed with these settings.
+
+    A finished run allows no changes. An unfinished run allows changes of settings that its checkpoint does not
+    override, such as ``max_epochs``.
 
     Args:
         settings: The settings of the command.

@@ -1,4 +1,4 @@
-"""The settings of the run itself and their defaults, for the commands and for Python."""
+"""Settings that belong to a run and not to its data or model, such as seed and output folder, and their defaults."""
 
 import re
 from collections.abc import Mapping
@@ -29,23 +29,23 @@ def name_list(names: Any) -> Any:
 
 
 def several(value: Any) -> list[Any]:
-    """Convert a setting to a list: None becomes an empty list, a single value a list with one element."""
+    """Convert a setting to a list: None becomes an empty list, and a single value a list with one element."""
     return list(value) if isinstance(value, list | tuple) else [] if value is None else [value]
 
 
 def write_settings(settings: Mapping[str, Any], path: Path) -> None:
-    """Write settings as a file that ``--config`` reads."""
+    """Write settings to a YAML file that ``--config`` reads."""
     path.write_text(dump(settings), encoding="utf-8")
 
 
 @dataclass
 class TrainerDefaults:
-    """Settings of Lightning's Trainer whose defaults differ from Lightning's.
+    """Settings of Lightning's Trainer for which Heedful has other defaults than Lightning.
 
     Args:
         max_epochs: Number of epochs.
         gradient_clip_val: Largest norm of the gradients.
-        use_distributed_sampler: Whether Lightning replaces the sampler; Heedful's sampler serves all ranks.
+        use_distributed_sampler: Whether Lightning replaces the sampler; Heedful's own sampler already serves all ranks.
         num_sanity_val_steps: Number of validation batches before training.
         log_every_n_steps: Number of steps between two logged losses.
         enable_model_summary: Whether to print the layers of the network.

@@ -1,4 +1,6 @@
-"""Resolve how users name data and models: by short name, YAML file, import path, folder or hub id."""
+"""Find the class and the settings of data or of a model by a name: short name, YAML file, import path, folder or hub
+id.
+"""
 
 import re
 import sys
@@ -29,7 +31,7 @@ Section = dict[str, Any]  # a class and its settings: "class_path" and "init_arg
 
 
 def section_of(kind: str, source: str | PathLike[str] | Mapping[str, Any]) -> Section:
-    """Find the class and the settings of data or of a model.
+    """Return the section of data or of a model: the class under "class_path", and the settings under "init_args".
 
     Args:
         kind: "data" or "model".
@@ -54,7 +56,12 @@ def section_of(kind: str, source: str | PathLike[str] | Mapping[str, Any]) -> Se
 
 
 def as_section(kind: str, values: Any, display_name: str) -> Section:
-    """Complete the section of the data or the model in a file of settings; raise SettingError if it names no class."""
+    """Check a section of settings, or only the name of a class, and return a section with the full import path of the
+    class.
+
+    Raises:
+        SettingError: The section names no class; the message begins with ``display_name``.
+    """
     if isinstance(values, str):
         values = {"class_path": values}
     if not isinstance(values, Mapping) or not isinstance(values.get("class_path"), str):
@@ -65,7 +72,8 @@ def as_section(kind: str, values: Any, display_name: str) -> Section:
 
 
 def class_of(kind: str, path: str) -> type:
-    """Import the class of the data or of the model; modules in the working folder are found as well.
+    """Import and return the class of the data or of the model (``kind``) at an import path; its module may be in the
+    working folder.
 
     Raises:
         SettingError: The class does not exist, or has another base class.
@@ -80,7 +88,9 @@ def class_of(kind: str, path: str) -> type:
 
 
 def not_supported(kind: str, name: str) -> SettingError:
-    """Create the error for data or a model of a class that is not Heedful's, such as another LightningModule."""
+    """Return the error for data or a model (``kind``) whose class ``name`` is not a subclass of Heedful's, such as
+    another LightningModule.
+    """
     remedy = (
         " Add heedful.Watch to your own Trainer, or see docs/new_model.md." if kind == "model" else " Pass the rows."
     )
@@ -88,10 +98,11 @@ def not_supported(kind: str, name: str) -> SettingError:
 
 
 def imported(path: str) -> Any:
-    """Import the object at an import path, also from the working folder; None if it does not exist.
+    """Import and return the object at an import path, such as "package.module.Class"; its module may be in the working
+    folder. None if the module or the object does not exist.
 
     Raises:
-        ImportError: The module exists, and an import in it fails.
+        ImportError: The module exists, but an import in it fails.
     """
     module, _, name = path.rpartition(".")
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
@@ -105,8 +116,8 @@ def imported(path: str) -> Any:
 
 
 def _backbone_form(name: str) -> tuple[str, dict[str, Any]] | None:
-    """For a model given as a folder or hub id, the short name or class that loads it, and its settings; None for
-    other names.
+    """For a folder with a model or a hub id, return the short name or the class of the model, and the settings that
+    load it; None for other names.
     """
     path = Path(name)
     is_short = name in names("model")
@@ -130,7 +141,9 @@ def _backbone_form(name: str) -> tuple[str, dict[str, Any]] | None:
 
 
 def model_folder(backbone: str, class_path: str) -> str:
-    """Name of a model in the paths of run folders: its short name, its run, or its hub id as a folder name."""
+    """Return the name of a model for the paths of run folders: its short name; for exported weights, the name of their
+    run; or else the hub id with safe characters.
+    """
     if name := short_name(backbone, class_path):
         return name
     run = Path(backbone).resolve()
@@ -141,7 +154,11 @@ def model_folder(backbone: str, class_path: str) -> str:
 
 
 def model_config(name: str | Path) -> dict[str, Any]:
-    """The config.json of a model, by short name, folder or hub id; empty if there is none."""
+    """Return the content of a model's config.json; empty if it cannot be read.
+
+    Args:
+        name: Folder or hub id of the model.
+    """
     try:
         with quiet():
             return PretrainedConfig.get_config_dict(name)[0]

@@ -55,25 +55,24 @@ Settings = Mapping[str, Any]
 
 
 def require_fit(settings: Settings) -> None:
-    """Raise SettingError for callbacks that would change weights after they were measured, and for strategies that
-    shard the model.
+    """Check that Heedful supports the callbacks and the strategy of a training.
 
     Args:
         settings: Settings of the Trainer.
 
     Raises:
-        SettingError: A callback or the strategy is not supported.
+        SettingError: A callback would change the weights after they were measured, or the strategy shards the model.
     """
     for callback in several(settings["callbacks"]):
-        if reason := _misfit(callback):
+        if reason := _why_unsupported(callback):
             raise SettingError(f"trainer.callbacks {type(callback).__name__} {reason}")
     strategy = settings["strategy"]
     if isinstance(strategy, (FSDPStrategy, ModelParallelStrategy)) or "fsdp" in str(strategy):
         raise SettingError("trainer.strategy shards the model, and evaluations need all of its weights. Use ddp.")
 
 
-def _misfit(callback: Callback) -> str | None:
-    """The reason why Heedful does not support a callback of Lightning; None if Heedful supports it."""
+def _why_unsupported(callback: Callback) -> str | None:
+    """Return why Heedful does not support a callback of Lightning, for a message; None if it supports it."""
     if isinstance(callback, WeightAveraging) and callback.should_update(epoch_idx=LATE):
         return "would change the average after an epoch was measured. Update it after steps only."
     return next((reason for kind, reason in UNSUPPORTED.items() if isinstance(callback, kind)), None)
@@ -81,8 +80,8 @@ def _misfit(callback: Callback) -> str | None:
 
 @contextmanager
 def calm_lightning() -> Iterator[None]:
-    """Context manager that silences Lightning's advertising and false warnings, and restores KeyboardInterrupt, which
-    Lightning turns into SystemExit.
+    """Context manager that hides Lightning's advertising and false warnings. Ctrl-C raises KeyboardInterrupt again,
+    which Lightning would turn into SystemExit.
 
     Raises:
         SettingError: Lightning or one of its callbacks refuses a setting.
@@ -110,7 +109,7 @@ def _is_wanted(record: logging.LogRecord) -> bool:
 
 @contextmanager
 def allowing(packages: str | Sequence[str] | None) -> Iterator[None]:
-    """Context manager in which weights and classes may come from the given Python packages."""
+    """Context manager in which weights and classes may come from these Python packages (``allow_package``)."""
     before = set(allowed_packages)
     allowed_packages.update([packages] if isinstance(packages, str) else packages or ())
     try:
@@ -121,10 +120,10 @@ def allowing(packages: str | Sequence[str] | None) -> Iterator[None]:
 
 @contextmanager
 def restored_flags() -> Iterator[None]:
-    """Context manager that finally restores the flags of torch and the environment variable of the seed, which a
-    Trainer changes.
+    """Context manager that, at its end, restores what a Trainer changes globally: flags of torch and environment
+    variables with the seed.
 
-    Otherwise Lightning would seed later multi-process Trainers with that variable.
+    Otherwise Lightning would seed later multi-process Trainers with these variables.
     """
     is_deterministic = torch.are_deterministic_algorithms_enabled()
     warns = torch.is_deterministic_algorithms_warn_only_enabled()
@@ -140,7 +139,7 @@ def restored_flags() -> Iterator[None]:
 
 
 def precision_of(settings: Settings, evaluating: bool) -> str:
-    """The precision of the Trainer: as in the settings, or else bf16 for training on a GPU that supports it, and
+    """Return the precision for the Trainer: from the settings, or else bf16 for training on a GPU that supports it, and
     fp32 otherwise.
     """
     on_gpu = settings.get("accelerator") in ("auto", "gpu", "cuda") and torch.cuda.is_available()

@@ -105,7 +105,9 @@ def configured(
     resume: str | PathLike[str] | None = None,
     ckpt_path: str | PathLike[str] | None = None,
 ) -> Config:
-    """Resolve the settings of a training, from Python or from the command line; see :func:`train`."""
+    """Combine the arguments ``call`` and the files of settings of a training into a :class:`Config`. The other
+    arguments are as for :func:`train`.
+    """
     layers = [Layer(settings_of_file(fspath(file), f"config {file}"), f"config {file}") for file in files]
     in_files = {name: value for layer in layers for name, value in layer.values.items() if value is not None}
     output, ckpt_path = output or in_files.get("output"), ckpt_path or in_files.get("ckpt_path")
@@ -128,7 +130,8 @@ def configured(
 
 
 def trained(config: Config) -> Run:
-    """Train a model, measure its best checkpoint, and write both into the folder of the run.
+    """Train a model, measure its best checkpoint, and write both into the folder of the run; a finished run is only
+    read.
 
     Returns:
         The results, on every process.

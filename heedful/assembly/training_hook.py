@@ -1,4 +1,4 @@
-"""Base class of ``heedful.Watch`` and ``heedful.TransformersCallback``."""
+"""Base class of ``heedful.Watch`` and ``heedful.TransformersCallback``, which measure a model while it trains."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -25,11 +25,12 @@ FIXED = ("predict", "rows", "output", "dry_run", "config")  # arguments of measu
 
 
 class TrainingHook:
-    """Measures a model at each evaluation of a training, on rank 0; every rank gets the numbers.
+    """Base class of callbacks that measure attentiveness at each evaluation of a training. Rank 0 measures; all ranks
+    get the numbers.
 
     Attributes:
-        results: The results of the last evaluation; rank 0 has their rows.
-        history: The numbers of each evaluation, with step and epoch.
+        results: The results of the last evaluation, None before the first; only rank 0 has their rows.
+        history: A mapping for each evaluation, with "step", "epoch" and the logged numbers.
     """
 
     def __init__(self, predict: Predict | None, rows: Any, settings: dict[str, Any], output: Any) -> None:
@@ -50,20 +51,20 @@ class TrainingHook:
         self._output = None if output is None else Path(output)
 
     def require_rows(self) -> None:
-        """Read the rows once before the training, so that their errors are raised early."""
+        """Read the rows and check the settings before the training, so that errors are raised early."""
         by_first_isolated(lambda: require_rows(self._rows, **self._settings))
 
     def measure(self, model: nn.Module, step: int, epoch: float, tokenizer: Any = None) -> dict[str, float]:
-        """Measure the model on rank 0; a collective.
+        """Measure the model on rank 0; must be called on all ranks.
 
         Args:
             model: The model without wrappers such as DistributedDataParallel.
-            step: Number of training steps.
-            epoch: Number of epochs.
-            tokenizer: The tokenizer; needed if the hook has no function.
+            step: Number of training steps so far.
+            epoch: Number of epochs so far.
+            tokenizer: The tokenizer; needed if the hook has no function ``predict``.
 
         Returns:
-            The numbers to log, by name.
+            The numbers to log, by name, on all ranks.
 
         Raises:
             HeedfulError: As for :func:`heedful.measure`; or the weights are sharded.
@@ -93,8 +94,8 @@ class TrainingHook:
         return numbers
 
     def _folder(self, step: int) -> Path | None:
-        """An unused folder for the measurement at a training step: ``step-N``, or ``step-N-K`` if it exists; None
-        without ``output``.
+        """Return an unused folder for the results at a training step: ``step-N``, or ``step-N-K`` with K from 2 if it
+        exists; None without ``output``.
         """
         if self._output is None:
             return None
@@ -103,13 +104,14 @@ class TrainingHook:
 
 
 def logged_numbers(numbers: Mapping[Any, Mapping[str, Any]]) -> dict[str, float]:
-    """The numbers to log: attentiveness to each part with its 95 % interval, and flips of the null control.
+    """Return the numbers to log: attentiveness to each part with its 95 % interval, and the share of flips in the null
+    control.
 
     Undefined numbers and numbers of fewer than ten examples are NaN: a Trainer fails if a monitored number is missing,
     and NaN is never the best.
 
     Args:
-        numbers: Measurements by metric name.
+        numbers: Maps metric names to numbers in the format of results.json.
     """
     logged = {}
     for name, number in numbers.items():

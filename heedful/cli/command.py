@@ -5,7 +5,7 @@ from importlib import import_module
 
 from heedful.cli.help import HELP
 from heedful.records import SettingError
-from heedful.records.command_lines import called, run_command
+from heedful.records.command_lines import command_name, run_command
 from heedful.records.errors import nearest
 
 # The main function of each module parses the words; it may return a function that imports torch and Lightning.
@@ -47,7 +47,8 @@ def main(argv: list[str]) -> None:
         raise SettingError(f"There is no command {name!r}. {f'Do you mean {near}?' if near else 'See heedful --help.'}")
     if name in HELP and {"-h", "--help"} & {*words}:
         if "all" not in words:
-            print(HELP[name].format(program=called() if called().startswith("heedful") else f"python {called()}"))
+            program = command_name()
+            print(HELP[name].format(program=program if program.startswith("heedful") else f"python {program}"))
             return
         import_module("heedful.cli.words").print_help(name, words)
         return

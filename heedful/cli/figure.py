@@ -5,7 +5,7 @@ from pathlib import Path
 
 from heedful.records import RunError, SettingError, atomic_path, listing, printable
 from heedful.records.command_lines import CommandParser
-from heedful.records.errors import guess
+from heedful.records.errors import suggestion
 from heedful.reports.alike import side_by_side
 from heedful.reports.figures import FIGURES
 from heedful.reports.runs import read_runs
@@ -27,7 +27,7 @@ def main(argv: list[str]) -> None:
     parser.add_argument("--output", metavar="FILE", help=f"a file with the suffix {', '.join(FORMATS)} (KIND.png)")
     options = parser.parse_intermixed_args(argv)
     if options.kind not in FIGURES:
-        raise SettingError(f"There is no figure {options.kind!r}. {guess(options.kind, FIGURES)}")
+        raise SettingError(f"There is no figure {options.kind!r}. {suggestion(options.kind, FIGURES)}")
     output = options.output or f"{options.kind}.png"
     if Path(output).suffix.lower() not in FORMATS:
         raise SettingError(f"--output {output} has an unknown format. Use {', '.join(FORMATS)}.")
@@ -40,7 +40,7 @@ def main(argv: list[str]) -> None:
             f"{evaluation} in evaluations."
         )
     if options.name and options.name not in figures:
-        raise SettingError(f"--name {options.name}: {guess(options.name, figures)}")
+        raise SettingError(f"--name {options.name}: {suggestion(options.name, figures)}")
     figure = figures[options.name or next(iter(figures))]
     for note in side_by_side(runs):
         print(printable(f"Note: {note}"), file=sys.stderr)

@@ -10,7 +10,7 @@ import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from heedful.records import HeedfulError, stopping
-from heedful.records.command_lines import called, exit_on_broken_pipe
+from heedful.records.command_lines import command_name, exit_on_broken_pipe
 from heedful.records.messages import rank
 
 
@@ -28,7 +28,7 @@ def guarded(main: Callable[[], None]) -> None:
         message = explanation(error)
         if message is None:
             raise
-        print(f"{called()}: {message}", file=sys.stderr, flush=True)
+        print(f"{command_name()}: {message}", file=sys.stderr, flush=True)
         sys.exit(2)
 
 
@@ -49,5 +49,5 @@ def explanation(error: BaseException | None) -> str | None:
 def end(message: str, status: int) -> NoReturn:
     """Print a message in the process of rank 0, and exit with a status."""
     if rank() == 0:
-        print(f"{called()}: {message}", file=sys.stderr, flush=True)
+        print(f"{command_name()}: {message}", file=sys.stderr, flush=True)
     sys.exit(status)

@@ -79,8 +79,9 @@ def _value(name: str, text: Any) -> Any:
 
 
 def _function(path: str) -> Any:
-    """Import a function by "module:name", also from a module in the working folder."""
+    """Import a function by "module:name" or "module.py:name", also from a module in the working folder."""
     module, _, name = path.partition(":")
+    module = module.removesuffix(".py")
     sys.path.insert(0, "")
     try:
         return getattr(import_module(module), name)

@@ -32,8 +32,8 @@ from typing import Any, NamedTuple
 from filelock import FileLock, Timeout
 
 from heedful.records import HeedfulError, RunError, SettingError, read_json, stopping, write_json
-from heedful.records.command_lines import CommandParser, called
-from heedful.records.errors import guess
+from heedful.records.command_lines import CommandParser, command_name
+from heedful.records.errors import suggestion
 from heedful.records.storage.folder_names import FIT, is_folder_name
 from heedful.records.storage.named_configs import named_configs
 from heedful.records.storage.yaml_files import read_yaml
@@ -150,7 +150,7 @@ def _choices(values: Any) -> list[tuple[str, str]]:
 def _step(name: str, folder: Path, words: list[str], earlier: Mapping[str, Step]) -> Step:
     kind = words[0] if words else ""
     if kind not in (*RUNS, *REPORTS):
-        raise SettingError(f"{kind!r} is not a command of recipes. {guess(kind, (*RUNS, *REPORTS))}")
+        raise SettingError(f"{kind!r} is not a command of recipes. {suggestion(kind, (*RUNS, *REPORTS))}")
     if name in earlier or not all(map(is_folder_name, name.split("/"))):
         raise SettingError(f"{name} is repeated, or is not the name of a folder. Rename the step, with {FIT}.")
     command: list[str] = []
@@ -159,7 +159,7 @@ def _step(name: str, folder: Path, words: list[str], earlier: Mapping[str, Step]
         before, at, pattern = word.partition("@")
         matching = {key: step for key, step in earlier.items() if at and fnmatchcase(key, pattern)}
         if at and not matching:
-            raise SettingError(f"@{pattern} is not an earlier step. {guess(pattern, earlier)}")
+            raise SettingError(f"@{pattern} is not an earlier step. {suggestion(pattern, earlier)}")
         folders = [str(step.folder) for step in matching.values()]
         command += folders if at and not before else [before + ",".join(folders)]
         needs |= matching
@@ -167,7 +167,7 @@ def _step(name: str, folder: Path, words: list[str], earlier: Mapping[str, Step]
     return Step(name, folder, command, [*needs.values()])
 
 
-def share(steps: Sequence[Step], number: int, count: int) -> list[Step]:
+def steps_of_shard(steps: Sequence[Step], number: int, count: int) -> list[Step]:
     """Select the steps that train or evaluate for shard ``number`` out of ``count`` shards. Reports belong to no shard.
 
     The selection depends on the recipe only. A model, its evaluations and the models that start from it are a group.
@@ -267,13 +267,13 @@ def main(argv: list[str]) -> None:
     only = (options.only or "").split(",")
     if unknown := [word for word in only if not any(word in step.label for step in recipe)]:
         raise SettingError(f"--only {unknown[0]} matches no step.")
-    shard = share(recipe, *options.shard) if options.shard else recipe
+    shard = steps_of_shard(recipe, *options.shard) if options.shard else recipe
     stopping.listen()
     try:
         run([step for step in shard if any(word in step.label for word in only)])
     except (KeyboardInterrupt, stopping.Stopped) as stop:
         name, status = ("SIGTERM", stop.code) if isinstance(stop, stopping.Stopped) else ("Ctrl-C", 130)
-        print(f"\n{called()}: stopped by {name}: the same command resumes.", file=sys.stderr)
+        print(f"\n{command_name()}: stopped by {name}: the same command resumes.", file=sys.stderr)
         sys.exit(status)
     if options.shard:
         print("After all shards, run the reports: the same command without --shard.")

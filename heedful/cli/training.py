@@ -10,7 +10,7 @@ from heedful.assembly.trainers import allowing
 from heedful.assembly.training import configured, trained
 from heedful.callbacks.checkpoints.files import LAST
 from heedful.cli.words import divide
-from heedful.records.command_lines import start_of
+from heedful.records.command_lines import command_words
 from heedful.records.parser import dump
 from heedful.reports.configs import run_settings
 
@@ -35,7 +35,7 @@ def _show(run: Run) -> None:
     run.show()
     if run.checkpoint is not None:
         path = run.folder if run.checkpoint.name in ("best.ckpt", LAST) else run.checkpoint
-        words = [*start_of("evaluate"), "--checkpoint", quote(str(path)), *_allow_options(run)]
+        words = [*command_words("evaluate"), "--checkpoint", quote(str(path)), *_allow_options(run)]
         print(f"Measure all examples: {' '.join(words)}")
         if any(run.folder.glob("events.out.tfevents.*")):
             print(f"Curves: tensorboard --logdir {quote(str(run.folder.parent))}")

@@ -61,9 +61,9 @@ class Design:
         self.inside &= repeated
         repeated &= ~self.inside
         self.left_out = {"neither": int(neither.sum()), "eq": int(unknown.sum()), "repeated": int(repeated.sum())}
-        self._sharing = {name: self._by(self.codes[k]) for k, name in enumerate(VARIABLES[:2])}
+        self._sharing = {name: self._positions_by_value(self.codes[k]) for k, name in enumerate(VARIABLES[:2])}
 
-    def _by(self, codes: np.ndarray) -> list[np.ndarray]:
+    def _positions_by_value(self, codes: np.ndarray) -> list[np.ndarray]:
         """Group the used examples by the value of a variable.
 
         Args:

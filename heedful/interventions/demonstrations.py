@@ -52,7 +52,7 @@ def demonstrations(
         >>> [e.uid for e in demonstrations(pool, task, 1, seed=0, draw=0, kind="matched_labels", swap="a")]
         ['8', '2', '5', '4', '0']
     """
-    parts, default = _augmentation(task, kind, swap)
+    parts, default = _swapped_parts_and_label(task, kind, swap)
     by_label = _by_label(examples, task)
     n_default = tuples * (default in by_label)
     n_other = tuples * len(by_label.keys() - {default})
@@ -79,7 +79,7 @@ def demonstrations(
     return tuple(selected[i] for i in order.tolist())
 
 
-def _augmentation(task: Task, kind: Kind, swap: str | None) -> tuple[Sequence[str], str]:
+def _swapped_parts_and_label(task: Task, kind: Kind, swap: str | None) -> tuple[Sequence[str], str]:
     """Return what counterfactual copies of demonstrations get: (names of the swapped parts, gold label).
 
     For the kind "plain", both are empty. For other kinds, a missing ``swap`` or default label is a SettingError.

@@ -72,7 +72,7 @@ def word_pairs(rows: Iterable[Row], where: str = "") -> list[Words]:
     relations: dict[tuple[str, str], tuple[str, int]] = {}
     for row, values in rows:
         at = f"{where}{PAIRS}, row {row}"
-        x, y, relation, *grammars = _cells(values, ("x", "y", "insertion_rel", "x_grammar", "y_grammar"), at)
+        x, y, relation, *grammars = _column_values(values, ("x", "y", "insertion_rel", "x_grammar", "y_grammar"), at)
         _known(relation, "insertion_rel", REVERSED, at)
         for column, grammar in zip(("x_grammar", "y_grammar"), grammars, strict=True):
             _known(grammar, column, SLOTS, at)
@@ -121,7 +121,7 @@ def sentences(rows: Iterable[Row], where: str = "") -> list[Sentence]:
     for row, values in rows:
         at = f"{where}{CONTEXTS}, row {row}"
         names = ("context", "monotonicity", "operator", *SLOTS.values())
-        text, monotonicity, operator, *cells = _cells(values, names, at)
+        text, monotonicity, operator, *cells = _column_values(values, names, at)
         if (holes := len(HOLE.findall(text))) != 1:
             raise DataError(f"{at}: the context {text!r} has {holes or 'no'} x. Write one x as the gap for the words.")
         _known(monotonicity, "monotonicity", MONOTONICITIES, at)
@@ -179,7 +179,7 @@ def compose(contexts: Iterable[Row], pairs: Iterable[Row], where: str = "") -> I
             }
 
 
-def _cells(values: Mapping[str, str], names: Iterable[str], at: str) -> list[str]:
+def _column_values(values: Mapping[str, str], names: Iterable[str], at: str) -> list[str]:
     """Return the values of some columns in a row, without outer spaces; raise DataError if a column is missing."""
     for name in names:
         if name not in values:

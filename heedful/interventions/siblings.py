@@ -6,7 +6,7 @@ import numpy as np
 
 from heedful.interventions.base import Changes, EveryExample, Expectation
 from heedful.records import CLASSIFICATION, Examples, TaskKind, random_key
-from heedful.records.pool.groups import numbered
+from heedful.records.pool.groups import row_numbers
 from heedful.records.randomness import random_order
 from heedful.records.rows import lists_of
 
@@ -32,13 +32,13 @@ class Families:
     ) -> None:
         shared = part.split("+")
         self.others = tuple(name for name in pool.parts if name not in shared)
-        self._content = numbered(pool.table, [f"groups.{name}" for name in self.others])
+        self._content = row_numbers(pool.table, [f"groups.{name}" for name in self.others])
         golds: list[str | None] = pool.table["label"].to_pylist()
         self._gold = np.array(golds, dtype=object)
         is_wrong = [g is not None and (default is None or not kind.score(default, kind.parse_gold(g))) for g in golds]
         self._default_is_wrong = np.array(is_wrong, dtype=bool)
         meta = [] if within is None else [f"meta.{within}"]
-        self._family = numbered(pool.table, [*(f"groups.{name}" for name in shared), *meta])
+        self._family = row_numbers(pool.table, [*(f"groups.{name}" for name in shared), *meta])
         order = np.argsort(self._family, kind="stable")
         self._members = np.split(order, np.flatnonzero(np.diff(self._family[order])) + 1)
 

@@ -15,7 +15,7 @@ from heedful.metrics.slices import STATISTICS, slice_of_label, slices_of
 from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
 from heedful.metrics.statistics.shares import share
 from heedful.records import MANY, NO_LABEL, Context, Measurement, MetricName
-from heedful.records.rows import BASE, GROUP, SPLIT, cluster_of, probabilities, same, select, where
+from heedful.records.rows import BASE, GROUP, SPLIT, cluster_of, equal_columns, probabilities, rows_with, select
 
 CONSTANT = "constant_predictions"  # flag of the accuracy of a model with one answer to all examples
 SMALLEST = float(np.finfo(np.float32).tiny)  # replaces a probability of 0 in the loss
@@ -50,7 +50,7 @@ def accuracy(rows: pa.Table, context: Context) -> Iterator[Number]:
         ``accuracy/<data>/<label>``, the recall per gold label, for at most :data:`~heedful.records.MANY` labels.
     """
     scores = Scores.of_rows(rows, context.kind)
-    yield from _of_all(scores, context)
+    yield from _overall_numbers(scores, context)
     labels = sorted(set(scores.golds)) if context.kind.exclusive else []
     for label in labels if len(labels) <= MANY else ():
         is_label = scores.golds == label
@@ -58,7 +58,7 @@ def accuracy(rows: pa.Table, context: Context) -> Iterator[Number]:
         yield Number(name, share(scores.each[is_label], scores.cluster[is_label]))
 
 
-def _of_all(scores: Scores, context: Context) -> Iterator[Number]:
+def _overall_numbers(scores: Scores, context: Context) -> Iterator[Number]:
     """Yield the mean score over all examples, and the score of the majority baseline."""
     name = MetricName("accuracy", context.data)
     if not len(scores.each):
@@ -88,7 +88,7 @@ def accuracy_by_slice(rows: pa.Table, context: Context) -> Iterator[Number]:
             yield Number(name._replace(slice=text), share(scores.each, scores.cluster))
             continue
         labels = len(pc.unique(alone["gold"]))
-        for number in _of_all(scores, context):
+        for number in _overall_numbers(scores, context):
             m, statistic = number.measured, number.name.statistic
             if not statistic and labels == 1 and m is not None:
                 m = replace(m, flags=tuple(flag for flag in m.flags if flag != NOT_ABOVE_MAJORITY))
@@ -108,7 +108,7 @@ def loss(rows: pa.Table, context: Context) -> Iterator[Number]:
         ``loss/<data>``, without a measurement if a prediction lacks probabilities; ``loss/train``, without a
         measurement, since training logs the values of its curve.
     """
-    base = where(rows, intervention=BASE)
+    base = rows_with(rows, intervention=BASE)
     n, total = int(base.sum()), 0.0
     for start in range(0, rows.num_rows, GROUP):
         group = rows.select(["gold", "p"]).slice(start, GROUP).filter(pa.array(base[start : start + GROUP]))
@@ -127,7 +127,7 @@ def loss(rows: pa.Table, context: Context) -> Iterator[Number]:
 def without_answer(rows: pa.Table, context: Context) -> Iterator[Number]:
     """Yield ``no_answer/<data>``, the share of missing answers on unchanged examples, unless no answer is missing."""
     base = select(rows, intervention=BASE)
-    without = where(base, y=NO_LABEL)
+    without = rows_with(base, y=NO_LABEL)
     if without.any():
         yield Number(MetricName("no_answer", context.data), share(without, cluster_of(base)))
 
@@ -142,11 +142,11 @@ def noise(rows: pa.Table, context: Context) -> Iterator[Number]:
         predictions; ``null/<data>/max_change``, the largest change of a probability, if there are probabilities.
     """
     data, settings = context.data, NullControl.from_context(context)
-    null = where(rows, intervention="null")
+    null = rows_with(rows, intervention="null")
     n = int(null.sum())
     if not n and settings.asked and rows.num_rows:  # recorded answers: no input has a second answer
         return
-    flips = ~same(rows, "y", "y2")[null]
+    flips = ~equal_columns(rows, "y", "y2")[null]
     flags = (ON_TIME if settings.asked else ON_BATCH,) if flips.any() or settings.alone else ()
     floor = share(flips, cluster_of(rows)[null], flags) if n else None
     curve = Curve("null control: must stay at 0", "flips")
@@ -165,7 +165,7 @@ def noise(rows: pa.Table, context: Context) -> Iterator[Number]:
 
 def with_constant(number: Number, rows: pa.Table) -> Number:
     """Return the number, flagged if the model predicts the same label for all of two or more unchanged examples."""
-    answers = rows["y"].filter(pa.array(where(rows, intervention=BASE)))
+    answers = rows["y"].filter(pa.array(rows_with(rows, intervention=BASE)))
     if number.measured is None or len(answers) < 2 or len(pc.unique(answers)) > 1:
         return number
     return replace(number, measured=replace(number.measured, flags=(*number.measured.flags, CONSTANT)))

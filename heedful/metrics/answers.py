@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 
 from heedful.metrics.statistics.majority import majority_flag
-from heedful.metrics.statistics.shares import share, sure
+from heedful.metrics.statistics.shares import exact_mean, share
 from heedful.records import Measurement, TaskKind
-from heedful.records.rows import BASE, cluster_of, strings, where
+from heedful.records.rows import BASE, cluster_of, rows_with, strings
 
 
 class Scores(NamedTuple):
@@ -29,7 +29,7 @@ class Scores(NamedTuple):
     @classmethod
     def of_rows(cls, rows: pa.Table, kind: TaskKind) -> "Scores":
         """Score the predictions on unchanged examples that have a gold label, by the rule of the kind of task."""
-        base = where(rows, intervention=BASE) & rows["gold"].is_valid().to_numpy()
+        base = rows_with(rows, intervention=BASE) & rows["gold"].is_valid().to_numpy()
         answered = rows.select(["y", "gold"]).filter(pa.array(base))
         golds = strings(answered, "gold")
         best = [kind.best_answer(golds.tolist())] * len(golds) if len(golds) else []
@@ -63,7 +63,7 @@ class Scores(NamedTuple):
 
     def majority(self) -> Measurement:
         """Return the mean score of the majority baseline, without an interval."""
-        return sure(self.best, self.cluster)
+        return exact_mean(self.best, self.cluster)
 
 
 def majority_flags(rows: pa.Table, kind: TaskKind, seed: int = 0) -> tuple[str, ...]:

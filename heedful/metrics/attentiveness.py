@@ -18,7 +18,7 @@ from heedful.metrics.slices import slice_of_label, slices_of
 from heedful.metrics.statistics.draws import Drawn, few_examples, mean_over_draws
 from heedful.records import MANY, SPAN, Context, Measurement, MetricName
 from heedful.records.answers import NO_ANSWER
-from heedful.records.rows import BASE, where
+from heedful.records.rows import BASE, rows_with
 
 FEW = 2  # if more labels are never predicted, they share a line
 KEPT = "kept"
@@ -46,7 +46,7 @@ def attentiveness(
     Args:
         rows: Base rows and rows of the intervention "swap", in their canonical order.
         part: The part that was swapped.
-        context: Task and settings of the evaluation that wrote the rows.
+        context: Task and settings of the evaluation.
         flags: Flags of all numbers; by default, the flag of an accuracy that is not above the majority baseline.
 
     Yields:
@@ -57,14 +57,14 @@ def attentiveness(
         - ``name/to_default``: share of predictions that change to the default label;
         - ``name/with_invalid``, if predictions are missing: ``name`` with the missing answer as one more label, as in
           the paper;
-        - ``name/from_<label>``: ``name`` over the examples predicted as a label, for at most
-          :data:`~heedful.records.MANY` labels;
+        - ``name/from_<label>``, or ``name/kept/from_<label>`` for a distractor: the same over the examples predicted as
+          a label, for at most :data:`~heedful.records.MANY` labels;
         - ``name/eligible``, but not for a distractor: share of eligible examples.
     """
     name = MetricName("attentiveness", context.data, part)
     is_kept = is_distractor(part, context)
     swaps = hits(rows, part, context)
-    base = where(rows, intervention=BASE)
+    base = rows_with(rows, intervention=BASE)
     n = int(base.sum())
     counts = int((base & eligible(rows, part, context)).sum())
     if flags is None:
@@ -89,21 +89,21 @@ def attentiveness(
     )
     yield headline
     if context.kind is SPAN:
-        answered = swaps.counted & ~where(rows, y=NO_ANSWER)
+        answered = swaps.counted & ~rows_with(rows, y=NO_ANSWER)
         reason = none if NO_ANSWERS_BEFORE in none else f"{none}, or {NO_ANSWERS_BEFORE}"
         changed = measure(~alike(rows, answered, context.kind), answered, reason)
         yield Number(name._replace(statistic="changed"), changed)
     else:
         if context.default_label is not None and not is_kept:
-            default = where(rows, y2=context.default_label)
+            default = rows_with(rows, y2=context.default_label)
             yield Number(name._replace(statistic="to_default"), measure(default, swaps.counted, none))
         if (base & ~is_answer(rows)).any() or (swaps.swapped & ~swaps.counted).any():
             yield Number(name._replace(statistic="with_invalid"), measure(swaps.hit, swaps.swapped, none))
         of_labels = []
-        for label in _labels(context):
-            full = name._replace(slice=f"from_{slice_of_label(label)}")
+        for label in _labels_to_report(context):
+            full = headline.name._replace(slice=f"from_{slice_of_label(label)}")
             reason = f"no example that was swapped is predicted as {label!r}"
-            measured = measure(swaps.hit, swaps.counted & where(rows, y=label), reason)
+            measured = measure(swaps.hit, swaps.counted & rows_with(rows, y=label), reason)
             curve = Curve(f"attentiveness to {part} by predicted label", label)
             of_labels.append(Number(full, measured, curve=None if is_kept else curve))
         yield from of_labels if is_kept else _with_few_undefined(of_labels)
@@ -115,7 +115,7 @@ def attentiveness(
         yield Number(name._replace(statistic="eligible"), share)
 
 
-def _labels(context: Context) -> list[str]:
+def _labels_to_report(context: Context) -> list[str]:
     """Return the labels for which attentiveness over the examples predicted as this label is reported: all labels
     except the default label; none if there are more than :data:`~heedful.records.MANY` labels.
     """
@@ -139,7 +139,7 @@ def _why_none(rows: pa.Table, context: Context) -> str:
     """Return the reason why no example counts, such as "every prediction is the default label 'neutral'"."""
     if context.kind is SPAN:
         return NO_ANSWERS_BEFORE
-    base = where(rows, intervention=BASE)
+    base = rows_with(rows, intervention=BASE)
     if not base.any():
         return NO_PARTNER
     is_none = base & ~is_answer(rows)

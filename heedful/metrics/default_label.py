@@ -17,7 +17,7 @@ from heedful.metrics.number import Number, Settings
 from heedful.metrics.statistics.draws import Drawn, mean_over_draws
 from heedful.metrics.statistics.shares import share
 from heedful.records import Context, Measurement, MetricName
-from heedful.records.rows import BASE, probabilities, strings, where
+from heedful.records.rows import BASE, probabilities, rows_with, strings
 
 FAMILY = "default_label"
 VARIATION, DEFAULT = "total_variation", "default_probability"
@@ -30,7 +30,7 @@ def distances(changed: pa.Table, context: Context) -> dict[str, np.ndarray]:
 
     Args:
         changed: Rows of changed examples.
-        context: Task and settings of the evaluation that wrote the rows, with the default label.
+        context: Task and settings of the evaluation, with the default label.
 
     Returns:
         ``total_variation``, half the sum of absolute differences over labels, and ``default_probability``, the absolute
@@ -62,7 +62,7 @@ def default_label(rows: pa.Table, context: Context) -> Iterator[Number]:
 
     Args:
         rows: Base rows, and rows of the interventions "swap", "sibling" and "null", in their canonical order.
-        context: Task and settings of the evaluation that wrote the rows, with :class:`DefaultLabelSettings`.
+        context: Task and settings of the evaluation, with :class:`DefaultLabelSettings`.
 
     Yields:
         With ``name`` = ``default_label/<data>/<part>``:
@@ -81,8 +81,8 @@ def default_label(rows: pa.Table, context: Context) -> Iterator[Number]:
     settings = DefaultLabelSettings.from_context(context)
     default = context.default_label
     columns = Drawn.of(rows)
-    base = where(rows, intervention=BASE)
-    is_default = where(rows, y=default)
+    base = rows_with(rows, intervention=BASE)
+    is_default = rows_with(rows, y=default)
     mine = is_default & is_answer(rows, "y2")  # a swap without an answer does not count
     eligible = int((base & mine).sum())
     n = int(base.sum())
@@ -93,8 +93,8 @@ def default_label(rows: pa.Table, context: Context) -> Iterator[Number]:
         why = reason if eligible else never
         for statistic, values in values_of(rows.filter(pa.array(mask)), context).items():
             full = name._replace(statistic=name.statistic + statistic)
-            if values_of is _moved:
-                swaps = is_default & where(rows, intervention="swap", part=name.part)
+            if values_of is _values_of_swaps:
+                swaps = is_default & rows_with(rows, intervention="swap", part=name.part)
                 measured = mean_over_draws(values, masked, reason=why)
                 yield Number(full, measured, changed=None if statistic else swaps)
             else:  # examples have different numbers of siblings, so that draws have no mean
@@ -102,17 +102,19 @@ def default_label(rows: pa.Table, context: Context) -> Iterator[Number]:
 
     for part in settings.swap:
         name = of_data._replace(part=part)
-        swaps = mine & where(rows, intervention="swap", part=part)
-        yield from measure(name, swaps, _moved, "no example has a partner")
+        swaps = mine & rows_with(rows, intervention="swap", part=part)
+        yield from measure(name, swaps, _values_of_swaps, "no example has a partner")
         if part in settings.siblings:
-            siblings = mine & where(rows, intervention="sibling", part=settings.siblings[part])
-            yield from measure(name, siblings, _followed, "no such example has a sibling of another label")
-    yield from measure(of_data._replace(statistic="null_"), mine & where(rows, intervention="null"), distances, never)
+            siblings = mine & rows_with(rows, intervention="sibling", part=settings.siblings[part])
+            yield from measure(name, siblings, _values_of_siblings, "no such example has a sibling of another label")
+    yield from measure(
+        of_data._replace(statistic="null_"), mine & rows_with(rows, intervention="null"), distances, never
+    )
     measured = Measurement(eligible / n if n else None, n, reason=None if n else NOBODY)
     yield Number(of_data._replace(statistic="eligible"), measured)
 
 
-def _moved(changed: pa.Table, context: Context) -> dict[str, np.ndarray]:
+def _values_of_swaps(changed: pa.Table, context: Context) -> dict[str, np.ndarray]:
     """Return, for each swap, whether the prediction stays the default label ("") and the :func:`distances` between the
     probabilities before and after: float64 [rows] by statistic.
     """
@@ -120,7 +122,7 @@ def _moved(changed: pa.Table, context: Context) -> dict[str, np.ndarray]:
     return {"": stays.astype(np.float64)} | distances(changed, context)
 
 
-def _followed(changed: pa.Table, context: Context) -> dict[str, np.ndarray]:
+def _values_of_siblings(changed: pa.Table, context: Context) -> dict[str, np.ndarray]:
     """Return, for each replacement by a sibling, whether the prediction changes ("siblings") and the score of the new
     prediction ("siblings_gold"): float64 [rows] each.
     """

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from heedful.metrics.number import Settings
 from heedful.records import NO_LABEL, Context, TaskKind
-from heedful.records.rows import codes, where
+from heedful.records.rows import codes, rows_with
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Hits(NamedTuple):
 
 def is_answer(rows: pa.Table, name: str = "y") -> np.ndarray:
     """Whether predictions before ("y") or after ("y2") a change are answers, that is, are not missing: bool [rows]."""
-    return ~where(rows, **{name: NO_LABEL})
+    return ~rows_with(rows, **{name: NO_LABEL})
 
 
 def is_distractor(part: str, context: Context) -> bool:
@@ -69,9 +69,9 @@ def hits(rows: pa.Table, part: str, context: Context) -> Hits:
     Args:
         rows: Base rows and rows of the intervention "swap".
         part: The part that was swapped.
-        context: Task and settings of the evaluation that wrote the rows.
+        context: Task and settings of the evaluation.
     """
-    swapped = where(rows, intervention="swap", part=part) & _is_other(rows, part, context)
+    swapped = rows_with(rows, intervention="swap", part=part) & _is_other(rows, part, context)
     before = swapped & is_answer(rows)
     holds = context.kind.alike if is_distractor(part, context) else context.kind.heeds
     return Hits(swapped, before, before & is_answer(rows, "y2"), _compare(rows, swapped, holds))
@@ -89,7 +89,7 @@ def _is_other(rows: pa.Table, part: str, context: Context) -> np.ndarray:
     (a part that must not matter), True for all rows.
     """
     default = None if is_distractor(part, context) else context.default_answer
-    return np.ones(rows.num_rows, dtype=bool) if default is None else ~where(rows, y=default)
+    return np.ones(rows.num_rows, dtype=bool) if default is None else ~rows_with(rows, y=default)
 
 
 def _compare(rows: pa.Table, among: np.ndarray, holds: Callable[[str, str], bool]) -> np.ndarray:

@@ -13,7 +13,7 @@ from heedful.metrics.number import Number, Numbers, charts, measured
 from heedful.metrics.slices import slice_of_label
 from heedful.records import NO_LABEL, Chart, Context, Measurement, MetricName
 from heedful.records.numbers.display import Unit
-from heedful.records.rows import BASE, UNREAD, require_canonical, schema, where
+from heedful.records.rows import BASE, UNREAD, require_canonical, rows_with, schema
 
 READ = "read"
 UNREAD_CHANGES, MOST_UNREAD = "unread_changes", 0.05  # flag, and the largest share of unread changes without it
@@ -112,7 +112,7 @@ class Metric:
             share = max(m.value or 0.0 for m in shares.values())
             worst[name.data, name.part] = max(share, worst.get((name.data, name.part), 0.0))
         worst_of_all = max(worst.values()) if self.whole_examples else 0.0
-        is_unread = where(rows, **{UNREAD: True})
+        is_unread = rows_with(rows, **{UNREAD: True})
         of_read = cache(lambda: measured(self.numbers(self._read(rows, is_unread), context)))
         has_answer = is_answer(rows, "y2")
         result: list[Number] = []
@@ -133,7 +133,7 @@ class Metric:
         if not self.whole_examples:
             return rows.filter(pa.array(~is_unread))
         uids = pc.unique(rows["uid"].filter(pa.array(is_unread)))
-        is_base = where(rows, intervention=BASE)
+        is_base = rows_with(rows, intervention=BASE)
         return rows.filter(pa.array(is_base | ~pc.is_in(rows["uid"], value_set=uids).to_numpy()))
 
 
@@ -192,8 +192,8 @@ def shares_without(rows: pa.Table, changed: np.ndarray) -> dict[str, Measurement
     "no_answer/changed" over the rows of the mask ``changed``, bool [rows].
     """
     without = {
-        WITHOUT_BASE: where(rows, y=NO_LABEL)[where(rows, intervention=BASE)],
-        WITHOUT_CHANGED: where(rows, y2=NO_LABEL)[changed],
+        WITHOUT_BASE: rows_with(rows, y=NO_LABEL)[rows_with(rows, intervention=BASE)],
+        WITHOUT_CHANGED: rows_with(rows, y2=NO_LABEL)[changed],
     }
     return {
         name: Measurement(float(mask.mean()), len(mask))

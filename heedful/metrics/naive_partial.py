@@ -12,7 +12,7 @@ from heedful.metrics.number import Curve, Number, Settings
 from heedful.metrics.slices import slice_of_label
 from heedful.metrics.statistics.shares import share
 from heedful.records import MANY, NO_LABEL, Context, MetricName
-from heedful.records.rows import cluster_of, strings, where
+from heedful.records.rows import cluster_of, rows_with, strings
 
 
 @dataclass(frozen=True)
@@ -36,14 +36,14 @@ def naive_partial(rows: pa.Table, part: str, context: Context) -> Iterator[Numbe
     Args:
         rows: Rows of the intervention "keep", with ``part`` as their variant.
         part: The part that was kept.
-        context: Task and settings of the evaluation that wrote the rows.
+        context: Task and settings of the evaluation.
 
     Yields:
         ``naive_partial/<data>/<part>``, the share of examples whose prediction stays; ``.../from_<label>``, the same
         for examples that are predicted as the label, for at most :data:`~heedful.records.MANY` labels;
         ``.../accuracy``, the mean score of predictions on the part alone.
     """
-    is_kept = where(rows, intervention="keep", variant=part)
+    is_kept = rows_with(rows, intervention="keep", variant=part)
     cluster = cluster_of(rows)[is_kept]
     answers = rows.select(["y", "y2", "gold", "group"]).filter(pa.array(is_kept))
     before = strings(answers, "y")

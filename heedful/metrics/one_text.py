@@ -6,8 +6,8 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from heedful.records import NO_LABEL, SPAN, Context
-from heedful.records.answers import NO_ANSWER, normalised
-from heedful.records.rows import BASE, strings, where
+from heedful.records.answers import normalised
+from heedful.records.rows import BASE, rows_with, strings
 
 FEWEST_ALIKE = 5  # changed inputs with the same answer; fewer may be chance
 MOST_ALIKE, TOO_MANY_ALIKE = 0.1, 0.5  # shares of one answer for a flag, and for no number
@@ -38,10 +38,10 @@ class OneText(NamedTuple):
         if context.kind.has_labels:
             return None
         written = normalised if context.kind is SPAN else str
-        base = set(map(written, strings(rows.filter(pa.array(where(rows, intervention=BASE))), "y")))
-        after = strings(rows.filter(pa.array(where(rows, intervention="swap", part=part))), "y2")
+        base = set(map(written, strings(rows.filter(pa.array(rows_with(rows, intervention=BASE))), "y")))
+        after = strings(rows.filter(pa.array(rows_with(rows, intervention="swap", part=part))), "y2")
         counts = Counter(map(written, after))
-        for text in base | {written(NO_LABEL), *([NO_ANSWER] if context.kind is SPAN else [])}:
+        for text in base | {written(NO_LABEL), context.default_answer or ""}:
             counts.pop(text, None)
         text, n = min(counts.items(), key=lambda item: (-item[1], item[0]), default=("", 0))
         return cls(text, n, len(after)) if n >= FEWEST_ALIKE and n >= MOST_ALIKE * len(after) else None

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from heedful.metrics.statistics.bootstrap import Key, few_of, interval, measured, resample
+from heedful.metrics.statistics.bootstrap import Key, few_clusters_flag, interval, measured, resample
 from heedful.records import Measurement, generator
 
 ACC, CONF, CONF_GT, REVERSED, RANDOM = "acc", "conf", "conf_gt", "conf_gt reversed", "random"
@@ -28,7 +28,7 @@ def uniforms(n: int, samples: int, seed: int) -> np.ndarray:
     return generator("few-shot samples", seed, n).random((samples, n))
 
 
-def drawn(choices: np.ndarray, population: int) -> np.ndarray:
+def drawn_positions(choices: np.ndarray, population: int) -> np.ndarray:
     """Convert random numbers to positions of examples in a population: int64 [samples, n].
 
     Args:
@@ -186,7 +186,7 @@ def random_scores(models: int, samples: int, seed: int) -> np.ndarray:
     return generator("random ranker", seed).random((models, samples))
 
 
-def guess(suites: Sequence[Mapping[str, float]]) -> dict[str, float]:
+def guessed_scores(suites: Sequence[Mapping[str, float]]) -> dict[str, float]:
     """Map each candidate of the baseline GUESS to its few-shot accuracy, the share of pairs in the right order.
 
     GUESS ranks one model, the candidate, first in every suite, and all other pairs of models at random. The paper
@@ -306,7 +306,7 @@ def over_examples_and_models(
         weight = of_models[pairs[:, 0]] * of_models[pairs[:, 1]]
         again = np.repeat(np.arange(len(population)), times[population])
         if weight.sum() and len(again):
-            scores = sample_means(stacked, again[drawn(choices, len(again))])
+            scores = sample_means(stacked, again[drawn_positions(choices, len(again))])
             accuracies[r] = pairwise(scores, pairs) @ weight / weight.sum()
     return dict(zip(values, accuracies.T, strict=True))
 
@@ -377,11 +377,11 @@ def ranked(
         resamples: Number of resamples of examples and models.
     """
     choices, truth = uniforms(n, samples, seed), correct.mean(axis=1)
-    scores = sample_means(np.stack(list(values.values())), drawn(choices, len(population)))
+    scores = sample_means(np.stack(list(values.values())), drawn_positions(choices, len(population)))
     of_rankers = dict(zip(values, scores, strict=True)) | {RANDOM: random_scores(len(truth), samples, seed)}
     rankings = {name: Ranking.of(each, truth) for name, each in of_rankers.items()}
     again = over_examples_and_models(values, correct, population, choices, clusters, (seed, n), resamples)
-    flags = few_of(clusters[population])
+    flags = few_clusters_flag(clusters[population])
     few_shot = {
         name: measured(ranking.few_shot, samples, again[name], flags)
         if name in again

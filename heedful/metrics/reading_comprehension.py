@@ -14,7 +14,7 @@ from heedful.metrics.answers import majority_flags
 from heedful.metrics.metric import Metric
 from heedful.metrics.number import Curve, Number
 from heedful.metrics.slices import slices_of
-from heedful.metrics.statistics.shares import share, sure
+from heedful.metrics.statistics.shares import exact_mean, share
 from heedful.records import NO_LABEL, SPAN, Context, Measurement, MetricName
 from heedful.records.answers import NO_ANSWER, exact_match, f1
 from heedful.records.rows import BASE, cluster_of, select, strings
@@ -58,7 +58,7 @@ def reading_scores(rows: pa.Table, context: Context) -> Iterator[Number]:
             yield Number(name._replace(slice=kind), of_kind)
         if rate is not abstains:
             never = np.array([rate(NO_ANSWER, gold) for gold in golds])
-            yield Number(name._replace(statistic="majority"), sure(never, cluster))
+            yield Number(name._replace(statistic="majority"), exact_mean(never, cluster))
 
 
 def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:

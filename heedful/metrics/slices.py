@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from heedful.records.rows import sliced
+from heedful.records.rows import slice_codes
 
 STATISTICS = ("majority", "f1", "macro_f1", "matthews")  # statistics of accuracy, which labels may have as names
 
@@ -33,7 +33,7 @@ def slices_of(rows: pa.Table, columns: Sequence[str]) -> Iterator[tuple[str, np.
         "none", and "/" becomes "-".
     """
     for column in columns:
-        index, values = sliced(rows, column)
+        index, values = slice_codes(rows, column)
         texts = np.array([(value or "none").replace("/", "-") for value in values], dtype=object)
         for value in sorted(set(texts)):
             yield f"{column}={value}", (texts == value)[index]

@@ -7,7 +7,7 @@ from heedful.records.composed import EMPTIED, Composed, column
 from heedful.records.errors import DataError, HeedfulError, ModelError, RunError, SettingError, printable
 from heedful.records.example import Changed, Example, Part
 from heedful.records.examples import BATCH, CLUSTER, Examples, ExamplesBuilder, repeats
-from heedful.records.labels import MANY, agree, is_entailment, is_non_entailment, listing, percent, same_name
+from heedful.records.labels import MANY, agree, is_entailment, is_non_entailment, listing, normalised_label, percent
 from heedful.records.messages import inform
 from heedful.records.numbers.context import Context
 from heedful.records.numbers.display import Chart, Line, Section, Shown
@@ -86,7 +86,7 @@ __all__ = [
     "read_json",
     "rename_parts",
     "repeats",
-    "same_name",
+    "normalised_label",
     "same_parts",
     "spooling",
     "words_of",

@@ -39,13 +39,13 @@ class CommandParser(ArgumentParser):
         raise SettingError(f"{message[:1].upper()}{message[1:]}. See {self.prog} --help.")
 
 
-def called() -> str:
+def command_name() -> str:
     """The name of the running command, such as "train.py" or "heedful compare"."""
     name = Path(sys.argv[0]).name
     return " ".join(["heedful", *sys.argv[1:2]]) if name in ("heedful", "__main__.py") else name
 
 
-def start_of(command: str) -> list[str]:
+def command_words(command: str) -> list[str]:
     """Return the words with which a user starts a command, in the form in which the running command was started.
 
     Args:
@@ -54,7 +54,7 @@ def start_of(command: str) -> list[str]:
     Returns:
         ``["heedful", "train"]``, or ``["python", "train.py"]`` if the running command is a script.
     """
-    return ["heedful", command] if called().startswith("heedful ") else ["python", f"{command}.py"]
+    return ["heedful", command] if command_name().startswith("heedful ") else ["python", f"{command}.py"]
 
 
 def run_command(main: Callable[[list[str]], None]) -> None:
@@ -63,7 +63,7 @@ def run_command(main: Callable[[list[str]], None]) -> None:
         with exit_on_broken_pipe():
             main(sys.argv[1:])
     except HeedfulError as error:
-        print(f"{called()}: {error}", file=sys.stderr)
+        print(f"{command_name()}: {error}", file=sys.stderr)
         sys.exit(2)
 
 

@@ -74,11 +74,11 @@ def nearest(name: str, names: Collection[str]) -> str | None:
     return next(iter(completions or difflib.get_close_matches(name, sorted(names), 1)), None)
 
 
-def guess(name: str, names: Collection[str]) -> str:
+def suggestion(name: str, names: Collection[str]) -> str:
     """Return a sentence for the error message about an unknown name: it suggests the nearest name, or lists all names.
 
     Examples:
-        >>> guess("mnly", ["mnli", "rte"]), guess("x", ["mnli", "rte"])
+        >>> suggestion("mnly", ["mnli", "rte"]), suggestion("x", ["mnli", "rte"])
         ('Do you mean mnli?', 'Known are mnli, rte.')
     """
     near = nearest(name, names)

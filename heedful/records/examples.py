@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from heedful.records.errors import DataError
 from heedful.records.example import Example, Part
 from heedful.records.pool.contents import KINDS, canonical, column_texts, content_id, identities, keys
-from heedful.records.pool.groups import joined, numbered, related
+from heedful.records.pool.groups import related, row_hashes, row_numbers
 from heedful.records.pool.partners import Partners
 from heedful.records.storage.files import Spool
 
@@ -223,7 +223,7 @@ class Examples(Sequence[Example]):
         relation = self._once("related", within, *same, make=lambda: related(self.table, within, same))
         remaining = [part for part in self.parts if part not in parts] or self.parts  # all parts: no pair is excluded
         numbers = [[f"groups.{part}" for part in names] for names in (remaining, parts)]
-        make = lambda: Partners(relation, *(numbered(self.table, names) for names in numbers))  # noqa: E731
+        make = lambda: Partners(relation, *(row_numbers(self.table, names) for names in numbers))  # noqa: E731
         return self._once("partners", tuple(parts), within, make=make)
 
     @cached_property
@@ -266,7 +266,9 @@ class Examples(Sequence[Example]):
     def content_keys(self, parts: Sequence[str]) -> np.ndarray:
         """Hash some parts of each example, without the label: uint64 [examples]."""
         names = tuple(part for part in parts if part in self.groups)
-        return self._once("content keys", names, make=lambda: joined(self.table, [f"groups.{name}" for name in names]))
+        return self._once(
+            "content keys", names, make=lambda: row_hashes(self.table, [f"groups.{name}" for name in names])
+        )
 
     def clusters(self, parts: Sequence[str]) -> pa.Array:
         """Return the name of each example's cluster for confidence intervals: texts [examples].
@@ -276,7 +278,7 @@ class Examples(Sequence[Example]):
         """
         if self.has_clusters:
             return self.texts(CLUSTER, np.arange(len(self)))
-        return self._once("clusters", tuple(parts), make=lambda: _repeated(self.content_keys(parts)))
+        return self._once("clusters", tuple(parts), make=lambda: _names_of_repeated(self.content_keys(parts)))
 
     def uid(self, i: int) -> str:
         return self.value("uid", i)
@@ -346,7 +348,7 @@ def repeats(keys: np.ndarray) -> int:
     return len(keys) - len(np.unique(keys))
 
 
-def _repeated(content_keys: np.ndarray) -> pa.Array:
+def _names_of_repeated(content_keys: np.ndarray) -> pa.Array:
     """Name the content of each example: texts of 16 hexadecimal digits [examples], null if no other example has it."""
     _, inverse, counts = np.unique(content_keys, return_inverse=True, return_counts=True)
     names = (f"{key:016x}" if n > 1 else None for key, n in zip(content_keys.tolist(), counts[inverse], strict=True))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 MANY = 20  # with more labels than this, there are no numbers per label
 
 
-def same_name(name: str) -> str:
+def normalised_label(name: str) -> str:
     """Normalize the name of a label for comparison: lower case, without spaces, hyphens and underscores."""
     return re.sub(r"[\s_-]+", "", name).lower()
 
@@ -50,7 +50,7 @@ def is_entailment(label: str) -> bool:
         >>> is_entailment("ENTAILMENT"), is_entailment("not_entailment")
         (True, False)
     """
-    return same_name(label) == "entailment"
+    return normalised_label(label) == "entailment"
 
 
 def is_non_entailment(label: str) -> bool:
@@ -60,4 +60,4 @@ def is_non_entailment(label: str) -> bool:
         >>> is_non_entailment("not_entailment"), is_non_entailment("Non-Entailment"), is_non_entailment("neutral")
         (True, True, False)
     """
-    return same_name(label) in ("notentailment", "nonentailment", "noentailment")
+    return normalised_label(label) in ("notentailment", "nonentailment", "noentailment")

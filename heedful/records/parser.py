@@ -12,7 +12,7 @@ from typing import Any, NoReturn, Union, get_args, get_origin
 import yaml
 from jsonargparse import ArgumentParser, Namespace, set_parsing_settings
 
-from heedful.records.errors import SettingError, guess, nearest
+from heedful.records.errors import SettingError, nearest, suggestion
 
 DEFAULTS: dict[str, Any] = {"exit_on_error": False, "allow_abbrev": False, "add_help": False}
 LONGEST = 60  # characters of a value or of a type in a message
@@ -110,16 +110,16 @@ def with_integers_first(parser: Parser) -> Parser:
     return parser
 
 
-def texts(value: Any) -> Any:
+def protected_texts(value: Any) -> Any:
     """Convert settings for the parser: texts and paths to :class:`Text`, and NumPy scalars to Python numbers."""
     if isinstance(value, str):
         return Text(value)
     if isinstance(value, Path):
         return Text(str(value))
     if isinstance(value, Mapping):
-        return {name: texts(inner) for name, inner in value.items()}
+        return {name: protected_texts(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [texts(inner) for inner in value]
+        return [protected_texts(inner) for inner in value]
     return value.item() if type(value).__module__ == "numpy" and hasattr(value, "item") and not value.shape else value
 
 
@@ -134,16 +134,16 @@ def require_known(parser: Parser, values: Mapping[str, Any]) -> None:
         if name in parser.names:
             continue
         if not parser.has_group(name):
-            raise SettingError(_unknown(name, parser))
+            raise SettingError(_unknown_message(name, parser))
         if not isinstance(inner, Mapping):
             raise SettingError(f"{name}: {inner!r} is not a mapping of settings.")
         for inner_name in inner:
             dotted = f"{name}.{inner_name}"
             if dotted not in parser.names and not parser.has_group(dotted):
-                raise SettingError(_unknown(dotted, parser))
+                raise SettingError(_unknown_message(dotted, parser))
 
 
-def _unknown(name: str, parser: Parser) -> str:
+def _unknown_message(name: str, parser: Parser) -> str:
     """Return the error message for an unknown setting, given its dotted name; it suggests a similar setting."""
     group, _, last = name.rpartition(".")
     if group and not parser.has_group(group):
@@ -185,7 +185,7 @@ def _readable(message: str, parser: Parser) -> str:
     """Shorten an error message of jsonargparse to one sentence that begins with the name of the setting."""
     flat = " ".join(message.split())
     if match := re.match(r"[Uu]nrecognized arguments: --([\w.]+)", flat):
-        return _unknown(match[1].replace("init_args.", ""), parser)
+        return _unknown_message(match[1].replace("init_args.", ""), parser)
     if (key := re.match(r'Parser key "([\w.]+)"', flat)) is None:
         return f"{flat[:200].rstrip('.')}."
     name, value = key[1], re.search(r"(?:Given value|Got value): (.*)", flat)
@@ -194,7 +194,7 @@ def _readable(message: str, parser: Parser) -> str:
         return f"{name}: {problem[0].rstrip('.')}."
     if re.search(r"import path|No module named|has no attribute", flat):
         classes = [kind for kind in dir(sys.modules.get("pytorch_lightning.callbacks")) if kind[0].isupper()]
-        return f"{name}: there is no class {shown_value}. {guess(shown_value, classes)}"
+        return f"{name}: there is no class {shown_value}. {suggestion(shown_value, classes)}"
     if name in OF_LIGHTNING:
         return f"{name}: {shown_value} is not {OF_LIGHTNING[name]} of pytorch_lightning, whose classes are needed here."
     expected = TYPE.sub(lambda match: match[1] or "", str(getattr(parser.actions.get(name), "_typehint", "valid")))
@@ -225,7 +225,7 @@ def parsed(parser: Parser, values: Mapping[str, Any], before: Namespace, where: 
     parser.nested = values
     try:
         require_known(parser, values)
-        return parser.parse_object(texts(values), namespace=before, defaults=False, _skip_validation=True)
+        return parser.parse_object(protected_texts(values), namespace=before, defaults=False, _skip_validation=True)
     except SettingError as error:
         raise error.at(where) if where else error from None
 
@@ -245,10 +245,10 @@ def construct(owner: type, name: str, settings: Mapping[str, Any], where: str = 
     parser = class_parser(owner, name)
     values = parsed(parser, {name: settings} if settings else {}, Namespace(), where)
     parser.parse_object(values)  # raises an error for a missing setting
-    return owner(**unwrapped(parser.instantiate(values).get(name) or {}))
+    return owner(**constructor_value(parser.instantiate(values).get(name) or {}))
 
 
-def unwrapped(value: Any) -> Any:
+def constructor_value(value: Any) -> Any:
     """Convert a parsed value to a constructor argument: :class:`Text` to str, a namespace to a dictionary, and an
     :class:`InMemory` to its object.
     """
@@ -259,8 +259,8 @@ def unwrapped(value: Any) -> Any:
     if isinstance(value, Namespace):
         value = vars(value)
     if isinstance(value, dict):
-        return {str(name): unwrapped(inner) for name, inner in value.items()}
-    return [unwrapped(inner) for inner in value] if isinstance(value, list) else value
+        return {str(name): constructor_value(inner) for name, inner in value.items()}
+    return [constructor_value(inner) for inner in value] if isinstance(value, list) else value
 
 
 class _Dumper(yaml.SafeDumper):

@@ -85,7 +85,7 @@ def lists_of(*columns: pa.Array) -> pa.ListArray:
     return pa.ListArray.from_arrays(pa.array(ends), pa.concat_arrays(columns).take(places))
 
 
-def where(rows: pa.Table, **equal: Any) -> np.ndarray:
+def rows_with(rows: pa.Table, **equal: Any) -> np.ndarray:
     """Mask of the rows that have the given value in each given column, as in ``where(rows, draw=0)``: bool [rows]."""
     mask = np.ones(rows.num_rows, dtype=bool)
     for name, value in equal.items():
@@ -96,10 +96,10 @@ def where(rows: pa.Table, **equal: Any) -> np.ndarray:
 
 def select(rows: pa.Table, **equal: Any) -> pa.Table:
     """Select the rows that have the given value in each given column, as in ``select(rows, intervention="base")``."""
-    return rows.filter(pa.array(where(rows, **equal))) if equal else rows
+    return rows.filter(pa.array(rows_with(rows, **equal))) if equal else rows
 
 
-def same(rows: pa.Table, first: str, second: str) -> np.ndarray:
+def equal_columns(rows: pa.Table, first: str, second: str) -> np.ndarray:
     """Mask of the rows that have equal values in two text columns: bool [rows]. Null equals nothing, not even null."""
     return pc.fill_null(pc.equal(rows[first], rows[second]), False).to_numpy()
 
@@ -115,7 +115,7 @@ def codes(rows: pa.Table, name: str) -> tuple[np.ndarray, list[str | None]]:
     return np.concatenate([np.zeros(0, dtype=np.int32), *numbers]), names.to_pylist()
 
 
-def sliced(rows: pa.Table, name: str) -> tuple[np.ndarray, list[str | None]]:
+def slice_codes(rows: pa.Table, name: str) -> tuple[np.ndarray, list[str | None]]:
     """Encode a meta column of the base examples, such as "split", as integers.
 
     Returns:
@@ -137,11 +137,11 @@ def sliced(rows: pa.Table, name: str) -> tuple[np.ndarray, list[str | None]]:
 
 def of_split(rows: pa.Table, split: str) -> pa.Table:
     """Select the rows whose base example belongs to a split, such as "validation"."""
-    numbers, names = sliced(rows, SPLIT)
+    numbers, names = slice_codes(rows, SPLIT)
     return rows.filter(pa.array(np.array([name == split for name in names], dtype=bool)[numbers]))
 
 
-def runs(rows: pa.Table, name: str) -> np.ndarray:
+def number_runs(rows: pa.Table, name: str) -> np.ndarray:
     """Number the sequences of adjacent rows with equal values in a column from 0: int32 [rows].
 
     In canonical order (:func:`require_canonical`), the rows of a uid are one sequence.
@@ -156,11 +156,11 @@ def cluster_of(rows: pa.Table) -> np.ndarray:
     ``group``, or the base example if ``group`` is null.
     """
     if rows["group"].null_count == rows.num_rows:
-        return runs(rows, "uid")
+        return number_runs(rows, "uid")
     return codes(pa.table({"cluster": pc.coalesce(rows["group"], rows["uid"])}), "cluster")[0]
 
 
-def pairs_in(rows: pa.Table) -> tuple[np.ndarray, np.ndarray]:
+def clusters_of_pairs(rows: pa.Table) -> tuple[np.ndarray, np.ndarray]:
     """Return the number of each base example's cluster and of each lender's cluster: two arrays int64 [rows].
 
     A lender is the example that lends a part; rows without a lender have -1 in the second array. A cluster has the same
@@ -248,7 +248,7 @@ def contents(rows: pa.Table) -> dict[str, str]:
     return dict(zip(base["uid"].to_pylist(), base["content"].to_pylist(), strict=True))
 
 
-def difference(first: Mapping[str, str], second: Mapping[str, str]) -> str | None:
+def describe_difference(first: Mapping[str, str], second: Mapping[str, str]) -> str | None:
     """Describe how the examples of two runs differ; None if they are equal.
 
     Rows of two runs may be joined only if their examples are equal.

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from heedful.records import RunError
-from heedful.records.rows import BASE, contents, difference, select
+from heedful.records.rows import BASE, contents, describe_difference, select
 from heedful.reports.runs import Run
 
 # Entries of the identity of a run (results.json) that differ between seeds or folds of the same training
@@ -58,18 +58,18 @@ def differences(runs: Sequence[Run], aspects: Collection[str], evaluations: Coll
     """
     pairs = list(combinations(runs, 2))
     for pair in pairs:
-        yield from (entry for entry in _models(*pair) if entry[0] in aspects)
+        yield from (entry for entry in _model_differences(*pair) if entry[0] in aspects)
     for first, second in pairs[: len(runs) - 1]:
         names = f"{first.folder} and {second.folder}"
         if IDENTITY in aspects:
-            yield from _identities(first, second, names)
+            yield from _identity_differences(first, second, names)
         if first.data != second.data or (first.split != second.split and first.fold == second.fold):
             if DATA in aspects:
                 yield DATA, f"{names} were evaluated on {first.data} {first.split} and {second.data} {second.split}"
         elif ASPECTS_OF_ROWS.intersection(aspects):
             common = [name for name in first.rows if name in second.rows]
             common = [name for name in common if evaluations is None or name in evaluations]
-            yield from (entry for entry in _rows(first, second, names, common) if entry[0] in aspects)
+            yield from (entry for entry in _row_differences(first, second, names, common) if entry[0] in aspects)
         if SECTIONS in aspects:
             sections = [run.results["display"]["sections"] for run in (first, second)]
             for heading in (heading for heading in sections[0] if heading in sections[1]):
@@ -129,7 +129,7 @@ def by_data(runs: Sequence[Run]) -> list[list[Run]]:
     return [[run for run in runs if (run.data, run.split) == key] for key in keys]
 
 
-def _models(first: Run, second: Run) -> Found:
+def _model_differences(first: Run, second: Run) -> Found:
     """Yield the differences between the models and trainings of two runs: MODEL, STEPS, KIND, REGIME and TRAINING."""
     names = f"{first.folder} and {second.folder}"
     is_copy = bool(first.kind and first.results["rows"]) and first.results["rows"] == second.results["rows"]
@@ -149,12 +149,12 @@ def _models(first: Run, second: Run) -> Found:
         yield TRAINING, f"{names} have the same seed, {first.seeds[0]}{fold}"
 
 
-def _identities(first: Run, second: Run, names: str) -> Found:
+def _identity_differences(first: Run, second: Run, names: str) -> Found:
     """Yield the differences between the identities (descriptions of model, training and data) of two runs.
 
     Entries that depend on a seed or a fold do not count. ``names`` names both runs in sentences.
     """
-    identities = [_flat(run.identity) for run in (first, second)]
+    identities = [_flat_identity(run.identity) for run in (first, second)]
     for name in sorted(identities[0].keys() | identities[1].keys()):
         values = [identity.get(name) for identity in identities]
         if values[0] != values[1]:
@@ -167,7 +167,7 @@ def _identities(first: Run, second: Run, names: str) -> Found:
         yield IDENTITY, f"{names} were not trained and have no seed of a training"
 
 
-def _flat(identity: Mapping[str, Any]) -> dict[str, Any]:
+def _flat_identity(identity: Mapping[str, Any]) -> dict[str, Any]:
     """Flatten an identity: {"settings": {"max_length": 64}} becomes {"settings.max_length": 64}. Entries that depend on
     a seed or a fold are left out.
     """
@@ -179,7 +179,7 @@ def _flat(identity: Mapping[str, Any]) -> dict[str, Any]:
     return simple | ({"regime": regime.removesuffix(f"-fold-{identity.get('fold')}")} if regime else {})
 
 
-def _rows(first: Run, second: Run, names: str, evaluations: Sequence[str]) -> Found:
+def _row_differences(first: Run, second: Run, names: str, evaluations: Sequence[str]) -> Found:
     """Yield the differences between the rows of two runs: default labels, seeds, examples, groups and changed inputs.
 
     ``names`` names both runs in sentences; both have the ``evaluations``.
@@ -204,7 +204,7 @@ def _rows(first: Run, second: Run, names: str, evaluations: Sequence[str]) -> Fo
             yield CHANGES, f"{names} have different changes of {name}: they differ in {cause}"
 
 
-def _contents(rows: pa.Table) -> dict[str, str]:
+def _content_hashes(rows: pa.Table) -> dict[str, str]:
     """Return the hash of the content of each example, by uid.
 
     Rows of attributions have the hash in every row, other rows only in base rows.
@@ -218,9 +218,9 @@ def _unequal_examples(first: Run, second: Run, evaluations: Sequence[str]) -> st
     Without evaluations, only the numbers of examples and the majority shares are compared.
     """
     for name in evaluations:
-        uids = [_contents(run.rows[name][0]) for run in (first, second)]
+        uids = [_content_hashes(run.rows[name][0]) for run in (first, second)]
         are_folds = first.fold != second.fold and uids[0].keys().isdisjoint(uids[1])
-        if not are_folds and (differ := difference(*uids)):
+        if not are_folds and (differ := describe_difference(*uids)):
             return differ
     if evaluations or first.fold != second.fold:
         return None

@@ -133,7 +133,7 @@ def readme(measured: Run, run: Path, name: str | None) -> str:
         pipeline_tag=task if is_classifier and task == TEXT_TASK and in_transformers else None,
         tags=["heedful", *results["rows"]],
         model_name=title,
-        eval_results=[EvalResult(task_type=task, **entry) for entry in _entries(results, data)],
+        eval_results=[EvalResult(task_type=task, **entry) for entry in _metadata_entries(results, data)],
     )
     weights = base or f"weights called {_last(backbone_of(chain[-1]))}"
     about = f"{architecture} ({family} of Heedful), trained from {weights} on "
@@ -170,7 +170,7 @@ def hub_of(data: Mapping[str, Any]) -> Mapping[str, Any]:
     return hub if isinstance(hub, Mapping) and not data.get("path") else {}
 
 
-def _entries(results: Mapping[str, Any], data: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _metadata_entries(results: Mapping[str, Any], data: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield an entry of the card's metadata for each headline (main number); ``data`` are the settings of the data."""
     for line in lines_of(results):
         m = results["metrics"].get(line.metric)

@@ -20,7 +20,7 @@ from heedful.metrics.statistics.draws import Drawn, few_examples, mean_over_draw
 from heedful.metrics.statistics.paired import change, recording
 from heedful.records import MANY, SPAN, Context, Measurement, RunError, percent
 from heedful.records.answers import normalised
-from heedful.records.rows import BASE, runs, strings, where
+from heedful.records.rows import BASE, number_runs, rows_with, strings
 from heedful.reports.alike import PAIRED, by_data, require_alike
 from heedful.reports.flags import FLAGS
 from heedful.reports.runs import ATTENTIVENESS, UNKNOWN_WORTH, is_above_majority, read_runs
@@ -45,7 +45,7 @@ class Swaps:
     @classmethod
     def of(cls, rows: pa.Table, part: str, context: Context) -> "Swaps":
         """Read the swaps of a part from rows of the attentiveness evaluation, in canonical order."""
-        answers = strings(rows.filter(pa.array(where(rows, intervention=BASE))), "y")
+        answers = strings(rows.filter(pa.array(rows_with(rows, intervention=BASE))), "y")
         if context.kind is SPAN:
             answers = np.array([normalised(answer) for answer in answers], dtype=object)
         swapped = hits(rows, part, context)
@@ -54,7 +54,7 @@ class Swaps:
             one_text is not None and one_text.is_withheld
         )
         counted = np.zeros_like(swapped.counted) if has_too_few else swapped.counted
-        example = runs(rows, "uid")[counted]
+        example = number_runs(rows, "uid")[counted]
         eligible = np.bincount(example, minlength=len(answers)) > 0
         return cls(answers, eligible, example, swapped.hit[counted], Drawn.of(rows).where(counted), has_too_few)
 

@@ -68,7 +68,7 @@ def _in_split(rows: pa.Table, split: str) -> pa.Table:
     return of_split(rows, split) if split else rows
 
 
-def _sets(evaluation: str, context: Context, splits: Sequence[str]) -> Iterator[tuple[str, str, Families]]:
+def _challenge_sets(evaluation: str, context: Context, splits: Sequence[str]) -> Iterator[tuple[str, str, Families]]:
     """For each set of challenge examples in an evaluation, yield its data, split and interventions by kind of change.
 
     The data are the name of a separate data set, or ""; the split is the split of the originals, or "" for all.
@@ -96,7 +96,7 @@ def challenge_tests(rows: pa.Table, evaluation: str, context: Context, splits: S
         context: Context of the rows.
         splits: Splits of the evaluated data; empty for one split.
     """
-    for source, split, families in _sets(evaluation, context, splits):
+    for source, split, families in _challenge_sets(evaluation, context, splits):
         for family, names in families.items():
             test = Test(evaluation, source, family, names, "", split)
             pairs = challenge_pairs(test.select(rows), names) if names else {}

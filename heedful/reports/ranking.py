@@ -30,7 +30,7 @@ from heedful.metrics.ranking import (
     Ranked,
     baselines,
     gap,
-    guess,
+    guessed_scores,
     ordered_pairs,
     ranked,
 )
@@ -379,7 +379,7 @@ def _pooled(rankings: Sequence[Ranking]) -> Cells:
     shared = [
         name for name in rankers([r.result for r in rankings]) if all(name in r.result.rankings for r in rankings)
     ]
-    guessed = guess([dict(zip(suite.models, suite.truth.tolist(), strict=True)) for suite in suites])
+    guessed = guessed_scores([dict(zip(suite.models, suite.truth.tolist(), strict=True)) for suite in suites])
     best = max(guessed, key=guessed.__getitem__)
     guesses = [
         [f"guess, best candidate ({best})", percents(guessed[best])],

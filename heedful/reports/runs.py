@@ -14,7 +14,7 @@ from heedful.metrics.hits import SwapSettings
 from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
 from heedful.records import Context, MetricName, RunError
 from heedful.records.rows import read_rows
-from heedful.records.storage.results import distinct, named, read_results, read_run, rows_file
+from heedful.records.storage.results import distinct, measurements_by_name, read_results, read_run, rows_file
 from heedful.reports.results import Evaluated
 
 PLAIN = "plain"
@@ -116,7 +116,7 @@ class Run:
     @cached_property
     def numbers(self) -> Mapping[MetricName, Mapping[str, Any]]:
         """The entries of results.json (value, n, ci95, ...) by metric name."""
-        return named(self.results)
+        return measurements_by_name(self.results)
 
     @cached_property
     def rows(self) -> Mapping[str, Evaluated]:

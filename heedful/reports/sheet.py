@@ -35,7 +35,7 @@ from heedful.records import (
 )
 from heedful.records.command_lines import CommandParser
 from heedful.records.randomness import random_order
-from heedful.records.rows import contents, difference, strings, where
+from heedful.records.rows import contents, describe_difference, rows_with, strings
 from heedful.records.storage.folder_names import folder_name
 from heedful.records.storage.results import CONFIG
 from heedful.records.storage.schema import ROOMS
@@ -66,7 +66,7 @@ def sample(rows: pa.Table, part: str, context: Context, n: int) -> np.ndarray:
     Returns:
         Indices of the rows with the first swap of each drawn example, ascending: int64 [examples].
     """
-    places = np.flatnonzero(hits(rows, part, context).base_answered & where(rows, draw=DRAW))
+    places = np.flatnonzero(hits(rows, part, context).base_answered & rows_with(rows, draw=DRAW))
     order = random_order(random_key(context.seed, "sheet", part), keys(strings(rows.take(places), "uid")))
     return np.sort(places[order[:n]])
 
@@ -122,7 +122,7 @@ def _data(folder: Path, rows: pa.Table, seed: int) -> "PairedData":
     in_pool = data.pool.contents(data.full_task.parts).to_pylist()
     by_uid = dict(zip(data.pool.uids.to_pylist(), in_pool, strict=True))
     evaluated = contents(rows)
-    if differ := difference(evaluated, {uid: by_uid[uid] for uid in evaluated if uid in by_uid} or by_uid):
+    if differ := describe_difference(evaluated, {uid: by_uid[uid] for uid in evaluated if uid in by_uid} or by_uid):
         raise DataError(
             f"The examples of {folder} and of {CONFIG} differ: {differ}. Restore the data, or evaluate again."
         )

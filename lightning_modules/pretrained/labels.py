@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from heedful.lightning_modules.predictor import LabelMap
-from heedful.records import ModelError, inform, is_entailment, is_non_entailment, listing, same_name
+from heedful.records import ModelError, inform, is_entailment, is_non_entailment, listing, normalised_label
 
 NLI = ("entailment", "neutral", "contradiction")
 
@@ -36,7 +36,7 @@ def match_labels(head: Sequence[str], task: Sequence[str]) -> list[int] | None:
         >>> match_labels(["CONTRADICTION", "NEUTRAL", "ENTAILMENT"], ["entailment", "neutral", "contradiction"])
         [2, 1, 0]
     """
-    for name in (str, same_name):
+    for name in (str, normalised_label):
         outputs = {name(label): i for i, label in enumerate(head)}
         wanted = [name(label) for label in task]
         if len(outputs) == len(head) == len(wanted) and outputs.keys() == set(wanted):
@@ -44,7 +44,7 @@ def match_labels(head: Sequence[str], task: Sequence[str]) -> list[int] | None:
     return None
 
 
-def meanings(head: Sequence[str], task: Sequence[str], merging: bool = True) -> tuple[int, ...] | None:
+def labels_of_outputs(head: Sequence[str], task: Sequence[str], merging: bool = True) -> tuple[int, ...] | None:
     """Return, for each output of a head, the index of the label that it means; None if some outputs mean no label.
 
     Each output means the label with its name. If the task has the labels entailment and not entailment, outputs for
@@ -63,8 +63,8 @@ def meanings(head: Sequence[str], task: Sequence[str], merging: bool = True) -> 
     if order is not None:
         return tuple(sorted(range(len(order)), key=order.__getitem__))
     entailing = [is_entailment(name) for name in head]
-    of_inference = all(is_non_entailment(name) or same_name(name) in NLI for name in head)
-    fits = is_two_class(task) and entailing.count(True) == 1 and len(set(map(same_name, head))) == len(head) > 1
+    of_inference = all(is_non_entailment(name) or normalised_label(name) in NLI for name in head)
+    fits = is_two_class(task) and entailing.count(True) == 1 and len(set(map(normalised_label, head))) == len(head) > 1
     if not (fits and of_inference) or (len(head) > 2 and not merging):
         return None
     (entailment,) = (i for i, label in enumerate(task) if is_entailment(label))
@@ -97,7 +97,7 @@ def require_head_for(
     Raises:
         HeedfulError: The names do not match; the message says what to set.
     """
-    if is_named(head) and meanings(head, task, merging) is not None:
+    if is_named(head) and labels_of_outputs(head, task, merging) is not None:
         return
     clash = f"The outputs of {backbone} are {listing(head)}, and the data want {listing(task)}."
     of_three = is_two_class(task) and len(head) == 3 and not is_named(head)

@@ -62,8 +62,7 @@ class OneDNNLinear(nn.Linear):
 
 
 def faster_on_cpu(network: nn.Module) -> nn.Module:
-    """Replace the linear layers of a network by :class:`OneDNNLinear` if that is faster here, and return the network.
-    """
+    """Replace the linear layers of a network by :class:`OneDNNLinear` if that is faster; return the network."""
     if prefers_onednn():
         for module in network.modules():
             if type(module) is nn.Linear:

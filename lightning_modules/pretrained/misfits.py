@@ -10,7 +10,7 @@ Shape = tuple[int, ...]
 Shapes = Mapping[str, tuple[Shape, Shape]]  # name of a tensor to its shape in a file, in the network
 
 
-def difference(wanted: Mapping[str, Tensor], weights: Mapping[str, Tensor]) -> tuple[set[str], set[str], Shapes]:
+def compare_weights(wanted: Mapping[str, Tensor], weights: Mapping[str, Tensor]) -> tuple[set[str], set[str], Shapes]:
     """Compare the weights that a network wants with the weights of a file, by name.
 
     Returns:

@@ -43,8 +43,7 @@ class TrainedOn:
         return self if more is None else TrainedOn(self.parts, np.union1d(self.keys, more.keys))
 
     def seen(self, examples: Examples, parts: Sequence[str]) -> np.ndarray:
-        """Return whether the model was trained on each example, compared by the contents of all parts: bool [examples].
-        """
+        """Whether the model was trained on each example, compared by the contents of all parts: bool [examples]."""
         return np.isin(self.keys_of(examples, parts), self.keys)
 
     def keys_of(self, examples: Examples, parts: Sequence[str]) -> np.ndarray:

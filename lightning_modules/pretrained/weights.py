@@ -20,7 +20,7 @@ def weights_hash(weights: Mapping[str, Tensor]) -> str | None:
     if not weights:
         return None
     names = sorted(weights)
-    sums = [_sum(weights[name]) for name in names]  # tensors on the device; int() below waits for it
+    sums = [_checksum(weights[name]) for name in names]  # tensors on the device; int() below waits for it
     lines = [
         json.dumps([name, str(weights[name].dtype), list(weights[name].shape), int(total)])
         for name, total in zip(names, sums, strict=True)
@@ -28,7 +28,7 @@ def weights_hash(weights: Mapping[str, Tensor]) -> str | None:
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
-def _sum(value: Tensor) -> Tensor:
+def _checksum(value: Tensor) -> Tensor:
     """Return a checksum of a tensor: int64 [].
 
     Each 8-byte word of the tensor is mixed with its position, and the results are added modulo 2**64.
@@ -47,7 +47,7 @@ def _sum(value: Tensor) -> Tensor:
     return total
 
 
-def different(weights: Mapping[str, Tensor], saved: Mapping[str, Tensor]) -> set[str]:
+def differing_names(weights: Mapping[str, Tensor], saved: Mapping[str, Tensor]) -> set[str]:
     """Return the names of tensors that differ from the saved tensors in any bit, or that are only in one of the two.
 
     The saved tensors are first cast to the dtype of ``weights``, and moved to their device.

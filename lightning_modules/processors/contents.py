@@ -30,8 +30,7 @@ class Inputs:
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """The inputs as dictionaries from part names to contents; always new, since a function may modify its argument.
-        """
+        """The inputs as dictionaries from part names to contents; new ones, since a function may modify them."""
         (first, contents), *further = self.parts.items()
         rows = [{first: content} for content in contents]
         for part, contents in further:
@@ -100,7 +99,6 @@ class FunctionProcessor(NumberProcessor):
         return {"function": Inputs(self._contents(examples), self.hashed(examples), again)}
 
     def _contents(self, examples: Sequence[Example]) -> dict[str, list[Any]]:
-        """Return the contents of all examples, by part name."""
         return {part: self._values(examples, part) for part in self.parts}
 
     def _values(self, examples: Sequence[Example], part: str) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Build inputs in which some words are hidden, by masking their token ids, for attributions."""
+"""Build inputs in which some words are masked or left out, to compute attributions (contributions of words)."""
 
 from collections.abc import Iterator, Sequence
 
@@ -128,8 +128,7 @@ class HiddenWords:
         return (self.processor.padded(*self._hidden(examples[batch], hidden[batch])) for batch in batches)
 
     def features_of_tokens(self, examples: np.ndarray, batches: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
-        """Yield the index of each token's feature, for inputs without hidden features: int64 [inputs, tokens] per
-        batch.
+        """Yield, per batch, the index of each token's feature, without hidden features: int64 [inputs, tokens].
 
         A token of several words belongs to the first word. Tokens before the first part and padding are -1. The
         arguments are as for :meth:`inputs`.

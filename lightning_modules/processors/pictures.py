@@ -107,7 +107,7 @@ class PictureStore:
             return list(pool.map(lambda n: pixels(self._pictures[n], self.resize), numbers))
 
 
-def sent(values: Tensor, device: torch.device | str) -> Tensor:
+def copy_to_device(values: Tensor, device: torch.device | str) -> Tensor:
     """Copy a tensor to a device; copies to a GPU are asynchronous."""
     return (
         values.pin_memory().to(device, non_blocking=True) if torch.device(device).type == "cuda" else values.to(device)
@@ -123,8 +123,8 @@ def normalised(pixels: Sequence[np.ndarray], mean: Sequence[float], std: Sequenc
         std: Standard deviation per channel.
         weight: A weight of the network: its device and dtype are used.
     """
-    stacked = sent(torch.from_numpy(np.stack(pixels)), weight.device).permute(0, 3, 1, 2).float() / 255
-    mean, std = sent(torch.tensor([mean, std], dtype=torch.float32), weight.device).view(2, 1, 3, 1, 1)
+    stacked = copy_to_device(torch.from_numpy(np.stack(pixels)), weight.device).permute(0, 3, 1, 2).float() / 255
+    mean, std = copy_to_device(torch.tensor([mean, std], dtype=torch.float32), weight.device).view(2, 1, 3, 1, 1)
     return ((stacked - mean) / std).to(weight.dtype)
 
 

@@ -1,4 +1,4 @@
-"""Processors turn examples into tensors. They belong to a model family and import no Lightning."""
+"""Processors turn examples into inputs of a model. They belong to a model family and import no Lightning."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -136,7 +136,7 @@ NUMBERS: WeakKeyDictionary["NumberProcessor", WeakKeyDictionary[Sequence[Example
 
 
 class NumberProcessor(Processor):
-    """A processor that maps the content of each part to a number, once per pool.
+    """A processor that maps the content of each part to a number, once per pool (all examples of the data).
 
     Numbers of composed examples are gathered from the numbers of their pool, without reading contents again.
 

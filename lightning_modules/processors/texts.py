@@ -12,7 +12,7 @@ from transformers import PreTrainedTokenizerBase
 
 from heedful.lightning_modules.processors.frame import Frame, padded, share_budget
 from heedful.lightning_modules.processors.processor import NumberProcessor, Statistics, combined, kept_of
-from heedful.lightning_modules.processors.token_store import TokenStore, plain
+from heedful.lightning_modules.processors.token_store import TokenStore, plain_tokenizer
 from heedful.records import BATCH, Composed, Example, ModelError, Part, TableForm, column
 
 TOGETHER = 2048  # inputs whose tokens are gathered at once, for several batches
@@ -73,13 +73,13 @@ class TextProcessor(NumberProcessor):
             )
 
     def new_store(self, offsets: bool) -> TokenStore:
-        """Return an empty store of token ids, which begins with the frame tokens (special tokens and template words).
-        """
-        return TokenStore(plain(self.tokenizer, offsets), self.tokenizer.unk_token_id, self.frame.ids, offsets)
+        """Return an empty store of token ids that begins with the frame tokens, which surround the texts."""
+        return TokenStore(
+            plain_tokenizer(self.tokenizer, offsets), self.tokenizer.unk_token_id, self.frame.ids, offsets
+        )
 
     def _read_frame(self) -> Frame:
-        """Return the layout of an input: the special tokens before, between and after the parts, and all token types.
-        """
+        """Return the layout of an input: special tokens before, between and after the parts, and all token types."""
         if not 1 <= len(self.parts) <= 2:
             raise ModelError(
                 f"An encoder reads one or two parts, and the data have {len(self.parts)}: {', '.join(self.parts)}. "
@@ -135,8 +135,7 @@ class TextProcessor(NumberProcessor):
         return self.numbers(examples)[: len(self.text_parts)]
 
     def truncate(self, lengths: np.ndarray) -> np.ndarray:
-        """Return the number of tokens of each text after truncation, from the numbers before: int64 [texts, examples].
-        """
+        """Convert the number of tokens of each text to the number after truncation: int64 [texts, examples]."""
         return share_budget(lengths, self.budget)
 
     def lengths(self, examples: Sequence[Example]) -> np.ndarray:

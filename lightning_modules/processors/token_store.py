@@ -13,7 +13,9 @@ from heedful.records import digests, keys
 PIECE = 512  # texts per call of the tokenizer; with more, garbage collection takes longer than tokenisation
 
 
-def plain(tokenizer: PreTrainedTokenizerBase, offsets: bool = False) -> Callable[[list[str]], Mapping[str, Any]]:
+def plain_tokenizer(
+    tokenizer: PreTrainedTokenizerBase, offsets: bool = False
+) -> Callable[[list[str]], Mapping[str, Any]]:
     """Return a function that tokenises texts without adding special tokens.
 
     It reads a special token in a text, such as "</s>", as ordinary text. With ``offsets``, it also returns the

@@ -68,9 +68,7 @@ class WindowProcessor(TextProcessor):
         return (windows * (question + self.frame.size) + text + (windows - 1) * self.overlap).astype(np.int32)
 
     def fingerprints(self, examples: Sequence[Example]) -> np.ndarray:
-        """Hash each example's truncated question and exact text, since an answer is a span of the text: uint64
-        [examples].
-        """
+        """Hash each example's truncated question and exact text, since its answer is a span: uint64 [examples]."""
         numbers = self.numbers(examples)[0]
         question = self.token_store.hashes(numbers, self._plan(self.numbers(examples))[0])
         return combined(np.stack([question, keys(column(examples, f"parts.{self.parts[1]}"))]))
@@ -80,10 +78,10 @@ class WindowProcessor(TextProcessor):
 
         Returns:
             For each batch: ``encoder``, tensors [windows, tokens]; ``windows``, int64 [windows, 4]: index of the
-            example, position of the window's first text token in the text, its position in the window, and number of
-            text tokens; ``texts``; ``characters``, start and end of the tokens per text, int32 [tokens, 2]; and
-            ``targets``, int64 [windows, 2], the first and the last token of the answer, or 0 and 0 if the window does
-            not contain it. ``targets`` exist only if the positions of all answers are known.
+            example, position of the window's first text token in the text and in the window, and number of text tokens;
+            ``texts``; ``characters``, start and end of the tokens per text, int32 [tokens, 2]; and ``targets``, int64
+            [windows, 2], the first and the last token of the answer, or 0 and 0 if the window does not contain it.
+            ``targets`` exist only if the positions of all answers are known.
         """
         numbers = self.numbers(examples)
         return (self._batch([examples[i] for i in batch.tolist()], numbers[:, batch]) for batch in batches)
@@ -107,7 +105,7 @@ class WindowProcessor(TextProcessor):
         answers = [_answer(example.label, example.meta.get("starts", "[]")) for example in examples]
         if None not in answers:
             windows = batch["windows"].tolist()
-            targets = [_target(batch["characters"][i], answers[i], *window) for i, *window in windows]
+            targets = [_answer_tokens(batch["characters"][i], answers[i], *window) for i, *window in windows]
             batch["targets"] = torch.tensor(targets, dtype=torch.int64)
         return batch
 
@@ -127,7 +125,9 @@ def _answer(label: str | None, places: str) -> tuple[int, int] | None:
     return next(spans, None)
 
 
-def _target(characters: np.ndarray, answer: tuple[int, int], first: int, begin: int, count: int) -> tuple[int, int]:
+def _answer_tokens(
+    characters: np.ndarray, answer: tuple[int, int], first: int, begin: int, count: int
+) -> tuple[int, int]:
     """Return the first and the last token of an answer in a window; 0 and 0 if not all of its tokens are in the window.
 
     Args:

@@ -1,4 +1,4 @@
-"""An endpoint that reads answers from a batch file instead of sending requests."""
+"""A model whose answers come from a file of the batch API of a server, instead of requests."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,7 +14,7 @@ class BatchEndpoint(Endpoint):
     """A model whose answers come from the batch API of a server.
 
     Args:
-        responses: Maps a request to the JSON of its response, and to the place of that response in a file.
+        responses: Function from a request to the JSON of its response and the place of the response in a file.
         **settings: As for :class:`Endpoint`.
     """
 

@@ -10,15 +10,15 @@ WORTH = 0.9  # prompts are split only if the share of tokens to read is lower
 
 
 def _groups(rows: Sequence[np.ndarray]) -> np.ndarray:
-    """Group prompts that begin with the same 8 tokens: the index of the group of each prompt, int64 [prompts]."""
+    """Return the index of each prompt's group, int64 [prompts]; the prompts of a group begin with the same 8 tokens."""
     first = np.full((len(rows), LEAST), -1, np.int64)
     for i, row in enumerate(rows):
         first[i, : len(row)] = row[:LEAST]
     return np.unique(first, axis=0, return_inverse=True)[1].reshape(-1)
 
 
-def nearness(rows: Sequence[np.ndarray]) -> np.ndarray:
-    """Sort keys that, in descending order, put prompts with the same beginning next to each other.
+def beginning_sort_keys(rows: Sequence[np.ndarray]) -> np.ndarray:
+    """Return sort keys that, in descending order, put prompts with the same beginning next to each other.
 
     The group with the longest prompt comes first, as in a sort by length.
 
@@ -34,14 +34,15 @@ def nearness(rows: Sequence[np.ndarray]) -> np.ndarray:
     return longest[group_of] * len(longest) + group_of
 
 
-def cut(rows: Sequence[np.ndarray]) -> tuple[list[np.ndarray], np.ndarray]:
+def split_beginnings(rows: Sequence[np.ndarray]) -> tuple[list[np.ndarray], np.ndarray]:
     """Split prompts into shared beginnings and suffixes, so that fewer tokens are read, including padding.
 
-    A prompt that shares its beginning with no other is split so that its suffix is no longer than the others. If
-    splitting saves less than a tenth of the tokens, there is only one beginning, which is empty.
+    A prompt that shares its beginning with no other prompt is split so that its suffix is no longer than the suffixes
+    of shared beginnings. If splitting saves less than a tenth of the tokens, there is only one beginning, which is
+    empty.
 
     Args:
-        rows: As for :func:`nearness`.
+        rows: Token ids of the prompts, at least one token each.
 
     Returns:
         The beginnings, and the index of the beginning per prompt, int64 [prompts]. Suffixes are never empty.

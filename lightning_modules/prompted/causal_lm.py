@@ -161,7 +161,7 @@ class CausalLM(BasePredictor):
         self.network = faster_on_cpu(network).eval().requires_grad_(False)
 
     def start(self, examples: Composed, processes: Processes) -> None:
-        """Load the network unless a Trainer has loaded it."""
+        """Begin an evaluation: reset the counts of answers, and load the network unless a Trainer has loaded it."""
         super().start(examples, processes)
         self.configure_model()
 
@@ -171,24 +171,27 @@ class CausalLM(BasePredictor):
 
     def logits(self, inputs: dict[str, Tensor]) -> Tensor:
         """Compute the scores of all labels: [examples, labels], in the order of ``task.labels``."""
-        return self._scored(self._read(inputs)[0])
+        return self._label_scores(self._score_answers(inputs)[0])
 
     def answer(self, inputs: dict[str, Any]) -> Outputs:
         with torch.no_grad():
-            likelihoods, read = self._read(inputs)
-            probs = None if self.task.kind is SPAN else self._scored(likelihoods).softmax(dim=-1)
+            likelihoods, read = self._score_answers(inputs)
+            probs = None if self.task.kind is SPAN else self._label_scores(likelihoods).softmax(dim=-1)
             if probs is not None and not self.capabilities.writes:
                 return Outputs(probs)
-            answers = self.understood(self._written(inputs, read))
+            answers = self.understood(self._generated_answers(inputs, read))
         finite = likelihoods.isfinite().all(dim=-1).tolist()
         answers = [answer if is_finite else None for answer, is_finite in zip(answers, finite, strict=True)]
         if probs is None:
             return Outputs(answers=answers)
         return Outputs(probs, label_numbers(answers, self.task.labels).to(probs.device))
 
-    def _read(self, inputs: dict[str, Tensor]) -> tuple[Tensor, Written | None]:
-        """Read prompts: return the log-likelihoods of the answers, float32 [examples, answers], and the state that
-        :meth:`_written` needs.
+    def _score_answers(self, inputs: dict[str, Tensor]) -> tuple[Tensor, Written | None]:
+        """Compute the log-likelihoods of the answers after the prompts.
+
+        Returns:
+            float32 [examples, answers]; and the model's state after the prompts, for :meth:`_written`, or None if no
+            cache was used.
         """
         queries = Queries(**inputs)
         tokens = self.processor.tokens
@@ -206,14 +209,14 @@ class CausalLM(BasePredictor):
         scores, written = read_answers(self.network, read, self._answers, self._stops)
         return scores, (read[0], written)
 
-    def _scored(self, scores: Tensor) -> Tensor:
+    def _label_scores(self, scores: Tensor) -> Tensor:
         """Convert log-likelihoods of answers to scores of labels, by the settings ``score`` and ``calibrated``."""
         if self.score == "mean":
             scores = scores / self._lengths
-        return scores - self._of_nothing() if self.calibrated else scores
+        return scores - self._content_free_log_probs() if self.calibrated else scores
 
-    def _of_nothing(self) -> Tensor:
-        """Log of the mean probability of each label over content-free inputs, for ``calibrated``: float32 [labels]."""
+    def _content_free_log_probs(self) -> Tensor:
+        """Return the log of each label's mean probability over content-free inputs: float32 [labels]."""
         if self._prior is None:
             questions = [self.prompt.question([content] * len(self.task.parts)) for content in EMPTY]
             tokens = self.processor.tokens
@@ -222,8 +225,8 @@ class CausalLM(BasePredictor):
             self._prior = scores.softmax(dim=-1).mean(dim=0).log()
         return self._prior
 
-    def _written(self, inputs: dict[str, Tensor], read: Written | None) -> list[str]:
-        """Generate the answers of the examples as texts; ``read`` is the state after the prompts."""
+    def _generated_answers(self, inputs: dict[str, Tensor], read: Written | None) -> list[str]:
+        """Return the generated answers as texts; ``read`` is the state after the prompts, from :meth:`_read`."""
         queries = Queries(**inputs)
         prefix = self.processor.tokens.prefix
         if read is None:  # without a shared prefix: whole prompts with padding on the left

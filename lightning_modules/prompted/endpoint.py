@@ -28,7 +28,7 @@ from heedful.records import (
     listing,
     printable,
 )
-from heedful.records.errors import guess
+from heedful.records.errors import suggestion
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import Wording
 
@@ -44,7 +44,7 @@ Read = Literal["written", "first_token"]
 
 
 class QuestionProcessor(Processor):
-    """Makes the prompts of examples as text.
+    """Turns examples into questions, as text. A question is the part of a prompt that is about the example.
 
     Args:
         prompt: The prompt.
@@ -59,15 +59,15 @@ class QuestionProcessor(Processor):
         return [self.prompt.question(values) for values in zip(*parts, strict=True)]
 
     def lengths(self, examples: Sequence[Example]) -> np.ndarray:
-        """Number of characters of each prompt, including demonstrations: int32 [examples]."""
+        """Return the number of characters of each prompt, including demonstrations: int32 [examples]."""
         return np.array([self._around + len(text) for text in self._questions(examples)], dtype=np.int32)
 
     def fingerprints(self, examples: Sequence[Example]) -> np.ndarray:
-        """Hash the texts of the requests; the tokens that the model behind the server reads are unknown."""
+        """Hash the question of each example, since the tokens that the server's model reads are unknown: uint64."""
         return keys(self._questions(examples))
 
     def __call__(self, examples: Sequence[Example]) -> dict[str, Any]:
-        """Return two lists: ``questions``, texts; and ``repeats``, 1 for an example that the null control repeats."""
+        """Return two lists: ``questions``, texts; and ``repeats``, 1 for an example of the null control, else 0."""
         repeated = examples.repeated if isinstance(examples, Composed) else np.zeros(len(examples), dtype=bool)
         return {"questions": self._questions(examples), "repeats": repeated.astype(int).tolist()}
 
@@ -131,7 +131,7 @@ class Endpoint(BasePredictor):
             raise SettingError(f"prices {prices} are not two prices in US dollars, of tokens read and tokens written.")
         _require_entries(extra or {})
         if read not in WAYS:
-            raise SettingError(f"read {read} is not a way to ask. {guess(read, WAYS)}")
+            raise SettingError(f"read {read} is not a way to ask. {suggestion(read, WAYS)}")
         self.name = name
         self.read = read
         self.capabilities = Capabilities(WAYS[read].has_probabilities, repeats=REPEATED, ranks=1)
@@ -153,7 +153,7 @@ class Endpoint(BasePredictor):
         self._models: set[str] = set()
 
     def at(self, address: Address) -> Self:
-        """Set the address of the server."""
+        """Set the address of the server, and return this model."""
         self.address = address
         self._server = self._client = None
         return self
@@ -187,7 +187,7 @@ class Endpoint(BasePredictor):
         self.processor = QuestionProcessor(prompt)
 
     def require_weights(self) -> None:
-        """Raise an error unless the address of a server and its key are known."""
+        """Prepare the connection to the server (there are no weights); raise an error without address or key."""
         self._server = self._server or Server(self.address, self.timeout)
 
     @property
@@ -196,12 +196,12 @@ class Endpoint(BasePredictor):
 
     @property
     def server(self) -> str:
-        """Hash of scheme, host and port of the server."""
+        """Short hash of scheme, host and port of the server: 12 hexadecimal digits."""
         self.require_weights()
         return sha256(self._server.origin.encode()).hexdigest()[:12]
 
     def hidden(self, text: str) -> str:
-        """Replace the key and other secrets of the server's address in a text."""
+        """Return a text in which the key and other secrets of the server's address are replaced."""
         return self._server.hide(text)
 
     @property
@@ -217,7 +217,7 @@ class Endpoint(BasePredictor):
         return Request(self.way.path, {k: v for k, v in body.items() if k not in removed}, repeat)
 
     def requests(self, examples: Sequence[Example]) -> list[Request]:
-        """Make the requests for some examples."""
+        """Return the requests for some examples, one per example."""
         return [self._request(question) for question in self.processor(examples)["questions"]]
 
     def sent(self, example: Example) -> dict[str, Any]:
@@ -225,8 +225,9 @@ class Endpoint(BasePredictor):
         return {"path": request.path, "body": dict(request.body)}
 
     def start(self, examples: Composed, processes: Processes) -> None:
-        """Select a few questions, by the hash of their uids, to be sent first, so that a failing server is noticed
-        early.
+        """Begin an evaluation: reset counts, and select a few questions, by the hash of their uids, to be sent first.
+
+        These questions reveal a failing server early.
         """
         super().start(examples, processes)
         self._processes = processes
@@ -235,14 +236,16 @@ class Endpoint(BasePredictor):
         self._first = self.processor(examples.pool.take(np.sort(first)))["questions"]
 
     def _replies(self, requests: Sequence[Request]) -> list[Reply | None]:
-        """Replies to requests; None if SIGTERM arrived before the reply.
+        """Return the reply to each request; None if SIGTERM arrived before the reply.
 
         Raises:
             HeedfulError: The server fails, or ``max_requests`` is reached.
         """
         if self._client is None:  # made in the process that sends requests
             self.require_weights()
-            self._client = Client(self._server, self.cache, self.concurrency, self.max_requests, self._processes.busy)
+            self._client = Client(
+                self._server, self.cache, self.concurrency, self.max_requests, self._processes.keep_waiting_alive
+            )
         return self._client.replies(requests, self.way.reply, (*self.prompt.answers, *self.task.labels))
 
     def _require_answers(self, replies: Sequence[Reply]) -> None:
@@ -258,7 +261,9 @@ class Endpoint(BasePredictor):
         )
 
     def answer(self, inputs: dict[str, Any]) -> Outputs:
-        """Request the answers to some questions. Answers that are missing because of SIGTERM are marked not finite.
+        """Request the answers to some questions, and return them as predictions.
+
+        Answers that are missing because of SIGTERM are marked as not finite.
 
         Raises:
             HeedfulError: The server fails, gives no valid answers, or answers with two models.
@@ -282,7 +287,7 @@ class Endpoint(BasePredictor):
         return Outputs(probs, label_numbers(answers, task.labels))
 
     def _count_answers(self, replies: Sequence[Reply | None], answers: Sequence[str | None]) -> None:
-        """Count texts without an answer, and the models that answered.
+        """Count the texts that are no answer, and the answers of each model at the server.
 
         Raises:
             ModelError: Two models answered.
@@ -298,14 +303,12 @@ class Endpoint(BasePredictor):
             )
 
     def counts_of(self, counted: Mapping[tuple[str, str], int]) -> dict[str, Any]:
-        """Convert counts to an entry of results.json: as for other models, and the number of answers of each model
-        at the server.
-        """
+        """Return counts for results.json: as for other models, and the number of answers of each model name."""
         models = {text: n for (kind, text), n in sorted(counted.items()) if kind == "models"}
         return super().counts_of(counted) | ({"models": models} if models else {})
 
     def finish(self) -> None:
-        """Log the number of requests, tokens and dollars."""
+        """Log the number of requests, tokens and dollars, and remove the stored replies of the null control."""
         if self._client is not None:
             self._client.forget_repeats()
             paid = f", {cost(self._client.read, self._client.wrote, self.prices):,.2f} USD" if self.prices else ""
@@ -320,8 +323,9 @@ def _require_at_least(least: int, **settings: float | None) -> None:
 
 
 def _require_entries(extra: Any, names: Sequence[str] = BODY) -> None:
-    """Raise SettingError for extra entries of a request that other settings control, and for keys, since settings are
-    written to files.
+    """Raise SettingError for entries of ``extra`` that other settings control (``names``), and for keys of a server.
+
+    Settings are written to files, which must not contain keys.
     """
     for name, value in extra.items() if isinstance(extra, Mapping) else ():
         if name in names:

@@ -12,7 +12,7 @@ from transformers import PreTrainedTokenizerBase
 from heedful.lightning_modules.processors.frame import padded
 from heedful.lightning_modules.processors.processor import NumberProcessor, Statistics, kept_of
 from heedful.lightning_modules.processors.token_store import TokenStore
-from heedful.lightning_modules.prompted.beginnings import cut, nearness
+from heedful.lightning_modules.prompted.beginnings import beginning_sort_keys, split_beginnings
 from heedful.lightning_modules.prompted.prompt_tokens import PromptTokens
 from heedful.records import BATCH, Composed, Example, ModelError
 from heedful.records.prompts.prompt import Prompt
@@ -43,7 +43,7 @@ class PromptProcessor(NumberProcessor):
         self.tokenizer = tokenizer
         self.prompt = prompt
         self.tokens = PromptTokens(tokenizer, prompt, chat)
-        self.store = TokenStore(self.tokens.rests, tokenizer.unk_token_id)
+        self.store = TokenStore(self.tokens.ids_after_prefix, tokenizer.unk_token_id)
         self.pad_id = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0
         self.budget = max_length - len(self.tokens.prefix) - longest_answer
         nothing = [""] * len(prompt.task.parts)
@@ -54,7 +54,7 @@ class PromptProcessor(NumberProcessor):
             )
 
     def _numbered(self, several: Sequence[list[str]]) -> np.ndarray:
-        """Number examples by the texts of their parts, so that equal prompts have equal numbers: int32 [prompts]."""
+        """Return a number for each prompt, given the texts of its parts; equal prompts have equal numbers."""
         return self.store.numbers([self.tokens.text(self.prompt.question(words)) for words in several])
 
     def _gathered(self, examples: Composed) -> np.ndarray:
@@ -74,13 +74,13 @@ class PromptProcessor(NumberProcessor):
         return np.concatenate(blocks, axis=1)
 
     def _words(self, example: Example) -> list[str]:
-        """The texts of the parts of an example."""
+        """Return the texts of the parts of an example; a table is converted to text."""
         parts = [example.parts[name] for name in self.prompt.task.parts]
         texts = [part for part in parts if isinstance(part, str)]
         return [part if isinstance(part, str) else self.prompt.task.form.text(part, texts) for part in parts]
 
     def _shortened(self, words: Sequence[str]) -> list[str]:
-        """Truncate the texts of the parts: the longest text loses its last tokens until the prompt fits."""
+        """Return the texts of the parts, truncated: the longest text loses its last tokens until the prompt fits."""
         words = list(words)
         while (over := int(self.store.lengths(self._numbered([words]))[0]) - self.budget) > 0:
             spans = self.tokenizer(words, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
@@ -90,7 +90,7 @@ class PromptProcessor(NumberProcessor):
         return words
 
     def sent(self, example: Example) -> dict[str, Any]:
-        """What the model receives for an example: ``text``, and ``messages`` if the prompt is a chat."""
+        """Return what the model receives for an example: ``text``, and ``messages`` if the prompt is a chat."""
         (row,) = self._rows(self.numbers([example])[0])
         ids = [*self.tokens.prefix, *row.tolist()]
         question = self.prompt.question(self._shortened(self._words(example)))
@@ -101,7 +101,7 @@ class PromptProcessor(NumberProcessor):
         return self.store.lengths(self.numbers(examples)[0]).astype(np.int32)
 
     def statistics(self, examples: Sequence[Example]) -> Statistics:
-        """Count truncated prompts, unknown tokens, and the tokens per part that truncation leaves."""
+        """Return the number of truncated prompts, the share of unknown tokens, and the tokens kept per part."""
         numbers, full = self.numbers(examples)
         is_cut = numbers != full
         tokens_kept = self._tokens_kept(examples, is_cut) if is_cut.any() else {}
@@ -121,21 +121,21 @@ class PromptProcessor(NumberProcessor):
         return self.store.hashes(numbers, self.store.lengths(numbers))
 
     def order(self, examples: Sequence[Example], lengths: np.ndarray) -> np.ndarray:
-        """Sort key that puts prompts with the same beginning next to each other."""
+        """Return a sort key per example that puts prompts with the same beginning next to each other: int64."""
         numbers, place = np.unique(self.numbers(examples)[0], return_inverse=True)
-        return nearness(self._rows(numbers))[place]
+        return beginning_sort_keys(self._rows(numbers))[place]
 
     def _rows(self, numbers: np.ndarray) -> list[np.ndarray]:
-        """Token ids of prompts, given their numbers, without the shared prefix."""
+        """Return the token ids of the prompts with these numbers, without the shared prefix."""
         bounds = zip(self.store.starts(numbers), self.store.starts(numbers + 1), strict=True)
         return [self.store.tokens[start:stop] for start, stop in bounds]
 
     def batches(self, examples: Sequence[Example], batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
-        """Inputs of the model for each batch, as arguments of :class:`.shared_prefix.Queries`."""
+        """Yield the inputs of the model for each batch, as arguments of :class:`.shared_prefix.Queries`."""
         numbers = self.numbers(examples)[0]
         for batch in batches:
             rows = self._rows(numbers[batch])
-            beginnings, beginning_of = cut(rows)
+            beginnings, beginning_of = split_beginnings(rows)
             begun, begun_mask = self.padded(beginnings if rows else [])
             ids, mask = self.padded([row[len(beginnings[k]) :] for row, k in zip(rows, beginning_of, strict=True)])
             yield {

@@ -61,7 +61,7 @@ class PromptTokens:
                 )
 
     def text(self, question: str) -> str:
-        """The complete prompt with a question, as a text that ends before the answer."""
+        """Return the complete prompt with a question, as a text that ends before the answer."""
         return f"{self.before}{question}{self.after}"
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
@@ -81,14 +81,12 @@ class PromptTokens:
         return list(tokens)
 
     def require_no_special(self, question: str, uid: str) -> None:
-        """Raise an error for a text that contains a special token, such as the end of a turn, which would change the
-        prompt.
-        """
+        """Raise ModelError if the text of the example ``uid`` has a special token, which would change the prompt."""
         if special := next((token for token in self._special if token in question), None):
             raise ModelError(f"{uid} holds {special!r}, which the model reads as a mark of its own. Change the text.")
 
-    def rests(self, texts: Sequence[str]) -> Mapping[str, list[list[int]]]:
-        """Tokenise texts without the shared prefix: a dictionary with ``input_ids``.
+    def ids_after_prefix(self, texts: Sequence[str]) -> Mapping[str, list[list[int]]]:
+        """Tokenise prompts, and remove the shared prefix: ``input_ids``, one list per text.
 
         Raises:
             HeedfulError: A text does not begin with the prefix.

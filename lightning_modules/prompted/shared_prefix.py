@@ -37,8 +37,10 @@ class Queries(NamedTuple):
     attention_mask: Tensor
 
     def join(self, prefix: Sequence[int]) -> tuple[Tensor, Tensor]:
-        """Concatenate the prefix of all examples, the shared beginning of each prompt, and its suffix. Returns token
-        ids with padding and their mask: int64 [examples, tokens] each.
+        """Concatenate the prefix of all examples, the beginning and the suffix of each prompt.
+
+        Returns:
+            Token ids with padding, and their mask: int64 [examples, tokens] each.
         """
         first = self.input_ids.new_tensor(prefix).expand(len(self.input_ids), -1)
         ids = torch.cat([first, self.beginnings[self.beginning_of], self.input_ids], dim=1)
@@ -46,16 +48,17 @@ class Queries(NamedTuple):
         return ids, torch.cat([torch.ones_like(first), begun, self.attention_mask], dim=1)
 
     def whole(self, prefix: Sequence[int]) -> list[list[int]]:
-        """Token ids of the complete prompts, including the prefix, without padding."""
+        """Return the token ids of the complete prompts, including the prefix, without padding."""
         rows = zip(*self.join(prefix), strict=True)
         return [row[mask.bool()].tolist() for row, mask in rows]
 
 
 def most_columns(network: nn.Module) -> int:
-    """Largest number of columns, including padding, with which prompts can share a cache; 0 if they cannot.
+    """Return the largest number of columns, including padding, with which prompts can share a cache; 0 if they cannot.
 
     A prompt has padding between its prefix and its suffix. The padding is harmless if the model accepts position ids
-    and attends to all columns. Models with recurrent states do not; models with a sliding window do within the window.
+    and attends to all columns. A model with a sliding window attends to all columns within the window. A model with
+    recurrent states attends to none.
     """
     layers = DynamicCache(config=network.config).layers
     takes_positions = "position_ids" in signature(network.forward).parameters
@@ -65,7 +68,7 @@ def most_columns(network: nn.Module) -> int:
 
 
 def _forward(network: nn.Module, cache: Cache, ids: Tensor, mask: Tensor, keep: int = 1) -> Tensor:
-    """Read ids after the tokens in a cache, and add them to the cache.
+    """Let the network read ids after the tokens in a cache, and add them to the cache.
 
     Args:
         network: A causal language model.
@@ -83,7 +86,7 @@ def _forward(network: nn.Module, cache: Cache, ids: Tensor, mask: Tensor, keep: 
 
 
 def read_prefix(network: nn.Module, prefix: Sequence[int]) -> Cache:
-    """Read the prefix of all prompts into a cache with one row."""
+    """Let the network read the prefix of all prompts, and return the cache, which has one row."""
     cache = DynamicCache(config=network.config)
     if prefix:
         ids = torch.tensor([list(prefix)], device=network.device)
@@ -92,13 +95,13 @@ def read_prefix(network: nn.Module, prefix: Sequence[int]) -> Cache:
 
 
 def _repeat(network: nn.Module, prefix: Cache, rows: int) -> Cache:
-    """Make a cache with several rows, each a copy of the only row of ``prefix``."""
+    """Return a cache with several rows, each a copy of the only row of ``prefix``."""
     states = [[state.expand(rows, -1, -1, -1) for state in layer[:2]] for layer in prefix if layer[0] is not None]
     return DynamicCache(states, config=network.config)
 
 
 def read_queries(network: nn.Module, prefix: Cache, queries: Queries) -> tuple[Cache, Tensor, Tensor]:
-    """Read the prompts of a batch after their shared prefix.
+    """Let the network read the prompts of a batch after their shared prefix.
 
     Returns:
         The cache, with one row per prompt; its mask, int64 [examples, tokens]; and the logits of the next token,
@@ -123,8 +126,8 @@ def read_answers(
     Args:
         network: The model that has read the prompts.
         read: Result of :func:`read_queries`.
-        answers: int64 [tokens] each.
-        ends: int64 [ends], the tokens that end a generated answer; None to skip the second result.
+        answers: Token ids of the answers: int64 [tokens] each.
+        ends: int64 [ends], the tokens that end a generated answer; None if the second result is not needed.
 
     Returns:
         Log-likelihoods, float32 [examples, answers]; and whether greedy decoding generates an answer followed by an end
@@ -150,7 +153,7 @@ def read_answers(
 
 
 def plain_scores(network: nn.Module, texts: Sequence[Sequence[int]], answers: Sequence[Sequence[int]]) -> Tensor:
-    """Log-likelihoods of answers after texts, without a cache: float32 [texts, answers].
+    """Compute the log-likelihoods of answers after texts, without a cache: float32 [texts, answers].
 
     Each answer takes one forward pass over all texts.
 

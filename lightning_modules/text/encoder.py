@@ -10,7 +10,7 @@ from heedful.records import ModelError, Task
 
 
 class Encoder(PretrainedClassifier):
-    """Any ``AutoModelForSequenceClassification`` over one or two text parts."""
+    """A classifier of one or two text parts, from any ``AutoModelForSequenceClassification``."""
 
     auto = AutoModelForSequenceClassification
 

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from transformers import AutoModelForQuestionAnswering
 
 from heedful.lightning_modules.outputs import Outputs
-from heedful.lightning_modules.pretrained_classifier import PretrainedClassifier, drop
+from heedful.lightning_modules.pretrained_classifier import PretrainedClassifier, drop_settings
 from heedful.lightning_modules.processors.windows import WindowProcessor
 from heedful.records import SPAN, ModelError, SettingError, Task
 
@@ -45,7 +45,7 @@ class Reader(PretrainedClassifier):
         threshold: float = 0.0,
         **kwargs: Any,
     ) -> None:
-        drop(kwargs, "labels", "collapse")
+        drop_settings(kwargs, "labels", "collapse")
         super().__init__(backbone, max_length, labels=None, collapse=None, **kwargs)
         if not 1 <= longest_answer <= overlap:
             raise SettingError(f"model.longest_answer {longest_answer} is not from 1 to model.overlap {overlap}.")
@@ -73,7 +73,7 @@ class Reader(PretrainedClassifier):
             )
 
     def logits(self, inputs: dict[str, Any]) -> Tensor:
-        """Scores of starts and of ends, [2, windows, tokens]; the network reads a few windows at a time."""
+        """Compute the scores of starts and of ends: [2, windows, tokens]; the network reads a few windows at a time."""
         rows = inputs["encoder"]
         outputs = [
             self.network(**{name: values[k : k + WINDOWS] for name, values in rows.items()})
@@ -82,15 +82,16 @@ class Reader(PretrainedClassifier):
         return torch.stack([torch.cat([f.start_logits for f in outputs]), torch.cat([f.end_logits for f in outputs])])
 
     def loss(self, batch: dict[str, Any]) -> Tensor:
-        """Mean cross-entropy of starts and ends over windows. If a window does not contain the whole answer, its
-        target is 0.
+        """Compute the training loss: the mean cross-entropy of starts and ends over windows.
+
+        If a window does not contain the whole answer, its target is 0.
         """
         start, end = self.logits(batch["inputs"]).float()
         targets = batch["inputs"]["targets"]
         return (F.cross_entropy(start, targets[:, 0]) + F.cross_entropy(end, targets[:, 1])) / 2
 
     def answer(self, inputs: dict[str, Any]) -> Outputs:
-        """The texts of the answers; None if scores of a window are not finite."""
+        """Return the texts of the answers; an answer is None if scores of a window are not finite."""
         scores = self.logits(inputs).float().cpu().numpy()
         is_finite = np.isfinite(scores)
         answers = self.answers_of(np.where(is_finite, scores, 0), inputs)
@@ -99,7 +100,7 @@ class Reader(PretrainedClassifier):
         return Outputs(answers=answers)
 
     def answers_of(self, scores: np.ndarray, inputs: dict[str, Any]) -> list[str | None]:
-        """The answers to the examples of a batch, from the output of :meth:`logits`."""
+        """Return the answers to the examples of a batch, from the output of :meth:`logits`; "" for no answer."""
         windows = inputs["windows"]
         nothing = scores[:, :, 0].sum(axis=0)
         best, first, last = best_spans(*scores, windows, self.longest_answer)

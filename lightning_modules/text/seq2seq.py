@@ -13,7 +13,7 @@ from heedful.lightning_modules.outputs import Outputs, label_numbers
 from heedful.lightning_modules.predictor import Capabilities
 from heedful.lightning_modules.pretrained.backbone_config import LEARNED
 from heedful.lightning_modules.pretrained.backbones import quiet
-from heedful.lightning_modules.pretrained_classifier import drop
+from heedful.lightning_modules.pretrained_classifier import drop_settings
 from heedful.lightning_modules.processors.templates import TemplateProcessor, in_one_text
 from heedful.records import CLASSIFICATION, NO_LABEL, Example, ModelError, SettingError, Task
 from heedful.records.prompts.prompt import Prompt
@@ -53,7 +53,7 @@ class Seq2Seq(ScoresLabels):
         learning_rate: float = 1e-4,
         **kwargs: Any,
     ) -> None:
-        drop(kwargs, "labels")
+        drop_settings(kwargs, "labels")
         super().__init__(backbone, max_length, labels=None, learning_rate=learning_rate, **kwargs)
         self.score = score
         self.decoding = decoding
@@ -78,7 +78,7 @@ class Seq2Seq(ScoresLabels):
     def prompt_with(self, prompt: Prompt) -> None:
         self.prompt = prompt
         self.label_map = None  # a prompt has one text per label
-        self._read_prompt(prompt)
+        self._make_prompt_processor(prompt)
         self._encode_targets(prompt.answers)
         self.longest = max(LONGEST, self.longest)
 
@@ -87,7 +87,7 @@ class Seq2Seq(ScoresLabels):
         ids = inputs["input_ids"][0][inputs["attention_mask"][0].bool()].tolist()
         return {"text": self.processor.tokenizer.decode(ids, clean_up_tokenization_spaces=False)}
 
-    def _read_prompt(self, prompt: Prompt) -> None:
+    def _make_prompt_processor(self, prompt: Prompt) -> None:
         """Make the processor for a prompt.
 
         Raises:
@@ -99,7 +99,7 @@ class Seq2Seq(ScoresLabels):
         self.processor.pad_to = before.pad_to
 
     def _encode_targets(self, targets: Sequence[str]) -> None:
-        """Set the texts of the labels, which the decoder scores, or with which generated texts are compared."""
+        """Set the texts of the labels; the decoder scores them, or generated texts are compared with them."""
         ids = [self.processor.tokenizer(text_target=text)["input_ids"] for text in targets]
         self.score_texts(targets, ids, self.config.decoder_start_token_id, mean=self.score == "mean")
         self.longest = max(self.scorer.lengths)
@@ -161,7 +161,12 @@ class Seq2Seq(ScoresLabels):
         return self._label_of.get(text, NO_LABEL)
 
     def _written(self, states: Tensor, mask: Tensor) -> list[str | None]:
-        """Generate texts of at most ``longest`` tokens; None if the scores of a token are not finite."""
+        """Generate a text of at most ``longest`` tokens per example; None if the scores of a token are not finite.
+
+        Args:
+            states: Encoder states: [examples, tokens, width].
+            mask: Mask of the encoder states.
+        """
         is_broken = [torch.tensor(False)]  # grows to bool [texts] on the device
 
         def watch(ids: Tensor, scores: Tensor) -> Tensor:

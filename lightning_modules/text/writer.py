@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from heedful.lightning_modules.label_scorer import teach, writing_loss
+from heedful.lightning_modules.label_scorer import teacher_forcing, writing_loss
 from heedful.lightning_modules.outputs import Outputs
 from heedful.lightning_modules.pretrained.backbone_config import LEARNED
-from heedful.lightning_modules.pretrained_classifier import drop
+from heedful.lightning_modules.pretrained_classifier import drop_settings
 from heedful.lightning_modules.processors.templates import TemplateProcessor
 from heedful.lightning_modules.text.seq2seq import Seq2Seq
 from heedful.records import NO_LABEL, SPAN, Example, Task, column, inform
@@ -19,10 +19,10 @@ from heedful.records.prompts.wording import Wording
 
 
 class AnswerProcessor(TemplateProcessor):
-    """Adds the tokens of target answers to the output of :class:`TemplateProcessor`.
+    """A :class:`TemplateProcessor` whose output also has the tokens of target answers, for training.
 
-    The target is the first gold answer, or the text of no answer. ``written`` and ``read`` are int64 [examples,
-    tokens], from :func:`~heedful.lightning_modules.label_scorer.teach`.
+    The target is the first gold answer, or the text of no answer. The entries ``written`` (targets) and ``read``
+    (inputs of the decoder) are int64 [examples, tokens], from :func:`~heedful.lightning_modules.label_scorer.teach`.
     """
 
     no_answer: str
@@ -36,7 +36,7 @@ class AnswerProcessor(TemplateProcessor):
         golds = [SPAN.parse_gold(label or "[]") for label in column(examples, "label")]
         texts = [gold[0] if gold else self.no_answer for gold in golds] or [self.no_answer]  # one at least
         ids = self.tokenizer(text_target=texts)["input_ids"]
-        written, read = teach(ids, self.tokenizer.pad_token_id, self.start)
+        written, read = teacher_forcing(ids, self.tokenizer.pad_token_id, self.start)
         return {"written": written, "read": read}
 
 
@@ -62,7 +62,7 @@ class Writer(Seq2Seq):
         longest_answer: int = 32,
         **kwargs: Any,
     ) -> None:
-        drop(kwargs, "score", "decoding", "collapse")
+        drop_settings(kwargs, "score", "decoding", "collapse")
         super().__init__(backbone, max_length, score="sum", decoding="likelihood", collapse=None, **kwargs)
         self.no_answer = no_answer
         self.longest_answer = longest_answer
@@ -79,7 +79,6 @@ class Writer(Seq2Seq):
         setattr(self.config, LEARNED, {"template": task.wording, "parts": list(task.parts), "no_answer": learned})
 
     def _set_no_answer(self, text: str) -> None:
-        """Set the text that means no answer."""
         self.processor.no_answer = text
         self.processor.start = self.config.decoder_start_token_id
         ids = self.processor.tokenizer(text_target=text)["input_ids"]
@@ -88,20 +87,20 @@ class Writer(Seq2Seq):
 
     def prompt_with(self, prompt: Prompt) -> None:
         self.prompt = prompt
-        self._read_prompt(prompt)
+        self._make_prompt_processor(prompt)
         self._set_no_answer(*prompt.answers)
 
     def _encoded(self, inputs: dict[str, Any]) -> Tensor:
         return super()._encoded({name: rows for name, rows in inputs.items() if name not in ("written", "read")})
 
     def loss(self, batch: dict[str, Any]) -> Tensor:
-        """Cross-entropy of the tokens of the answer, given the tokens before them."""
+        """Compute the cross-entropy of the tokens of the target answer, given the tokens before them."""
         inputs = batch["inputs"]
         logits = self._decoded(self._encoded(inputs), inputs["attention_mask"], inputs["read"])
         return writing_loss(logits, inputs["written"])
 
     def answer(self, inputs: dict[str, Any]) -> Outputs:
-        """The texts of the answers; None if the scores of a token are not finite."""
+        """Return the texts of the answers; an answer is None if the scores of a token are not finite."""
         return Outputs(answers=self._answers(self._written(self._encoded(inputs), inputs["attention_mask"])))
 
     def _meant(self, text: str) -> str:

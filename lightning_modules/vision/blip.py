@@ -19,7 +19,7 @@ from transformers.models.blip.modeling_blip_text import BlipTextAttention
 
 from heedful.lightning_modules.pretrained.backbone_config import LEARNED, require_positions
 from heedful.lightning_modules.pretrained.backbones import load_weights
-from heedful.lightning_modules.processors.pictures import sent
+from heedful.lightning_modules.processors.pictures import copy_to_device
 from heedful.lightning_modules.vision.picture_classifier import PictureClassifier
 from heedful.records import Task, inform
 
@@ -54,7 +54,7 @@ class TwinCrossAttention(nn.Module):
             nn.init.zeros_(self.join.bias)
 
     def forward(self, hidden_states: Tensor, encoder_hidden_states: Tensor, **kwargs: Any) -> tuple[Tensor, None]:
-        """States of the tokens after cross-attention: [examples, tokens, width].
+        """Return the states of the tokens after cross-attention, [examples, tokens, width], and None.
 
         Args:
             hidden_states: States of the tokens: [examples, tokens, width].
@@ -70,7 +70,7 @@ class TwinCrossAttention(nn.Module):
 
 
 class BlipClassifier(BlipPreTrainedModel):
-    """BLIP's vision encoder, its image-grounded text encoder, and a head over the first token.
+    """BLIP's vision encoder, its image-grounded text encoder, and a head (last layers) over the first token.
 
     Modules have the same names as in transformers, so that released weights fit. The entry ``heedful`` of the config
     selects one or two pictures.
@@ -87,7 +87,7 @@ class BlipClassifier(BlipPreTrainedModel):
         self.post_init()
 
     def new_head(self) -> None:
-        """Reinitialise the head."""
+        """Initialise the weights of the head anew."""
         for layer in (self.head[0], self.head[2]):
             nn.init.normal_(layer.weight, std=self.config.initializer_range)
             nn.init.zeros_(layer.bias)
@@ -168,8 +168,8 @@ class Blip(PictureClassifier):
     def modules_to_compile(self) -> Sequence[nn.Module]:
         return self.network.vision_model, self.network.text_encoder
 
-    def _looked(self, numbers: np.ndarray) -> Tensor:
-        """Encoder states of pictures that are given by number: [examples, pictures x patches, width].
+    def _encoded_pictures(self, numbers: np.ndarray) -> Tensor:
+        """Encode pictures, given by number: [examples, pictures x patches, width].
 
         In evaluation, a picture that occurs several times in a batch is encoded once.
         """
@@ -179,17 +179,17 @@ class Blip(PictureClassifier):
             flat, place = np.unique(flat, return_inverse=True)
         vision = self.network.vision_model
         states = vision(self.pixel_values(flat, vision)).last_hidden_state
-        states = states if place is None else states[sent(torch.from_numpy(place), self.device)]
+        states = states if place is None else states[copy_to_device(torch.from_numpy(place), self.device)]
         return states.view(len(numbers), -1, states.shape[-1])
 
     def _encoded(self, inputs: dict[str, Any]) -> Tensor:
-        """The states of text tokens after cross-attention to the pictures: [examples, tokens, width]."""
+        """Compute the states of text tokens after cross-attention to the pictures: [examples, tokens, width]."""
         ids = inputs["input_ids"].clone()
         ids[:, 0] = self.encode_token
         return self.network.text_encoder(
             input_ids=ids,
             attention_mask=inputs["attention_mask"],
-            encoder_hidden_states=self._looked(inputs["pictures"]),
+            encoder_hidden_states=self._encoded_pictures(inputs["pictures"]),
             is_decoder=False,
         ).last_hidden_state
 
@@ -198,10 +198,10 @@ class Blip(PictureClassifier):
 
 
 def encode_token(tokenizer: PreTrainedTokenizerBase, config: BlipConfig) -> int:
-    """Id of [ENC].
+    """Return the id of [ENC], the first token of a text, or of [CLS] for models without an embedding of [ENC].
 
     The tokenizers of released models lack [ENC], but the models have an embedding for it. Its id follows the id of
-    [DEC], the bos_token_id of the config. In models without this embedding, texts begin with [CLS].
+    [DEC], the bos_token_id of the config.
     """
     own_token = tokenizer.get_vocab().get(ENCODE)
     behind = (config.text_config.bos_token_id or 0) + 1

@@ -7,7 +7,7 @@ from transformers import BlipForQuestionAnswering
 
 from heedful.lightning_modules.label_scorer import ScoresLabels
 from heedful.lightning_modules.pretrained.backbone_config import LEARNED
-from heedful.lightning_modules.pretrained_classifier import drop
+from heedful.lightning_modules.pretrained_classifier import drop_settings
 from heedful.lightning_modules.vision.blip import Blip
 from heedful.records import ModelError, SettingError, Task
 
@@ -39,7 +39,7 @@ class BlipAnswers(ScoresLabels, Blip):
     most_pictures = 1
 
     def __init__(self, backbone: str, rank: int = 128, learning_rate: float = 2e-5, **kwargs: Any) -> None:
-        drop(kwargs, "labels", "collapse")
+        drop_settings(kwargs, "labels", "collapse")
         super().__init__(backbone, learning_rate, labels=None, collapse=None, **kwargs)
         if rank < 1:
             raise SettingError(f"model.rank {rank} leaves no label to score. Score one at least.")

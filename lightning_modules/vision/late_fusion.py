@@ -14,9 +14,9 @@ from transformers import AutoConfig, AutoModel, BaseImageProcessor, ViTImageProc
 
 from heedful.lightning_modules.pretrained.backbone_config import LEARNED
 from heedful.lightning_modules.pretrained.backbones import has_weights, load, load_weights, quiet, require_fit
-from heedful.lightning_modules.pretrained.misfits import difference, reason
+from heedful.lightning_modules.pretrained.misfits import compare_weights, reason
 from heedful.lightning_modules.pretrained.packaged_vision import PACKAGED, packaged_weights
-from heedful.lightning_modules.processors.pictures import sent
+from heedful.lightning_modules.processors.pictures import copy_to_device
 from heedful.lightning_modules.vision.picture_classifier import PictureClassifier
 from heedful.records import ModelError, SettingError, Task
 
@@ -46,11 +46,11 @@ class Fusion(nn.Module):
         self.head = nn.Sequential(nn.Dropout(0.1), nn.Linear(3 * hidden, hidden), nn.GELU(), nn.Linear(hidden, labels))
 
     def forward(self, text: dict[str, Tensor], features: Tensor) -> Tensor:
-        """Scores [examples, labels].
+        """Compute the scores of the labels: [examples, labels].
 
         Args:
             text: Token ids and masks.
-            features: float32 [examples, pictures, features].
+            features: Features of the pictures: float32 [examples, pictures, features].
         """
         states = self.text(**text).last_hidden_state
         mask = text["attention_mask"].unsqueeze(-1)
@@ -62,13 +62,13 @@ class Fusion(nn.Module):
 class LateFusion(PictureClassifier):
     """Any timm backbone and any text encoder of transformers, fused in the last layers.
 
-    Each process encodes each of its pictures once per run if the backbone is frozen, and else once per evaluation. The
-    features stay on the device: 1 GB for 200,000 pictures of 1,280 features.
+    Each process encodes each of its pictures once per run if the vision backbone is frozen, and else once per
+    evaluation. The features stay on the device: 1 GB for 200,000 pictures of 1,280 features.
 
     Args:
         backbone: Backbone of the text: hub id, folder, or ``package:MODULE/FOLDER``.
         vision: "effnet-lite0" (from a Python package), or any of timm's model names, with weights from the hub; by
-            default the one that the backbone was trained with, or effnet-lite0.
+            default the vision backbone that the text backbone was trained with, or effnet-lite0.
         freeze_vision: Whether to freeze the weights of the vision backbone.
         image_size: Height and width to which pictures are resized, regardless of aspect ratio; by default the input
             size of the backbone.
@@ -166,7 +166,7 @@ class LateFusion(PictureClassifier):
 
     def _load(self, network: Fusion) -> None:
         state = load(lambda folder, **_: load_file(Path(folder) / "model.safetensors"), self.folder)
-        require_fit(network, self.backbone, self.head, *difference(network.state_dict(), state), LAST)
+        require_fit(network, self.backbone, self.head, *compare_weights(network.state_dict(), state), LAST)
         weights = {n: v for n, v in state.items() if self.head == "kept" or not n.startswith(LAST)}
         network.load_state_dict(weights, strict=False)
 
@@ -183,10 +183,10 @@ class LateFusion(PictureClassifier):
     @torch.inference_mode(False)  # training could not write to a tensor of inference mode
     @torch.no_grad()
     def _encoded(self, numbers: np.ndarray) -> Tensor:
-        """Features of pictures: [pictures, features], from a cache.
+        """Return the features of the pictures with these numbers, from a cache: [pictures, features].
 
-        Pictures are encoded in fixed blocks, so that features do not depend on batches or processes. A picture without
-        a block is encoded alone.
+        Pictures are encoded in fixed blocks of up to 32, so that features do not depend on batches or processes. A
+        picture without a block is encoded alone.
         """
         self._features = self._features.to(self.device)
         if more := len(self.processor.store) - len(self._has_features):
@@ -195,19 +195,20 @@ class LateFusion(PictureClassifier):
         for number in np.unique(numbers[~self._has_features[numbers]]).tolist():
             if not self._has_features[number]:
                 self._encode_block(np.array(self._block.get(number, [number])))
-        return self._features[sent(torch.from_numpy(numbers), self.device)]
+        return self._features[copy_to_device(torch.from_numpy(numbers), self.device)]
 
     def _encode_block(self, numbers: np.ndarray) -> None:
         vision = self.network.vision
         was_training = vision.training
         vision.eval()  # cached features must not depend on dropout or batch statistics
-        self._features[sent(torch.from_numpy(numbers), self.device)] = self._encode(numbers).float()
+        self._features[copy_to_device(torch.from_numpy(numbers), self.device)] = self._encode(numbers).float()
         self._has_features[numbers] = True
         vision.train(was_training)
 
     def _make_blocks(self, numbers: Iterable[int]) -> None:
-        """Assign pictures to blocks that are encoded together, in the order of their content hashes; pictures that have
-        a block keep it.
+        """Assign pictures, given by number, to blocks that are encoded together, in the order of their content hashes.
+
+        Pictures that have a block keep it.
         """
         new = sorted(set(numbers) - self._block.keys(), key=self.processor.store.content)
         for start in range(0, len(new), BATCH):

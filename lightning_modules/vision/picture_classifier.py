@@ -54,7 +54,7 @@ class PictureClassifier(PretrainedClassifier):
             raise ModelError(f"model {model} reads pictures and one text, and the data have {', '.join(texts)}.")
         if len(task.pictures) > self.most_pictures:
             raise ModelError(
-                f"model {model} reads {counted(self.most_pictures)} at most, and the data have "
+                f"model {model} reads {count_phrase(self.most_pictures)} at most, and the data have "
                 f"{', '.join(task.pictures)}."
             )
 
@@ -80,18 +80,21 @@ class PictureClassifier(PretrainedClassifier):
     def require_as_many(self, learned: int) -> None:
         """Raise an error if the data have more or fewer pictures per example than a trained network reads.
 
+        Args:
+            learned: Number of pictures that the network reads.
+
         Raises:
             HeedfulError: The numbers of pictures differ.
         """
         if learned != self.pictures:
             raise ModelError(
-                f"{self.backbone} reads {counted(learned)}, and the data have {counted(self.pictures)}. Name a model "
-                "that was trained on such data."
+                f"{self.backbone} reads {count_phrase(learned)}, and the data have {count_phrase(self.pictures)}. Name "
+                "a model that was trained on such data."
             )
 
     @abstractmethod
     def scores(self, inputs: dict[str, Any]) -> Tensor:
-        """Scores of the outputs: float [examples, outputs].
+        """Compute the scores of the outputs: float [examples, outputs].
 
         Args:
             inputs: Token ids and masks, and ``pictures``: numbers of pictures [examples, pictures], an array on the
@@ -99,8 +102,9 @@ class PictureClassifier(PretrainedClassifier):
         """
 
     def pixel_values(self, numbers: np.ndarray, network: nn.Module) -> Tensor:
-        """The normalised pixels of pictures of equal size, given the numbers of the pictures: [pictures, 3, height,
-        width].
+        """Return the normalised pixels of the pictures with these numbers: [pictures, 3, height, width].
+
+        The pictures have one size. Device and dtype are those of ``network``.
         """
         pixels = self.processor.store.pixels(numbers.tolist())
         return normalised(pixels, self.images.image_mean, self.images.image_std, next(network.parameters()))
@@ -113,6 +117,6 @@ class PictureClassifier(PretrainedClassifier):
         self.images.save_pretrained(folder)
 
 
-def counted(pictures: float) -> str:
+def count_phrase(pictures: float) -> str:
     """Format a number of pictures, such as "2 pictures"."""
     return "one picture" if pictures == 1 else f"{pictures} pictures"

@@ -124,14 +124,14 @@ def embedded(
 
 
 def _patches(picture: np.ndarray, height: int, width: int) -> np.ndarray:
-    """The patches of a picture, row by row: uint8 [patches, height, width, 3]."""
+    """Cut a picture into patches of a given size, row by row: uint8 [patches, height, width, 3]."""
     rows = picture.shape[0] // height
     columns = picture.shape[1] // width
     return picture.reshape(rows, height, columns, width, 3).swapaxes(1, 2).reshape(-1, height, width, 3)
 
 
 def _places(embeddings: nn.Module, grid: tuple[int, int]) -> Tensor:
-    """Position embeddings for the patches of a picture with ``grid`` = (rows, columns): [patches, hidden]."""
+    """Return position embeddings for the patches of a picture with ``grid`` = (rows, columns): [patches, hidden]."""
     sizes = zip(embeddings.patch_embeddings.image_size, embeddings.patch_embeddings.patch_size, strict=True)
     own_grid = [edge // patch for edge, patch in sizes]
     table = embeddings.position_embeddings[:, 1:].transpose(1, 2).unflatten(2, own_grid)

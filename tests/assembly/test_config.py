@@ -18,7 +18,7 @@ from heedful.datamodules import PairedText, Planted
 from heedful.lightning_modules import Encoder
 from heedful.records import SettingError
 from heedful.records.arguments import IN_MEMORY, plain
-from heedful.records.parser import class_parser, dump, parsed, unwrapped
+from heedful.records.parser import class_parser, constructor_value, dump, parsed
 from heedful.records.storage.named_configs import names
 from heedful.records.storage.yaml_files import parse_yaml
 
@@ -64,8 +64,8 @@ def test_words_and_python_are_the_same_settings(words: list[str], settings: Mapp
 def read_back(owner: type, name: str, settings: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Settings of a class after parsing, and after parsing their dump."""
     parser = class_parser(owner, name)
-    values = unwrapped(parsed(parser, {name: settings}, Namespace(), ""))
-    return values, unwrapped(parsed(parser, parse_yaml(dump(values), "config.yaml"), Namespace(), ""))
+    values = constructor_value(parsed(parser, {name: settings}, Namespace(), ""))
+    return values, constructor_value(parsed(parser, parse_yaml(dump(values), "config.yaml"), Namespace(), ""))
 
 
 @given(

@@ -122,11 +122,11 @@ def test_monitoring_adds_k_draws_for_the_eligible(common: list[str]) -> None:
 
 def test_the_cost_model_of_monitoring() -> None:
     rates = monitoring.Rates(training=100, base=500, changed=250, q=0.6)
-    seconds = monitoring.model(rates, draws=5, limit=2000)
+    seconds = monitoring.predicted_seconds(rates, draws=5, limit=2000)
     assert seconds["forwards"] == 10_000
     assert seconds["test"] == 40
     assert seconds["overhead"] == pytest.approx(100 * 40 / (3927.02 + 9815 / 500 + 512 / 250))
-    assert monitoring.model(rates, draws=5, limit=None)["forwards"] == pytest.approx(5 * 0.6 * 9815)
+    assert monitoring.predicted_seconds(rates, draws=5, limit=None)["forwards"] == pytest.approx(5 * 0.6 * 9815)
 
 
 @pytest.mark.slow
@@ -162,7 +162,7 @@ def test_repeats_start_with_another_variant_each_time() -> None:
 
 
 def test_a_table_fits_a_terminal() -> None:
-    seconds = harness.text(harness.spread([3.0, 1.0, 2.0]), 1)
+    seconds = harness.format_spread(harness.spread([3.0, 1.0, 2.0]), 1)
     text = harness.table("Title", [["", "forwards", "seconds"], ["(a) Heedful", "1,234", seconds]])
     assert "2.0 [1.0, 3.0]" in text
     assert max(map(len, text.splitlines())) <= 80

@@ -19,7 +19,7 @@ import pytest
 from pytorch_lightning.plugins.environments import SLURMEnvironment, TorchElasticEnvironment
 
 from heedful.cli import suite
-from heedful.cli.suite import QUIET, Step, read_recipe, share
+from heedful.cli.suite import QUIET, Step, read_recipe, steps_of_shard
 from heedful.records import RunError, SettingError
 from heedful.rooms import folder
 
@@ -157,7 +157,7 @@ def test_recipes_of_the_paper(name: str, models: int, sets: int, shares: list[in
     kinds = [step.command[0] for step in steps]
     assert [kinds.count(kind) for kind in ("train", "evaluate", "rank")] == [models, 6 * sets, 1]
     assert [need.name for need in steps[-1].needs] == [step.name for step in steps if step.command[0] == "evaluate"]
-    assert [len(share(steps, number, 4)) for number in (1, 2, 3, 4)] == shares
+    assert [len(steps_of_shard(steps, number, 4)) for number in (1, 2, 3, 4)] == shares
 
 
 def test_finished_steps_are_skipped(lab: Lab, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -276,7 +276,7 @@ def test_shards_partition_the_runs(tmp_path: Path, seed: int) -> None:
         lines += [f"  s{j}/m{k}: evaluate --checkpoint @models/m{k}" for j in range(drawn.randint(1, 3))]
     steps = [*read(tmp_path, "\n".join(["steps:", *lines, "  table: compare @s0/*"])).values()]
     count = drawn.randint(1, 6)
-    shares = [share(steps, number, count) for number in range(1, count + 1)]
+    shares = [steps_of_shard(steps, number, count) for number in range(1, count + 1)]
     assert sorted((step for each in shares for step in each), key=steps.index) == steps[:-1]
     for each in shares:
         assert each == sorted(each, key=steps.index)

@@ -12,7 +12,7 @@ from heedful.assembly.identity import identity_of
 from heedful.assembly.results import Results, load
 from heedful.lightning_modules.base_predictor import BasePredictor
 from heedful.records import NO_LABEL, Context, Measurement, MetricName, Shown
-from heedful.records.rows import BASE, where
+from heedful.records.rows import BASE, rows_with
 from heedful.records.storage.results import results_text, write_results
 from heedful.reports.compare import run_differences
 from heedful.reports.results import score
@@ -30,10 +30,10 @@ def paired(first: str | Path, second: str | Path) -> dict[str, Measurement]:
 def about(rows: pa.Table, context: Context = CONTEXT, manifest: str = "m") -> dict[str, Any]:
     """The metadata that the engine writes with rows."""
     run = {"data": context.data, "split": "validation", "seed": context.seed, "note": None}
-    run["counts"] = {"examples": int(where(rows, intervention=BASE).sum())}
+    run["counts"] = {"examples": int(rows_with(rows, intervention=BASE).sum())}
     said = {"data": context.data, "seed": context.seed, "manifest": manifest, "run": run, "counts": {}}
     if "y2" in rows.schema.names:
-        said["counts"] = {"no_label": int(where(rows, y2=NO_LABEL).sum())}
+        said["counts"] = {"no_label": int(rows_with(rows, y2=NO_LABEL).sum())}
     return json.loads(json.dumps(said | {"context": context.as_dict()}))
 
 

@@ -205,7 +205,7 @@ def test_partners_are_counted_as_one_by_one(rows, part, pairs):
         patch.setattr(partnering, "PAIRS", pairs)
         lenders = make(rows).partners(part.split("+"))
         assert lenders.counts.tolist() == [len(candidates(rows, i, part)) for i in range(len(rows))]
-        assert lenders.real.tolist() == [
+        assert lenders.excluded_as_real.tolist() == [
             len(candidates(rows, i, "both")) - len(candidates(rows, i, part)) for i in range(len(rows))
         ]
 

@@ -205,7 +205,7 @@ def test_a_model_without_lightning_binds_encodes_and_predicts(zoo, make, request
     if model.needs_prompt:
         model.prompt_with(Prompt(Wording.plain(task.parts, task.labels), task))
     model.configure_model()
-    model.start(Composed.whole(pool), SimpleNamespace(busy=lambda: None))
+    model.start(Composed.whole(pool), SimpleNamespace(keep_waiting_alive=lambda: None))
     keys = model.encode(pool).fingerprints
     assert keys is None or (keys[0] == keys[5] and len(set(keys.tolist())) == 5)
     together = predicted(model, pool)

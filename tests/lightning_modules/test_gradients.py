@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from heedful.lightning_modules.gradients import explained, integrated_gradients
+from heedful.lightning_modules.gradients import integrated_gradients, label_probability
 from heedful.lightning_modules.processors.hiding import HiddenWords
 from heedful.records import CLASSIFICATION, Example, ModelError, Task
 
@@ -44,7 +44,7 @@ def test_as_captum(model, scale):
     def forward(embeds):
         times = len(embeds) // len(LABELS)
         given = {name: values.repeat(times, 1) for name, values in beside.items()}
-        return explained(model.logits({"inputs_embeds": embeds, **given}), LABELS.repeat(times), scale)
+        return label_probability(model.logits({"inputs_embeds": embeds, **given}), LABELS.repeat(times), scale)
 
     embedded = [model.embeddings(ids).detach() for ids in (inputs["input_ids"], baseline)]
     theirs = captum.IntegratedGradients(forward).attribute(embedded[0], embedded[1], n_steps=7).sum(dim=-1)
@@ -56,7 +56,7 @@ def test_what_is_missing_falls_with_the_steps(model):
     inputs, baseline = ends(model)
     with torch.no_grad():
         full, nothing = (
-            explained(model.logits({**inputs, "input_ids": ids}), LABELS, "probability")
+            label_probability(model.logits({**inputs, "input_ids": ids}), LABELS, "probability")
             for ids in (inputs["input_ids"], baseline)
         )
     missing = [

@@ -32,8 +32,8 @@ TRAINING = {
     "BlipAnswers, soft": {"lightning_modules/label_scorer.py:loss"},
 }
 SHARED = PROMPTED + "shared_prefix.py:"
-FIRST = {SHARED + "read_prefix", PROMPTED + "causal_lm.py:_read"}
-WRITTEN = {PROMPTED + "causal_lm.py:" + name for name in ("answer", "_written", "_generated")}
+FIRST = {SHARED + "read_prefix", PROMPTED + "causal_lm.py:_score_answers"}
+WRITTEN = {PROMPTED + "causal_lm.py:" + name for name in ("answer", "_generated_answers", "_generated")}
 WRITTEN |= {SHARED + "join", SHARED + "_forward"}
 PRECISIONS = {"32-true": Precision, "bf16-mixed": lambda: MixedPrecision("bf16-mixed", "cuda")}
 

@@ -14,7 +14,7 @@ from heedful.metrics import METRICS
 from heedful.metrics.metric import MOST_UNREAD, UNREAD_CHANGES, Metric, name_below
 from heedful.metrics.number import Number, measured, shown
 from heedful.records import NO_LABEL, Context, Measurement, MetricName, RunError
-from heedful.records.rows import BASE, where
+from heedful.records.rows import BASE, rows_with
 from heedful.reports.results import score
 
 from made_rows import make
@@ -133,7 +133,7 @@ def shown_text(case: str) -> str:
     metric = METRICS[case.split()[0]]
     rows, context = CASES[case]()
     if "unread" in rows.schema.names:
-        changed = ~where(rows, intervention=BASE)
+        changed = ~rows_with(rows, intervention=BASE)
         rows = with_unread(rows, changed & (np.cumsum(changed) % 3 == 1))
     table = shown(metric.evaluate(rows, context))
     texts = [f"# {case}"]
@@ -197,7 +197,7 @@ def test_a_headline_rests_on_the_rows_without_which_it_changes(case):
     metric: Metric = METRICS[case.split()[0]]
     rows, context = CASES[case]()
     uids = rows["uid"].to_pylist()
-    is_base, answered = where(rows, intervention=BASE), ~where(rows, y2=NO_LABEL)
+    is_base, answered = rows_with(rows, intervention=BASE), ~rows_with(rows, y2=NO_LABEL)
     plain = metric.score(rows, context)
     headlines = {n.name: n.changed for n in metric.evaluate(rows, context) if n.changed is not None}
     changed = np.any(list(headlines.values()), axis=0) & answered

@@ -109,17 +109,19 @@ def test_where_same_codes_and_runs_say_what_a_loop_says(many):
     rows = table(many, y=[k[2] for k in many], y2=[k[1] if k[1] != "null" else None for k in many])
     rows = pa.concat_tables([rows.slice(0, 5), rows.slice(5)])  # chunks
     listed = rows.to_pylist()
-    assert r.where(rows, intervention="swap", part="premise").tolist() == [
+    assert r.rows_with(rows, intervention="swap", part="premise").tolist() == [
         row["intervention"] == "swap" and row["part"] == "premise" for row in listed
     ]
-    assert r.where(rows, y2="base").tolist() == [row["y2"] == "base" for row in listed]
-    assert r.same(rows, "y", "y2").tolist() == [row["y2"] is not None and row["y"] == row["y2"] for row in listed]
-    assert r.same(rows, "uid", "uid").all()
+    assert r.rows_with(rows, y2="base").tolist() == [row["y2"] == "base" for row in listed]
+    assert r.equal_columns(rows, "y", "y2").tolist() == [
+        row["y2"] is not None and row["y"] == row["y2"] for row in listed
+    ]
+    assert r.equal_columns(rows, "uid", "uid").all()
     for name in ("y", "y2", "uid"):
         numbers, names = r.codes(rows, name)
         assert [names[i] for i in numbers] == [row[name] for row in listed]
         assert len(set(names)) == len(names)
-    found, expected = r.runs(rows, "uid").tolist(), []
+    found, expected = r.number_runs(rows, "uid").tolist(), []
     for i, row in enumerate(listed):
         expected.append(0 if not i else expected[-1] + (row["uid"] != listed[i - 1]["uid"]))
     assert found == expected
@@ -128,14 +130,14 @@ def test_where_same_codes_and_runs_say_what_a_loop_says(many):
 def test_sliced_reads_one_of_the_names_that_a_breakdown_groups_by():
     found = table([("a", "", "", "", 0), ("b", "", "", "", 0)], slices=[["m=up", "no=x=y"], ["no=", "m=down"]])
     for name, expected in {"m": ["up", "down"], "no": ["x=y", ""]}.items():
-        codes, names = r.sliced(found, name)
+        codes, names = r.slice_codes(found, name)
         assert [names[code] for code in codes] == expected
 
 
 @pytest.mark.parametrize("slices", [[["m=up"], []], [["m=up", "m=down"], []], [[], []]])
 def test_sliced_refuses_rows_that_lack_the_name_or_have_it_twice(slices):
     with refused(RunError, "'m'"):
-        r.sliced(table([("a", "", "", "", 0), ("b", "", "", "", 0)], slices=slices), "m")
+        r.slice_codes(table([("a", "", "", "", 0), ("b", "", "", "", 0)], slices=slices), "m")
 
 
 @given(st.integers(0, 4), st.integers(1, 4), st.data())

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from heedful.metrics.ranking import drawn, ranked, uniforms
+from heedful.metrics.ranking import drawn_positions, ranked, uniforms
 from heedful.records import HeedfulError, RunError
 from heedful.records.storage.results import read_evaluation, read_results, write_results
 from heedful.reports import ranking as report
@@ -69,7 +69,7 @@ def test_few_shot_accuracy_is_that_of_loops_over_the_rows(three, capsys):
             "conf_gt reversed": [-of[uid]["p"][("no", "yes").index(of[uid]["gold"])] for uid in uids],
             "sum_diff": [-sums[uid] for uid in uids],
         }
-    samples = drawn(uniforms(10, 50, 0), 30)
+    samples = drawn_positions(uniforms(10, 50, 0), 30)
     found = tables(capsys, *three, "--samples", "50")
     shown = found["Few-shot accuracy [95 %], shap, n = 10 (tables 2, 7, 8), %"]
     pairwise = found["Pairwise accuracy, hans, shap, n = 10 (table 4), %"]

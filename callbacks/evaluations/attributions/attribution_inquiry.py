@@ -1,4 +1,4 @@
-"""Compute attributions by querying the model in rounds, with several attribution methods."""
+"""Compute attributions (contributions of words to a prediction) by querying the model in rounds."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -33,7 +33,7 @@ class Explained:
     Attributes:
         examples: The inputs, sorted by uid and variant.
         positions: int64 [inputs], positions of the unchanged examples in the pool.
-        labels: int64 [inputs], the label whose probability is explained.
+        labels: int64 [inputs], index of the label whose probability is explained.
         variants: For each input "" if the example is unchanged, or the change, such as "swap premise".
     """
 
@@ -43,7 +43,7 @@ class Explained:
     variants: Sequence[str]
 
     def blocks(self) -> Iterator[np.ndarray]:
-        """Yield blocks of indices of inputs, int64; all variants of an example are in the same block."""
+        """Yield blocks of inputs as int64 arrays of their indices; all variants of an example are in the same block."""
         ends = np.append(np.flatnonzero(np.diff(self.positions)) + 1, len(self.positions))
         begin = 0
         while begin < len(self.positions):
@@ -54,15 +54,15 @@ class Explained:
 
 @dataclass(frozen=True)
 class AttributionInquiry:
-    """Computes the contributions of words to the probability of a label by querying the model.
+    """Computes the contribution of each word to the probability of a label by querying the model.
 
     Attributes:
-        methods: Names of methods, sorted.
-        samples: Largest number of masks per example and method.
+        methods: Names of attribution methods, such as "shap", sorted.
+        samples: Largest number of masks (choices of hidden words) per example and method.
         steps: Number of integration points for gradients.
         limit: Number of examples to explain; None for all.
         shown: Number of examples that are also explained with a part from another example.
-        swaps: The swaps of these examples.
+        swaps: The swaps for these examples, one per swapped part.
         gold: Whether to explain the probability of the gold label instead of the prediction.
         scale: Whether to explain the probability or its log-odds.
         delete: Whether to delete hidden words instead of masking them.
@@ -91,14 +91,14 @@ class AttributionInquiry:
 
     @property
     def settings(self) -> tuple[str | int | bool, ...]:
-        """All settings that the rows depend on, for the manifest."""
+        """All settings that the rows depend on, for the manifest (a hash of what is planned)."""
         versions = (VERSIONS[name] for name in self.methods)
         of_swaps = (setting for swap in self.swaps for setting in swap.settings)
         words = self.gold, self.scale, self.delete, self.subwords
         return *self.methods, *versions, self.samples, self.steps, self.shown, *words, *of_swaps
 
     def require(self, processor: Processor, pool: Examples) -> None:
-        """Raise HeedfulError for a model whose processor cannot hide words."""
+        """Raise HeedfulError if the model's processor cannot hide words."""
         HiddenWords(processor, Composed(pool, np.arange(min(1, len(pool)))), pool.parts, self.delete)
 
     def rows(self, pool: Examples, base: Predictions, ask: Ask, seed: int) -> Iterator[pa.Table]:
@@ -110,7 +110,8 @@ class AttributionInquiry:
             pace.advance(len(block))
 
     def _explained(self, pool: Examples, base: Predictions, ask: Ask, seed: int) -> Explained:
-        """Select the examples, the same for every model; a smaller limit selects a subset.
+        """Select the inputs to explain. The selection is the same for every model, and a smaller limit selects a
+        subset.
 
         Selected examples without a label to explain are counted and omitted; no other examples replace them.
         """
@@ -137,7 +138,9 @@ class AttributionInquiry:
         return Explained(examples, examples.positions, of_pool[examples.positions], variants[order].tolist())
 
     def _swapped(self, pool: Examples, explained: np.ndarray, swap: Swap, seed: int) -> tuple[np.ndarray, Mapping]:
-        """Positions of the examples to swap, int64, and for each swapped part the positions of their lenders."""
+        """Choose the examples that are also explained after a swap. Return their positions, int64; and for each swapped
+        part the positions of the partners that lend it.
+        """
         if not self.shown:
             return np.zeros(0, dtype=np.int64), {}
         changes = swap.changes(pool, within_limit(replace(self, limit=self.shown), pool, explained, seed), seed)
@@ -177,11 +180,13 @@ class AttributionInquiry:
             method: [(game.full, game.nothing, solution) for game, solution in zip(games, solutions, strict=True)]
             for method, solutions in sorted(solved.items())
         }
-        return _table(explained, block, words, together, self._about(explained, block, ask))
+        return _table(explained, block, words, together, self._input_columns(explained, block, ask))
 
     @staticmethod
-    def _about(explained: Explained, block: np.ndarray, ask: Ask) -> pa.Table:
-        """The columns that are equal in all rows of an input, such as the uid: a table with one row per input."""
+    def _input_columns(explained: Explained, block: np.ndarray, ask: Ask) -> pa.Table:
+        """Return a table with one row per input in the block, and the columns that do not depend on the word or the
+        method: uid, group, content, gold, y and slices.
+        """
         pool = explained.examples.pool
         positions = explained.positions[block]
         is_changed = pa.array([explained.variants[i] != "" for i in block])
@@ -198,7 +203,7 @@ class AttributionInquiry:
 
 
 def scaled(probs: np.ndarray, labels: np.ndarray, scale: Scale) -> np.ndarray:
-    """The probability of one label per input, or its log-odds: float64 [inputs].
+    """Return the probability of one label per input, or its log-odds: float64 [inputs].
 
     Args:
         probs: float64 [inputs, labels].
@@ -224,14 +229,15 @@ def scaled(probs: np.ndarray, labels: np.ndarray, scale: Scale) -> np.ndarray:
 
 
 def _table(explained: Explained, block: np.ndarray, words: HiddenWords, solved: Solved, about: pa.Table) -> pa.Table:
-    """Convert the solutions for a block of inputs to rows, in canonical order.
+    """Convert the attributions of a block of inputs to rows, one per word, sorted by their key.
 
     Args:
-        explained: The inputs.
+        explained: All inputs.
         block: int64, indices of the inputs in the block.
-        words: Words of the inputs.
-        solved: For each method and input: the value with all words, the value without words, and the solution.
-        about: Columns that are equal in all rows of an input, one row per input.
+        words: Words of the inputs in the block.
+        solved: For each method and input: the model's value with all words, its value without words, and the solution,
+            with the contribution of each word.
+        about: The columns that are equal in all rows of an input, one row per input.
     """
     segments = sorted([(SEPARATOR, -1), *((part, p) for p, part in enumerate(words.parts))])
     starts = np.concatenate([np.zeros((1, len(block)), np.int64), np.cumsum(words.segments, axis=0)])

@@ -13,12 +13,12 @@ from heedful.metrics.attributions.attribution import GRADIENTS
 from heedful.metrics.attributions.methods import METHODS
 from heedful.metrics.attributions.metric import AttributionSettings
 from heedful.records import SettingError
-from heedful.records.errors import guess
+from heedful.records.errors import suggestion
 from heedful.records.rows import SPLIT
 
 
 class Attributions(Evaluation):
-    """Contribution phi of every word to the probability of the prediction, by masking words or by gradients.
+    """Contribution (phi) of every word to the probability of the prediction, computed by masking words or by gradients.
 
     Examples are selected by a hash of their uid, the same for every model. Three counts are in results.json: examples
     without a label to explain, which are omitted; truncated examples, in which phi of a truncated word is 0 up to the
@@ -55,7 +55,9 @@ class Attributions(Evaluation):
         all_methods = (*METHODS, GRADIENTS)
         methods = re.findall(r"[^\s,]+", methods) if isinstance(methods, str) else methods
         if unknown := [name for name in methods if name not in all_methods]:
-            raise SettingError(f"attributions.methods {unknown[0]} does not exist. {guess(unknown[0], all_methods)}")
+            raise SettingError(
+                f"attributions.methods {unknown[0]} does not exist. {suggestion(unknown[0], all_methods)}"
+            )
         require_number("attributions.samples", samples, least=2)
         require_number("attributions.examples", examples)
         require_number("attributions.steps", steps)

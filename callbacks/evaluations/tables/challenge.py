@@ -1,4 +1,4 @@
-"""Challenge examples made from the evaluated data: changed hypotheses, and tables with other titles."""
+"""The evaluation "challenge": accuracy after changes of the hypothesis, or of the title of the table."""
 
 from collections import Counter
 from typing import Any
@@ -22,8 +22,8 @@ from heedful.interventions.tables.allowed_transitions import LABELS
 from heedful.metrics import METRICS
 from heedful.metrics.tables.challenge import ChallengeSettings, challenge_counts, perturbations
 from heedful.records import Context, Examples, HeedfulError, SettingError, inform
-from heedful.records.errors import guess
-from heedful.records.rows import BASE, select, strings, where
+from heedful.records.errors import suggestion
+from heedful.records.rows import BASE, rows_with, select, strings
 
 ENTITIES, NUMBERS, TITLE = "entities", "numbers", "title"
 
@@ -47,7 +47,7 @@ class Challenge(Evaluation):
     def __init__(self, kinds: list[str] | None = None, half_or_double: bool = False) -> None:
         all_kinds = (*KINDS, TITLE)
         if unknown := [kind for kind in kinds or () if kind not in all_kinds]:
-            raise SettingError(f"challenge.kinds {unknown[0]} does not exist. {guess(unknown[0], all_kinds)}")
+            raise SettingError(f"challenge.kinds {unknown[0]} does not exist. {suggestion(unknown[0], all_kinds)}")
         self.kinds = list(dict.fromkeys(all_kinds if kinds is None else kinds))
         self.half_or_double = half_or_double
         if ENTITIES in (kinds or ()):
@@ -83,15 +83,15 @@ class Challenge(Evaluation):
         return Plan(data.pool, changes, settings, {"analyser": analyser.name, "left_out": left_out})
 
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
-        """Count the changed examples by kind of change, and the unchanged examples by the reason why no change was
-        possible.
+        """Count the changed and the unchanged examples by kind of change; for titles, also the reasons why examples are
+        unchanged.
         """
         settings = ChallengeSettings.from_context(context)
         kinds = settings.kinds
         counts: dict[str, Any] = {}
         for kind in kinds:
             ways = zip(DIRECTIONS, perturbations([kind]), strict=True)
-            counts[kind] = {way: int(where(rows, intervention=name).sum()) for way, name in ways}
+            counts[kind] = {way: int(rows_with(rows, intervention=name).sum()) for way, name in ways}
             flips = challenge_counts(rows, perturbations([kind]))
             counts[kind] |= {name: flips[name] for name in ("flipped_from_entailment", "flipped_from_contradiction")}
         if kinds:
@@ -107,7 +107,9 @@ class Challenge(Evaluation):
 
 
 def _parts(pool: Examples) -> tuple[str | None, str | None]:
-    """Names of the table and of the hypothesis; (None, None) unless there is exactly one table and one text."""
+    """Return the names of the part with a table and of the part with the hypothesis; (None, None) unless the parts are
+    exactly one table and one text.
+    """
     tables = pool.tables
     texts = [part for part in pool.parts if part not in tables]
     return (tables[0], texts[0]) if (len(tables), len(texts)) == (1, 1) else (None, None)

@@ -1,4 +1,4 @@
-"""Counterfactual tables, edited by people: does a model follow a table that contradicts world knowledge?"""
+"""The evaluation "counterfactual_tables": does a model follow an edited table that contradicts world knowledge?"""
 
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from heedful.metrics.tables.counterfactual_tables import (
     set_data,
 )
 from heedful.records import Context, DataError, Examples, HeedfulError, RunError, SettingError
-from heedful.records.rows import BASE, contents, difference, same, select, strings
+from heedful.records.rows import BASE, contents, describe_difference, equal_columns, select, strings
 from heedful.records.storage.results import RESULTS, read_evaluation
 
 
@@ -49,7 +49,7 @@ class CounterfactualTables(Evaluation):
             self._evaluated()
 
     def _evaluated(self) -> tuple[pa.Table, dict[str, Any]]:
-        """Read the rows and the metadata of the hypothesis-only model."""
+        """Read the rows and the metadata in the results folder of the hypothesis-only model."""
         flag = f"counterfactual_tables.hypothesis_only {self.hypothesis_only}"
         try:
             is_evaluated = (Path(self.hypothesis_only) / RESULTS).is_file()
@@ -90,7 +90,9 @@ class CounterfactualTables(Evaluation):
         return Plan(pool, changes, CounterfactualTablesSettings(tuple(sets), alone))
 
     def _right_alone(self, originals: Examples, changed: Examples, pool: Examples, data: Pairs) -> dict[str, bool]:
-        """Map the uid of each original to whether the hypothesis-only model predicts its label.
+        """Map the uid of each original example to whether the hypothesis-only model predicts its gold label.
+
+        ``pool`` has the originals, with the parts of ``data``; ``changed`` has the same examples with edited tables.
 
         Raises:
             RunError: The rows of that model are about other examples, or its predictions depend on the table.
@@ -99,22 +101,22 @@ class CounterfactualTables(Evaluation):
         rows, _ = self._evaluated()
         predicted = contents(rows)
         mine = dict(zip(pool.column("uid"), pool.contents(data.full_task.parts).to_pylist(), strict=True))
-        if differ := difference(mine, {uid: predicted[uid] for uid in mine if uid in predicted}):
+        if differ := describe_difference(mine, {uid: predicted[uid] for uid in mine if uid in predicted}):
             raise RunError(f"{flag} is about other examples: {differ}. Evaluate that model with the same folders.")
         hypotheses = (examples.column(f"parts.{examples.parts[1]}") for examples in (originals, changed))
         same_text = {uid for uid, a, b in zip(originals.column("uid"), *hypotheses, strict=True) if a == b}
         annotated = pa.concat_tables([select(rows, intervention=name) for name in ANNOTATED])
-        for uid, stays in zip(strings(annotated, "uid"), same(annotated, "y", "y2"), strict=True):
+        for uid, stays in zip(strings(annotated, "uid"), equal_columns(annotated, "y", "y2"), strict=True):
             if uid in same_text and not stays:
                 raise RunError(
                     f"{flag}: that model reads the table, for its answer to {uid} follows it. Name one that reads the "
                     "hypothesis alone."
                 )
         base = select(rows, intervention=BASE)
-        right = dict(zip(strings(base, "uid"), same(base, "gold", "y").tolist(), strict=True))
+        right = dict(zip(strings(base, "uid"), equal_columns(base, "gold", "y").tolist(), strict=True))
         return {uid: right[uid] for uid in mine}
 
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
-        """Count the originals and the changed examples of each set."""
+        """Count the original and the changed examples of each set (folder)."""
         sets = CounterfactualTablesSettings.from_context(context).sets
         return {name: challenge_counts(rows_of_set(rows, name), set_changes(name)) for name in sets}

@@ -1,4 +1,4 @@
-"""Evidence: does a model use the rows of a table that people find relevant?"""
+"""The evaluation "evidence": does a model use the rows of a table that people marked as relevant?"""
 
 from collections import Counter
 from typing import Any

@@ -1,4 +1,4 @@
-"""Row operations on tables as an evaluation: which changes of the prediction are not allowed."""
+"""The evaluation "table_rows": do predictions change in ways that an edit of the table's rows does not allow?"""
 
 from typing import Any
 
@@ -59,13 +59,15 @@ class TableRows(Evaluation):
         return Plan(data.pool, edits, TableRowsSettings(tuple(self.operations)))
 
     def _chosen(self, pool: Examples, data: Pairs) -> frozenset[str] | None:
-        """The uids of the hypotheses that are tested; None for all."""
+        """Return the uids of the hypotheses that are tested; None if all are."""
         if not data.splits_evaluated and len(pool) <= (self.max_examples or len(pool)):
             return None
         return frozenset(map(pool.uid, by_hash(pool, data.seed, self.name)[: self.max_examples]))
 
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
-        """Count, for each operation, hypotheses with and without an edit, edited tables, and pairs of predictions."""
+        """Count, for each operation, hypotheses with and without an edit, tables, edits, and pairs of predictions
+        (before and after an edit).
+        """
         base = set(strings(select(rows, intervention=BASE), "uid"))
         counts = {}
         tested = [edit.only for edit in plan.interventions if edit.name == self.operations[0]]  # one per split

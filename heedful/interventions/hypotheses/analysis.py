@@ -192,7 +192,7 @@ def to_words(value: int) -> str:
     return TENS[ten - 2] + (f"-{UNITS[unit]}" if unit else "")
 
 
-def before(text: str, start: int) -> str:
+def word_before(text: str, start: int) -> str:
     """Return the last word before position ``start`` of a text, in lower case; "" if there is none."""
     match = re.search(r"([\w.]+)\W*$", text[:start])
     return match[1].lower() if match else ""
@@ -208,14 +208,18 @@ def _governor(text: str, start: int) -> tuple[str, int]:
 def _dates(text: str) -> tuple[Date, ...]:
     dates = []
     for m in _YEAR.finditer(text):
-        governor, previous = _governor(text, m.start()), before(text, m.start())
+        governor, previous = _governor(text, m.start()), word_before(text, m.start())
         is_count = governor[0] not in (*TIMES, "") and previous != "year"
         has_day = re.search(r"\d,\s$", text[: m.start()])  # March 29, 1979
         is_date = has_day or previous in _YEAR_WORDS or (m[2] and previous == "the")
         if is_date and not is_count and not _is_name(text[: m.start()]):
             dates.append(Date(*m.span(), "decade" if m[2] else "year", int(m[1]), *governor))
     for m in _MONTH.finditer(text):
-        if m[0] not in ("May", "March") or before(text, m.start()) in _YEAR_WORDS or text[m.end() :][1:2].isdigit():
+        if (
+            m[0] not in ("May", "March")
+            or word_before(text, m.start()) in _YEAR_WORDS
+            or text[m.end() :][1:2].isdigit()
+        ):
             dates.append(Date(*m.span(), "month", MONTHS.index(m[0]), *_governor(text, m.start())))
     dates += [Date(*m.span(1), "season", 0, "", -1) for m in _SEASON.finditer(text)]
     return tuple(sorted(dates))

@@ -76,7 +76,7 @@ def words(text: str) -> set[str]:
     return set(re.findall(r"\w{3,}", text.lower())) - {"the", "and", "for", "von", "van", "del"}
 
 
-def named(text: str) -> set[str]:
+def words_and_countries(text: str) -> set[str]:
     """Return the :func:`words` of a text, with "usa" added if it has "U.S.", and "britain" if it has "UK"."""
     return words(text) | {word for word, spelled in SPELLED.items() if spelled.search(text)}
 
@@ -84,11 +84,11 @@ def named(text: str) -> set[str]:
 def known_words(claim: Claim) -> set[str]:
     """Return the words of the hypothesis and of its table, and related words, such as "musician" for "singer"."""
     text = " ".join((claim.text, claim.table.title, *(v for _, values in claim.table.rows for v in values)))
-    all_words = named(text) | ({"usa"} if STATE.search(text) else set())
+    all_words = words_and_countries(text) | ({"usa"} if STATE.search(text) else set())
     return all_words.union(*(group for group in KIN if group & all_words))
 
 
-def width(name: str) -> str:
+def place_kind(name: str) -> str:
     """Return the kind of a place: "city", "province", "country" or "continent"; "" if it is unknown.
 
     The place is looked up by its name before a comma.

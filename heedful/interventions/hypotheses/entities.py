@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from heedful.interventions.hypotheses.claim import Claim, Edits, known_words, named, width, words
+from heedful.interventions.hypotheses.claim import Claim, Edits, known_words, place_kind, words, words_and_countries
 from heedful.interventions.hypotheses.text_edits import Edit
 from heedful.records import Table
 from heedful.records.word_lists import word_lists
@@ -59,9 +59,9 @@ def entities(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
             or (flip and not has_name(claim.table, old, kind))
         ):
             continue
-        names = [name for name in claim.names.get(kind, ()) if not claim_words & named(name)]
+        names = [name for name in claim.names.get(kind, ()) if not claim_words & words_and_countries(name)]
         if kind == "location":  # a state does not contradict its city or its country
-            names = [name for name in names if width(name) == width(old)]
+            names = [name for name in names if place_kind(name) == place_kind(old)]
         if names and claim.text.count(old) == 1:
             new = names[int(rng.integers(len(names)))]
             if kind == "location":  # replace the article as well

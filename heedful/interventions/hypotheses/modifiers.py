@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from heedful.interventions.hypotheses.claim import Claim, Edits, known_words, named, width
+from heedful.interventions.hypotheses.claim import Claim, Edits, known_words, place_kind, words_and_countries
 from heedful.interventions.hypotheses.text_edits import Edit
 from heedful.interventions.tables.title_expressions import title_mentions
 from heedful.records.word_lists import word_lists
@@ -46,8 +46,8 @@ def modifiers(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]
         if not choices or (flip and several):
             continue
         if flip:
-            values = (value for value in claim.values.get(key, ()) if width(value) == width(choices[0]))
-            choices = [value for value in values if (words := named(value)) and not words & claim_words]
+            values = (value for value in claim.values.get(key, ()) if place_kind(value) == place_kind(choices[0]))
+            choices = [value for value in values if (words := words_and_countries(value)) and not words & claim_words]
         choices = [value for value in choices if value.lower() not in text.lower()]
         clause = _clause(key, choices[int(rng.integers(len(choices)))], several) if choices else ""
         if clause:

@@ -78,7 +78,11 @@ def numbers(claim: Claim, flip: bool, rng: np.random.Generator, half_or_double: 
             changes += [_renumbered(claim.text, number, value) for value in _flipping(claim, number)]
         elif DURING.search(claim.text[: number.governor_start + len(number.governor)]):
             continue
-        elif number.governor and directly(claim.text, number.governor_start) and not SUPERLATIVE.search(claim.text):
+        elif (
+            number.governor
+            and lacks_distance_before(claim.text, number.governor_start)
+            and not SUPERLATIVE.search(claim.text)
+        ):
             direction = MONOTONICITY[number.governor][claim.label]
             new = _moved(number.value, direction, rng)
             if new is not None and not (_percent(claim.text, number.end) and new >= 100):
@@ -141,7 +145,7 @@ def _moved_date(claim: Claim, date: Date, rng: np.random.Generator) -> str | Non
     Returns:
         The new year or decade as text; None if a move might not keep the label.
     """
-    monotone = directly(claim.text, date.governor_start) and not SUPERLATIVE.search(claim.text)
+    monotone = lacks_distance_before(claim.text, date.governor_start) and not SUPERLATIVE.search(claim.text)
     if date.unit not in ("year", "decade") or date.governor not in TIMES or not monotone:
         return None
     step = int(rng.integers(1, 16)) * (10 if date.unit == "decade" else 1)
@@ -221,7 +225,7 @@ def _opposite(claim: Claim, governor: str, start: int) -> list[Edits]:
     Returns:
         One element; empty without an opposite, if :func:`directly` is false, or if there is a superlative.
     """
-    if governor not in OPPOSITE or not directly(claim.text, start) or SUPERLATIVE.search(claim.text):
+    if governor not in OPPOSITE or not lacks_distance_before(claim.text, start) or SUPERLATIVE.search(claim.text):
         return []
     old = claim.text[start : start + len(governor)]
     new = OPPOSITE[governor]
@@ -229,7 +233,7 @@ def _opposite(claim: Claim, governor: str, start: int) -> list[Edits]:
     return [(Edit(start, start + len(governor), old, new.capitalize() if old[0].isupper() else new, kind),)]
 
 
-def directly(text: str, start: int) -> bool:
+def lacks_distance_before(text: str, start: int) -> bool:
     """Whether no distance ("just", "2 years") and no "or" precedes a governor, such as "before".
 
     Args:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from heedful.interventions.hypotheses.analysis import SUPERLATIVE, before
+from heedful.interventions.hypotheses.analysis import SUPERLATIVE, word_before
 from heedful.interventions.hypotheses.claim import Claim, Edits
 from heedful.interventions.hypotheses.entities import entities
 from heedful.interventions.hypotheses.modifiers import modifiers
@@ -103,7 +103,7 @@ def _quantifies(text: str, start: int, end: int, word: str) -> bool:
 
     Counterexamples are "all" in "of all time", "many" in "as many as" and "most" in "the most awards".
     """
-    previous = before(text, start)
+    previous = word_before(text, start)
     next_word = re.match(r"\s+([\w-]+)", text[end:])
     following = next_word[1].lower() if next_word else ""
     if previous in NO_COUNT or TIME.fullmatch(following) or (word == "most" and previous):

@@ -119,10 +119,10 @@ class SwapValues(EachExample):
     def why_not(self, pool: Examples, uid: str) -> str:
         """Return the reason why an example cannot be changed, such as "no_other_table"; "" if it can be changed."""
         base = pool[uid]
-        reasons = {self._obstacle(base, lender.table) for lender in self._tables}
+        reasons = {self._why_not_copyable(base, lender.table) for lender in self._tables}
         return "" if "" in reasons else min(reasons - {"key_missing", "same_title"}, default="no_other_table")
 
-    def _obstacle(self, base: Example, lender: Table) -> str:
+    def _why_not_copyable(self, base: Example, lender: Table) -> str:
         """Return why the relevant values of ``base`` cannot be copied to the table ``lender``; "" if they can."""
         table = as_table(base.parts[self.part])
         keys = table.values.keys() & self.relevant[base.uid]
@@ -141,7 +141,7 @@ class SwapValues(EachExample):
     def apply(self, pool: Examples, uid: str, draw: int, seed: int) -> list[Changed]:
         base = pool[uid]
         table = as_table(base.parts[self.part])
-        lenders = [lender for lender in self._tables if not self._obstacle(base, lender.table)]
+        lenders = [lender for lender in self._tables if not self._why_not_copyable(base, lender.table)]
         if not lenders:
             return []
         lender = lenders[int(generator(seed, self.name, self.version, uid, draw).integers(len(lenders)))]

@@ -79,7 +79,7 @@ def attributions(rows: pa.Table, context: Context) -> Iterator[Attribution]:
 
     Args:
         rows: Rows of :data:`SCHEMA`, in their canonical order.
-        context: Task and settings of the evaluation that wrote the rows, which names the parts in order.
+        context: Task and settings of the evaluation, with the names of the parts in order.
     """
     columns = {name: strings(rows, name) for name in ("uid", "intervention", "part", "variant", "word", "gold", "y")}
     numbers = {name: rows[name].to_numpy() for name in ("phi", "error", "full", "nothing", "delta")}

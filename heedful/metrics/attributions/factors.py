@@ -17,7 +17,7 @@ import numpy as np
 from heedful.metrics.attributions.alignment import aligned, swapped
 from heedful.metrics.attributions.attribution import Attribution
 from heedful.records import SettingError
-from heedful.records.errors import guess
+from heedful.records.errors import suggestion
 from heedful.records.word_lists import word_lists
 
 CONTROL = word_lists(__file__)  # control words of HANS
@@ -127,10 +127,10 @@ def swap_max_diff(a: Sequence[str], phi_a: np.ndarray, b: Sequence[str], phi_b: 
     It is 0 if no words are swapped. A tie between phi of opposite signs counts as 0.
     """
     in_a, in_b = swapped(a, b)
-    return _largest(phi_a[in_a]) - _largest(phi_b[in_b]) if len(in_a) else 0.0
+    return _largest_by_magnitude(phi_a[in_a]) - _largest_by_magnitude(phi_b[in_b]) if len(in_a) else 0.0
 
 
-def _largest(phi: np.ndarray) -> float:
+def _largest_by_magnitude(phi: np.ndarray) -> float:
     """Return the phi (contribution of a word) with the largest absolute value; 0 if opposite signs tie."""
     low = float(phi.min())
     high = float(phi.max())
@@ -191,6 +191,6 @@ def factors_named(names: Sequence[str]) -> dict[str, Factor]:
             factors[name] = FACTORS.get(name) or pkgutil.resolve_name(name)
         except (AttributeError, ImportError, ValueError) as error:
             raise SettingError(
-                f"factors {name}: {error}. {guess(name, FACTORS)} A function of your own is module:function."
+                f"factors {name}: {error}. {suggestion(name, FACTORS)} A function of your own is module:function."
             ) from error
     return factors

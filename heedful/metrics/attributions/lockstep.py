@@ -128,11 +128,8 @@ def solve(
 def _evaluate(runs: Sequence[_Running], values_by_game: Sequence[dict[bytes, float]], width: int, value: Value) -> None:
     """Evaluate, in one call of ``value``, all current masks that have no value yet, and add to ``values_by_game``.
 
-    Args:
-        runs: The states of the methods.
-        values_by_game: For each game, maps masks, as bytes, to known values.
-        width: Largest number of features of a game.
-        value: As in :func:`solve`.
+    ``values_by_game`` maps the masks of each game, as bytes, to known values; ``width`` is the largest number of
+    features of a game; ``value`` is as in :func:`solve`.
     """
     new: dict[tuple[int, bytes], np.ndarray] = {}
     for run in runs:

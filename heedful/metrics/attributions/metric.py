@@ -39,7 +39,7 @@ def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
 
     Args:
         rows: Rows of :data:`~heedful.metrics.attributions.attribution.SCHEMA`.
-        context: Task and settings of the evaluation that wrote the rows.
+        context: Task and settings of the evaluation.
 
     Yields:
         With ``name`` = ``attributions/<data>/<method>``, a heading with the number of examples, and:

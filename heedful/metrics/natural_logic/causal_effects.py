@@ -17,12 +17,18 @@ import pyarrow.compute as pc
 from heedful.metrics.answers import Scores
 from heedful.metrics.hits import is_answer
 from heedful.metrics.metric import Metric
-from heedful.metrics.natural_logic.entailment import entailed, entailment_at, gold_entailed, probabilities_of, right
+from heedful.metrics.natural_logic.entailment import (
+    entailed,
+    entailment_at,
+    gold_entailed,
+    is_right_in_two_classes,
+    probabilities_of,
+)
 from heedful.metrics.number import Curve, Number, Settings
 from heedful.metrics.statistics.intervals import Entries, difference_interval, interval, ratio_interval, share_of
 from heedful.metrics.statistics.shares import difference, share
 from heedful.records import Context, Measurement, MetricName, RunError, Section
-from heedful.records.rows import BASE, codes, select, sliced, where
+from heedful.records.rows import BASE, codes, rows_with, select, slice_codes
 
 NATURAL_LOGIC, ACCURACY, MAJORITY = "natural_logic", "accuracy", "accuracy/majority"
 SETS = {"context": {"tce": "I0", "dce": "I2"}, "insertion": {"tce": "I1", "dce": "I3"}}
@@ -48,7 +54,7 @@ class NaturalLogicSettings(Settings):
     data: str
 
 
-def _values(rows: pa.Table, labels: Sequence[str]) -> dict[str, np.ndarray]:
+def _values_per_pair(rows: pa.Table, labels: Sequence[str]) -> dict[str, np.ndarray]:
     """Compute values of each pair of examples, such as whether the prediction changes; map each
     name in ``MEANS`` to its values: float64 [pairs]. Each row holds a pair.
     """
@@ -68,7 +74,7 @@ def _values(rows: pa.Table, labels: Sequence[str]) -> dict[str, np.ndarray]:
     return {name: value.astype(np.float64) for name, value in zip(MEANS, values, strict=True)}
 
 
-def _ranks(at: np.ndarray, names: Sequence[str | None]) -> np.ndarray:
+def _numbers_by_name(at: np.ndarray, names: Sequence[str | None]) -> np.ndarray:
     """Replace the name of each row by a number, equal for equal names and ascending with them: int64 [rows].
 
     Args:
@@ -83,12 +89,12 @@ def _has_slice(rows: pa.Table, name: str) -> bool:
     return bool(pc.any(pc.starts_with(pc.list_flatten(rows["slices"]), f"{name}=")).as_py())
 
 
-def _groups(rows: pa.Table) -> dict[str, np.ndarray]:
+def _masks_of_slices(rows: pa.Table) -> dict[str, np.ndarray]:
     """Map each slice, "column=value", to a mask of the pairs whose first example has this value: bool [pairs]."""
     groups: dict[str, np.ndarray] = {}
     for name in BREAKDOWNS:
         if _has_slice(rows, name):
-            at, values = sliced(rows, name)
+            at, values = slice_codes(rows, name)
             for value in sorted({value or "none" for value in values}):
                 places = [i for i, text in enumerate(values) if (text or "none") == value]
                 groups[f"{name}={value}"] = np.isin(at, places)
@@ -115,10 +121,10 @@ class _Pairs:
                 "A pair does not have three clusters: base example, unchanged feature, new value. Evaluate again."
             )
         ways = pa.table({name: pc.list_element(rows["clusters"], k) for k, name in ((1, "unchanged"), (2, "new"))})
-        self.base = _ranks(*codes(rows, "uid"))
-        self.ways = tuple(_ranks(*codes(ways, name)) for name in ways.column_names)
-        self.values = _values(rows, labels)
-        self.groups = _groups(rows)
+        self.base = _numbers_by_name(*codes(rows, "uid"))
+        self.ways = tuple(_numbers_by_name(*codes(ways, name)) for name in ways.column_names)
+        self.values = _values_per_pair(rows, labels)
+        self.groups = _masks_of_slices(rows)
 
     def count(self, mask: np.ndarray) -> int:
         """Return the number of distinct first examples n among the pairs of a mask, bool [pairs]."""
@@ -167,20 +173,20 @@ class _Pairs:
         return delta, replace(ratio, ci95=ratio_interval(tce, dce))
 
 
-def _changes(rows: pa.Table, context: Context, data: str, kind: str) -> Iterator[Number]:
+def _numbers_of_change(rows: pa.Table, context: Context, data: str, kind: str) -> Iterator[Number]:
     """Yield the effects of changes of the context (``kind`` "context") or of the inserted words ("insertion"), over the
     pairs of examples with two answers.
     """
     prefix = MetricName(NATURAL_LOGIC, data, kind)
-    is_pair = where(rows, part=kind) & is_answer(rows)
+    is_pair = rows_with(rows, part=kind) & is_answer(rows)
     answered = rows.filter(pa.array(is_pair & is_answer(rows, "y2")))
     pairs = _Pairs(answered, context.labels)
     for effect, expectation in EXPECTED.items():
-        mask = where(answered, expectation=expectation)
+        mask = rows_with(answered, expectation=expectation)
         none = None if mask.any() else Measurement(None, 0, reason=f"the set {SETS[kind][effect]} has no pair")
         name = prefix._replace(statistic=effect)
         headline = none or pairs.mean("", mask)
-        changed = is_pair & where(rows, expectation=expectation)
+        changed = is_pair & rows_with(rows, expectation=expectation)
         curve = Curve("TCE and DCE", f"{effect.upper()}: {kind}", NATURAL_LOGIC)
         yield Number(name, headline, f"{effect.upper()} {kind}", 0, headline=True, changed=changed, curve=curve)
         means = {mean: none or pairs.mean(mean, mask) for mean in MEANS[1:]}
@@ -193,7 +199,7 @@ def _changes(rows: pa.Table, context: Context, data: str, kind: str) -> Iterator
         for group, of_group in pairs.groups.items():
             if (mask & of_group).any():
                 yield Number(name._replace(slice=group), pairs.mean("", mask & of_group), "")
-    delta, ratio = pairs.compared(where(answered, expectation=EXPECTED["tce"]))
+    delta, ratio = pairs.compared(rows_with(answered, expectation=EXPECTED["tce"]))
     curve = Curve("natural logic: accuracy, TCE - DCE", f"TCE - DCE: {kind}")
     name = prefix._replace(statistic="delta")
     yield Number(name, delta, f"TCE - DCE {kind}", 0, headline=True, changed=is_pair, curve=curve)
@@ -215,9 +221,9 @@ def _accuracy(rows: pa.Table, labels: Sequence[str], data: str, seed: int) -> It
         return
     context = pair = None
     if all(_has_slice(rows, by) for by in ("context", "pair")):
-        context, pair = (_ranks(*sliced(rows, by)) for by in ("context", "pair"))
+        context, pair = (_numbers_by_name(*slice_codes(rows, by)) for by in ("context", "pair"))
     cluster = np.arange(n) if context is None else context
-    scores = Scores.of_classes(gold_entailed(rows), right(rows, labels), cluster)
+    scores = Scores.of_classes(gold_entailed(rows), is_right_in_two_classes(rows, labels), cluster)
     yield replace(accuracy, measured=share(scores.each, context, scores.flags(seed), also=pair))
     yield Number(name._replace(statistic=MAJORITY), scores.majority(), "majority", 1, headline=False)
 
@@ -237,8 +243,8 @@ def causal_effects(rows: pa.Table, context: Context) -> Iterator[Number]:
     Args:
         rows: Base rows and the rows of the interventions "I0" to "I3", all with probabilities. Pairs with the
             expectation "change" belong to the TCE, the others to the DCE.
-        context: Task and settings of the evaluation that wrote the rows, with :class:`NaturalLogicSettings`; one of its
-            labels is "entailment".
+        context: Task and settings of the evaluation, with :class:`NaturalLogicSettings`; one of the labels is
+            "entailment".
 
     Yields:
         With ``name`` = ``natural_logic/<data>/<context or insertion>/<tce or dce>``:
@@ -264,15 +270,15 @@ def causal_effects(rows: pa.Table, context: Context) -> Iterator[Number]:
     data = NaturalLogicSettings.from_context(context).data
     numbers = [*_accuracy(select(rows, intervention=BASE), context.labels, data, context.seed)]
     for kind in SETS:
-        numbers += _changes(rows, context, data, kind)
-    section = f"natural logic: {TITLES.get(data, data)}", _section(context.counts)
+        numbers += _numbers_of_change(rows, context, data, kind)
+    section = f"natural logic: {TITLES.get(data, data)}", _describe_pairs(context.counts)
     *titles, last = sorted({BREAKDOWNS[number.name.by[0]] for number in numbers if any(number.name.by)}) or [""]
     by = f"by {', '.join(titles)} and {last}" if titles else f"by {last}"
     for number in sorted(numbers, key=lambda number: not any(number.name.by)):  # slices are described first
         yield replace(number, section=section, aside=by if any(number.name.by) else number.aside)
 
 
-def _section(counts: Mapping[str, Any]) -> Section:
+def _describe_pairs(counts: Mapping[str, Any]) -> Section:
     """Describe the evaluated pairs, for a heading in tables: their split and number, the number of seed examples, and
     the hashes of the sets of pairs. ``counts`` maps the name of each set to its counts.
     """

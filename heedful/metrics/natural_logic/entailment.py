@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from heedful.metrics.hits import is_answer
 from heedful.records import DataError, RunError, is_entailment, listing
-from heedful.records.rows import BASE, probabilities, select, where
+from heedful.records.rows import BASE, probabilities, rows_with, select
 
 
 def entailment_at(labels: Sequence[str]) -> int:
@@ -59,14 +59,14 @@ def entailed(rows: pa.Table, labels: Sequence[str], which: str = "y", rule: str 
     """
     entail = entailment_at(labels)
     if rule == "argmax":
-        return where(rows, **{which: labels[entail]})
+        return rows_with(rows, **{which: labels[entail]})
     if rule != "sum":
         raise ValueError(f'rule must be "sum" or "argmax", not {rule!r}')
     p = probabilities_of(rows, labels, {"y": "p", "y2": "p2"}[which])
     return p[:, entail] > np.delete(p, entail, axis=1).sum(axis=1)
 
 
-def right(rows: pa.Table, labels: Sequence[str], rule: str = "sum") -> np.ndarray:
+def is_right_in_two_classes(rows: pa.Table, labels: Sequence[str], rule: str = "sum") -> np.ndarray:
     """Whether predictions on unchanged examples are correct if labels are merged into two classes, entailment and
     non-entailment: bool [rows]. A missing answer is wrong. ``rule`` is as in :func:`entailed`.
     """

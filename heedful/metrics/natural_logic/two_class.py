@@ -7,11 +7,11 @@ import pyarrow as pa
 
 from heedful.metrics.answers import Scores
 from heedful.metrics.metric import Metric
-from heedful.metrics.natural_logic.entailment import gold_entailed, right
+from heedful.metrics.natural_logic.entailment import gold_entailed, is_right_in_two_classes
 from heedful.metrics.number import Number
 from heedful.metrics.statistics.shares import share
 from heedful.records import NO_LABEL, Context, MetricName
-from heedful.records.rows import BASE, cluster_of, select, strings, where
+from heedful.records.rows import BASE, cluster_of, rows_with, select, strings
 
 
 def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
@@ -22,7 +22,7 @@ def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
 
     Args:
         rows: Base rows of one data set or several; a uid begins with the name of its data set.
-        context: Task and settings of the evaluation that wrote the rows; one of the labels is "entailment".
+        context: Task and settings of the evaluation; one of the labels is "entailment".
 
     Yields:
         For each data set ``two_class/<data>``, where the probabilities of all labels but entailment are summed (the
@@ -33,8 +33,8 @@ def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
     """
     base = select(rows, intervention=BASE)
     gold = gold_entailed(base)
-    is_right = {rule: right(base, context.labels, rule) for rule in ("sum", "argmax")}
-    without = where(base, y=NO_LABEL)
+    is_right = {rule: is_right_in_two_classes(base, context.labels, rule) for rule in ("sum", "argmax")}
+    without = rows_with(base, y=NO_LABEL)
     cluster = cluster_of(base)
     of_data = np.array([uid.split("/")[0] for uid in strings(base, "uid")], dtype=object)
     for data in sorted(set(of_data)):

@@ -38,7 +38,7 @@ def interval(resampled: np.ndarray) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def few_of(clusters: np.ndarray) -> tuple[str, ...]:
+def few_clusters_flag(clusters: np.ndarray) -> tuple[str, ...]:
     """Return a flag if an interval is too narrow, since there are fewer than 30 clusters; else no flag.
 
     There is no flag either if each entry is a cluster.

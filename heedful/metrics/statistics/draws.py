@@ -1,5 +1,4 @@
-"""Mean over draws: an example is changed several times, once per draw, with a part of another random lender (example).
-"""
+"""Mean over draws: in each draw, examples get a part of another random example, the lender."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -10,7 +9,7 @@ import pyarrow as pa
 
 from heedful.metrics.statistics.shares import numbered, share
 from heedful.records import Measurement
-from heedful.records.rows import pairs_in, runs
+from heedful.records.rows import clusters_of_pairs, number_runs
 
 LEAST, FEW_EXAMPLES = 10, "few_examples"  # with fewer examples, one example moves the share by more than 10 points
 
@@ -34,8 +33,8 @@ class Drawn(NamedTuple):
     @classmethod
     def of(cls, rows: pa.Table) -> "Drawn":
         """Read the columns from rows in their canonical order, in which the rows of an example are adjacent."""
-        clusters, lenders = pairs_in(rows)
-        return cls(runs(rows, "uid"), clusters, rows["draw"].to_numpy(), lenders)
+        clusters, lenders = clusters_of_pairs(rows)
+        return cls(number_runs(rows, "uid"), clusters, rows["draw"].to_numpy(), lenders)
 
     def where(self, mask: np.ndarray) -> "Drawn":
         """Return the rows that a mask selects, bool [rows]."""

@@ -143,8 +143,7 @@ def share_of(entries: Entries) -> Share:
 def _dyads(ways: Sequence[np.ndarray]) -> np.ndarray:
     """Return the number of the pair of example cluster and lender cluster of each entry: int [entries].
 
-    Args:
-        ways: Example cluster and lender cluster per entry: int [entries] each.
+    ``ways`` holds both clusters per entry.
     """
     example, lender = ways
     return np.unique(example * (int(lender.max()) + 1) + lender, return_inverse=True)[1]
@@ -186,9 +185,7 @@ def gains_and_losses(entries: Entries) -> tuple[Share, Share]:
 def _part_of_a_cluster(hits: np.ndarray, counts: np.ndarray) -> float:
     """Return the mean share of hits within the clusters that have hits, moved towards 1 if there are few such clusters.
 
-    Args:
-        hits: Sum of hits per cluster: float64 [clusters].
-        counts: Sum of counts per cluster: float64 [clusters].
+    ``hits`` and ``counts`` are sums per cluster: float64 [clusters].
     """
     total = hits.sum()
     if not total:
@@ -221,14 +218,14 @@ def interval(share: Share, level: float = LEVEL) -> Bounds:
     tail = (1 - level) / 2
     p = share.value
     q = 1 - p
-    for_low = _entries(share.misses, tail)
-    for_high = _entries(share, tail)
+    for_low = _effective_entries(share.misses, tail)
+    for_high = _effective_entries(share, tail)
     low = float(betaincinv(p * for_low, q * for_low + 1, tail)) if p > 0 else 0.0
     high = float(betaincinv(p * for_high + 1, q * for_high, 1 - tail)) if q > 0 else 1.0
     return low, high
 
 
-def _entries(share: Share, tail: float) -> float:
+def _effective_entries(share: Share, tail: float) -> float:
     """Return the number of independent entries that have the variance of the share at the upper end of its interval.
 
     Args:

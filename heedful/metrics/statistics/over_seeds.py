@@ -114,10 +114,7 @@ def less_over_seeds(pairs: Sequence[tuple[Measurement, Measurement]], reason: st
 def _mean(values: Sequence[float | None], examples: Sequence[float], reason: str) -> OverSeeds:
     """Compute the mean of a number over the seeds for which it is defined, without an interval.
 
-    Args:
-        values: The number for each seed; None if it is undefined.
-        examples: Number of examples for each seed.
-        reason: Reason why the mean is undefined, if all values are None.
+    ``values`` are the numbers for each seed, None if undefined; ``examples`` are the numbers of examples.
     """
     numbers = [value for value in values if value is not None]
     undefined = len(values) - len(numbers)

@@ -96,7 +96,7 @@ def share(
     return recorded(measured, entries._replace(ways=names))
 
 
-def sure(values: np.ndarray, clusters: np.ndarray) -> Measurement:
+def exact_mean(values: np.ndarray, clusters: np.ndarray) -> Measurement:
     """Compute the mean of values that are known exactly, such as scores of a constant answer, without an interval.
 
     Args:

@@ -23,7 +23,7 @@ from heedful.metrics.statistics.bootstrap import Key
 from heedful.metrics.statistics.shares import difference, share
 from heedful.metrics.tables.which_table import tables_of
 from heedful.records import Context, DataError, Measurement, MetricName, generator
-from heedful.records.rows import BASE, KEY, codes, of_split, runs, same, select, strings, where
+from heedful.records.rows import BASE, KEY, codes, equal_columns, number_runs, of_split, rows_with, select, strings
 
 CHALLENGE, ORIGINAL = "challenge", "original"
 KINDS = ("preserved", "flipped")
@@ -99,11 +99,11 @@ def kind_masks(rows: pa.Table, interventions: Sequence[str]) -> dict[str, np.nda
     A change preserves or flips the gold label. Changes from or to a neutral label belong to neither kind.
     """
     gold = codes(rows, "gold")[0]
-    uid = runs(rows, "uid")
-    is_base, is_neutral = where(rows, intervention=BASE), where(rows, gold=NEUTRAL)
+    uid = number_runs(rows, "uid")
+    is_base, is_neutral = rows_with(rows, intervention=BASE), rows_with(rows, gold=NEUTRAL)
     original = np.full(len(gold), -1, dtype=np.int64)  # label of the original, -1 for neutral
     original[uid[is_base]] = np.where(is_neutral, -1, gold)[is_base]
-    changed = np.any([where(rows, intervention=name) for name in interventions], axis=0) & ~is_neutral
+    changed = np.any([rows_with(rows, intervention=name) for name in interventions], axis=0) & ~is_neutral
     changed &= original[uid] >= 0
     return dict(zip(KINDS, (changed & (gold == original[uid]), changed & (gold != original[uid])), strict=True))
 
@@ -126,13 +126,13 @@ def challenge_pairs(rows: pa.Table, interventions: Sequence[str], seed: int = 0)
     base = select(rows, intervention=BASE)
     uids = strings(base, "uid")
     label = dict(zip(uids, strings(base, "gold"), strict=True))
-    original = dict(zip(uids, same(base, "gold", "y").tolist(), strict=True))
+    original = dict(zip(uids, equal_columns(base, "gold", "y").tolist(), strict=True))
     pairs: dict[str, list[Pair]] = {kind: [] for kind in KINDS}
     for kind, mask in kind_masks(rows, interventions).items():
         changed = rows.filter(pa.array(mask))
         keys = list(zip(*(changed[name].to_pylist() for name in KEY), strict=True))
         golds = strings(changed, "gold")
-        is_right = same(changed, "gold", "y2").tolist()
+        is_right = equal_columns(changed, "gold", "y2").tolist()
         answered = (is_answer(changed) & is_answer(changed, "y2")).tolist()
         tables = tables_of(pa.concat_tables([base, changed]), [uid for uid, *_ in keys])
         for uid, group in groupby(range(len(keys)), key=lambda row: keys[row][0]):
@@ -165,7 +165,7 @@ def challenge_counts(rows: pa.Table, interventions: Sequence[str]) -> dict[str, 
     labels = Counter(pair.label for pair in pairs[FLIPPED])
     counts |= {f"{FLIPPED}_{statistic}": labels[label] for statistic, label in FROM.items()}
     counts |= {f"{kind}_changes": sum(len(pair.changed) for pair in pairs[kind]) for kind in KINDS}
-    neutral = int(where(base, gold=NEUTRAL).sum())
+    neutral = int(rows_with(base, gold=NEUTRAL).sum())
     return counts | {"neutral": neutral, "unchanged": base.num_rows - neutral - len(table)}
 
 
@@ -358,14 +358,14 @@ def _in_order(numbers: Sequence[Number], with_curves: Sequence[str]) -> Iterator
     """Sort numbers by statistic ("original", "preserved", "flipped", and those below each); add a curve over epochs to
     the numbers without a slice that have a statistic of ``with_curves``.
     """
-    for number in sorted(numbers, key=lambda number: _place(number.name.statistic)):
+    for number in sorted(numbers, key=lambda number: _statistic_rank(number.name.statistic)):
         part, statistic = number.name.part, number.name.statistic
         has_curve = statistic in with_curves and not number.name.slice
         curve = Curve(part, f"{part}: {statistic}", METRIC.name) if has_curve else None
         yield replace(number, curve=curve)
 
 
-def _place(statistic: str) -> int:
+def _statistic_rank(statistic: str) -> int:
     return (ORIGINAL, *KINDS).index(statistic.partition("/")[0])
 
 

@@ -21,7 +21,7 @@ from heedful.metrics.tables.challenge import CHALLENGE, KINDS, NEUTRAL, challeng
 from heedful.metrics.tables.transitions import invalid_transitions
 from heedful.metrics.tables.which_table import tables_of
 from heedful.records import NO_LABEL, Context, DataError, MetricName
-from heedful.records.rows import BASE, same, select, strings, where
+from heedful.records.rows import BASE, equal_columns, rows_with, select, strings
 
 EVIDENCE, DELETE, VALUES = "evidence", "delete", "values"
 SHARES = ("all", "partial", "none", "ignored")
@@ -76,8 +76,8 @@ def _pairs(rows: pa.Table, part: str, relevant: Mapping[str, Set[str]]) -> _Pair
     deletions = select(rows, intervention=DELETE, part=part)
     deleted = defaultdict[str, set[str]](set)
     used = defaultdict[str, set[str]](set)
-    flips = ~same(deletions, "y", "y2")
-    without = where(deletions, y=NO_LABEL) | where(deletions, y2=NO_LABEL)
+    flips = ~equal_columns(deletions, "y", "y2")
+    without = rows_with(deletions, y=NO_LABEL) | rows_with(deletions, y2=NO_LABEL)
     unanswered = set(strings(deletions.filter(pa.array(without)), "uid"))
     for uid, key, flip in zip(strings(deletions, "uid"), strings(deletions, "variant"), flips, strict=True):
         deleted[uid].add(key)
@@ -85,7 +85,9 @@ def _pairs(rows: pa.Table, part: str, relevant: Mapping[str, Set[str]]) -> _Pair
             used[uid].add(key)
     left_out = dict.fromkeys(("neutral", "without_evidence", "without_deletions", "without_answers"), 0)
     uids, counts = [], []
-    for uid, gold, right in zip(strings(base, "uid"), strings(base, "gold"), same(base, "gold", "y"), strict=True):
+    for uid, gold, right in zip(
+        strings(base, "uid"), strings(base, "gold"), equal_columns(base, "gold", "y"), strict=True
+    ):
         marked = relevant.get(uid, frozenset())
         if gold == NEUTRAL:
             left_out["neutral"] += 1
@@ -202,7 +204,7 @@ def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
     or an irrelevant row is deleted, and accuracy when values of marked rows are copied to another table.
     """
     settings = EvidenceSettings.from_context(context)
-    deletions = where(rows, intervention=DELETE, part=settings.table) & is_answer(rows)
+    deletions = rows_with(rows, intervention=DELETE, part=settings.table) & is_answer(rows)
     deletions &= pc.is_in(rows["uid"], value_set=pa.array(sorted(settings.relevant), pa.string())).to_numpy()
     for number in evidence(rows, settings.of, settings.table, settings.marked):
         statistic = number.name.statistic

@@ -17,7 +17,7 @@ from heedful.metrics.number import Numbers, measured
 from heedful.metrics.tables.challenge import FLIPPED, Pair, Values, by_way, challenge_pairs, mean_of
 from heedful.metrics.tables.which_table import tables_of
 from heedful.records import Measurement, MetricName
-from heedful.records.rows import BASE, same, select, strings
+from heedful.records.rows import BASE, equal_columns, select, strings
 
 INOCULATION, MARGIN = "inoculation", 0.02
 Runs = tuple[pa.Table, pa.Table]  # rows before and after inoculation
@@ -43,7 +43,7 @@ def _originals(runs: Runs) -> tuple[np.ndarray, list[str]]:
     2]; and the name of the table of each example.
     """
     bases = [select(rows, intervention=BASE) for rows in runs]
-    before, after = (dict(zip(strings(base, "uid"), same(base, "gold", "y"), strict=True)) for base in bases)
+    before, after = (dict(zip(strings(base, "uid"), equal_columns(base, "gold", "y"), strict=True)) for base in bases)
     uids = sorted(before)
     right = np.array([[before[uid], after[uid]] for uid in uids], dtype=np.float64)
     return right.reshape(-1, 2), tables_of(runs[0], uids)
@@ -112,18 +112,18 @@ def inoculation(
         "after": Values(own_after, after),
         "change": Values(own_after + before, own_before + after, scale=2),
     }
-    measure("original", _changes(*originals.T), tables, "no example was predicted")
-    parts = {"paired": _changes(own_before, own_after), "challenge": _changes(before, after), "gap": gap}
+    measure("original", _change_between(*originals.T), tables, "no example was predicted")
+    parts = {"paired": _change_between(own_before, own_after), "challenge": _change_between(before, after), "gap": gap}
     for part, statistics in parts.items():
         measure(part, statistics, [pair.table for pair in pairs], f"no example was changed with its label {kind}")
     return numbers
 
 
-def _changes(before: np.ndarray, after: np.ndarray) -> dict[str, Values]:
+def _change_between(before: np.ndarray, after: np.ndarray) -> dict[str, Values]:
     return {"before": Values(before), "after": Values(after), "change": Values(after, before)}
 
 
-def _points(m: Measurement) -> str:
+def _format_points(m: Measurement) -> str:
     """Format a change and its interval in percentage points."""
     value, low, high = (100 * x for x in (m.value or 0.0, *(m.ci95 or (0.0, 0.0))))
     return f"{value:+.1f} points ({low:+.1f} to {high:+.1f})"
@@ -158,10 +158,10 @@ def inoculation_outcome(numbers: Mapping[MetricName, Measurement], data: str, ma
     small = f"{100 * margin:g} points"
     if nothing := undecided(original, "the original test"):
         return nothing
-    text = f"the original test changes by {_points(original)}"
+    text = f"the original test changes by {_format_points(original)}"
     low, high = original.ci95 or (0.0, 0.0)
     if high < -margin:
-        also = f"; the challenge test by {_points(challenge)}" if challenge.ci95 else ""
+        also = f"; the challenge test by {_format_points(challenge)}" if challenge.ci95 else ""
         return Outcome(3, f"{text}, a loss of more than {small}{also}")
     if low <= -margin:
         return Outcome(None, f"{text}, which may or may not be a loss of more than {small}")
@@ -170,9 +170,9 @@ def inoculation_outcome(numbers: Mapping[MetricName, Measurement], data: str, ma
             return nothing
     before, gained, closed = (m.ci95 or (0.0, 0.0) for m in (gap, challenge, closing))
     if before[0] <= 0:
-        return Outcome(None, f"{text}; there may have been no gap to close: {_points(gap)}")
-    text += f", the challenge test by {_points(challenge)}"
+        return Outcome(None, f"{text}; there may have been no gap to close: {_format_points(gap)}")
+    text += f", the challenge test by {_format_points(challenge)}"
     if gained[1] < margin:
         return Outcome(2, f"{text}, a gain of less than {small}")
-    text += f", and the gap by {_points(closing)}"
+    text += f", and the gap by {_format_points(closing)}"
     return Outcome(1 if gained[0] > margin and closed[1] < 0 else None, text)

@@ -18,7 +18,7 @@ from heedful.metrics.metric import Metric
 from heedful.metrics.number import Curve, Number, Settings
 from heedful.metrics.statistics.shares import share as share_of
 from heedful.records import Context, DataError, Measurement, MetricName, RunError
-from heedful.records.rows import SPLIT, codes, sliced, where
+from heedful.records.rows import SPLIT, codes, rows_with, slice_codes
 
 TRANSITIONS = "transitions"
 INVALID, COMPOSED = "invalid", "invalid_composed"  # statistics
@@ -70,15 +70,17 @@ class Changes:
 
     def __init__(self, rows: pa.Table, operation: str, splits: Sequence[str] = ()) -> None:
         columns = ["uid", "y", "y2", "allowed", "clusters", "slices"]
-        rows = rows.select(columns).filter(pa.array(where(rows, intervention=operation)))
+        rows = rows.select(columns).filter(pa.array(rows_with(rows, intervention=operation)))
         self.hypotheses = pc.count_distinct(rows["uid"]).as_py()
         tables = pa.table({"table": pa.chunked_array([pc.list_element(rows["clusters"].combine_chunks(), 1)])})
         has_labels = is_answer(rows) & is_answer(rows, "y2")
         self.table = codes(tables, "table")[0][has_labels]
         rows = rows.filter(pa.array(has_labels))
-        self.before = _places(rows, "y")
-        self.after = _places(rows, "y2")
-        self.split = _splits(rows, splits) if splits and rows.num_rows else np.zeros(rows.num_rows, dtype=np.int64)
+        self.before = _label_positions(rows, "y")
+        self.after = _label_positions(rows, "y2")
+        self.split = (
+            _split_positions(rows, splits) if splits and rows.num_rows else np.zeros(rows.num_rows, dtype=np.int64)
+        )
         at, keys = codes(rows, "allowed")
         number_of = {name: i for i, name in enumerate(RELEVANCE)}
         self.relevance = np.array([number_of.get((key or "").rpartition("/")[2], -1) for key in keys], dtype=np.int64)[
@@ -91,7 +93,7 @@ class Changes:
         return np.bincount(self.before * n + self.after, minlength=n * n).reshape(n, n)
 
 
-def _places(rows: pa.Table, name: str) -> np.ndarray:
+def _label_positions(rows: pa.Table, name: str) -> np.ndarray:
     at, labels = codes(rows, name)
     if strange := [label for label in labels if label not in LABELS]:
         raise DataError(
@@ -101,8 +103,8 @@ def _places(rows: pa.Table, name: str) -> np.ndarray:
     return np.array([LABELS.index(label) for label in labels], dtype=np.int64)[at]
 
 
-def _splits(rows: pa.Table, splits: Sequence[str]) -> np.ndarray:
-    at, names = sliced(rows, SPLIT)
+def _split_positions(rows: pa.Table, splits: Sequence[str]) -> np.ndarray:
+    at, names = slice_codes(rows, SPLIT)
     if strange := [name for name in names if name not in splits]:
         raise RunError(f"A row has the split {strange[0]!r}, and there are {', '.join(splits)}. Evaluate again.")
     return np.array([splits.index(name) for name in names], dtype=np.int64)[at]
@@ -126,7 +128,7 @@ class _Share:
     hit: np.ndarray
 
 
-def _shares(changes: Changes, mask: np.ndarray, key: str, name: MetricName) -> Iterator[_Share]:
+def _shares_to_measure(changes: Changes, mask: np.ndarray, key: str, name: MetricName) -> Iterator[_Share]:
     """Yield the shares to measure: of forbidden transitions, and of each transition.
 
     Args:
@@ -223,18 +225,18 @@ def invalid_transitions(
                 is_so = changes.relevance == RELEVANCE.index(relevance)
                 subsets[f"{operation}_{relevance}"] = is_so, key_of(operation, relevance)
         for subset, (mask, key) in subsets.items():
-            for share in _shares(changes, mask, key, MetricName(TRANSITIONS, data, subset)):
+            for share in _shares_to_measure(changes, mask, key, MetricName(TRANSITIONS, data, subset)):
                 of_split = [_of_split(share, changes, split) for split in range(max(1, len(splits)))]
                 by_split = dict(zip(splits, of_split, strict=True)) if splits else {}
                 measured = _over_splits(share, changes, by_split) if splits else of_split[0]
                 is_headline = subset == operation and share.name.statistic == INVALID
-                changed = is_label & where(rows, intervention=operation) if is_headline else None
-                yield _number(share.name, measured, changed)
+                changed = is_label & rows_with(rows, intervention=operation) if is_headline else None
+                yield _labelled_number(share.name, measured, changed)
                 for split, m in by_split.items():
-                    yield _number(share.name._replace(slice=f"split={split}"), m)
+                    yield _labelled_number(share.name._replace(slice=f"split={split}"), m)
 
 
-def _number(name: MetricName, measured: Measurement, changed: np.ndarray | None = None) -> Number:
+def _labelled_number(name: MetricName, measured: Measurement, changed: np.ndarray | None = None) -> Number:
     """Create a number with its label in tables; ``changed`` is the mask :attr:`.Number.changed`, bool [rows]."""
     label, level = FROM.get(name.statistic, "") if not name.slice else "", 1
     if name.statistic in TITLES:

@@ -23,7 +23,7 @@ def related(table: pa.Table, within: str | None = None, without: Collection[str]
     parts = _names(table, "parts")
     contents = [group for group in groups if group in parts and group not in without]
     further = [[group] for group in groups if group not in parts]
-    values = None if within is None else numbered(table, [f"meta.{within}"])
+    values = None if within is None else row_numbers(table, [f"meta.{within}"])
     vocabularies = [names for names in (contents, *further) if names]
     return Related([np.stack([_hashes(table[f"groups.{n}"]) for n in names]) for names in vocabularies], values)
 
@@ -39,12 +39,12 @@ def _hashes(column: pa.ChunkedArray) -> np.ndarray:
     return keys(text for chunk in column.chunks for text in chunk.to_pylist()) if digits is None else digits
 
 
-def numbered(table: pa.Table, columns: Sequence[str]) -> np.ndarray:
+def row_numbers(table: pa.Table, columns: Sequence[str]) -> np.ndarray:
     """Number the distinct combinations of values in some columns, and return each row's number: int64 [examples]."""
-    return np.unique(joined(table, columns), return_inverse=True)[1].astype(np.int64)
+    return np.unique(row_hashes(table, columns), return_inverse=True)[1].astype(np.int64)
 
 
-def joined(table: pa.Table, columns: Sequence[str]) -> np.ndarray:
+def row_hashes(table: pa.Table, columns: Sequence[str]) -> np.ndarray:
     """Hash the values of some columns together, for each example: uint64 [examples]."""
     hashes = np.zeros(table.num_rows, dtype=np.uint64)
     for name in columns:

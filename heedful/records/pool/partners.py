@@ -47,10 +47,10 @@ class Partners:
     @cached_property
     def counts(self) -> np.ndarray:
         """Number of partners per example: int64 [examples]."""
-        return self.related.strangers - self.real
+        return self.related.strangers - self.excluded_as_real
 
     @cached_property
-    def real(self) -> np.ndarray:
+    def excluded_as_real(self) -> np.ndarray:
         """For each example, the number of unrelated examples that are no partners, because the new pair would equal an
         example of the pool: int64 [examples].
         """

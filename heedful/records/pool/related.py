@@ -73,7 +73,7 @@ class Related:
             sharing = counts[sets] - 1
             related += sign * np.bincount(positions, weights=sharing, minlength=n).astype(np.int64)
             is_repeated = sharing > 0
-            last, positions, sets = _with_one_more(
+            last, positions, sets = _extended_sets(
                 last[is_repeated], positions[is_repeated], sets[is_repeated], codes, is_shared
             )
             sign = -sign
@@ -81,7 +81,7 @@ class Related:
         return everyone - 1 - related
 
 
-def _with_one_more(
+def _extended_sets(
     last: np.ndarray, positions: np.ndarray, sets: np.ndarray, codes: np.ndarray, is_shared: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Extend each set of values by one more value of the same example, from a later row of ``codes``.

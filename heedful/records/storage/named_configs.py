@@ -4,7 +4,7 @@ import re
 from importlib import import_module
 from pathlib import Path
 
-from heedful.records.errors import DataError, SettingError, guess
+from heedful.records.errors import DataError, SettingError, suggestion
 from heedful.records.storage.schema import ROOMS, full_path
 from heedful.records.storage.yaml_files import read_yaml
 from heedful.rooms import folder
@@ -81,7 +81,7 @@ def config_path(kind: str, name: str) -> str:
         return full_path(kind, name)
     more = " A folder or a hub id OWNER/NAME is possible, too." if kind == "model" else ""
     place = f"./configs/{FOLDER_OF[kind]}/"
-    raise SettingError(f"{kind} {name} is unknown, also in {place}.{more} {guess(name.lower(), names(kind))}")
+    raise SettingError(f"{kind} {name} is unknown, also in {place}.{more} {suggestion(name.lower(), names(kind))}")
 
 
 def public_classes(kind: str) -> list[str]:

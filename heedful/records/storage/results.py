@@ -108,7 +108,7 @@ def read_run(folder: str | Path) -> dict[str, Any]:
     return about if isinstance(about, dict) else {}
 
 
-def named(results: Mapping[str, Any]) -> dict[MetricName, dict[str, Any]]:
+def measurements_by_name(results: Mapping[str, Any]) -> dict[MetricName, dict[str, Any]]:
     """Map the names of the metrics in results.json to their measurements (see ``Measurement.as_dict``)."""
     return {MetricName(*results["names"][text]): measured for text, measured in results["metrics"].items()}
 

@@ -179,7 +179,7 @@ def scatter(points: Sequence[Point], texts: Mapping[str, str]) -> "Figure":
             x, y = 100 * point.gain.value, 100 * point.attentiveness.value
             axes.errorbar(x, y, xerr=bars(point.gain), yerr=bars(point.attentiveness), **look)
             if len(points) <= NAMED:
-                _name(axes, point, points)
+                _write_name(axes, point, points)
     if not all(point.is_above for point in points):
         axes.plot([], [], "o", color="0.4", markersize=7, markerfacecolor="white", label="not above majority")
     axes.plot([], [], "|", color="0.4", markersize=9, label="bars: 95 % intervals")
@@ -196,7 +196,7 @@ def scatter(points: Sequence[Point], texts: Mapping[str, str]) -> "Figure":
     return canvas
 
 
-def _name(axes: "Axes", point: Point, points: Sequence[Point]) -> None:
+def _write_name(axes: "Axes", point: Point, points: Sequence[Point]) -> None:
     """Write the name of the model above its point, or below if names would overlap or the point is near the top."""
     x, y = 100 * point.gain.value, 100 * point.attentiveness.value
     place = points.index(point)

@@ -86,7 +86,7 @@ class Group:
         return {name[2]: m for name, m in self.numbers.items() if name[:2] == (answer, part)}
 
 
-def find(folders: Sequence[str]) -> list[str]:
+def result_folders(folders: Sequence[str]) -> list[str]:
     """Return the folders with results: each given folder that has results, and for any other, the folders in it that
     do.
 
@@ -116,7 +116,7 @@ def groups_of(runs: Sequence[Run]) -> list[Group]:
     kinds = [
         run.identity.get("settings", {}) | {key: run.kind[key] for key in HASHES if key in run.kind} for run in runs
     ]
-    prompts = [_read(run, model) for run, model in zip(runs, distinguished(names, kinds), strict=True)]
+    prompts = [_read_prompt(run, model) for run, model in zip(runs, distinguished(names, kinds), strict=True)]
     for group in by_data(runs):
         require_alike(group, (DEFAULT, SEED, EXAMPLES, CHANGES), EVALUATIONS)
         swapped = {ATTENTIVENESS in run.rows: run.folder for run in group}
@@ -134,7 +134,7 @@ def groups_of(runs: Sequence[Run]) -> list[Group]:
     return [Group(key, seeds, _over_seeds(seeds)) for key, seeds in seeds_of.items()]
 
 
-def _read(run: Run, model: str) -> Prompt:
+def _read_prompt(run: Run, model: str) -> Prompt:
     """Return the prompt of a run, with numbers computed from the rows. ``model`` is the name of the model in tables."""
     if PROMPT not in run.identity:
         raise RunError(f"{run.folder} holds no results of a prompt. Name folders of evaluations with prompts.")
@@ -148,7 +148,7 @@ def _read(run: Run, model: str) -> Prompt:
         raise DataError(f"{run.folder}: {context.data} has soft labels, which this report does not know. Leave it out.")
     is_span = context.kind is SPAN
     numbers = _numbers(rows, run.contexts, WRITTEN)
-    likely = {name: scored(table, () if is_span else context.labels) for name, table in rows.items()}
+    likely = {name: with_most_probable(table, () if is_span else context.labels) for name, table in rows.items()}
     if all(table is not None for table in likely.values()):
         numbers |= _numbers(likely, run.contexts, SCORED)
         written, most_likely = (
@@ -190,7 +190,7 @@ def _numbers(rows: Mapping[str, pa.Table], contexts: Mapping[str, Context], answ
     return numbers
 
 
-def scored(rows: pa.Table, labels: tuple[str, ...]) -> pa.Table | None:
+def with_most_probable(rows: pa.Table, labels: tuple[str, ...]) -> pa.Table | None:
     """Replace generated answers by the most probable labels; an answer stays if all labels are equally probable.
 
     Args:

@@ -23,9 +23,9 @@ from heedful.reports.in_context.prompts import (
     WORTH,
     WRITTEN,
     Group,
-    find,
     groups_of,
     less,
+    result_folders,
 )
 from heedful.reports.runs import ATTENTIVENESS, read_runs
 from heedful.reports.tables import Cells, bounds, cross_table, emit, number, percents, spread, too_few
@@ -47,7 +47,7 @@ def marked(m: OverSeeds | None, sign: str = "") -> str:
     return f"{number(m, sign)}{marks(() if m is None or m.value is None else m.flags)}"
 
 
-def _instead(m: OverSeeds, with_all: bool) -> str:
+def _hidden_text(m: OverSeeds, with_all: bool) -> str:
     """Return the text that is shown instead of an attentiveness; "" if the attentiveness is shown.
 
     The text is "-" for a model not above the majority share (unless ``with_all``), and "n=..." for too few examples.
@@ -55,9 +55,9 @@ def _instead(m: OverSeeds, with_all: bool) -> str:
     return HIDDEN if NOT_ABOVE_MAJORITY in m.flags and not with_all else too_few(m.n, m.flags)
 
 
-def _attentive(m: OverSeeds | None, with_all: bool) -> list[str]:
+def _attentiveness_cells(m: OverSeeds | None, with_all: bool) -> list[str]:
     """Return four cells for an attentiveness: value, standard deviations over draws and over seeds, and interval."""
-    if m is None or _instead(m, with_all) == HIDDEN:
+    if m is None or _hidden_text(m, with_all) == HIDDEN:
         return ["" if m is None else HIDDEN] * 4
     return [marked(m), spread(m.std_draws), spread(m.std_seeds), bounds(m.ci95)]
 
@@ -112,7 +112,7 @@ def build(groups: Sequence[Group], with_all: bool, is_short: bool) -> Iterator[C
             if all(ATTENTIVENESS in (group.swaps(part) or (ATTENTIVENESS,)) for group in of_model):
                 yield from augmentation(of_model, part, with_all)
     if not is_short:
-        yield from across(groups, with_all)
+        yield from tables_across_data(groups, with_all)
 
 
 def _parts(groups: Sequence[Group]) -> list[str]:
@@ -155,9 +155,9 @@ def attentiveness(groups: Sequence[Group], part: str, with_all: bool) -> Cells:
             if (m := headline(group, part, answer)) is None:
                 continue
             name = answer if group.writes else SCORED
-            row = [label(group, groups), name, *_attentive(m, with_all), f"{m.n:,.0f}"]
+            row = [label(group, groups), name, *_attentiveness_cells(m, with_all), f"{m.n:,.0f}"]
             invalid = group.swaps(part).get(WITH_INVALID) if answer == WRITTEN else None
-            is_hidden = invalid is not None and _instead(invalid, with_all) == HIDDEN
+            is_hidden = invalid is not None and _hidden_text(invalid, with_all) == HIDDEN
             rows.append(row if is_span else [*row, HIDDEN if is_hidden else number(invalid)])
     header = ["prompt", "answer", "value", "± draws", "± seeds", "[95 %]", "n", *([] if is_span else ["+invalid"])]
     what = "answers that stay" if any(KEPT in group.swaps(part) for group in groups) else ATTENTIVENESS
@@ -179,18 +179,18 @@ def augmentation(groups: Sequence[Group], part: str, with_all: bool) -> Iterator
         rows = []
         for group in same:
             worth = group.numbers[ANSWERS]
-            attentive = _attentive(group.swaps(part).get(ATTENTIVENESS), with_all)[:3]
+            attentive = _attentiveness_cells(group.swaps(part).get(ATTENTIVENESS), with_all)[:3]
             kind = KINDS.get(group.key.kind, group.key.kind)
             rows.append([kind, marked(worth), spread(worth.std_seeds), *attentive])
         about = f"{title(same[0])}, k={key[1]}{_wording(same[0], groups)}, {part} swapped"
         header = ["demonstrations", "accuracy", "± seeds", "attentiveness", "± draws", "± seeds"]
         yield Cells(f"Augmentation (table 7): {about}, %", header, rows)
-        changes = [_less(augmented, group, part, with_all) for group in same if group is not augmented]
+        changes = [_difference_row(augmented, group, part, with_all) for group in same if group is not augmented]
         header = ["augmented", "seeds", "accuracy", "[95 %]", "attentiveness", "[95 %]"]
         yield Cells(f"Augmented less others: {about}, points", header, changes)
 
 
-def _less(first: Group, second: Group, part: str, with_all: bool) -> list[str]:
+def _difference_row(first: Group, second: Group, part: str, with_all: bool) -> list[str]:
     """Return a row of a table: accuracy and attentiveness of the first group minus those of the second, with intervals.
 
     The difference of attentiveness is hidden if the attentiveness of either group is.
@@ -198,7 +198,7 @@ def _less(first: Group, second: Group, part: str, with_all: bool) -> list[str]:
     worth = less(first, second, ANSWERS)
     attentive = ["", ""]
     if first.swaps(part) and second.swaps(part):
-        instead = [_instead(group.swaps(part)[ATTENTIVENESS], with_all) for group in (first, second)]
+        instead = [_hidden_text(group.swaps(part)[ATTENTIVENESS], with_all) for group in (first, second)]
         change = less(first, second, (WRITTEN, part, ATTENTIVENESS))
         attentive = [marked(change, "+"), bounds(change.ci95, "+")]
         attentive = [next(filter(None, instead))] * 2 if any(instead) else attentive
@@ -207,7 +207,7 @@ def _less(first: Group, second: Group, part: str, with_all: bool) -> list[str]:
     return [name, str(len(seeds)), marked(worth, "+"), bounds(worth.ci95, "+"), *attentive]
 
 
-def across(groups: Sequence[Group], with_all: bool) -> Iterator[Cells]:
+def tables_across_data(groups: Sequence[Group], with_all: bool) -> Iterator[Cells]:
     """Build tables 6, 9 and 11: models with plain demonstrations in rows, data sets in columns."""
     plain = [group for group in ordered(groups) if group.key.kind == PLAIN]
     labels = {group.key: f"{group.key.model} k={group.key.tuples}{_wording(group, plain)}" for group in plain}
@@ -221,7 +221,7 @@ def across(groups: Sequence[Group], with_all: bool) -> Iterator[Cells]:
         cells = {}
         for group in plain:
             for part in (part for part in group.parts if name in group.swaps(part)):
-                value, draws, *_ = _attentive(group.swaps(part)[name], with_all)
+                value, draws, *_ = _attentiveness_cells(group.swaps(part)[name], with_all)
                 text = f"{value} ± {draws}" if draws not in ("", HIDDEN) else value
                 cells[labels[group.key], column(group, part)] = text
         return cells
@@ -277,7 +277,7 @@ def print_prompts(folders: Sequence[str], with_all: bool, text_format: str | Non
         with_all: Whether to show attentiveness of models that are not above the majority share.
         text_format: One of :data:`FORMATS`, or None for a terminal.
     """
-    groups = groups_of(read_runs(find(folders)))
+    groups = groups_of(read_runs(result_folders(folders)))
     tables = list(build(groups, with_all, False))
     prompts = sum(len(group.prompts) for group in groups)
     emit(tables, text_format, notes(groups, tables, with_all), [f"in {', '.join(folders)}: {prompts} prompts"])

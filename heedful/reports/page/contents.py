@@ -130,11 +130,11 @@ def compared(before: Content, after: Content) -> tuple[Any, Any]:
     if isinstance(before, str) and isinstance(after, str):
         return marked(before, after) or (before, after)
     if isinstance(before, dict) and isinstance(after, dict) and "rows" in before and "rows" in after:
-        return _rows(before, after), _rows(after, before, "new")
+        return _marked_rows(before, after), _marked_rows(after, before, "new")
     return before, after
 
 
-def _rows(table: dict[str, Any], other_table: dict[str, Any], alone: str = "gone") -> dict[str, Any]:
+def _marked_rows(table: dict[str, Any], other_table: dict[str, Any], alone: str = "gone") -> dict[str, Any]:
     """Return a copy of a table with a mark on each row that differs from another table. A row whose key the other table
     lacks gets the mark ``alone``.
     """

@@ -73,7 +73,7 @@ def cards(run: Run, sample: Sample, room: int, html: Callable[..., str]) -> list
     contents = _read_examples(run)
     ranked: list[tuple[int, str]] = []
     for entry in sample.rows:
-        example = _example(run, entry, contents.get(json.dumps(key_of(entry)), Contents([], UNKNOWN)))
+        example = _card_variables(run, entry, contents.get(json.dumps(key_of(entry)), Contents([], UNKNOWN)))
         card = html(example=example, facets=json.dumps(_facets(run, example), ensure_ascii=False))
         room -= len(card.encode("utf-8", "backslashreplace"))
         if room < 0:
@@ -103,7 +103,7 @@ def _is_finding(entry: Mapping[str, Any]) -> bool | None:
     return None if should_change is None else bool(entry["changed"]) != should_change
 
 
-def _example(run: Run, entry: Mapping[str, Any], contents: Contents) -> dict[str, Any]:
+def _card_variables(run: Run, entry: Mapping[str, Any], contents: Contents) -> dict[str, Any]:
     """Return the variables of the template that renders a card of a sampled row (``entry``).
 
     "p" is the probability of the prediction before the change, and "moved" the change of this probability; both are

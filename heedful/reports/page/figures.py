@@ -14,7 +14,7 @@ from heedful.records.storage.epochs import read_epochs
 from heedful.reports.figures import FIGURES
 from heedful.reports.page.about import in_order
 from heedful.reports.page.numbers import quoted
-from heedful.reports.page.words import block, explanations
+from heedful.reports.page.words import example_html, explanations
 from heedful.reports.runs import Run
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def figures_of(run: Run, evaluation: str, name: str) -> Iterator[Shown]:
                 yield Shown(f"After epoch {epoch}, on the examples watched during training: {', '.join(values)}.", "")
     if evaluation == "attributions" and evaluation in run.rows:
         for explanation in explanations(attributions(run.rows[evaluation][0], run.contexts[evaluation])):
-            yield Shown("", f'<div class="words">{block(explanation)}</div>')
+            yield Shown("", f'<div class="words">{example_html(explanation)}</div>')
 
 
 def inline(figure: "Figure", name: str, title: str) -> str:

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from heedful.metrics.hits import alike
 from heedful.records import Context, keys, random_key, words_of
-from heedful.records.rows import BASE, KEY, codes, same, strings, where
+from heedful.records.rows import BASE, KEY, codes, equal_columns, rows_with, strings
 from heedful.reports.results import Evaluated
 
 MOST = 600  # examples per run
@@ -54,10 +54,10 @@ def sampled(evaluated: Mapping[str, Evaluated], seed: int, most: int = MOST) -> 
         rows = rows.select(COLUMNS).filter(pa.array(_candidates(rows, name)))
         total += rows.num_rows
         changed = _changed(rows, context)
-        turns, ranks = _turns(rows, changed, seed)
+        turns, ranks = _stratum_order(rows, changed, seed)
         first = np.lexsort([ranks, turns])[:most]
         columns = zip(turns[first].tolist(), ranks[first].tolist(), changed[first].tolist(), strict=True)
-        entries = _entries(rows.take(first), name, context.labels)
+        entries = _rows_as_dicts(rows.take(first), name, context.labels)
         for (turn, rank, has_changed), entry in zip(columns, entries, strict=True):
             entry["changed"] = has_changed
             ranked.append(((turn, rank, name, *(entry[column] for column in KEY)), entry))
@@ -71,9 +71,9 @@ def _candidates(rows: pa.Table, name: str) -> np.ndarray:
     In evaluations of unchanged examples, these are base rows and null controls whose prediction differs; in other
     evaluations (``name``), the first draw of each change.
     """
-    is_base, is_null = where(rows, intervention=BASE), where(rows, intervention=NULL)
+    is_base, is_null = rows_with(rows, intervention=BASE), rows_with(rows, intervention=NULL)
     if name in BASES:
-        return is_base | (is_null & ~same(rows, "y", "y2"))
+        return is_base | (is_null & ~equal_columns(rows, "y", "y2"))
     return (rows["draw"].to_numpy() <= 0) & ~is_base & ~is_null
 
 
@@ -81,7 +81,7 @@ def _changed(rows: pa.Table, context: Context) -> np.ndarray:
     """Whether the prediction of a changed example changed, or the prediction of an unchanged example is wrong: bool
     [rows].
     """
-    is_base = where(rows, intervention=BASE)
+    is_base = rows_with(rows, intervention=BASE)
     changed = ~is_base & ~alike(rows, ~is_base, context.kind)
     if not context.unlabelled:
         base = rows.filter(pa.array(is_base))
@@ -89,7 +89,7 @@ def _changed(rows: pa.Table, context: Context) -> np.ndarray:
     return changed
 
 
-def _turns(rows: pa.Table, changed: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def _stratum_order(rows: pa.Table, changed: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Order the rows within each stratum by a hash of the uid.
 
     Returns:
@@ -106,7 +106,7 @@ def _turns(rows: pa.Table, changed: np.ndarray, seed: int) -> tuple[np.ndarray, 
     return turns.sort_index().to_numpy(), ranks
 
 
-def _entries(rows: pa.Table, name: str, labels: Sequence[str]) -> list[dict[str, Any]]:
+def _rows_as_dicts(rows: pa.Table, name: str, labels: Sequence[str]) -> list[dict[str, Any]]:
     """Return rows of the evaluation ``name`` as dictionaries, with the probability of the base prediction instead of
     the probabilities of all labels.
     """

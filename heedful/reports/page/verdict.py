@@ -67,7 +67,9 @@ def _verdict(run: Run, name: MetricName, m: Entry, sentence: str, runs: Sequence
         sentence = f"Another {part}: only {m['n']:,} predictions count."
     else:
         sentence = sentence.format(value=quoted(m), part=part, data=name.data)
-        sentence += f" ({_basis(run, name, m)}){_to_default(run, name)}{_reference(run, name, runs)}."
+        sentence += (
+            f" ({_sample_size_text(run, name, m)}){_to_default(run, name)}{_comparison_ending(run, name, runs)}."
+        )
     return Verdict(sentence, warnings(m["flags"]), str(name))
 
 
@@ -80,7 +82,7 @@ def _default(run: Run) -> str | None:
     return None if context is None else context.default_answer
 
 
-def _basis(run: Run, name: MetricName, m: Entry) -> str:
+def _sample_size_text(run: Run, name: MetricName, m: Entry) -> str:
     """Describe the sample of a number: how many of the examples count, and the number of draws."""
     text = f"{m['n']:,} examples"
     eligible = run.numbers.get(name._replace(statistic="eligible"))
@@ -101,7 +103,7 @@ def _to_default(run: Run, name: MetricName) -> str:
     return f"; {quoted(m)} become “{_default(run)}”, the right answer then"
 
 
-def _reference(run: Run, name: MetricName, runs: Sequence[Run]) -> str:
+def _comparison_ending(run: Run, name: MetricName, runs: Sequence[Run]) -> str:
     """Return the end of a sentence about a number, with a score to compare it with; "" for none.
 
     An accuracy is compared with the majority baseline, an attentiveness with the accuracy on the other parts alone.

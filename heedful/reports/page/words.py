@@ -29,7 +29,7 @@ def explanations(attributions: Iterable[Attribution], most: int = MOST) -> list[
     return [by_uid[uid] for uid in (changed or list(by_uid))[:most]]
 
 
-def block(explanation: Explanation) -> str:
+def example_html(explanation: Explanation) -> str:
     """Return the HTML of an example: a legend of colours, and a row for each attribution method with a cell for each
     variant (the original example, or a change of it).
 
@@ -37,7 +37,7 @@ def block(explanation: Explanation) -> str:
     """
     first, largest = next(iter(explanation.values())), scale_of(explanation)
     about = f"{first.uid}, gold {'none' if first.gold is None else first.gold}, y {first.y}"
-    steps = " ".join(_word(f"{phi:+.2f}" if phi else "0", phi, largest, "w", "") for phi in legend(largest))
+    steps = " ".join(_word(f"{phi:+.2f}" if phi else "0", phi, largest, "w", "") for phi in legend_values(largest))
     lines = [f"<article><h{LEVEL}>{_text(about)}</h{LEVEL}><p class=small>{steps}</p>"]
     variants = sorted({variant for _, variant in explanation})
     for method in dict.fromkeys(method for method, _ in explanation):
@@ -112,7 +112,7 @@ def numbers(attribution: Attribution) -> str:
     return text + (f", mean error of a phi {errors.mean():.4f}" if len(errors) else "")
 
 
-def legend(scale: float, steps: int = 7) -> list[float]:
+def legend_values(scale: float, steps: int = 7) -> list[float]:
     """Return ``steps`` equidistant values of phi from -scale to +scale. ``steps`` is odd, so that one value is 0."""
     half = steps // 2
     return [scale * k / half for k in range(-half, half + 1)]

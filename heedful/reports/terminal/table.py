@@ -161,17 +161,17 @@ def asides_of(run: Content) -> list[str]:
 
 def _terms(lines: Sequence[Line]) -> str:
     """Explain the labels of a table in one sentence; "" if no label needs an explanation."""
-    used = {term for line in lines for term in _terms_of(line.label)}
+    used = {term for line in lines for term in _term_keys(line.label)}
     terms = [term for term in TERMS if term in used]
     return "; ".join(f"{term}: {TERMS[term]}" for term in terms) + "." if terms else ""
 
 
 def meaning(label: str) -> str:
     """Return the explanation of a label in table.yaml; "" for none."""
-    return next((TERMS[term] for term in _terms_of(label)), "")
+    return next((TERMS[term] for term in _term_keys(label)), "")
 
 
-def _terms_of(label: str) -> list[str]:
+def _term_keys(label: str) -> list[str]:
     """Return the keys of table.yaml (ends or beginnings of labels) that explain a label.
 
     These are the longest key that ends the label, and keys with dots, such as "default label ...", that begin it. Keys
@@ -201,7 +201,10 @@ def _answers(run: Content) -> Iterator[str]:
     for evaluation in METRICS:
         for part, (text, n, total) in counts.get(f"{evaluation}/one_text", {}).items():
             share = f"{percent(n / total)} ({n:,} of {total:,})"
-            yield f"With another {part}, {share} get the answer {text!r}, and no base input does."
+            yield (
+                f"With another {part}, {share} get the answer {text!r}, and no base input does. If this answer is right "
+                "for unrelated parts, it is the default label."
+            )
 
 
 def _examples(run: Content, lines: Sequence[Line]) -> Iterator[str]:

@@ -23,8 +23,9 @@ CREATE TABLE IF NOT EXISTS answers (
 
 
 class Answers:
-    """Maps the key of a request to its reply. A reply is on disk when :meth:`put` returns; later replies with the same
-    key are ignored.
+    """A file that stores the reply to each request under the key of the request.
+
+    A reply is on disk when :meth:`put` returns; later replies with the same key are ignored.
 
     Args:
         path: The file, which is created if it does not exist.
@@ -57,7 +58,7 @@ class Answers:
             ) from None
 
     def get(self, keys: Iterable[str]) -> dict[str, Reply]:
-        """The replies in the file, by key."""
+        """Return the stored replies to the requests with these keys, by key; keys without a reply are left out."""
         keys, rows = list(keys), []
         with self._lock, self._explained():
             for start in range(0, len(keys), AT_ONCE):
@@ -67,7 +68,7 @@ class Answers:
         return {key: Reply(**json.loads(reply)) for key, reply in rows}
 
     def put(self, key: str, reply: Reply) -> Reply:
-        """Store a reply; returns the stored reply, which another command may have written first."""
+        """Store a reply, and return the stored reply, which another command may have written first."""
         entry = {name: value for name, value in asdict(reply).items() if name in ("text", "scores", "model")}
         with self._lock, self._explained():
             text = json.dumps(entry, ensure_ascii=False)
@@ -75,6 +76,6 @@ class Answers:
         return self.get([key]).get(key, reply)
 
     def remove(self, keys: Iterable[str]) -> None:
-        """Remove replies, so that they are requested again."""
+        """Remove the replies with these keys, so that they are requested again."""
         with self._lock, self._explained():
             self._file.executemany("DELETE FROM answers WHERE key = ?", [(key,) for key in keys])

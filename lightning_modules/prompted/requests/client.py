@@ -92,7 +92,7 @@ class Server:
         self._openai, self._client = openai, openai.OpenAI(base_url=base, max_retries=RETRIES, **settings)
 
     def hide(self, value: Any, labels: Sequence[str] = ()) -> Any:
-        """Replace secrets in a text or in JSON, except secrets that are part of a label."""
+        """Return a text or JSON with asterisks in place of secrets, except secrets that are part of a label."""
         if isinstance(value, str):
             for secret in self._secrets:
                 value = value if any(secret in label for label in labels) else value.replace(secret, "***")
@@ -105,6 +105,11 @@ class Server:
 
     def post(self, request: Request, labels: Sequence[str], retries: int = RETRIES) -> Any:
         """Send a request, and return the JSON of the response without secrets.
+
+        Args:
+            request: The request.
+            labels: Texts of labels, in which secrets are not masked.
+            retries: Largest number of further attempts.
 
         Raises:
             Unusable: The server refuses this request, or the response is not JSON.
@@ -122,7 +127,7 @@ class Server:
             if status in REFUSED:
                 raise Unusable(reason) from None
             is_late = isinstance(error, self._openai.APITimeoutError)
-            raise ModelError(self._sentence(status, reason, is_late, request.body.get("model"))) from None
+            raise ModelError(self._failure_message(status, reason, is_late, request.body.get("model"))) from None
         except Exception as error:  # its text may contain the key
             name = type(error).__name__
             raise ModelError(f"{self.origin} cannot be asked ({name}). See {', '.join(self.names)}; {SAVED}.") from None
@@ -131,9 +136,14 @@ class Server:
         except ValueError:
             raise Unusable("something else than JSON") from None
 
-    def _sentence(self, status: int, reason: str, is_late: bool, model: Any) -> str:
-        """The sentence that explains a failed request to the user; the HTTP status is 0 if the server did not
-        respond.
+    def _failure_message(self, status: int, reason: str, is_late: bool, model: Any) -> str:
+        """Return the error message for a failed request.
+
+        Args:
+            status: HTTP status; 0 if the server did not respond.
+            reason: Cause of the failure.
+            is_late: Whether the request timed out.
+            model: Name of the requested model.
         """
         url, key = self.names
         if is_late:
@@ -151,7 +161,7 @@ class Server:
         return f"{self.origin} {what}: {reason}. {advice}; {SAVED}."
 
     def _reason(self, error: Any) -> str:
-        """The server's own error message in brackets, for the end of a sentence."""
+        """Return the server's own error message in brackets, for the end of a sentence; "" if it is empty."""
         try:
             body = json.loads(error.response.text)
             for name in ("error", "message", "detail"):
@@ -164,11 +174,11 @@ class Server:
 
 
 class Client:
-    """Takes replies from the file of answers, and requests the others from a server.
+    """Returns replies from the file of stored answers, and requests missing replies from a server.
 
     Args:
         server: The server.
-        cache: The file of answers.
+        cache: Path of the file.
         concurrency: Most requests at once.
         most: Most requests that are sent; None for any number.
         beat: Heartbeat, called regularly while other processes wait.
@@ -195,7 +205,7 @@ class Client:
     def replies(
         self, requests: Sequence[Request], parse: Callable[[Any], Reply], labels: Sequence[str]
     ) -> list[Reply | None]:
-        """Replies to requests; None if SIGTERM arrived before the reply.
+        """Return the reply to each request; None if SIGTERM arrived before the reply.
 
         Args:
             requests: The requests; equal requests are sent once.
@@ -224,7 +234,7 @@ class Client:
         return [replies.get(key) for key in keys]
 
     def _at_once(self, ask: Callable[..., tuple[str, Reply]], requests: list[tuple[str, Request]]) -> dict[str, Reply]:
-        """Send requests concurrently, and return the replies by key."""
+        """Send (key, request) pairs concurrently by the function ``ask``, and return the replies by key."""
         replies: dict[str, Reply] = {}
         pool = ThreadPoolExecutor(self.concurrency)
         pending = {pool.submit(ask, *request) for request in requests}
@@ -246,7 +256,10 @@ class Client:
         key: str,
         request: Request,
     ) -> tuple[str, Reply]:
-        """Send a request and store the reply, unless another command has stored one meanwhile."""
+        """Send a request, store the reply, and return its key and the reply.
+
+        Nothing is sent if another command has stored a reply meanwhile.
+        """
         if reply := self._answers.get([key]).get(key):
             return key, reply
         with self._lock:
@@ -270,7 +283,7 @@ class Client:
             self._last = time.monotonic()
 
     def forget_repeats(self) -> None:
-        """Remove the replies to repeated requests of the null control; each evaluation repeats its own requests."""
+        """Remove the stored replies to requests of the null control, since each evaluation repeats its own requests."""
         self._answers.remove(self._repeats)
         self._repeats.clear()
 
@@ -279,7 +292,7 @@ class Client:
 
 
 def cost(read: float, wrote: float, prices: Sequence[float]) -> float:
-    """Cost of some tokens in US dollars.
+    """Return the cost in US dollars of tokens read and written, given the two prices per million tokens.
 
     Example:
         >>> cost(2_000_000, 500_000, [0.5, 2.0])

@@ -19,7 +19,7 @@ Scores = Sequence[tuple[str, float]]
 
 
 class Unusable(Exception):
-    """A response of a server holds no answer to the request."""
+    """Raised if the response of a server holds no answer to the request."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Request:
     Attributes:
         path: The path below the base URL.
         body: The content of the request.
-        repeat: 1 for the second request of the null control.
+        repeat: 1 for the second request of the null control, which repeats inputs; otherwise 0.
     """
 
     path: str
@@ -37,14 +37,14 @@ class Request:
     repeat: int = 0
 
     def key(self, url: str) -> str:
-        """Hash of the request and the base URL."""
+        """Return the hash of the request and the base URL, under which the reply is stored."""
         text = json.dumps([url, self.path, self.body, self.repeat], sort_keys=True, ensure_ascii=False)
         return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 @dataclass(frozen=True)
 class Reply:
-    """The answer of a server.
+    """The answer of a server to a request.
 
     Attributes:
         text: The text that the model wrote.
@@ -52,7 +52,7 @@ class Reply:
         model: The model that answered, as the server names it; "" where it does not.
         failure: Why there is no answer; "" if there is one. Failures are not stored.
         read: Number of tokens that the server read.
-        wrote: Number of tokens that it wrote.
+        wrote: Number of tokens that the model wrote.
     """
 
     text: str = ""
@@ -73,7 +73,7 @@ class Reply:
         return self.failure or self.text
 
 
-def at(answer: Any, *path: str | int) -> Any:
+def look_up(answer: Any, *path: str | int) -> Any:
     """Look up a path of keys and indices in nested JSON; None if a key is missing."""
     for step in path:
         try:
@@ -101,47 +101,45 @@ class Written:
         self.path = "/chat/completions" if chat else "/completions"
 
     def require(self, prompt: Prompt, task: Task) -> None:
-        """Raise an error for a task whose answers cannot be read from generated text (or, in a subclass, from the first
-        token).
-        """
+        """Raise an error if answers to the task cannot be read in this way; generated text is read for all tasks."""
 
     def body(self, prompt: Prompt, question: str) -> dict[str, Any]:
-        """The JSON of the request that asks a question."""
+        """Return the JSON of the request that asks a question."""
         content = {"messages": prompt.messages(question)} if self.chat else {"prompt": prompt.text(question)}
         return {**self.settings, **content}
 
     def reply(self, answer: Any) -> Reply:
-        """Parse the JSON of a response.
+        """Convert the JSON of a response to a reply.
 
         Raises:
             Unusable: The response holds no answer.
         """
-        choices = at(answer, "choices")
+        choices = look_up(answer, "choices")
         choices = [choice for choice in choices if isinstance(choice, dict)] if isinstance(choices, list) else []
         if (n := len(choices)) != 1:
-            error = at(answer, "error", "message") or at(answer, "error")
+            error = look_up(answer, "error", "message") or look_up(answer, "error")
             raise Unusable(f"{n} choices in place of one answer" + (f" ({str(error)[:200]})" if error else ""))
-        text = at(choices[0], "message", "content") if self.chat else at(choices[0], "text")
+        text = look_up(choices[0], "message", "content") if self.chat else look_up(choices[0], "text")
         if not isinstance(text, str | None):
             raise Unusable("an answer that is no text")
-        counts = (at(answer, "usage", name) for name in ("prompt_tokens", "completion_tokens"))
+        counts = (look_up(answer, "usage", name) for name in ("prompt_tokens", "completion_tokens"))
         read, wrote = (n if type(n) is int else 0 for n in counts)
-        model = at(answer, "model")
+        model = look_up(answer, "model")
         sound = (text or "").encode("utf-8", "replace").decode()  # files cannot hold unpaired surrogates
         return Reply(sound, model=model if isinstance(model, str) else "", read=read, wrote=wrote)
 
     def read(self, reply: Reply, prompt: Prompt) -> tuple[str, list[float] | None]:
-        """Return the answer, which is a label, :data:`.NO_LABEL` or a text; and the probabilities of the labels."""
+        """Return the answer in a reply: a label, :data:`.NO_LABEL` or a text; and the label probabilities or None."""
         return prompt.read(reply.text), None
 
 
 class FirstToken(Written):
-    """Compares the labels by the log-probabilities of the first token.
+    """Compares the labels by the log-probabilities of the first token, for which the server lists probable tokens.
 
-    A listed token counts for the label whose text begins with it, or with whose text it begins; case and spaces around
-    it are ignored. The probability of a label is the sum over its tokens. A label without a listed token gets the
-    smallest listed probability, which is an upper bound. Probabilities are then divided by their sum. If all labels
-    together have less than 0.01, there is no answer.
+    A listed token counts for a label if the label's text begins with the token, or the token with the text; case and
+    spaces around it are ignored. The probability of a label is the sum over its tokens. A label without a listed token
+    gets the smallest listed probability, which is an upper bound. Probabilities are then divided by their sum. If all
+    labels together have less than 0.01, there is no answer.
     """
 
     name = "first_token"
@@ -166,13 +164,13 @@ class FirstToken(Written):
     def reply(self, answer: Any) -> Reply:
         written = super().reply(answer)
         choice = answer["choices"][0]
-        listed = at(choice, "logprobs", "content", 0, "top_logprobs")
+        listed = look_up(choice, "logprobs", "content", 0, "top_logprobs")
         if isinstance(listed, list):
-            pairs = [(at(entry, "token"), at(entry, "logprob")) for entry in listed]
+            pairs = [(look_up(entry, "token"), look_up(entry, "logprob")) for entry in listed]
             # tokens that are parts of a character have the same text, and differ in their bytes
-            tokens = {(str(at(entry, "token")), str(at(entry, "bytes"))) for entry in listed}
+            tokens = {(str(look_up(entry, "token")), str(look_up(entry, "bytes"))) for entry in listed}
         else:
-            of_text = at(choice, "logprobs", "top_logprobs", 0)
+            of_text = look_up(choice, "logprobs", "top_logprobs", 0)
             pairs = list(of_text.items()) if isinstance(of_text, dict) else []
             tokens = {(str(token), "") for token, _ in pairs}
         if len(tokens) < len(pairs):
@@ -189,7 +187,7 @@ class FirstToken(Written):
         sums = [0.0] * len(texts)
         listed = [(token, math.exp(value)) for token, value in reply.scores or ()]
         for token, p in listed:
-            fitting = _fitting(_bare_token(token), texts)
+            fitting = _matching_texts(_bare_token(token), texts)
             if len(fitting) == 1:
                 sums[fitting[0]] += p
             elif fitting and p > TOO_LITTLE:
@@ -208,21 +206,23 @@ WAYS = {way.name: way for way in (Written, FirstToken)}
 
 
 def _most_probable(p: Sequence[float], labels: Sequence[str]) -> str:
-    """The label with the highest probability; no label for a tie, since the order of labels is no answer."""
+    """Return the label with the highest probability; NO_LABEL for a tie, since the order of labels is no answer."""
     first, *lower = sorted(p, reverse=True)
     return NO_LABEL if lower and first - lower[0] < SAME else labels[p.index(first)]
 
 
 def _bare_token(text: str) -> str:
-    """Normalise a text or a token, so that both can be compared; some servers encode the space before a token as a
-    special character.
+    """Normalise a text or a token, so that the two can be compared.
+
+    Some servers encode the space before a token as a special character.
     """
     return bare(text.replace("\u2581", " ").replace("\u0120", " "))
 
 
-def _fitting(token: str, texts: Sequence[str]) -> list[int]:
-    """Indices of the texts that start with a token; without such a text, of the longest text that the token starts
-    with.
+def _matching_texts(token: str, texts: Sequence[str]) -> list[int]:
+    """Return the indices of the texts that begin with a token.
+
+    If there are none, return the index of the longest text with which the token begins.
     """
     if not token:
         return []

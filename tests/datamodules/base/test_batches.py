@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from transformers import AutoTokenizer
 
 from heedful.datamodules.base.ahead import ahead
-from heedful.datamodules.base.collate import Collate, EvaluationLoader, loading
+from heedful.datamodules.base.collate import Collate, EvaluationLoader, training_loader_arguments
 from heedful.datamodules.base.sampler import (
     TrainingLoader,
     TrainingSampler,
     base_batches,
+    batches_of_rank,
     evaluation_batches,
-    share,
     snug_batches,
 )
 from heedful.datamodules.base.splits import with_counterfactuals
@@ -57,9 +57,9 @@ def test_base_batches_are_sorted_by_length_and_uid(uids: list[int], order: list[
 @given(lengths=LENGTHS, size=st.integers(1, 9))
 def test_evaluation_gives_every_example_once_in_the_same_batches(lengths: np.ndarray, size: int, world: int) -> None:
     batches = evaluation_batches(lengths, list(range(len(lengths))), size)
-    ranks = [[batch.tolist() for batch in share(batches, rank, world)] for rank in range(world)]
+    ranks = [[batch.tolist() for batch in batches_of_rank(batches, rank, world)] for rank in range(world)]
     assert sum(map(len, ranks)) == len(batches)
-    assert share(batches, world, world) == []  # a rank beyond those that predict
+    assert batches_of_rank(batches, world, world) == []  # a rank beyond those that predict
     for j, batch in enumerate(batches):
         assert ranks[j % world][j // world] == batch.tolist()
 
@@ -192,7 +192,9 @@ def test_training_batches_are_those_of_the_examples_and_their_counterfactuals(
     assert len(examples) == 60
     lengths = processor.lengths(examples)
     sampler = TrainingSampler(lengths, 8, seed=1)
-    loader = TrainingLoader(position=lambda: 0, **loading(examples, sampler, processor, TASK, workers))
+    loader = TrainingLoader(
+        position=lambda: 0, **training_loader_arguments(examples, sampler, processor, TASK, workers)
+    )
     whole, collate = list(examples), Collate(processor, TASK)
     assert [e.label for e in whole[40:]] == ["no"] * 20
     found = list(loader)

@@ -54,13 +54,13 @@ def test_who_waits_hears_why_another_does_not_come(
 ) -> None:
     told: list[Any] = []
     monkeypatch.setattr(processes, "gather", told.append)
-    processes.tell(DataError("data.csv, row 3: no."))
+    processes.send_error(DataError("data.csv, row 3: no."))
     between(0, *told)
-    for wait in (lambda: processes.meet(1), processes.busy):
+    for wait in (lambda: processes.gather_patiently(1), processes.keep_waiting_alive):
         with refused(DataError, "data.csv, row 3"):
             wait()
     between(0, (processes.HERE, 2))
-    assert processes.meet(1) == [1, 2]
+    assert processes.gather_patiently(1) == [1, 2]
 
 
 def test_processes_with_other_values_are_named(between: Callable[..., None]) -> None:

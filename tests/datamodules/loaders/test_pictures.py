@@ -20,7 +20,7 @@ from tiny_data import people, png, vqa_rows
 from heedful.datamodules import PairedImages, VisualQuestions
 from heedful.datamodules.base.collate import Collate
 from heedful.datamodules.loaders.pictures import STARRED, Pictures, filled, listed_answers, thumbnail
-from heedful.datamodules.loaders.vqa_answers import most_frequent, normalised, spelled, worth
+from heedful.datamodules.loaders.vqa_answers import answer_scores, labels_by_answer, most_frequent, normalised
 from heedful.records import FORMATS, SOFT, DataError, HeedfulError, Picture, SettingError
 
 from own_data import CONFIGS, configured, set_up, twin_path
@@ -297,8 +297,8 @@ def defined(answer: str, people: list[str]) -> float:
 
 @given(st.lists(st.sampled_from(["red", "blue", "2", "", "white"]), min_size=2, max_size=12))
 def test_worth_is_the_accuracy_over_all_groups_without_one_person(people: list[str]) -> None:
-    assert (worth([]), worth([""] * 10), worth(["yes"])) == ({}, {}, {"yes": 1.0})
-    found = worth(people)
+    assert (answer_scores([]), answer_scores([""] * 10), answer_scores(["yes"])) == ({}, {}, {"yes": 1.0})
+    found = answer_scores(people)
     assert list(found) == sorted(set(people) - {""})
     for answer, value in found.items():
         assert value == pytest.approx(defined(answer, people), abs=1e-12)
@@ -309,4 +309,8 @@ def test_frequent_answers_and_labels_by_what_they_mean() -> None:
     counts = Counter({"no": 3, "yes": 5, "blue": 3, "red": 1, "": 9})
     assert most_frequent(counts, 3) == ["yes", "blue", "no"]
     assert most_frequent(counts, 9) == ["yes", "blue", "no", "red"]
-    assert spelled(["Two", "2", "t-shirt", "yes"]) == {"2": ["Two", "2"], "t shirt": ["t-shirt"], "yes": ["yes"]}
+    assert labels_by_answer(["Two", "2", "t-shirt", "yes"]) == {
+        "2": ["Two", "2"],
+        "t shirt": ["t-shirt"],
+        "yes": ["yes"],
+    }

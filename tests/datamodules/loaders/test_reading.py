@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.datamodules import Columns, Reading, Source, Split, load_reading
-from heedful.datamodules.loaders.reading import answers_of, inserted, is_learnable, search, without_part
+from heedful.datamodules.loaders.reading import answers_of, find_answer, inserted, is_learnable, with_random_part
 from heedful.records import SPAN, DataError, Example, Examples
 
 from own_data import set_up
@@ -131,9 +131,9 @@ def test_a_search_finds_words_of_their_own_nearest(words: list[str], near: int) 
     places = [k for k in range(len(text)) if text.startswith("art", k)]
     places = [k for k in places if not text[k - 1 : k].isalnum() and not text[k + 3 : k + 4].isalnum()]
     if places:
-        assert search(text, "art", near) == min(places, key=lambda k: abs(k - near))
+        assert find_answer(text, "art", near) == min(places, key=lambda k: abs(k - near))
     else:
-        assert search(text, "art", near) == (text.find("Art") if "Art" in words else None)
+        assert find_answer(text, "art", near) == (text.find("Art") if "Art" in words else None)
 
 
 @given(words=st.lists(st.sampled_from(["Rome", "is", " \n", "hot."]), max_size=6), seed=st.integers(0, 99))
@@ -164,7 +164,7 @@ def test_one_part_alone_stands_beside_another_examples(part: str) -> None:
     """The question beside a text with its answer put in, the text beside another question."""
     examples, other = questions(40), {"context": "question", "question": "context"}[part]
     title = {e.parts[other]: e.groups["title"] for e in examples}
-    found, places = list(without_part(examples, part, seed=0)), set()
+    found, places = list(with_random_part(examples, part, seed=0)), set()
     for old, new in zip(examples, found, strict=True):
         assert (new.uid, new.label, new.parts[part]) == (old.uid, old.label, old.parts[part])
         golds, starts, text = json.loads(new.label), json.loads(new.meta["starts"]), new.parts[other]
@@ -177,9 +177,9 @@ def test_one_part_alone_stands_beside_another_examples(part: str) -> None:
             text = " ".join((text[: starts[0]] + text[starts[0] + len(golds[0]) :]).split())
         assert title[text] != old.groups["title"]
     assert places == ({*range(8)} if part == "question" else set())  # before each of the seven words, and behind
-    assert list(without_part(examples, part, seed=0)) == found != list(without_part(examples, part, seed=1))
+    assert list(with_random_part(examples, part, seed=0)) == found != list(with_random_part(examples, part, seed=1))
     with refused(DataError, f"partial {part}", other, "d/0"):
-        without_part(questions(4), part, seed=0)
+        with_random_part(questions(4), part, seed=0)
 
 
 @pytest.mark.parametrize("part", ["context", "question"])

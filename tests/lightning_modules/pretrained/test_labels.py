@@ -2,7 +2,13 @@
 
 import pytest
 
-from heedful.lightning_modules.pretrained.labels import is_named, is_two_class, match_labels, meanings, require_head_for
+from heedful.lightning_modules.pretrained.labels import (
+    is_named,
+    is_two_class,
+    labels_of_outputs,
+    match_labels,
+    require_head_for,
+)
 from heedful.records import ModelError
 
 from refusals import refused
@@ -23,7 +29,7 @@ NUMBERED = ("LABEL_0", "LABEL_1", "LABEL_2")
 )
 def test_published_orders_are_matched_by_name(head, order):
     assert match_labels(head, NLI) == order
-    assert [meanings(head, NLI).index(i) for i in range(3)] == order
+    assert [labels_of_outputs(head, NLI).index(i) for i in range(3)] == order
     require_head_for(head, NLI, "m")
 
 
@@ -52,12 +58,15 @@ def test_numbered_labels_are_no_names(labels, named):
 @pytest.mark.parametrize("head", [["CONTRADICTION", "NEUTRAL", "ENTAILMENT"], NLI])
 def test_three_classes_answer_in_two(head, absent):
     for task in (["entailment", absent], [absent, "Entailment"]):
-        meant = meanings(head, task)
+        meant = labels_of_outputs(head, task)
         assert [task[k] == absent for k in meant] == [name.lower() != "entailment" for name in head]
-        assert meanings(head, task, merging=False) is None
+        assert labels_of_outputs(head, task, merging=False) is None
         assert is_two_class(task)
         require_head_for(head, task, "m")
-    assert meanings(["not_entailment", "entailment"], ["entailment", "non-entailment"], merging=False) == (1, 0)
+    assert labels_of_outputs(["not_entailment", "entailment"], ["entailment", "non-entailment"], merging=False) == (
+        1,
+        0,
+    )
     assert not is_two_class(["entailment", "neutral"])
 
 
@@ -80,7 +89,7 @@ def test_three_classes_answer_in_two(head, absent):
     ],
 )
 def test_labels_that_say_something_else_are_refused(head, task):
-    assert meanings(head, task) is None
+    assert labels_of_outputs(head, task) is None
     with refused(ModelError, "some/model", ", ".join(head), ", ".join(task)):
         require_head_for(head, task, "some/model")
 

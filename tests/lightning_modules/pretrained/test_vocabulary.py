@@ -6,7 +6,7 @@ from transformers import AutoConfig, AutoTokenizer, BertConfig, BertTokenizer, B
 
 from heedful.lightning_modules import TextProcessor
 from heedful.lightning_modules.pretrained.vocabulary import open_tokenizer
-from heedful.lightning_modules.processors.token_store import TokenStore, plain
+from heedful.lightning_modules.processors.token_store import TokenStore, plain_tokenizer
 from heedful.records import Example, ModelError
 
 from refusals import refused
@@ -62,6 +62,6 @@ def test_the_share_of_unknown_tokens_is_that_of_the_examples(tiny_bert, tmp_path
     assert processor.statistics([]).unknown == 0
     # byte-level tokenizers drop unknown bytes
     RobertaConfig().save_pretrained(tmp_path)
-    store = TokenStore(plain(AutoTokenizer.from_pretrained(tmp_path)), None)
+    store = TokenStore(plain_tokenizer(AutoTokenizer.from_pretrained(tmp_path)), None)
     assert store.unknown(store.numbers(["the dog", " \n", "", "a cat"])) == 1.0
     assert store.unknown(store.numbers([" ", ""])) == 0.0

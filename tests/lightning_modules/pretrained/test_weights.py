@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from heedful.lightning_modules.pretrained import weights
-from heedful.lightning_modules.pretrained.weights import ODD, different, weights_hash
+from heedful.lightning_modules.pretrained.weights import ODD, differing_names, weights_hash
 
 WEIGHTS = {
     "b.weight": torch.arange(6, dtype=torch.float32).view(2, 3) / 7,
@@ -66,8 +66,8 @@ def test_changed_signs_and_order_change_the_hash(places):
 
 def test_what_differs_is_named_once_both_are_of_one_dtype():
     own = {name: value.to(torch.bfloat16) if value.is_floating_point() else value for name, value in WEIGHTS.items()}
-    assert different(own, WEIGHTS) == set()
-    assert different(WEIGHTS, own) == {"b.weight"}  # bfloat16 lost bits
-    assert different(WEIGHTS, WEIGHTS | {"a": WEIGHTS["a"] + 1, "x": WEIGHTS["c"]}) == {"a", "x"}
-    assert different({"a": torch.tensor([0.0, torch.nan])}, {"a": torch.tensor([0.0, torch.nan])}) == set()
-    assert different({"a": torch.tensor([0.0])}, {"a": torch.tensor([-0.0])}) == {"a"}
+    assert differing_names(own, WEIGHTS) == set()
+    assert differing_names(WEIGHTS, own) == {"b.weight"}  # bfloat16 lost bits
+    assert differing_names(WEIGHTS, WEIGHTS | {"a": WEIGHTS["a"] + 1, "x": WEIGHTS["c"]}) == {"a", "x"}
+    assert differing_names({"a": torch.tensor([0.0, torch.nan])}, {"a": torch.tensor([0.0, torch.nan])}) == set()
+    assert differing_names({"a": torch.tensor([0.0])}, {"a": torch.tensor([-0.0])}) == {"a"}

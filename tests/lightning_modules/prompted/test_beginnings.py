@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.lightning_modules.prompted.beginnings import LEAST, cut, nearness
+from heedful.lightning_modules.prompted.beginnings import LEAST, beginning_sort_keys, split_beginnings
 
 HEADS = st.sampled_from([list(range(10)), list(range(9)), [7] * 30, [*range(10), 99, 98], [5]])
 ROWS = st.lists(st.tuples(HEADS, st.lists(st.integers(0, 3), min_size=1, max_size=6)), min_size=1, max_size=12)
@@ -25,7 +25,7 @@ def common(rows):
 @given(ROWS)
 def test_what_is_cut_can_be_put_together_and_costs_less(rows):
     rows = arrays(rows)
-    beginnings, of = cut(rows)
+    beginnings, of = split_beginnings(rows)
     rests = [len(row) - len(beginnings[g]) for row, g in zip(rows, of, strict=True)]
     assert min(rests) >= 1
     for g, begin in enumerate(beginnings):
@@ -37,13 +37,13 @@ def test_what_is_cut_can_be_put_together_and_costs_less(rows):
 
 
 def test_nothing_is_cut_where_nothing_is_shared():
-    assert [begin.tolist() for begin in cut([np.arange(i, i + 20) for i in range(4)])[0]] == [[]]
-    assert cut([])[1].tolist() == []
+    assert [begin.tolist() for begin in split_beginnings([np.arange(i, i + 20) for i in range(4)])[0]] == [[]]
+    assert split_beginnings([])[1].tolist() == []
 
 
 def test_a_prompt_that_shares_nothing_does_not_widen_the_rests():
     rows = [np.r_[0:30, 1], np.r_[0:30, 2], np.r_[0:30, 3, 4], np.arange(50, 75)]
-    beginnings, of = cut(rows)
+    beginnings, of = split_beginnings(rows)
     assert [len(begin) for begin in beginnings] == [30, 23]
     assert of.tolist() == [0, 0, 0, 1]
 
@@ -51,7 +51,7 @@ def test_a_prompt_that_shares_nothing_does_not_widen_the_rests():
 @given(ROWS, st.randoms(use_true_random=False))
 def test_prompts_that_begin_alike_are_near_in_any_order(rows, random):
     rows = arrays(rows)
-    near = nearness(rows)
+    near = beginning_sort_keys(rows)
     order = np.argsort(-near, kind="stable")
     groups = [[rows[i] for i in order[near[order] == value]] for value in np.unique(near)[::-1]]
     longest = [max(map(len, group)) for group in groups]
@@ -60,4 +60,4 @@ def test_prompts_that_begin_alike_are_near_in_any_order(rows, random):
     assert all(len(first) == 1 for first in firsts)
     assert len(set.union(*firsts)) == len(groups)
     shuffled = random.sample(range(len(rows)), len(rows))
-    assert nearness([rows[i] for i in shuffled]).tolist() == near[shuffled].tolist()
+    assert beginning_sort_keys([rows[i] for i in shuffled]).tolist() == near[shuffled].tolist()

@@ -105,7 +105,7 @@ def test_premises_that_a_batch_shares_are_read_once(folders, kind, demonstration
 
 def written(module, inputs):
     with torch.no_grad():
-        return module._written(inputs, module._read(inputs)[1])
+        return module._generated_answers(inputs, module._score_answers(inputs)[1])
 
 
 @pytest.mark.parametrize("kind", first_tier(2, CONFIGS))

@@ -163,7 +163,7 @@ def test_the_two_rules_disagree_where_entailment_is_the_most_probable_of_three_b
     expected = sum(two_class(row["p"], labels) != (row["y"] == "entailment") for row in base if row["y"] != NO_LABEL)
     assert disagreements(rows, labels) == expected
     for which, p in (("y", "p"), ("y2", "p2")):
-        pairs = rows.filter(pa.array(~r.where(rows, intervention=r.BASE)))
+        pairs = rows.filter(pa.array(~r.rows_with(rows, intervention=r.BASE)))
         assert entailed(pairs, labels, which).tolist() == [two_class(v, labels) for v in pairs[p].to_pylist()]
         assert entailed(pairs, labels, which, "argmax").tolist() == [
             y == "entailment" for y in pairs[which].to_pylist()

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.metrics.ranking import baselines, gap, guess
+from heedful.metrics.ranking import baselines, gap, guessed_scores
 
 suite = st.dictionaries(st.sampled_from("abcd"), st.sampled_from([0.1, 0.4, 0.8, 0.9]), min_size=2).filter(
     lambda truth: len(set(truth.values())) > 1
@@ -28,7 +28,7 @@ def test_guess_is_right_of_its_candidate_alone(several):
                 right.append(0.5 if candidate not in (one, other) else float(candidate == better))
             of_suites.append(sum(right) / len(right))
         expected[candidate] = sum(of_suites) / len(of_suites)
-    assert guess(several) == {name: pytest.approx(x) for name, x in expected.items()}
+    assert guessed_scores(several) == {name: pytest.approx(x) for name, x in expected.items()}
 
 
 def test_baselines_read_the_probabilities_of_the_prediction_and_of_gold():

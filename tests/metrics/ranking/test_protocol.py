@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import kendalltau
 
-from heedful.metrics.ranking import Ranking, drawn, kendall, ordered_pairs, regret, sample_means, uniforms
+from heedful.metrics.ranking import Ranking, drawn_positions, kendall, ordered_pairs, regret, sample_means, uniforms
 
 few = st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0])
 
@@ -64,12 +64,12 @@ def test_rankings_are_those_of_loops(suite):
 
 
 def test_samples_are_uniform_with_replacement_and_keyed_by_the_seed_and_n():
-    samples = drawn(uniforms(20, 5_000, 0), 7)
+    samples = drawn_positions(uniforms(20, 5_000, 0), 7)
     assert samples.shape == (5_000, 20)
     assert np.bincount(samples.ravel(), minlength=7) == pytest.approx(100_000 / 7, rel=0.05)
-    assert (samples == drawn(uniforms(20, 5_000, 0), 7)).all()
-    assert (samples[:, :5] != drawn(uniforms(5, 5_000, 0), 7)).any()
-    assert (samples != drawn(uniforms(20, 5_000, 1), 7)).any()
+    assert (samples == drawn_positions(uniforms(20, 5_000, 0), 7)).all()
+    assert (samples[:, :5] != drawn_positions(uniforms(5, 5_000, 0), 7)).any()
+    assert (samples != drawn_positions(uniforms(20, 5_000, 1), 7)).any()
 
 
 def test_undefined_scores_tie_and_are_chosen_last():

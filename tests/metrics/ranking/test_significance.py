@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.metrics.ranking import (
-    drawn,
+    drawn_positions,
     holm,
     ordered_pairs,
     over_examples_and_models,
@@ -102,7 +102,7 @@ def test_few_shot_accuracies_and_their_differences_are_those_of_the_protocol():
     rng = np.random.default_rng(2)
     correct, values = made(rng, 5, 40)
     found = ranked(values, ("f",), correct, np.arange(40), np.arange(1_000), 10, 60, resamples=50)
-    samples, pairs = drawn(uniforms(10, 60, 0), 40), ordered_pairs(correct.mean(axis=1))
+    samples, pairs = drawn_positions(uniforms(10, 60, 0), 40), ordered_pairs(correct.mean(axis=1))
     expected = {name: successes(sample_means(of, samples), pairs).mean() for name, of in values.items()}
     assert {name: found.few_shot[name].value for name in values} == {k: pytest.approx(x) for k, x in expected.items()}
     assert found.tests["f"].by_models.value == pytest.approx(expected["f"] - expected["acc"])

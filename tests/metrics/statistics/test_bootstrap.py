@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from heedful.metrics.statistics.bootstrap import RESAMPLES, few_of, interval, measured, resample
+from heedful.metrics.statistics.bootstrap import RESAMPLES, few_clusters_flag, interval, measured, resample
 
 
 def interval_of(totals, counts, key: tuple, resamples: int = RESAMPLES) -> tuple[float, float]:
@@ -60,6 +60,6 @@ def test_resamples_without_a_value_are_left_out_of_the_interval():
 
 
 def test_few_clusters_are_flagged_where_entries_share_them():
-    assert few_of(np.repeat(np.arange(29), 2)) == ("few_clusters",)
-    assert few_of(np.repeat(np.arange(30), 2)) == few_of(np.arange(5)) == ()
-    assert measured(0.5, 3, np.arange(99.0), few_of(np.zeros(2))).flags == ("few_clusters",)
+    assert few_clusters_flag(np.repeat(np.arange(29), 2)) == ("few_clusters",)
+    assert few_clusters_flag(np.repeat(np.arange(30), 2)) == few_clusters_flag(np.arange(5)) == ()
+    assert measured(0.5, 3, np.arange(99.0), few_clusters_flag(np.zeros(2))).flags == ("few_clusters",)

@@ -113,6 +113,8 @@ def test_a_folder_that_was_moved_is_the_same_run(tmp_path):
 
 def test_how_examples_of_two_runs_differ():
     first = {"u1": "a", "u2": "b", "u3": "c"}
-    assert r.difference(first, dict(reversed(first.items()))) is None
-    assert r.difference(first, first | {"u3": "x", "u2": "y"}) == ("2 of 3 have another text or label, the first is u2")
-    assert r.difference(first, {"u1": "z", "u4": "d"}) == "3 are in one run only, the first is u2"
+    assert r.describe_difference(first, dict(reversed(first.items()))) is None
+    assert r.describe_difference(first, first | {"u3": "x", "u2": "y"}) == (
+        "2 of 3 have another text or label, the first is u2"
+    )
+    assert r.describe_difference(first, {"u1": "z", "u4": "d"}) == "3 are in one run only, the first is u2"

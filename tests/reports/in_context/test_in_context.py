@@ -19,7 +19,7 @@ from heedful.records.rows import BASE
 from heedful.records.storage.results import read_evaluation, read_results
 from heedful.records.task import SOFT
 from heedful.reports.flags import FLAGS
-from heedful.reports.in_context.prompts import find, groups_of, scored
+from heedful.reports.in_context.prompts import groups_of, result_folders, with_most_probable
 from heedful.reports.in_context.tables import print_summary
 from heedful.reports.runs import read_runs
 
@@ -241,7 +241,7 @@ def test_models_and_kinds_of_one_name_are_told_apart(tmp_path):
     names = {("greedy", "plain"): 1, ("greedy", "extra_tuple, version 1"): 1, ("greedy", "extra_tuple"): 1}
     names = {(f"models-tiny, decoding {name}", kind): n for (name, kind), n in names.items()}
     names |= {("models-tiny, decoding likelihood", "plain"): 1, ("models-other", "plain"): 2}
-    groups = groups_of(read_runs(find([str(tmp_path)])))
+    groups = groups_of(read_runs(result_folders([str(tmp_path)])))
     assert {(group.key.model, group.key.kind): len(group.prompts) for group in groups} == names
 
 
@@ -321,12 +321,12 @@ def test_runs_that_do_not_belong_together_are_refused(tmp_path, settings, error:
 
 def test_rows_are_read_as_the_most_probable_labels():
     rows = rows_of(seed=1)
-    likely = scored(rows, LABELS)
+    likely = with_most_probable(rows, LABELS)
     assert likely.schema == rows.schema
     for before, after in zip(rows.to_pylist(), likely.to_pylist(), strict=True):
         y2 = None if before["p2"] is None else LABELS[int(np.argmax(before["p2"]))]
         assert after == before | {"y": LABELS[int(np.argmax(before["p"]))], "y2": y2}
-    assert scored(likely, LABELS).equals(likely)
+    assert with_most_probable(likely, LABELS).equals(likely)
 
 
 def test_equal_probabilities_leave_the_answer_and_missing_ones_score_nothing():
@@ -335,7 +335,7 @@ def test_equal_probabilities_leave_the_answer_and_missing_ones_score_nothing():
     for name, column in changed.items():
         place = rows.schema.get_field_index(name)
         rows = rows.set_column(place, name, pa.array(column, rows.schema.field(place).type))
-    assert scored(rows, LABELS).equals(rows)
-    assert scored(rows_of(with_p=False), LABELS) is None
+    assert with_most_probable(rows, LABELS).equals(rows)
+    assert with_most_probable(rows_of(with_p=False), LABELS) is None
     lacking = pa.array([None] * rows.num_rows, rows.schema.field("p2").type)
-    assert scored(rows.set_column(rows.schema.get_field_index("p2"), "p2", lacking), LABELS) is None
+    assert with_most_probable(rows.set_column(rows.schema.get_field_index("p2"), "p2", lacking), LABELS) is None

@@ -8,7 +8,7 @@ from html import unescape
 import numpy as np
 import pytest
 
-from heedful.reports.page.words import block, explanations, legend, numbers, phi_text, scale_of, share_of
+from heedful.reports.page.words import example_html, explanations, legend_values, numbers, phi_text, scale_of, share_of
 
 from attribution_rows import example
 
@@ -31,7 +31,7 @@ def parsed(text):
 def test_the_ends_of_the_scale_and_values_without_a_number():
     assert share_of(5.0, 0.5) == share_of(math.inf, 0.5) == share_of(-0.5, 0.5) == 1.0
     assert share_of(math.nan, 0.5) == share_of(0.0, 0.0) == share_of(1.0, 0.0) == 0.0
-    assert legend(0.3) == pytest.approx([-0.3, -0.2, -0.1, 0, 0.1, 0.2, 0.3])
+    assert legend_values(0.3) == pytest.approx([-0.3, -0.2, -0.1, 0, 0.1, 0.2, 0.3])
     small, large = example("it ran", [0.1, math.nan]), example("it", [0.0], separators=[-0.7])
     (explained,) = explanations([small, replace(large, method="zap", variant="swap a")])
     assert scale_of(explained) == 0.7
@@ -57,7 +57,7 @@ def test_examples_with_a_part_swapped_are_shown_or_else_the_first_ten():
 
 def test_texts_are_escaped_and_load_nothing():
     hostile = example(HOSTILE, [0.1] * len(HOSTILE.split()))
-    text = block(explanations([replace(hostile, uid="<b>&uid</b>", y="<i>", gold='"')])[0])
+    text = example_html(explanations([replace(hostile, uid="<b>&uid</b>", y="<i>", gold='"')])[0])
     headings, words = parsed(text)
     assert headings[0] == '<b>&uid</b>, gold ", y <i>'
     assert [word for word, _, _ in words][:4] == ["<script>alert('1')</script>", '"q"', "&amp;", "$x^2$"]
@@ -73,7 +73,7 @@ def test_methods_stand_below_each_other_and_a_change_next_to_its_origin():
     swapped = replace(swapped, uid="d/00", variant="swap a", gold=None)
     errors = {"a": np.array([0.015]), "b": np.array([0.02, 0.03])}
     both = [replace(swapped, method="lime", errors=errors), replace(swapped, method="shap")]
-    text = block(explanations([lime, both[0], shap, both[1]])[0])
+    text = example_html(explanations([lime, both[0], shap, both[1]])[0])
     headings, words = parsed(text)
     assert headings == ["d/00, gold yes, y yes", "lime, as it is", "lime, swap a", "shap, as it is", "shap, swap a"]
     before, after = ["it", "ran", "[SEP]", "a", "cat", "[SEP]"], ["no", "[SEP]", "a", "cat", "[SEP]"]

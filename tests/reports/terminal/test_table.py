@@ -13,7 +13,7 @@ from heedful.metrics import METRICS
 from heedful.metrics.accuracy import accuracy, noise
 from heedful.metrics.attentiveness import attentiveness
 from heedful.metrics.number import measured as by_name
-from heedful.metrics.statistics.bootstrap import few_of, measured
+from heedful.metrics.statistics.bootstrap import few_clusters_flag, measured
 from heedful.metrics.statistics.over_seeds import over_seeds
 from heedful.metrics.tables.challenge import HALF_ERROR, challenge
 from heedful.metrics.tables.transitions import invalid_transitions
@@ -234,7 +234,7 @@ def test_every_flag_that_a_metric_can_raise_is_explained(rows_of):
     found |= by_name(invalid_transitions(rows, "d", ["delete"], splits=["u", "v"]))
     found |= METRICS["accuracy"].score(rows_of(dict.fromkeys("uv", ("yes", "no"))), Context("d", labels=("yes", "no")))
     over = over_seeds([Measurement(0.5, 2), Measurement(None, 0)])  # the second is undefined
-    ranked = measured(0.5, 3, np.full(9, np.nan), few_of(np.zeros(2)))
+    ranked = measured(0.5, 3, np.full(9, np.nan), few_clusters_flag(np.zeros(2)))
     assert {flag for m in (*found.values(), over, ranked) for flag in m.flags} == {HALF_ERROR, *FLAGS}
 
 

@@ -76,7 +76,7 @@ def explain(
                 (stake[1:4], (first, second)) for stake, (first, second) in zip(certain, values, strict=True)
             )
         stake = heappop(queue)
-        for part in _parts(stake, *answers.pop(stake[1:4])):
+        for part in _split_stake(stake, *answers.pop(stake[1:4])):
             if part.node.halves:
                 heappush(queue, part)
             else:
@@ -91,7 +91,7 @@ def _stake(node: Node, context: int, low: float, high: float, weight: float) -> 
     return Stake(-abs(high - low) * weight, node.start, node.stop, context, node, low, high, weight)
 
 
-def _parts(stake: Stake, with_left: float, with_right: float) -> list[Stake]:
+def _split_stake(stake: Stake, with_left: float, with_right: float) -> list[Stake]:
     """Split the node of a stake into its halves; return four stakes, for each half in two contexts.
 
     Args:
@@ -127,7 +127,7 @@ def _sure_to_be_split(queue: list[Stake], answers: Answers, splits_left: int) ->
             before += stake.node.splits
         else:
             before += 1
-            for part in _parts(stake, *answer):
+            for part in _split_stake(stake, *answer):
                 if part.node.halves:
                     heappush(queue, part)
     return sure
