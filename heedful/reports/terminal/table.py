@@ -201,10 +201,8 @@ def _answers(run: Content) -> Iterator[str]:
     for evaluation in METRICS:
         for part, (text, n, total) in counts.get(f"{evaluation}/one_text", {}).items():
             share = f"{percent(n / total)} ({n:,} of {total:,})"
-            yield (
-                f"With another {part}, {share} get the answer {text!r}, and no base input does. If this answer is right "
-                "for unrelated parts, it is the default label."
-            )
+            often = f"With another {part}, {share} get the answer {text!r}, and no base input does."
+            yield f"{often} If this answer is right for unrelated parts, it is the default label."
 
 
 def _examples(run: Content, lines: Sequence[Line]) -> Iterator[str]:
