@@ -140,7 +140,10 @@ class Comparison:
         return Run(seconds["evaluation"], count)
 
     def m(self) -> Run:
-        """Run variant (m), within training: neither the time nor the forward passes of the base predictions count."""
+        """Run the attentiveness test as within training, which has predicted the unchanged pairs already.
+
+        Return the seconds after the predictions of the unchanged pairs, and the counts without these pairs.
+        """
         test = Attentiveness(self.options.draws, max_examples=None)
         with Count(self.module.network) as count:
             _, seconds = self.evaluate([test], exhaustive=False)
@@ -178,7 +181,10 @@ class Comparison:
             return Run(seconds, count)
 
     def compare(self, probs: np.ndarray) -> None:
-        """Check that (b) and Heedful predict the same labels for the unchanged pairs; ``probs`` are from (b).
+        """Check that a user's script and Heedful predict the same labels for the unchanged pairs.
+
+        The script, variant (b), predicts with transformers.Trainer. ``probs`` are its probabilities for the unchanged
+        pairs: float [pairs, outputs]. The largest difference of a probability is stored in ``self.difference``.
 
         Raises:
             AssertionError: If a label differs although Heedful's best label leads by more than float noise.
@@ -193,7 +199,12 @@ class Comparison:
 
 
 def summary(runs: Mapping[str, Sequence[Run]]) -> dict[str, dict[str, Any]]:
-    """Compute the medians and ranges of each variant's times, their ratios to (a), and the counts of network inputs."""
+    """Summarise the repeated runs of each variant; ``runs`` maps the letter of a variant to its runs.
+
+    Each letter is mapped to the median and range of "seconds", of "tokenising" (also seconds), and of "over_heedful",
+    the seconds divided by those of variant "a", Heedful's evaluation; and to counts of network inputs ("forwards",
+    "padding", "tokens") in the last run.
+    """
     base = [run.seconds for run in runs["a"]]
     return {
         name: {

@@ -86,9 +86,11 @@ class Found(NamedTuple):
 
 
 def cells(kind: str) -> Iterator[Cell]:
-    """Yield the settings of all simulations of a kind.
+    """Yield the settings of all simulations of a kind, one of :data:`KINDS`.
 
-    "alike" is left out where it equals "beta": if clusters have one entry, or their entries are independent.
+    The hits of a cluster depend on each other in two ways. "beta": each cluster has its own rate of hits. "alike": all
+    entries of a cluster are equal with the correlation as probability, and else independent. If clusters have one
+    entry each, or if the correlation is 0, both ways are the same, and only "beta" is yielded.
     """
     for clusters, size in product(CLUSTERS, SIZES):
         for correlation in CORRELATIONS if size != "1" else (0,):
@@ -173,10 +175,13 @@ def over_both(hits: np.ndarray, base: np.ndarray, lender: np.ndarray) -> tuple[f
 
 
 def measured_swaps(cell: Swapped, tries: int) -> tuple[Found, Found]:
-    """Simulate ``tries`` data sets with some settings.
+    """Measure two intervals of attentiveness, the share of swaps that change the prediction, on simulated data sets.
+
+    ``cell`` holds the settings of the data sets, and ``tries`` is their number.
 
     Returns:
-        Coverage and width of the interval over examples and lenders, and of the interval over examples alone.
+        Coverage and mean width of two intervals, numbers between 0 and 1: of the interval over swapped examples and
+        lenders (the examples that lend the new part), and of the interval over swapped examples alone.
     """
     crossed, alone = [], []
     for attempt in range(tries):
@@ -230,8 +235,12 @@ def of_shares(kind: str, tries: int) -> pd.DataFrame:
 
 
 def of_swaps(tries: int) -> pd.DataFrame:
-    """Return a table of the lowest coverage and the range of relative widths, by what decides whether a swap changes
-    the prediction, by draws, and by examples.
+    """Simulate swaps, ``tries`` data sets per cell (combination of settings), and return a table of the results.
+
+    A row holds a value of each of "decided_by" (what decides whether the prediction changes), "draws" and "examples".
+    Columns: lowest coverage in %, of the interval over examples and lenders ("covered") and over examples alone
+    ("conditional"); lowest and highest width of the first divided by the second ("narrowest", "widest"); number of
+    cells whose first coverage is significantly too low ("below").
     """
     rows: list[dict[str, Any]] = []
     for cell in cells_of_swaps():
@@ -245,7 +254,12 @@ def of_swaps(tries: int) -> pd.DataFrame:
 
 
 def of_precision(tries: int) -> pd.DataFrame:
-    """Return a table of the coverage, of how often the half width is met, and of the number of examples."""
+    """Simulate attentiveness on as many examples as a pilot of 300 examples estimates for an interval of half width 2
+    points, ``tries`` times per row; return a table of the results.
+
+    Columns: coverage of the intervals in % ("covered"), % of intervals with a half width of at most 2.2 points ("met"),
+    and mean number of examples ("examples").
+    """
     rows: list[dict[str, Any]] = []
     for decided_by, draws, value in product(("example", "lent text", "pair", 0.0, 1.0), (1, 5), PRECISE):
         result, precise, size = measured_precision(Swapped(decided_by, value, 20_000, 1.0, draws), tries)

@@ -104,7 +104,11 @@ class Rates(NamedTuple):
 
 
 def rates(n: int, m: int, without: Sequence[Epoch], watched: Sequence[Epoch]) -> Rates:
-    """Compute the rates from epochs with ``n`` training pairs and ``m`` validation pairs, without and with the test."""
+    """Compute the speed of this machine in pairs per second, and the share q (:class:`Rates`), as medians over epochs.
+
+    Each epoch has ``n`` training pairs and ``m`` validation pairs. ``without`` are epochs without the attentiveness
+    test, ``watched`` are epochs with it.
+    """
     epochs = [*without, *watched]
     return Rates(
         training=float(np.median([n / e.training for e in epochs])),
@@ -141,7 +145,9 @@ def predicted_seconds(
 
 
 def report(measured: Rates, modelled: Mapping[str, Mapping[str, float]]) -> None:
-    """Print the measured rates, and the results of :func:`model`; ``modelled`` maps the names of limits to them."""
+    """Print the measured rates, and the results of :func:`predicted_seconds`; ``modelled`` maps the name of each limit
+    to the result for the limit.
+    """
     rates = [[name, f"{rate:,.1f}"] for name, rate in measured._asdict().items() if name != "q"]
     print(harness.table("Rates of this machine", [["", "pairs/s"], *rates]))
     rows = [["", "training, s", "validation, s", "forwards", "test, s", "overhead"]]

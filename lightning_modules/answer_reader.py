@@ -29,7 +29,8 @@ class AnswerReader:
     Args:
         task: The task, which defines the labels.
         spellings: Maps each accepted spelling of a label to the label.
-        same: Maps each free-text answer to the first equal answer; None if answers are labels.
+        same: Maps each free-text answer to its representative, the first answer read that is treated as equal; None if
+            answers are labels.
         is_ordered: Whether the user gave the order of the labels; lists of probabilities require it.
         has_numbers: Whether an integer that is not a spelling is the index of a label in that order.
     """
@@ -70,9 +71,13 @@ class AnswerReader:
         return NO_LABEL if value is None else self._label(value)
 
     def _label(self, value: Any) -> str:
-        """Return the label that a value names, or the first equal free text.
+        """Return the label that a value names; or for free texts, the representative of the text.
 
-        An empty text is NO_LABEL, except for spans.
+        The representative is the first text read so far that ``same`` treats as equal, such as "Paris." for "paris". An
+        empty text is NO_LABEL (no answer), unless the answers of the task are spans.
+
+        Raises:
+            Unreadable: The value is neither a label nor a free text.
         """
         if not isinstance(value, str | int | float) or value != value:
             raise Unreadable(", which is not a label or a text. Return None where there is no answer.")

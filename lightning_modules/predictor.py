@@ -173,7 +173,11 @@ class Predictor(Protocol):
         ...
 
     def counts_of(self, counted: Mapping[tuple[str, str], int]) -> dict[str, Any]:
-        """Return the counts of answers for results.json, from ``counted`` summed over all processes."""
+        """Return a dictionary for results.json from each kind to its counts, as {"no_answers": [["maybe", 3]]}.
+
+        ``counted`` maps (kind, text) to a count: it is :attr:`counted`, summed over all processes. The dictionary is
+        empty if nothing was counted.
+        """
         ...
 
     def finish(self) -> None:

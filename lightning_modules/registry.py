@@ -45,8 +45,9 @@ def register(
         family: A subclass of :class:`~heedful.lightning_modules.BasePredictor`.
         architectures: Regular expression of the supported ``architectures`` in config.json.
         model_types: Supported ``model_type`` values, for models whose architecture no family supports.
-        stands_in: Maps data modules to the family that it replaces on them: import paths, or names of Heedful's
-            classes.
+        stands_in: Maps a data module to a replaced family: if the settings name the replaced family for data of this
+            module, ``family`` is used instead. Keys and values are import paths, or names of Heedful's classes. Example
+            for the family Reader: {"Reading": "Encoder"}.
     """
     TABLE.insert(0, Entry(class_path(family), architectures, model_types, stands_in or {}))
 

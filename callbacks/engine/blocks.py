@@ -86,12 +86,16 @@ class Block:
         return self.source != np.arange(len(self.source))
 
     def compare(self, pool: np.ndarray, changed: np.ndarray, is_repeated: np.ndarray) -> None:
-        """Compare the inputs of examples by hashes (fingerprints), and set :attr:`source` and :attr:`unread`.
+        """Find changed examples whose model input is equal to another input, by fingerprints (hashes of inputs).
+
+        Each changed example is compared with its base example and with the other changed examples of the block. The
+        results are stored in :attr:`source`, the example whose prediction is used, and in :attr:`unread`, whether the
+        change does not reach the model.
 
         Args:
-            pool: uint64 [pool], fingerprints of the unchanged examples.
-            changed: uint64 [changed], fingerprints of :attr:`examples`.
-            is_repeated: bool [changed], whether nothing is changed, as in the null control.
+            pool: uint64 [pool], the fingerprint of each unchanged example of the pool.
+            changed: uint64 [changed], the fingerprint of each changed example in :attr:`examples`.
+            is_repeated: bool [changed], whether the example is a repeat (an unchanged input of the null control).
         """
         is_unread = changed == pool[self.bases]
         self.source[is_unread & ~is_repeated] = -1
@@ -109,8 +113,9 @@ class Block:
         """Return the predictions of all changes, one :class:`Predictions` per intervention.
 
         Args:
-            predicted: Predictions of the changed examples that do not use another prediction (see :attr:`source`).
-            base: Predictions of the pool.
+            predicted: Predictions of the changed examples that were sent to the model. Other changed examples have the
+                same input as an earlier example, and take its prediction.
+            base: Predictions of the unchanged examples.
         """
         if len(predicted) < len(self.source):
             is_unread = self.source < 0

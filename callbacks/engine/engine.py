@@ -150,8 +150,12 @@ class Engine(Callback):
             raise _changed(f"the measured weights are not {what}")
 
     def _require_same_weights(self, trainer: Trainer, module: LightningModule) -> None:
-        """Raise RunError unless the model has the same weights on all ranks, as in its validation, and in the loaded
-        checkpoint.
+        """Check that no callback has changed the weights.
+
+        Raises:
+            DataError: The weights that validation measured differ between ranks (processes).
+            RunError: The weights of the model have changed since validation; or they differ from the weights in the
+                checkpoint, if one was loaded.
         """
         require_alike({"the model": self.weights}, "weights")
         self.require_measured(module, "the weights of one model")

@@ -63,7 +63,9 @@ class Plan:
         settings: Settings of the metric, which the rows file stores as JSON.
         counts: Counts of included and excluded examples that are known before any prediction.
         inquiry: Queries the model in rounds, for inputs that depend on earlier answers; excludes ``interventions``.
-        most: The interventions without a limit of examples, if a second stage may follow; else empty.
+        most: Copies of ``interventions`` without a limit of examples, if the evaluation may have two stages: a first
+            stage of few examples (a pilot), whose results determine how many examples the second stage changes. Empty
+            for an evaluation with one stage.
     """
 
     pool: Examples

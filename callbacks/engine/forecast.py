@@ -84,10 +84,14 @@ def forecast(data: Pairs, plans: Plans, predictor: Predictor, limit: int | float
 def _may_change(
     intervention: Intervention, pool: Examples, positions: np.ndarray, data: Pairs, is_pilot: bool = False
 ) -> np.ndarray:
-    """Return whether an intervention may change each example, whatever the model answers: bool [pool].
+    """Return for each example whether an intervention could change it, before any answer is known: bool [pool].
 
-    An example counts if it is eligible for some answer. With a limit, the changed examples depend on the answers; so
-    the limit only applies to a pilot (first stage), or if all answers make the same examples eligible.
+    An example is True if at least one possible answer of the model makes the example eligible. The intervention's limit
+    is the largest number of examples that it changes. The limit is applied if the same examples are eligible for every
+    answer, or if ``is_pilot``. Otherwise the limit is ignored, because the answers decide which examples it selects.
+
+    Args:
+        is_pilot: Whether the intervention belongs to the first of two stages.
     """
     answers = dict.fromkeys((*data.task.labels, *filter(None, [data.default_label]), NO_LABEL, ""))
     masks = [intervention.eligible(pool, positions, pa.repeat(pa.scalar(a), len(positions))) for a in answers]

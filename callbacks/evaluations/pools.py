@@ -1,4 +1,4 @@
-"""Prepare the examples of evaluations: rename the parts of other data sets, and separate splits."""
+"""Prepare examples for evaluations: rename their parts as in the model's data set, and divide them by split."""
 
 from collections.abc import Sequence
 
@@ -9,16 +9,17 @@ from heedful.records import DataError, Examples, ModelError, is_entailment, same
 
 
 def fitted(pool: Examples, data: Pairs) -> Examples:
-    """Return examples of another data set with the names of the corresponding parts of ``data``, and only the parts
-    that the model reads.
+    """Return the examples of ``pool``, another data set, with their parts named as the corresponding parts of ``data``.
+
+    Parts that the model does not read are removed.
     """
     return pool.rename_parts(fitted_parts(pool, data)).keep_parts(data.task.parts)
 
 
 def fitted_parts(pool: Examples, data: Pairs) -> tuple[str, ...]:
-    """Return, for each part of another data set, the name of the corresponding part of ``data``.
+    """Return, for each part of ``pool``, another data set, the name of the corresponding part of ``data``.
 
-    If both data sets have exactly one table, the tables correspond. Other parts correspond by
+    If both data sets have exactly one table, the tables correspond. All parts that are not such tables correspond by
     :func:`~heedful.records.same_parts`.
 
     Raises:

@@ -23,7 +23,11 @@ class Progress(RichProgressBar):
         self._looked = 0.0
 
     def get_metrics(self, trainer: Trainer, pl_module: LightningModule) -> dict[str, Any]:
-        """Return what the bar shows: the training loss, and the numbers with a curve in a figure in percent."""
+        """Return what the bar shows, by label: the training loss, and the metrics that are logged for the bar.
+
+        A metric that is a curve of a figure appears under the label of the curve, as a percentage such as "81.2%". All
+        remaining metrics keep their name and value.
+        """
         engines = (engine for engine in trainer.callbacks if isinstance(engine, Engine))
         charts = [chart for engine in engines for chart in engine.plans.charts if chart.figure]
         headlines = {str(name): curve for chart in charts for curve, name in chart.curves.items()}

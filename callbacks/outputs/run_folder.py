@@ -75,9 +75,10 @@ def export(module: LightningModule, run: Path, weights: bool) -> None:
 
 
 class RunFolder(Callback):
-    """Callback that writes config.yaml and run.json at the start of a run, and a writer of the engine for its results.
+    """Callback that writes config.yaml and run.json at the start of a run, and later results.json and the rows.
 
-    The measurements of the epochs of a training are not written: results.json describes the trained model.
+    The engine passes its measurements to :meth:`write`, which writes results.json and the rows. Measurements in the
+    epochs of a training are not written: results.json describes the trained model.
 
     Args:
         folder: The folder on rank 0; None on other ranks, which receive the folder in ``setup``.

@@ -34,7 +34,7 @@ def require_names(parts: Sequence[Any], labels: Sequence[Any]) -> None:
     """Raise SettingError unless the names of parts and labels are valid, and there is a part and not just one label.
 
     Valid names are printable texts that differ in more than case. Part names do not contain "+", "/" or braces, and no
-    label is "majority". A name may not be a text, since YAML reads an unquoted yes, no, null or number as another type.
+    label is "majority". An unquoted yes, no, null or number in YAML is not a text, and raises the error.
     """
     for flag, names in (("data.parts", parts), ("data.labels", labels)):
         for name in names:

@@ -219,10 +219,7 @@ def require_columns(
     hint = f"{listed(values)}{f' Do you mean {names[near]}?' if near else ''}"
     if missing[0] in columns.slices:
         raise DataError(f"data.slices {missing[0]}: {where} does not have this column. {hint}")
-    remedy = (
-        "Name columns by data.parts '{PART: COLUMN}' and data.label (heedful measure: parts PART=COLUMN; Python: "
-        "parts=, label=)"
-    )
+    remedy = "Name columns by data.parts '{PART: COLUMN}' and data.label (measure: parts PART=COLUMN, label COLUMN)"
     if len(missing) == len(set(required)) and unpacked(where.lower()).endswith(DELIMITED):
         remedy += "; without a header, data.columns '[NAME, ...]'"
     elif missing == [columns.label]:

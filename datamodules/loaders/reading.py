@@ -190,7 +190,7 @@ def find_answer(text: str, answer: str, near: int = 0) -> int | None:
 
     Example:
         >>> text = "A party at the Art Museum, with art."
-        >>> search(text, "art"), search(text, "ART"), search(text, "mus")
+        >>> find_answer(text, "art"), find_answer(text, "ART"), find_answer(text, "mus")
         (32, 15, None)
     """
     words = rf"(?<!\w){re.escape(answer)}(?!\w)"
@@ -207,16 +207,17 @@ def is_learnable(examples: Examples) -> np.ndarray:
 
 
 def with_random_part(examples: Examples, part: str, seed: int, within: str | None = None) -> Examples:
-    """Remove the information of one part, question or text: replace it by the part of a random unrelated example.
+    """Keep ``part`` (question or text) of each example, and replace its remaining part by that of an unrelated one.
 
-    Gold answers stay. If the text is replaced, the first gold answer is inserted between two random words of the new
-    text; if the question has no answer, nothing is inserted, which the paper leaves open.
+    The unrelated example is drawn at random. Gold answers stay. If the text is replaced, the first gold answer is
+    inserted between two random words of the new text; if the question has no answer, nothing is inserted, which the
+    paper leaves open.
 
     Source: the Counterfactual Attentiveness Test (CAT), footnote 16, after Kaushik and Lipton (2018).
 
     Args:
         examples: Questions with their texts.
-        part: The part that is not replaced.
+        part: Name of the part that is kept.
         seed: The run's seed.
         within: Meta column: the new part comes from an example with the same value in this column.
 

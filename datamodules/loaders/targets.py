@@ -61,7 +61,11 @@ def _pairs(sentences: Sequence[tuple[str, Sequence[str], bool]]) -> Iterable[tup
 
 
 def irregular_forms(sentences: Sequence[tuple[str, Sequence[str], bool]]) -> list[int | None]:
-    """Return the index of the verb of the second clause in each sentence; None without a sibling.
+    """Return the index of the verb in the second clause of each sentence: irregular with label 1, regular with label 0.
+
+    The verb is the first word of the clause that is neither a determiner nor in the sibling's second clause. The result
+    is None if there is no such word or no sibling. Two sentences are siblings if they are the only sentences of their
+    paradigm and condition, and have different labels.
 
     Args:
         sentences: Triples (paradigm and condition, words, whether the linguistic label is 1).
@@ -76,7 +80,10 @@ def irregular_forms(sentences: Sequence[tuple[str, Sequence[str], bool]]) -> lis
 
 
 def adjectives(sentences: Sequence[tuple[str, Sequence[str], bool]]) -> list[int | None]:
-    """Return the index of the adjective in each sentence, or with label 0 of the word in its place; None if unclear.
+    """Return the index of the target word in each sentence; None if it is unclear.
+
+    With label 1, the target is the adjective in the second clause, the words after the last "and". With label 0, there
+    is no adjective: the target is the first word after the last form of "be" that is not a determiner.
 
     Args:
         sentences: Triples (paradigm and condition, words, whether the linguistic label is 1).
@@ -95,7 +102,10 @@ def adjectives(sentences: Sequence[tuple[str, Sequence[str], bool]]) -> list[int
 
 
 def main_verbs(sentences: Sequence[tuple[str, Sequence[str], bool]]) -> list[int | None]:
-    """Return the index of the main verb in each sentence; None without a sibling or if the verb is unclear.
+    """Return the index of the main verb in each sentence; None if the verb is unclear or the sentence has no sibling.
+
+    Two sentences are siblings if they are the only sentences of their paradigm and condition, and have different
+    labels. With label 1, the verb is the only progressive form; with label 0, another form of the sibling's verb.
 
     Args:
         sentences: Triples (paradigm and condition, words, whether the linguistic label is 1).

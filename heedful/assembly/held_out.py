@@ -12,11 +12,11 @@ SPLITTING = ("hold_out", "folds", "fold")  # settings that split the training se
 
 
 def require_held_out(model: BasePredictor, data: PairedData, checkpoint: str | None, evaluating: bool) -> None:
-    """Check that a model was not trained on examples that the settings hold out, and count its training examples among
-    the evaluated examples.
+    """Count the evaluated examples on which the model was trained, and raise an error if they should be held out.
 
-    They are an error only with the settings hold_out, folds or fold, and if the run of the checkpoint did not evaluate
-    the same examples. The training of models that this model started from counts as well.
+    Examples should be held out if one of the settings hold_out, folds and fold is given. There is no error if the run
+    of the checkpoint evaluated the same examples. If the model was fine-tuned from another model, the training examples
+    of both models count.
 
     Args:
         model: The model, bound to the task of the data.

@@ -99,7 +99,8 @@ def data_of(
         kind: Class of the data module for rows with labels; a Trainer needs PairedText.
 
     Returns:
-        The data module, which still has to be set up; and the distinct gold answers, empty for data that have a name.
+        The data module, which still has to be set up; and the distinct gold answers. There are no gold answers if
+        ``settings.rows`` is a data module, or names one (a short name or a YAML file).
 
     Raises:
         HeedfulError: The rows cannot be read, lack a column, or have ambiguous labels.
@@ -197,8 +198,12 @@ def _load_named(rows: Any) -> Pairs | None:
 
 
 def _with_batch_size(data: Pairs, settings: RowSettings, is_function: bool) -> Pairs:
-    """Return data that have a name with the batch size of the call. Raise SettingError if the call has other arguments
-    that describe rows.
+    """Return a data module that equals ``data``, except that its batch size is the one in ``settings``.
+
+    If the model is a function, the note of the returned data module also warns of truncation.
+
+    Raises:
+        SettingError: The call of :func:`heedful.measure` has another argument that describes rows, such as ``parts``.
     """
     unused = RowSettings(settings.rows, batch_size=settings.batch_size)
     if changed := [name for name in settings._fields[1:] if getattr(settings, name) != getattr(unused, name)]:

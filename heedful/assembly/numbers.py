@@ -206,11 +206,13 @@ def _some(names: list[str]) -> str:
 
 
 def _count_omitted_parts(words: list[str], name: MetricName) -> int | None:
-    """Count the parts of a metric name (0 or 1) that a key with these words omits; None if the words do not match the
-    name.
+    """Return 1 if a key matches a metric name but omits its input part, 0 if the key omits nothing; None if the key
+    does not match.
 
-    Only the part can be omitted: without the statistic, "accuracy" would also match the majority share. The data set
-    need not be among the words, and does not count.
+    A key matches if its first word is the family of the name, and each further word is the input part, statistic, slice
+    or data set of the name. The key must have the statistic and the slice of the name: otherwise "accuracy" would also
+    match the majority share. The key may lack the data set, which changes nothing. For the slice "genre=fiction", the
+    word "fiction" suffices.
     """
     if not words or words[0] != name.family:
         return None

@@ -141,7 +141,11 @@ def read_recipe(path: Path, data: str | None, output: Path) -> list[Step]:
 
 
 def _choices(values: Any) -> list[tuple[str, str]]:
-    """Return the values of a placeholder, a mapping, a list or a single value, as pairs of a key and a value."""
+    """Return pairs of a key and a value for a placeholder of a recipe, both as texts; "" for the value None.
+
+    ``values`` is a mapping from keys to values; or a list of values; or a single value. Each value of a list, and a
+    single value, is its own key.
+    """
     if not isinstance(values, Mapping):
         values = {value: value for value in (values if isinstance(values, list) else [values])}
     return [(str(key), "" if value is None else str(value)) for key, value in values.items()]

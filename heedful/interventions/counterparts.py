@@ -91,14 +91,17 @@ class Design:
 
 @dataclass(frozen=True)
 class Counterparts:
-    """One of the four intervention sets: replaces each seed example in turn by all examples that form a pair with it.
+    """One of four intervention sets: replaces each seed example in turn by all examples that form a pair with it.
 
-    A seed example is an example to change. All seed examples are eligible, whatever their prediction.
+    A seed example is an example to change. All seed examples are eligible, whatever their prediction. The context is a
+    sentence with a gap; the words are the pair that fills the gap in premise and hypothesis.
 
     Attributes:
-        name: Name of the set, which measures a total (TCE) or direct causal effect (DCE): "I0", TCE of the context;
-            "I1", TCE of the words; "I2", DCE of the context; "I3", DCE of the words.
-        design: The variables of the pool.
+        name: Name of the set, which measures a total (TCE) or direct causal effect (DCE). "I0", TCE of the context: new
+            context of the opposite monotonicity, new label. "I1", TCE of the words: new words with another relation,
+            new label. "I2", DCE of the context: new context, same monotonicity and label. "I3", DCE of the words: new
+            words, same relation and label.
+        design: Context, words, monotonicity, relation and gold label of each example of the pool.
         seeds: uids of the seed examples.
         settings: Requested number of seed examples, and whether sets share them.
     """
@@ -137,14 +140,17 @@ class Counterparts:
 
 
 def counterparts(design: Design, seeds: int, seed: int, paired: bool = False) -> list[Counterparts]:
-    """Return the four intervention sets, each with a random sample of seed examples (the examples to change).
+    """Return the four intervention sets "I0" to "I3", each with a random sample of seed examples (examples to change).
+
+    The sets "I0" and "I2" change the context, the sets "I1" and "I3" the words; see :class:`Counterparts`.
 
     Args:
-        design: The variables of the pool.
+        design: Context, words, monotonicity, relation and gold label of each example of the pool.
         seeds: Number of seed examples per set (400 in the paper), or all examples if there are fewer.
         seed: Seed of the run; the seed examples depend only on it and on the uids.
-        paired: Whether the two sets that change the same part share their seed examples, which then form pairs in both
-            sets. By default each set draws its own seed examples, as in the paper, and some form no pair.
+        paired: Whether "I0" and "I2" share their seed examples, and likewise "I1" and "I3"; each seed example then
+            forms pairs in both sets. By default each set draws its own seed examples, as in the paper, and some form no
+            pair.
     """
     inside = np.flatnonzero(design.inside).tolist()
     sets = []

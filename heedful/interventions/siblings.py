@@ -45,8 +45,8 @@ class Families:
     def siblings(self, i: int) -> np.ndarray:
         """Return the positions of all siblings of the example at position ``i``: int64.
 
-        A sibling is in the same family, but differs in the other parts and in the gold label, and the default label is
-        wrong for it.
+        A sibling has the same content in the shared parts, which define the family (argument ``part``). It has another
+        content in the parts that are not shared, and another gold label, and the default label is wrong for it.
         """
         members = self._members[self._family[i]]
         has_other_gold = (self._gold[members] != self._gold[i]) & self._default_is_wrong[members]

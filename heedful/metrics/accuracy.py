@@ -105,8 +105,10 @@ def loss(rows: pa.Table, context: Context) -> Iterator[Number]:
     A probability of 0 counts as the smallest normal float32, so that a loss is at most 87.3.
 
     Yields:
-        ``loss/<data>``, without a measurement if a prediction lacks probabilities; ``loss/train``, without a
-        measurement, since training logs the values of its curve.
+        - ``loss/train``: declares the curve of the training loss. It never has a measurement, since training itself
+          logs the values of the curve.
+        - ``loss/<data>``: the loss. It has no measurement if a prediction lacks probabilities or its gold label is not
+          among the labels, or if there are no examples.
     """
     base = rows_with(rows, intervention=BASE)
     n, total = int(base.sum()), 0.0

@@ -115,16 +115,20 @@ def default_label(rows: pa.Table, context: Context) -> Iterator[Number]:
 
 
 def _values_of_swaps(changed: pa.Table, context: Context) -> dict[str, np.ndarray]:
-    """Return, for each swap, whether the prediction stays the default label ("") and the :func:`distances` between the
-    probabilities before and after: float64 [rows] by statistic.
+    """Map names of statistics to a value for each swap: float64 [rows].
+
+    The name "" (the number itself) maps to 1 where the prediction stays the default label, else 0. The other names are
+    those of :func:`distances`, between the probabilities before and after the swap.
     """
     stays = strings(changed, "y2") == context.default_label
     return {"": stays.astype(np.float64)} | distances(changed, context)
 
 
 def _values_of_siblings(changed: pa.Table, context: Context) -> dict[str, np.ndarray]:
-    """Return, for each replacement by a sibling, whether the prediction changes ("siblings") and the score of the new
-    prediction ("siblings_gold"): float64 [rows] each.
+    """Map names of statistics to a value for each replacement of an example by a sibling: float64 [rows].
+
+    A sibling is another example with the same content in one part, and another gold label. "siblings" maps to whether
+    the prediction changes (1 or 0), "siblings_gold" to the score of the new prediction, with the sibling's gold label.
     """
     differs = ~alike(changed, np.ones(changed.num_rows, dtype=bool), context.kind)
     worth = context.kind.scores(strings(changed, "y2"), strings(changed, "gold"))

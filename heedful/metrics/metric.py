@@ -93,10 +93,11 @@ class Metric:
     def evaluate(self, rows: pa.Table, context: Context) -> list[Number]:
         """Compute the numbers from rows, each followed by statistics if it has ``changed`` rows.
 
-        The statistics are ``unread``, the share of unread changes; ``read``, the number over the other changes, if some
-        are unread; ``no_answer/base`` and ``no_answer/changed``, the shares of missing answers, if any. A number is
-        flagged if more than 5 % of its changes are unread or more than 5 % of its answers are missing. It is undefined
-        if more than half of its answers are missing.
+        A change is unread if it lies outside the tokens that the model reads, for instance behind the truncation. The
+        statistics are ``unread``, the share of unread changes; ``read``, the number without unread changes, if there
+        are any; ``no_answer/base`` and ``no_answer/changed``, the shares of missing answers among base rows and changed
+        rows, if any is missing. A number is flagged if more than 5 % of its changes are unread or more than 5 % of its
+        answers are missing. It is undefined if more than half of its answers are missing.
 
         Raises:
             HeedfulError: The rows are not in their canonical order, in which the rows of an example are adjacent.
@@ -129,7 +130,11 @@ class Metric:
         return result
 
     def _read(self, rows: pa.Table, is_unread: np.ndarray) -> pa.Table:
-        """Select the rows without unread changes; with ``whole_examples``, omit all changes of an example with one."""
+        """Return the rows without unread changes, which lie outside the tokens that the model reads.
+
+        If ``whole_examples`` is set, all changes of an example are omitted if at least one of them is unread.
+        ``is_unread`` marks the unread changes: bool [rows].
+        """
         if not self.whole_examples:
             return rows.filter(pa.array(~is_unread))
         uids = pc.unique(rows["uid"].filter(pa.array(is_unread)))
@@ -170,8 +175,12 @@ def _with_unread(
 
 
 def _number_below(number: Number, statistic: str, m: Measurement) -> Number:
-    """Create the number of a statistic that tables show below the number, with the measurement ``m``. The share of
-    unread changes has no line in tables if it is 0.
+    """Create a number for a statistic of another number, the parent: its name extends the name of the parent.
+
+    Tables show the created number in a line below the parent. There is no line if the parent has none, or if the
+    statistic is "unread" (the share of changes that do not reach the model) and 0.
+
+    ``number`` is the parent, ``statistic`` a key of :data:`UNITS`, and ``m`` the measurement of the created number.
     """
     has_line = number.label != "" and (statistic != UNREAD or bool(m.value))
     return replace(

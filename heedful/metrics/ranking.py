@@ -154,7 +154,11 @@ class Ranking:
 
     @property
     def few_shot(self) -> float:
-        """Few-shot accuracy: the mean over pairs of models of :attr:`pairwise`, the share of samples that are right."""
+        """Few-shot accuracy: how often a few examples tell which of two models is better.
+
+        For each pair of models, it is the share of samples of n examples in which the model with the higher accuracy on
+        all examples also has the higher score (ties count 1/2); then the mean over pairs.
+        """
         return float(self.pairwise.mean())
 
     @property
@@ -312,8 +316,11 @@ def over_examples_and_models(
 
 
 class Test(NamedTuple):
-    """Tests whether a factor ranks models better than the baseline ACC, the accuracy on a few examples. The difference
-    is the few-shot accuracy of the factor minus the few-shot accuracy of ACC.
+    """Tests whether a factor (a score from attributions) ranks models better than ACC, their accuracy on a few
+    examples.
+
+    The few-shot accuracy of a ranking is the share of pairs of models that it puts in the right order. The difference
+    is the few-shot accuracy of the ranking by the factor minus that of the ranking by ACC.
 
     Attributes:
         by_samples: The difference, with the interval of the paper's bootstrap over samples.

@@ -327,12 +327,20 @@ class Examples(Sequence[Example]):
         return Examples(self.table.drop_columns([name]) if name in self.table.column_names else self.table)
 
     def keep_parts(self, parts: Sequence[str]) -> "Examples":
-        """Return a pool with only the given parts, in this order. The hashes of the other parts are kept as groups."""
+        """Return a pool with only the given parts, in this order.
+
+        The columns ``parts.<name>`` (contents) of all other parts are removed. The columns ``groups.<name>`` (hashes of
+        the contents) stay, so that related examples are still found.
+        """
         columns = [c for c in self.table.column_names if not c.startswith("parts.")]
         return Examples(self.table.select(columns[:2] + [f"parts.{p}" for p in parts] + columns[2:]))
 
     def rename_parts(self, names: Sequence[str]) -> "Examples":
-        """Return a pool with new names for its parts, in their order. Another group with a new name is dropped."""
+        """Return a pool with new names for its parts, given in the order of the attribute ``parts``.
+
+        If a further group (a column ``groups.<name>`` that belongs to no part of the pool) already has one of the new
+        names, the column of this group is removed.
+        """
         pairs = list(zip(self.parts, names, strict=True))
         new = {f"{kind}.{old}": f"{kind}.{name}" for kind in ("parts", "groups") for old, name in pairs}
         columns = [c for c in self.table.column_names if c in new or c not in new.values()]

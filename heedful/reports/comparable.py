@@ -146,7 +146,8 @@ def table(compared: Comparison, heading: str, names: Sequence[str]) -> Cells:
     by_label = ", ".join(f"{label} {count:,}" for label, count in compared.labels.items())
     labels = f"{len(compared.labels):,} labels" if len(compared.labels) > MANY else by_label
     share_of_u = f"U: {u:,} of {compared.examples:,} examples ({percent(u / max(1, compared.examples))})"
-    lines = ["U holds the examples that all models are tested on and predict equally.", f"{share_of_u}: {labels}"]
+    meaning = "U holds the examples for which all models predict the same label, other than the default label."
+    lines = [meaning, f"{share_of_u}: {labels}"]
     if not u:
         lines[1:] = [f"{share_of_u}", f"Undefined: {compared.on_u[0].reason}."]
     flags = (flag for m in (*compared.on_u, *compared.eligible, *compared.less) for flag in m.flags)

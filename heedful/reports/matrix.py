@@ -91,12 +91,16 @@ TABLES = {
 
 
 def build(runs: Sequence[Run], with_all: bool = False, intervals: bool = False) -> list[Cells]:
-    """Build the tables of this module for which the runs have numbers.
+    """Build the tables of ``heedful matrix``: models in rows, data sets in columns.
 
     Args:
         runs: The runs.
         with_all: Whether to show attentiveness of models that are not above the majority share.
         intervals: Whether to add 95 % intervals.
+
+    Returns:
+        Four tables with captions: scores of full-input models, attentiveness, scores of partial-input models, and
+        full-input models on one part. A table is omitted if the runs have no numbers for it.
     """
 
     def complete(cell: Cell) -> Cell:

@@ -208,7 +208,11 @@ def _population(
     explained: Sequence[Sequence[Attribution]],
     factors: Mapping[str, Factor],
 ) -> Population:
-    """Compute the values that rank the models, factors and baselines, on the examples that one method explains.
+    """Compute the values by which models are ranked, on the examples that one attribution method explains.
+
+    Each ranker (a factor or a baseline) gives each model one value per example. A factor is omitted if it is undefined
+    for all examples, if it equals an earlier factor, or if it is a SWAP factor and no example has swapped words. A
+    baseline is omitted if a model lacks it.
 
     Args:
         bases: Base rows (predictions for the original examples) of each model.

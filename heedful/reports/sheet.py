@@ -168,9 +168,11 @@ def wilson(hits: int, n: int, reason: str) -> Measurement:
 
 
 def print_scores(file: str) -> None:
-    """Print the share of the labels on a sheet that people judge as wrong.
+    """Print how often, according to the answers on a sheet, a swap makes the predicted label wrong.
 
-    If this share may be below :data:`ENOUGH`, also print a note for the data set.
+    A line of the sheet has a swapped input, and the label that the model predicted for the original input. The printed
+    share is the share of "yes" (the label is now wrong) among the answered lines. Attentiveness assumes a share near 1.
+    If the lower end of its 95 % interval is below :data:`ENOUGH`, a note for reports on the data set is printed, too.
 
     Raises:
         DataError: The file is not a sheet, or has an invalid answer.

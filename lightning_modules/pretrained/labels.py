@@ -56,7 +56,7 @@ def labels_of_outputs(head: Sequence[str], task: Sequence[str], merging: bool = 
         merging: Whether several outputs may mean one label.
 
     Example:
-        >>> meanings(["CONTRADICTION", "NEUTRAL", "ENTAILMENT"], ["entailment", "not_entailment"])
+        >>> labels_of_outputs(["CONTRADICTION", "NEUTRAL", "ENTAILMENT"], ["entailment", "not_entailment"])
         (1, 1, 0)
     """
     order = match_labels(head, task)

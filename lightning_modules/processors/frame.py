@@ -61,15 +61,15 @@ class Frame:
         self.size = int((self.parts < 0).sum())
 
     def layout(self, starts: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Locate the tokens of inputs, one input after the other.
+        """Locate the tokens of inputs, one input after the other. A slot is a place for one part or one frame token.
 
         Args:
             starts: Positions of the parts in a token store that begins with ``ids``: int64 [parts, inputs].
             counts: Numbers of tokens of the parts: int64 [parts, inputs].
 
         Returns:
-            Position of each token in the store, and its slot: int64 [tokens of all inputs]. Number of tokens per input:
-            int64 [inputs].
+            Three arrays. For each token, its position in the store: int64 [tokens of all inputs]. For each token, the
+            index of its slot: int64 [tokens of all inputs]. For each input, its number of tokens: int64 [inputs].
         """
         slots = np.tile(np.arange(len(self.ids)), (starts.shape[1], 1))
         first = slots.copy()

@@ -93,9 +93,15 @@ class HiddenWords:
         return len(self.words)
 
     def _hidden(self, examples: np.ndarray, hidden: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return ids, slots and lengths of inputs with hidden features, as arguments of ``TextProcessor.padded``.
+        """Hide features of inputs, and return three arrays, the arguments of ``TextProcessor.padded``.
 
-        The arguments are as for :meth:`inputs`.
+        Args:
+            examples: int64 [inputs], the example of each input.
+            hidden: bool [inputs, features], whether to hide the feature.
+
+        Returns:
+            Per token, its id, then the index of its slot (place in the input's layout): [tokens of all inputs] each.
+            Per input, the number of tokens: [inputs]. Deleted tokens are left out.
         """
         lengths = self._lengths[examples]
         at = ranges(self._starts[examples], lengths)
@@ -128,10 +134,10 @@ class HiddenWords:
         return (self.processor.padded(*self._hidden(examples[batch], hidden[batch])) for batch in batches)
 
     def features_of_tokens(self, examples: np.ndarray, batches: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
-        """Yield, per batch, the index of each token's feature, without hidden features: int64 [inputs, tokens].
+        """Yield, per batch, the index of the feature to which each token belongs: int64 [inputs, tokens].
 
-        A token of several words belongs to the first word. Tokens before the first part and padding are -1. The
-        arguments are as for :meth:`inputs`.
+        The inputs are complete: no feature is hidden. A token of several words belongs to the first word. Tokens before
+        the first part and padding have the index -1. The arguments are as for :meth:`inputs`.
         """
         for batch in batches:
             lengths = self._lengths[examples[batch]]
@@ -143,7 +149,7 @@ def _words_of_tokens(characters: np.ndarray, spans: np.ndarray) -> tuple[np.ndar
     """Return the indices of the first and the last word of each token of a text: two arrays int64 [tokens].
 
     A token without a word, such as a separate space, belongs to the next word, or else to the last word. In a text
-    without words, tokens belong to the separator after it.
+    without words, both indices are 0, which is then the index of the separator after the text.
 
     Args:
         characters: int32 [tokens, 2], start and end of a token.

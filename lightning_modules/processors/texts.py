@@ -187,7 +187,8 @@ class TextProcessor(NumberProcessor):
 
         Args:
             ids: int [tokens of all inputs], one input after the other.
-            slots: int64 [tokens of all inputs], the slot in the frame per token.
+            slots: int64 [tokens of all inputs], the index of the token's slot in :attr:`frame`, the layout of an input.
+                A slot is a place for one part or for one token around the parts. The slot determines the token type.
             lengths: int64 [inputs], the number of tokens per input.
         """
         is_token = self.is_token(lengths)

@@ -53,11 +53,14 @@ class WindowProcessor(TextProcessor):
         return np.stack([np.minimum(lengths[0], self.longest_question), lengths[1]])
 
     def _plan(self, numbers: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Plan the windows of examples, given the numbers of their questions and texts.
+        """Plan the windows of examples.
+
+        Args:
+            numbers: int [2, examples], the index in the token store of each example's question, then of its text.
 
         Returns:
-            Number of question tokens, of text tokens, of text tokens that fit a window, and of windows; int64
-            [examples] each.
+            Four arrays, int64 [examples]: the number of question tokens after truncation, of text tokens, of text
+            tokens that fit a window, and of windows.
         """
         question, text = self.truncate(self.token_store.lengths(numbers))
         room = self.budget - question

@@ -37,9 +37,10 @@ def beginning_sort_keys(rows: Sequence[np.ndarray]) -> np.ndarray:
 def split_beginnings(rows: Sequence[np.ndarray]) -> tuple[list[np.ndarray], np.ndarray]:
     """Split prompts into shared beginnings and suffixes, so that fewer tokens are read, including padding.
 
-    A prompt that shares its beginning with no other prompt is split so that its suffix is no longer than the suffixes
-    of shared beginnings. If splitting saves less than a tenth of the tokens, there is only one beginning, which is
-    empty.
+    A suffix is the rest of a prompt after its beginning. Let n be the length of the longest suffix after a shared
+    beginning. A prompt that shares its beginning with no other prompt is split before its last n tokens; if it is
+    shorter, its beginning is empty. If no prompts share a beginning, or splitting saves at most a tenth of the tokens,
+    there is only one beginning, which is empty.
 
     Args:
         rows: Token ids of the prompts, at least one token each.
@@ -48,7 +49,7 @@ def split_beginnings(rows: Sequence[np.ndarray]) -> tuple[list[np.ndarray], np.n
         The beginnings, and the index of the beginning per prompt, int64 [prompts]. Suffixes are never empty.
 
     Example:
-        >>> beginnings, of = cut([np.arange(12), np.r_[0:10, 5], np.arange(20, 24)])
+        >>> beginnings, of = split_beginnings([np.arange(12), np.r_[0:10, 5], np.arange(20, 24)])
         >>> [begin.tolist() for begin in beginnings], of.tolist()
         ([[0, 1, 2, 3, 4, 5, 6, 7, 8, 9], [20, 21]], [0, 0, 1])
     """

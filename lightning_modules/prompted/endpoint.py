@@ -67,7 +67,10 @@ class QuestionProcessor(Processor):
         return keys(self._questions(examples))
 
     def __call__(self, examples: Sequence[Example]) -> dict[str, Any]:
-        """Return two lists: ``questions``, texts; and ``repeats``, 1 for an example of the null control, else 0."""
+        """Return two lists: ``questions``, texts; and ``repeats``, 1 for a repeat of an unchanged example, else 0.
+
+        The null control repeats unchanged examples to measure how often answers change without a change of the input.
+        """
         repeated = examples.repeated if isinstance(examples, Composed) else np.zeros(len(examples), dtype=bool)
         return {"questions": self._questions(examples), "repeats": repeated.astype(int).tolist()}
 
@@ -308,7 +311,11 @@ class Endpoint(BasePredictor):
         return super().counts_of(counted) | ({"models": models} if models else {})
 
     def finish(self) -> None:
-        """Log the number of requests, tokens and dollars, and remove the stored replies of the null control."""
+        """Log the number of requests, tokens and dollars, and remove the stored replies to repeated requests.
+
+        The null control repeats requests, to measure how often answers change without a change of the input. Each
+        evaluation repeats its own requests, so a later evaluation must not find these replies.
+        """
         if self._client is not None:
             self._client.forget_repeats()
             paid = f", {cost(self._client.read, self._client.wrote, self.prices):,.2f} USD" if self.prices else ""

@@ -216,8 +216,10 @@ class LateFusion(PictureClassifier):
             self._block |= dict.fromkeys(block, block)
 
     def _make_blocks_of_pool(self) -> None:
-        """Assign the pictures of the evaluated examples to blocks, so that training and evaluation have the same
-        blocks.
+        """Assign the pictures of the evaluated examples to blocks of up to 32 pictures, which are encoded together.
+
+        A training calls this method before the remaining pictures get blocks. So an evaluated picture is encoded with
+        the same pictures in a training and in an evaluation without training, and has the same features in both.
         """
         self._make_blocks(np.unique(self.processor.picture_numbers(self.trainer.datamodule.pool)).tolist())
 

@@ -105,7 +105,7 @@ def reference(case, part):
     for label in LABELS:
         if label != default:
             of_label = {k: is_hit(kind, part, *pair) for k, pair in counted.items() if pair[0] == label}
-            expected[f"/from_{label}"] = of_label
+            expected[f"{'/kept' if part == 'other' else ''}/from_{label}"] = of_label
     return expected
 
 

@@ -91,10 +91,11 @@ def known_words(claim: Claim) -> set[str]:
 def place_kind(name: str) -> str:
     """Return the kind of a place: "city", "province", "country" or "continent"; "" if it is unknown.
 
-    The place is looked up by its name before a comma.
+    Only the text before the first comma is looked up in the lists of places. "Austin, Texas" is unknown, since the
+    lists do not contain "Austin".
 
     Example:
-        >>> width("U.S."), width("Austin, Texas"), width("the Netherlands")
+        >>> place_kind("U.S."), place_kind("Austin, Texas"), place_kind("the Netherlands")
         ('country', '', 'country')
     """
     return WIDTHS.get(name.partition(",")[0].replace(".", "").strip().lower().removeprefix("the "), "")

@@ -58,9 +58,9 @@ def numbers(claim: Claim, flip: bool, rng: np.random.Generator, half_or_double: 
     """Return the possible changes of a number in a hypothesis, one element per change.
 
     A governor is the word that makes a number a bound. To keep the label, a number with a governor moves in the
-    direction of table 2. To flip the label, a number without a governor is halved or doubled, and a governor is
-    replaced by its opposite: "over 30" becomes "under 30". (Another number would flip the label only if the table's
-    value lay between both numbers.)
+    direction that keeps the label (Gupta et al. 2022, table 2). To flip the label, a number without a governor is
+    halved or doubled, and a governor is replaced by its opposite: "over 30" becomes "under 30". (Another number would
+    flip the label only if the table's value lay between both numbers.)
 
     Args:
         claim: The hypothesis.
@@ -111,11 +111,15 @@ def _flipping(claim: Claim, number: Number) -> list[Decimal]:
 def dates(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
     """Return the possible changes of a date in a hypothesis, one element per change.
 
-    With a governor (a word such as "after" that makes the date a bound), a year moves in the direction of table 2,
-    which keeps the label; to flip the label, the governor is replaced by its opposite. Without a governor, a new date
-    contradicts the table. A year becomes a near year that the table neither contains nor spans; it also precedes all
-    years of the table, unless the hypothesis is about a unique event. A month becomes a month that the table does not
-    contain. A season becomes the opposite season, only to flip.
+    A governor is a word such as "after" that makes a date a bound. With a governor:
+
+    - To keep the label, a year or decade moves in the direction that keeps the label (Gupta et al. 2022, table 2).
+    - To flip the label, the governor is replaced by its opposite.
+
+    Without a governor, the new date contradicts the table of the claim, to flip an entailed hypothesis or to keep the
+    label of a contradicted one. A new year or decade is near the old one, and the table neither contains nor spans it;
+    unless the hypothesis is about a unique event, it also precedes all years of the table. A new month is not in the
+    table. A season becomes the opposite season, only to flip the label.
     """
     if claim.analysis.negations:
         return []

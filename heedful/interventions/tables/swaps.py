@@ -25,7 +25,7 @@ SCORED = ("entailment", "contradiction")  # a neutral hypothesis depends on fact
 
 
 class Lender(NamedTuple):
-    """A table that lends its title or receives values.
+    """A table that lends its title, which replaces the title of another table.
 
     Attributes:
         uid: Smallest uid of an example with the table.
@@ -68,7 +68,7 @@ def _changed(
     Args:
         base: The example before the change.
         parts: New content of changed parts; parts that the example does not have are ignored.
-        lender: The table that lent the title or received the values.
+        lender: The table that lent its title.
         edits: Edits of the hypothesis, which are recorded as the variant.
         cluster: Name of the cluster of the table.
     """

@@ -98,8 +98,12 @@ def solve(
     waiting: list[_Running] = []
 
     def advance(method: str, game: int, rounds: Rounds, values: np.ndarray | None, masks_before: int) -> None:
-        """Send an attribution method the values of its last masks, None at the start; store its next masks, or its
-        solution if it is done. ``masks_before`` is the number of masks before this step.
+        """Run one step of an attribution method on one example. Its next masks are added to ``waiting``; if it is done,
+        its solution is added to ``solutions``.
+
+        ``game`` is the position of the example in ``games``. ``rounds`` is the generator of the method, which yields
+        masks and is sent their values. ``values`` are those of its last masks, None at the start; ``masks_before`` is
+        the number of masks so far.
         """
         try:
             masks = next(rounds) if values is None else rounds.send(values)

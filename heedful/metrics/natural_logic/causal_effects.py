@@ -102,15 +102,17 @@ def _masks_of_slices(rows: pa.Table) -> dict[str, np.ndarray]:
 
 
 class _Pairs:
-    """Pairs of examples n and n' that differ in one feature, each with a prediction.
+    """Pairs of examples n and n' that differ in one feature (the context or the word pair), each with a prediction.
 
     Args:
-        rows: Rows of pairs, each with three clusters.
+        rows: Rows of pairs. The column ``clusters`` holds three texts for each pair: the first example n, the value of
+            the unchanged feature, and the new value of the changed feature.
         labels: Labels in the order of the probabilities.
 
     Attributes:
-        base: Number of the example n: int [pairs].
-        ways: Clusters by the unchanged feature, and by the new value of the changed feature: int [pairs] each.
+        base: Id of the first example n, equal for pairs with the same n: int [pairs].
+        ways: Two arrays of ids, for two groupings of pairs into clusters: by the value of the unchanged feature, and by
+            the new value of the changed feature: int [pairs] each.
         values: Maps each name of ``MEANS`` to its values: float64 [pairs]. The first is whether the prediction changes.
         groups: Maps each slice, "column=value", to a mask: bool [pairs].
     """
@@ -141,8 +143,9 @@ class _Pairs:
         return replace(measured, value=float(values.mean()))  # share sums in another order, with other last bits
 
     def per_base(self, mask: np.ndarray) -> Measurement:
-        """Return the mean over first examples n of the share of pairs of n whose prediction changes, among the pairs of
-        a mask, bool [pairs].
+        """Return a mean over first examples n. The value of an n is the share of its pairs whose prediction changes.
+
+        Only the pairs of ``mask`` count, bool [pairs].
         """
         _, base, count = np.unique(self.base[mask], return_inverse=True, return_counts=True)
         hit = self.values[""][mask]
@@ -231,14 +234,15 @@ def _accuracy(rows: pa.Table, labels: Sequence[str], data: str, seed: int) -> It
 def causal_effects(rows: pa.Table, context: Context) -> Iterator[Number]:
     """Measure total and direct causal effects (TCE, DCE) of the context and of the inserted word pair (section 3.1).
 
-    The TCE is the share of changed predictions if the gold label changes, the DCE if it stays.
-    A row holds a pair of an example n and its partner n', and the gold label of n'. Labels become two classes by the
-    rule "sum" of :func:`~heedful.metrics.natural_logic.entailment.entailed`. A pair counts if both inputs got an
-    answer; for accuracy, a missing answer is wrong. ``n`` is the number of examples n with a pair.
+    A row holds a pair: a first example n, a second example n', and the gold label of n'. The two examples differ in one
+    feature, the context or the word pair. The TCE is the share of changed predictions if the gold label changes, the
+    DCE if it stays. Labels become two classes by the rule "sum" of
+    :func:`~heedful.metrics.natural_logic.entailment.entailed`. A pair counts if both inputs got an answer; for
+    accuracy, a missing answer is wrong. The field ``n`` of a measurement of pairs is the number of first examples.
 
-    Pairs share the unchanged feature (a context or a word pair), and the new value of the changed feature. Intervals
-    add the variances between the clusters of both, so that their interaction counts twice. Pairs also share the old
-    value of the changed feature; intervals ignore this, and are somewhat too narrow.
+    Pairs may have the same value of the unchanged feature, or the same new value of the changed feature. Intervals
+    add the variances between the clusters of both, so that their interaction counts twice. Pairs may also have the same
+    old value of the changed feature; intervals ignore this, and are somewhat too narrow.
 
     Args:
         rows: Base rows and the rows of the interventions "I0" to "I3", all with probabilities. Pairs with the
@@ -251,13 +255,13 @@ def causal_effects(rows: pa.Table, context: Context) -> Iterator[Number]:
 
         - ``name``: share of pairs whose prediction changes;
         - ``name/naive``: the same with an interval for independent pairs;
-        - ``name/per_seed``: mean over examples n of the share among the pairs of n;
+        - ``name/per_seed``: share of changed predictions among the pairs of each first example n (a seed), mean over n;
         - ``name/towards_gold``: share of pairs whose prediction changes to the gold label of n';
         - ``name/argmax``: share of pairs whose prediction changes by the rule "argmax";
         - ``name/signed``: change of the probability of entailment, positive towards the gold label of n';
           ``name/absolute``: its absolute value; ``name/total_variation``: half the sum of absolute changes over labels;
-        - ``name/<column>=<value>``: share among the pairs whose example n has the value of the column "monotonicity",
-          "relation" or "operator".
+        - ``name/<column>=<value>``: share of pairs whose prediction changes, among the pairs whose first example n has
+          the value in the meta column "monotonicity", "relation" or "operator".
 
         ``natural_logic/<data>/<context or insertion>/delta`` and ``/ratio``: TCE - DCE and TCE / DCE. If the interval
         of the DCE begins at 0.00 %, the ratio has no upper bound: it has no interval, and is flagged.

@@ -32,7 +32,11 @@ class Drawn(NamedTuple):
 
     @classmethod
     def of(cls, rows: pa.Table) -> "Drawn":
-        """Read the columns from rows in their canonical order, in which the rows of an example are adjacent."""
+        """Read the four columns from rows, one entry per row and in the order of the rows.
+
+        The rows must already be in canonical order, in which the rows of an example are adjacent; they are not sorted
+        here.
+        """
         clusters, lenders = clusters_of_pairs(rows)
         return cls(number_runs(rows, "uid"), clusters, rows["draw"].to_numpy(), lenders)
 

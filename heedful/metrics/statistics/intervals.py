@@ -58,17 +58,24 @@ class Entries(NamedTuple):
 
 @dataclass(frozen=True)
 class Share:
-    """A share, or an unweighted mean of shares, with the terms of its variance.
+    """The share of hits among entries (such as predictions), or an unweighted mean of shares, and what its interval
+    needs.
+
+    Entries are grouped into clusters, such as all predictions for examples of one article. They may be grouped in
+    several ways, such as by the swapped example and by the example that lends its part (the lender).
 
     Attributes:
         value: The share, between 0 and 1.
-        influence: For each way of clustering, the influence of a cluster on the value: float64 [clusters], sum 0.
-        clusters: For each way of clustering, the number of clusters with entries.
-        down: Decrease of the value by one more cluster of misses.
-        up: Increase of the value by one more cluster of hits.
-        least: Lower bound of the variance: the variance of independent entries; 0 for scores other than 0 and 1.
+        influence: For each way of grouping, the contribution of each cluster to the error of the value: float64
+            [clusters], with sum 0.
+        clusters: For each way of grouping, the number of clusters.
+        down: How much the value decreases if a cluster in which all entries are misses is added.
+        up: How much the value increases if a cluster in which all entries are hits is added.
+        least: Variance of the value if all entries were independent, a lower bound of its variance; 0 for scores other
+            than 0 and 1.
         entries: Number of entries; inf for scores other than 0 and 1.
-        pairs: Influence per pair of an example and a lender: float64 [pairs]; None if entries are not such pairs.
+        pairs: Contribution of each pair of a swapped example and a lender to the error: float64 [pairs]; None if
+            entries are not such pairs.
     """
 
     value: float
@@ -89,8 +96,10 @@ class Share:
 
     @property
     def fewest(self) -> int:
-        """The number of clusters in the way of clustering that has fewest. A way with a single cluster of lenders is
-        ignored, since one cluster is no sample.
+        """The smallest of the numbers in ``clusters``, which hold the number of clusters for each way of grouping.
+
+        If entries are pairs of a swapped example and a lender (the example that lends the new part), numbers of 1 are
+        ignored, since one cluster is no sample; the result is 1 if all are 1.
         """
         if self.pairs is None:
             return min(self.clusters)
@@ -98,8 +107,11 @@ class Share:
 
     @property
     def more(self) -> float:
-        """Weight of the additional cluster at each end of the interval: 1, or less if more than 20 clusters determine
-        the variance.
+        """Weight of the imaginary cluster that widens the interval of the share.
+
+        For each end, the interval is computed as if one more cluster were in the data: of hits for the upper end, of
+        misses for the lower. It has the weight 1 if at most 20 clusters determine the variance, and else 20 / (number
+        of these clusters). The number is the effective one, the smallest over the ways of grouping.
         """
         squares = [z**2 for z in self.influence]
         effective = [z.sum() ** 2 / (z @ z) if z.any() else 0.0 for z in squares]  # effective numbers of clusters
@@ -141,21 +153,24 @@ def share_of(entries: Entries) -> Share:
 
 
 def _dyads(ways: Sequence[np.ndarray]) -> np.ndarray:
-    """Return the number of the pair of example cluster and lender cluster of each entry: int [entries].
+    """Return an id for the pair of example cluster and lender cluster of each entry: int [entries].
 
-    ``ways`` holds both clusters per entry.
+    Entries with the same pair have the same id; ids are 0, 1, ... ``ways`` holds the example cluster of each entry and
+    its lender cluster (the cluster of the example that lends its part).
     """
     example, lender = ways
     return np.unique(example * (int(lender.max()) + 1) + lender, return_inverse=True)[1]
 
 
 def gains_and_losses(entries: Entries) -> tuple[Share, Share]:
-    """Return the share of gains and the share of losses of entries whose hits are changes, positive or negative; the
-    first minus the second is the mean change.
+    """Split changes into gains (positive) and losses (negative), and return the share of gains and the share of losses;
+    the first minus the second is the mean change.
 
-    With one way of clustering, the changes of a cluster are summed first; the added cluster of losses is then scaled by
-    the mean share of gains in the clusters with gains, and vice versa. With several ways, each entry is a separate
-    change, or, for pairs in several cells, each pair.
+    With one way of clustering, the changes of a cluster are summed first, so that a cluster is a gain or a loss. The
+    field ``up`` of a share is its increase by an imaginary cluster of hits (:attr:`Share.more`). ``up`` of losses is
+    then multiplied by the mean share of gains in the clusters with gains, and ``up`` of gains by the mean share of
+    losses in the clusters with losses (:func:`_part_of_a_cluster`). With several ways, each entry is a separate change,
+    or, for pairs in several cells, each pair.
 
     Args:
         entries: Entries whose hits are changes, between ``-counts`` and ``counts``.
@@ -196,11 +211,13 @@ def _part_of_a_cluster(hits: np.ndarray, counts: np.ndarray) -> float:
 
 
 def covariances(first: Share, second: Share) -> np.ndarray:
-    """Estimate the covariance of two shares over the same clusters in one or several ways: float64 [estimates].
+    """Estimate the covariance of two shares over the same clusters: float64 [estimates].
 
-    The variance of a share is the largest estimate of its covariance with itself. In general there is one estimate, the
-    sum over the ways of clustering. Pairs of an example and a lender have three: over examples in both roles, over
-    examples, and over lenders.
+    The number of estimates depends on the entries. If entries are not pairs, there is one: the covariance between
+    clusters, summed over the ways of clustering. If entries are pairs of a swapped example and a lender (the example
+    that lends its part), there are three: over clusters in both roles together (the variance of dyads), over clusters
+    of examples, and over clusters of lenders. The variance of a share is the largest estimate of its covariance with
+    itself.
     """
     # n / (n - 1) as for any sample variance: influences sum to 0 by construction
     counts = [max(pair) for pair in zip(first.clusters, second.clusters, strict=True)]
@@ -226,7 +243,8 @@ def interval(share: Share, level: float = LEVEL) -> Bounds:
 
 
 def _effective_entries(share: Share, tail: float) -> float:
-    """Return the number of independent entries that have the variance of the share at the upper end of its interval.
+    """Return the effective number of entries, for the upper end of the interval: a share of this many independent
+    entries would have the same variance.
 
     Args:
         share: The share, or the share of misses for the lower end.
@@ -293,12 +311,13 @@ def ratio_interval(first: Share, second: Share, level: float = LEVEL) -> Bounds:
 
 
 def _distances(first: Share, second: Share, level: float) -> list[tuple[float, float, float]]:
-    """Return the distances between two shares and the ends of their intervals, which determine the low and the high end
-    of the interval of their difference.
+    """Return how far two shares lie from the ends of their intervals, for the interval of their difference (MOVER).
 
     Returns:
-        For each end, the distance of that end of the first share, the distance of the opposite end of the second share,
-        and the product of both distances and the correlation. The added clusters of both shares are independent.
+        Two triples, for the low and the high end of the difference. The first number is the distance from the first
+        share to the same end of its interval, the second is the distance from the second share to the opposite end of
+        its interval. The third is the first times the second times the correlation of both shares (the lowest
+        estimate). The imaginary clusters of both shares (:attr:`Share.more`) count as uncorrelated.
     """
     (low, high), (least, most) = (interval(share, level) for share in (first, second))
     distances = []

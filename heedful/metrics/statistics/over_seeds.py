@@ -67,10 +67,14 @@ def crossed(bounds: Bounds, numbers: Sequence[float], least: float, level: float
 
 
 def entries_of_seeds(measured: Sequence[Measurement]) -> Entries:
-    """Join the entries of a share for several seeds; each seed becomes a cell, so that the share is a mean over seeds.
+    """Concatenate the entries of a share for several seeds, to compute the mean of the share over seeds.
+
+    An entry holds hits and a count, such as of one changed example. A cell is a group of entries with a share of its
+    own; the result of :func:`share_of` is the mean of these shares. Here a cell is a seed: 0, 1, ... in the order of
+    ``measured``, without the skipped ones. The cells that the entries had before are lost.
 
     Args:
-        measured: The share for each seed, computed within :func:`.paired.recording`.
+        measured: The share for each seed, computed within :func:`.paired.recording`; others are skipped.
     """
     entries = [m.entries for m in measured if isinstance(m, RecordedShare)]
     return joined([e._replace(cells=np.full(len(e.counts), seed)) for seed, e in enumerate(entries)])

@@ -66,6 +66,9 @@ def share(
 ) -> Measurement:
     """Compute a share of hits, or a mean of scores between 0 and 1, with its 95 % interval.
 
+    The share of a cell is the sum of its hits divided by the sum of its counts. Clusters are groups of entries that
+    depend on each other. They affect the interval, not the value.
+
     Args:
         hits: Number of hits or sum of scores per entry, between 0 and the count of the entry: [entries].
         clusters: Cluster per entry; None if each entry is a cluster.
@@ -74,8 +77,10 @@ def share(
         counts: Number of predictions that an entry sums up, 1 by default; the share is hits / counts: [entries].
         cells: Cell per entry, such as a label: int [entries]. The number is the unweighted mean of the shares of all
             cells.
-        also: Cluster per entry in a second way of clustering, such as by word pair.
-        lenders: Cluster of the example that lent a part to each entry; equal ids are equal clusters in both arrays.
+        also: Cluster per entry if entries are grouped in a second way, such as by word pair; ignored with ``lenders``.
+        lenders: Cluster per entry of the lender, the example that a swapped part comes from. ``clusters`` then holds
+            the cluster of the swapped example. The same id means the same cluster in ``clusters`` and ``lenders``,
+            since an example may be swapped in one entry and be the lender in another.
         n: Number of examples; by default the number of entries.
     """
     column, weights = _columns(hits, counts)

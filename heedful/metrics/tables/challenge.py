@@ -152,10 +152,13 @@ def challenge_counts(rows: pa.Table, interventions: Sequence[str]) -> dict[str, 
     """Count the examples that :func:`challenge` measures, and those that it omits.
 
     Returns:
-        Numbers of examples with a change, "originals", and of their "tables"; of originals with a change of each kind,
-        "preserved" and "flipped", and of the latter by their label, "flipped_from_entailment" and
-        "flipped_from_contradiction"; of changes, "preserved_changes" and "flipped_changes". Of the other examples,
-        "neutral" have a neutral gold label, and "unchanged" have no change.
+        Maps these keys to numbers:
+
+        - "originals": examples of the data with a change of either kind; "tables": tables of the originals;
+        - "preserved", "flipped": originals with a change that keeps the gold label, or flips it;
+        - "flipped_from_entailment", "flipped_from_contradiction": originals of "flipped" with this gold label;
+        - "preserved_changes", "flipped_changes": changed examples of each kind;
+        - "neutral": examples of the data with a neutral gold label; "unchanged": other examples without such a change.
     """
     pairs = challenge_pairs(rows, interventions)
     base = select(rows, intervention=BASE)
@@ -338,10 +341,11 @@ def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
 
 
 def _sliced(numbers: Iterable[Number], slice_: str) -> Iterator[Number]:
-    """Convert numbers to numbers of a slice, "kind=<kind of change>" or "split=<split>", which tables show below the
-    numbers of all changes.
+    """Name numbers by a slice of the data, "kind=<kind of change>" or "split=<split>", and yield them.
 
-    Slices by kind of change omit the statistic "subsamples", and have no line in tables for the originals.
+    The given numbers are computed from the slice alone. Tables show them one level below the numbers of the whole data.
+    A slice by kind yields no number whose statistic ends with "subsamples" (the paper's mean over samples of 80 %), and
+    its statistic "original" has no line in tables.
     """
     column, _, value = slice_.partition("=")
     for number in numbers:

@@ -36,7 +36,10 @@ class CounterfactualTablesSettings(Settings):
 
 
 def set_data(name: str) -> str:
-    """Return the name of a set of counterfactual tables as a data set, in uids and metric names."""
+    """Return "counterfactuals-<name>", the name of the data set of a set of counterfactual tables.
+
+    Metric names contain it as the data set, and the uids of the examples of the set start with it and a slash.
+    """
     return f"counterfactuals-{name}"
 
 

@@ -68,9 +68,10 @@ def inoculation(
     kind: Literal["preserved", "flipped"] = "flipped",
     seed: int = 0,
 ) -> Numbers:
-    """Measure accuracy on originals and on challenge examples, before and after inoculation (tables 9 to 12).
+    """Measure accuracy on originals and on challenge examples, before and after inoculation.
 
-    Inoculation is fine-tuning on a few challenge examples (examples with an edited hypothesis or title).
+    Inoculation is fine-tuning on a few challenge examples (examples with an edited hypothesis or title). Source:
+    Gupta et al. (2022), "Is My Model Using the Right Evidence?", tables 9 to 12.
     Examples must be the same before and after. Only some originals can be changed: no neutral ones, and perhaps easier
     ones. So the gap is between challenge examples and the originals of these. Tables are the clusters of intervals.
 
@@ -89,8 +90,9 @@ def inoculation(
         - ``original/before``, ``original/after``, ``original/change`` (after minus before): accuracy on the originals;
         - ``challenge/...``: accuracy on the scored challenge examples; ``paired/...``: accuracy on the originals of
           these; ``gap/...``: ``paired`` minus ``challenge``;
-        - if labels flip, the latter also as ``<...>/from_entailment`` and ``<...>/from_contradiction``, by the label of
-          the original, and ``<...>/both_ways``, the unweighted mean of both.
+        - if ``kind`` is "flipped", each number of ``challenge``, ``paired`` and ``gap`` also by the label of the
+          original, ``<...>/from_entailment`` and ``<...>/from_contradiction``; and ``<...>/both_ways``, the unweighted
+          mean of both.
 
     Raises:
         HeedfulError: An example does not name its table.

@@ -112,12 +112,13 @@ def _split_positions(rows: pa.Table, splits: Sequence[str]) -> np.ndarray:
 
 @dataclass(frozen=True)
 class _Share:
-    """A share of transitions (pairs of predictions before and after an edit) among the examples with one prediction
-    before the edit; or the unweighted mean of this share over predictions.
+    """The share of transitions of interest among edited examples. A transition is a pair of predictions, before and
+    after an edit of the table.
 
     Attributes:
         name: Metric name.
-        label: The prediction before the edit; None for the mean.
+        label: If not None, only examples with this prediction before the edit count. If None, the share is computed for
+            each prediction before the edit, and averaged without weights.
         among: Edited examples that count: bool [rows].
         hit: Edited examples with a transition of interest: bool [rows].
     """
@@ -190,11 +191,15 @@ def invalid_transitions(
 ) -> Iterator[Number]:
     """Measure the shares of transitions, and of forbidden transitions, for each operation on the rows of tables.
 
-    A transition is the pair of the predictions before and after the edit. A share is over the edited examples with the
-    same prediction before the edit; ``n`` is their number. Means are over the three labels, unweighted, and undefined
-    if no example is predicted as one of them. Over several splits, each number is the unweighted mean over splits, and
-    undefined if it is undefined in a split. Tables are the clusters of intervals, with all hypotheses about a table in
-    all splits.
+    A transition is the pair of the predictions before and after the edit. It is forbidden if the edit must not lead
+    from the first to the second; deleting a row must not turn neutral into entailment. Edited examples without an
+    answer before or after do not count.
+
+    The share of a label has as denominator the edited examples with this prediction before the edit; ``n`` is their
+    number. A mean over the three labels is unweighted, and undefined if no example is predicted as one of them before
+    the edit; ``n`` is the number of all edited examples that count. Over several splits, each number is the unweighted
+    mean over splits, and undefined if it is undefined in a split. Tables are the clusters of intervals, with all
+    hypotheses about a table in all splits.
 
     Args:
         rows: Rows of :class:`~heedful.interventions.tables.row_edits.RowEdits`.
@@ -207,8 +212,9 @@ def invalid_transitions(
 
         - ``name/invalid``: mean over labels of the share of forbidden transitions; ``name/invalid/from_<label>``: this
           share for a label;
-        - ``name/invalid_composed``: the same, if several operations in sequence allow other transitions than the union
-          of the transitions of each;
+        - ``name/invalid_composed``, ``name/invalid_composed/from_<label>``: the same, if several operations in a row
+          allow other transitions. In ``invalid``, a transition is allowed if one of the operations allows it; in
+          ``invalid_composed``, if a sequence of transitions, one allowed by each operation, leads to it;
         - ``name/from_<label>/to_<label>``: share of the transition between two labels.
 
         These numbers ignore whether edited rows are relevant to the hypothesis. If relevance is annotated,

@@ -56,9 +56,11 @@ class Related:
     def strangers(self) -> np.ndarray:
         """For each example, the number of examples that are unrelated to it: int64 [examples].
 
-        The related examples are the union, over the values of an example, of the examples with this value. The size of
-        the union follows by inclusion and exclusion over sets of values; a set that no other example has is not
-        extended.
+        An example E has several values, one in each row of ``codes``. An example is related to E if it has at least one
+        of the values of E. The related examples are counted by inclusion and exclusion: for each set of values of E,
+        the number of other examples that have all values of the set is added (sets of 1, 3, ... values) or subtracted
+        (sets of 2, 4, ... values). If no other example has all values of a set, the larger sets that contain the set
+        contribute 0, and are not formed. With ``within``, only examples with the number of E can be unrelated.
         """
         codes = np.sort(self.codes, axis=0)
         n = self.codes.shape[1]
@@ -84,17 +86,21 @@ class Related:
 def _extended_sets(
     last: np.ndarray, positions: np.ndarray, sets: np.ndarray, codes: np.ndarray, is_shared: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Extend each set of values by one more value of the same example, from a later row of ``codes``.
+    """Form larger sets of values: each set, plus one more value of the same example.
+
+    A set contains some values of one example, that is of one column of ``codes``. The added value is in a later row of
+    ``codes`` than the last value of the set, so that each larger set is formed once. A set has as many larger sets as
+    there are later rows for which ``is_shared`` is true.
 
     Args:
         last: Row of each set's last value in ``codes``: int64 [sets].
-        positions: Example that has each set: int64 [sets].
-        sets: Number that identifies each set: int64 [sets].
+        positions: Position of the example whose values the set contains: int64 [sets].
+        sets: Number that identifies each set; sets of equal values have equal numbers: int64 [sets].
         codes: Values of the examples, in ascending order: int32 [rows, examples].
-        is_shared: Whether other examples have the value: bool [rows, examples].
+        is_shared: False for values that occur once in ``codes``, and for repeats in an example: bool [rows, examples].
 
     Returns:
-        The first three arrays for the larger sets.
+        The arrays ``last``, ``positions`` and ``sets`` of the larger sets.
     """
     larger = [(last[:0], positions[:0], sets[:0])]
     for row in range(1, len(codes)):

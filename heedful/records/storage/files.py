@@ -146,7 +146,11 @@ def read_json(path: str | Path) -> Any:
 
 
 def spooling() -> AbstractContextManager[None]:
-    """Return the context manager :func:`writing` for the folder of temporary files."""
+    """Return a context manager for code that writes temporary files.
+
+    If the code inside cannot write to the folder of temporary files, for example because the disk is full, the context
+    manager raises RunError, which advises to set TMPDIR. Other errors are raised unchanged, see :func:`writing`.
+    """
     return writing(tempfile.gettempdir(), "Set TMPDIR to a folder with more room.")
 
 

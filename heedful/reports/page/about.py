@@ -70,9 +70,11 @@ def about_of(run: Run, evaluation: str) -> About:
 
 
 def evaluation_of(run: Run, name: MetricName) -> str:
-    """Return the evaluation whose section of a page shows a number of a run.
+    """Return the name of the evaluation that a number of a run belongs to; a page shows the number in its section.
 
-    If several evaluations have numbers of this family, the first on the page has it; "" if none has.
+    The family of a number is the first component of its name, such as "attentiveness". The number belongs to the
+    evaluation of the run that lists this family (:class:`About`). If several evaluations list the family, the first on
+    the page is returned, but "evidence" for transitions by relevance; if none lists the family, "".
     """
     evaluations = [
         evaluation

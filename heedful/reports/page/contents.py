@@ -122,10 +122,12 @@ def _pieces(words: list[str], words_after: list[str]) -> list[tuple[list[str], l
 
 
 def compared(before: Content, after: Content) -> tuple[Any, Any]:
-    """Mark the differences between the contents of an input part before and after a change, and return both.
+    """Return the contents of an input part before and after a change, with marks on their differences.
 
-    Similar texts become segments (:func:`marked`). Rows of tables, [key, values, mark], get the mark "gone", "new",
-    "changed", "moved" or "", and "titled" is true if the titles differ. Other contents are returned as they are.
+    Two texts with many common words become segments (:func:`marked`). Two tables become dictionaries with the keys
+    "title"; "rows", a list of [key, values, mark]; and "titled", whether the titles differ. The mark of a row is
+    "gone" (only in ``before``), "new" (only in ``after``), "changed" (other values), "moved" (another place) or "" (no
+    difference). Other contents are returned as they are.
     """
     if isinstance(before, str) and isinstance(after, str):
         return marked(before, after) or (before, after)

@@ -39,8 +39,12 @@ SIZE = re.compile(r'<svg [^>]*?width="([\d.]+)pt"')
 
 
 class Shown(NamedTuple):
-    """A figure of a page: SVG, HTML, or only a sentence, the title. A folded figure is hidden until a reader
-    opens it.
+    """A figure of an HTML page.
+
+    Attributes:
+        title: The title, or a sentence that replaces the figure.
+        svg: The figure as SVG or HTML; empty if a sentence replaces it.
+        is_folded: Whether the figure is hidden until a reader of the page opens it.
     """
 
     title: str

@@ -30,10 +30,14 @@ class Moves:
 
 
 def moves_of(run: Run, evaluation: str) -> list[Moves]:
-    """Return the tables of an evaluation, one for each change, over all draws.
+    """Return a table for each change, such as a swap of the premise, that an evaluation makes.
 
-    Empty for evaluations without such tables and for answers that are texts; a change with more than 8 labels has no
-    table.
+    A table counts the predictions of all draws. Each label predicted before the change has a row; the row has the
+    shares of the labels predicted after the change. A change has no table if its predictions, before and after, have
+    more than 8 distinct labels.
+
+    The list is empty if the evaluation is not in :data:`SHOWN`, if the run has no rows of the evaluation, or if answers
+    are free texts.
     """
     if evaluation not in SHOWN or evaluation not in run.rows or not run.contexts[evaluation].kind.has_labels:
         return []

@@ -68,8 +68,9 @@ def sampled(evaluated: Mapping[str, Evaluated], seed: int, most: int = MOST) -> 
 def _candidates(rows: pa.Table, name: str) -> np.ndarray:
     """Return the mask of the rows from which the sample is drawn: bool [rows].
 
-    In evaluations of unchanged examples, these are base rows and null controls whose prediction differs; in other
-    evaluations (``name``), the first draw of each change.
+    For the evaluations in :data:`BASES`, these are the base rows (predictions for unchanged examples), and the rows of
+    the null control (a repeated prediction) whose prediction differs. For all other evaluations, these are the rows of
+    changed examples, from the first draw only or without draws. ``name`` is the name of the evaluation.
     """
     is_base, is_null = rows_with(rows, intervention=BASE), rows_with(rows, intervention=NULL)
     if name in BASES:

@@ -95,7 +95,8 @@ def _sample_size_text(run: Run, name: MetricName, m: Entry) -> str:
 def _to_default(run: Run, name: MetricName) -> str:
     """Return the end of a sentence about attentiveness: the share of predictions that become the default label.
 
-    "" if this is unknown, or the share of all changed predictions.
+    Return "" for numbers of other families, and if the share is unknown. Also return "" if the share equals the number
+    ``name``: then all predictions that change become the default label.
     """
     m = run.numbers.get(name._replace(statistic="to_default"))
     if name.family != ATTENTIVENESS or m is None or not is_known(m) or m["value"] == run.numbers[name]["value"]:

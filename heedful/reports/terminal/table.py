@@ -155,7 +155,9 @@ def _no_merit(runs: Sequence[Content], lines: Sequence[Line]) -> list[str]:
 
 
 def asides_of(run: Content) -> list[str]:
-    """Return sentences about the counts of a run: unread, truncated or repeated examples, and missing answers."""
+    """Return sentences about the counts of a run: changes that do not reach the model, truncated or repeated examples,
+    training examples among the examples, texts that are no answer, and answers that many swapped inputs share.
+    """
     return [*_examples(run, _shown([run])), *_answers(run)]
 
 
@@ -172,10 +174,12 @@ def meaning(label: str) -> str:
 
 
 def _term_keys(label: str) -> list[str]:
-    """Return the keys of table.yaml (ends or beginnings of labels) that explain a label.
+    """Return the keys of table.yaml that explain a label: at most one key that ends it, then the keys that begin it.
 
-    These are the longest key that ends the label, and keys with dots, such as "default label ...", that begin it. Keys
-    with dots explain shares, and so do not apply to labels of the null control, which hold " null_".
+    A key without dots must equal the last words of the label; the longest such key is returned. A key with dots, such
+    as "default label ...", must begin the label. Keys with dots explain shares of predictions. A label that contains
+    " null_", such as "default label null_total_variation", is no such share (the null control predicts the same inputs
+    again), so that keys with dots are not returned for it.
     """
     ends = sorted((term for term in TERMS if f" {label}".endswith(f" {term}")), key=len)
     begins = [term for term in TERMS if "..." in term and label.startswith(term.removesuffix("..."))]
@@ -206,7 +210,11 @@ def _answers(run: Content) -> Iterator[str]:
 
 
 def _examples(run: Content, lines: Sequence[Line]) -> Iterator[str]:
-    """Yield notes with the numbers of unread changes, truncated examples, repeated examples and training examples."""
+    """Yield notes with the share of unread changes, and the numbers of truncated, repeated and training examples.
+
+    A change is unread if it does not reach the model, for example because the model truncates its input. The share of
+    unread changes is given for each line whose number has the flag "unread_changes".
+    """
     flagged = [
         f"{percent(run['metrics'][following.metric]['value'])} for {line.label!r}"
         for line, following in pairwise(lines)

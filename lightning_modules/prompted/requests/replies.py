@@ -101,7 +101,10 @@ class Written:
         self.path = "/chat/completions" if chat else "/completions"
 
     def require(self, prompt: Prompt, task: Task) -> None:
-        """Raise an error if answers to the task cannot be read in this way; generated text is read for all tasks."""
+        """Check that this class can read the answers to a task.
+
+        Here nothing is checked, since generated text is read for all tasks. A subclass may raise an error.
+        """
 
     def body(self, prompt: Prompt, question: str) -> dict[str, Any]:
         """Return the JSON of the request that asks a question."""

@@ -129,7 +129,7 @@ def test_prompts_are_read_whole_where_a_window_is_shorter(folders, room):
     plain = model(folders["mistral"], share_prefix=False)
     plain.network.config.sliding_window = columns + room
     with torch.no_grad():
-        scores, read = module._read(inputs)
+        scores, read = module._score_answers(inputs)
         expected = np.array([by_hand(module, example) for example in SHARING])
     assert (read is not None) == (room == 1)
     assert scores.numpy() == pytest.approx(expected, abs=2e-4)
@@ -139,7 +139,7 @@ def test_prompts_are_read_whole_where_a_window_is_shorter(folders, room):
 def test_a_model_without_positions_is_read_whole(tmp_path):
     module = model(save(tmp_path / "bloom", "bloom"))
     with torch.no_grad():
-        scores, read = module._read(module.processor(EXAMPLES))
+        scores, read = module._score_answers(module.processor(EXAMPLES))
     assert read is None
     assert scores.numpy() == pytest.approx(np.array([by_hand(module, example) for example in EXAMPLES]), abs=2e-4)
 
@@ -204,7 +204,9 @@ def test_penalties_that_a_model_brings_are_left_out(folders, tmp_path):
     network = AutoModelForCausalLM.from_pretrained(folder).eval()
     assert network.generation_config.repetition_penalty == 5.0
     own, penal = (model(place, share_prefix=False) for place in (folders["llama"], folder))
-    assert own._written(own.processor(EXAMPLES), None) == penal._written(penal.processor(EXAMPLES), None)
+    assert own._generated_answers(own.processor(EXAMPLES), None) == penal._generated_answers(
+        penal.processor(EXAMPLES), None
+    )
 
 
 def test_probabilities_by_setting(folders):
@@ -248,7 +250,7 @@ class Scripted(CausalLM):
 
     texts = ()
 
-    def _written(self, inputs, read):
+    def _generated_answers(self, inputs, read):
         return list(self.texts)
 
 

@@ -52,11 +52,14 @@ def explain(
 
     Arguments and results are those of :meth:`.method.Method.explain`; errors are nan.
 
-    The Owen value of a word is its mean contribution over all orders of words that keep the words of a node together
-    (:func:`~heedful.interventions.masks.partitions.partition` is the tree). A split of a node needs two masks, and
-    turns each half into a node in two contexts. The node with the largest stake is split first, until the budget is
-    used up; the contribution of an unsplit node is shared equally among its words. To split all nodes takes
-    ``2 * partition(segments).splits`` masks, about ``2 / 3 * n**2``: 106 masks for 12 words, 618 for 30.
+    A node is a range of words in a binary tree (:func:`~heedful.interventions.masks.partitions.partition`). The Owen
+    value of a word is its mean contribution over all orders of words that keep the words of each node together.
+
+    A node is split into its two halves. A split takes two masks. Each half is then a node of its own, twice: with the
+    other half masked, and with the other half kept. The node with the largest stake (the most that its split may
+    change) is split first, until the budget of masks is used up. The contribution of an unsplit node is shared equally
+    among its words. To split all nodes takes ``2 * partition(segments).splits`` masks, about ``2 / 3 * n**2``: 106
+    masks for 12 words, 618 for 30.
 
     A round evaluates all nodes that are certain to be split within the budget, whatever the unknown values are; so the
     result is the same as if one node were split at a time.
@@ -134,8 +137,11 @@ def _sure_to_be_split(queue: list[Stake], answers: Answers, splits_left: int) ->
 
 
 def _masks(stakes: Sequence[Stake], n: int) -> np.ndarray:
-    """Return the two masks that the split of each node needs: bool [2 * nodes, n]. The first keeps the context and the
-    left half of the node, the second the context and the right half.
+    """Return the two masks that are needed to split each node into its halves: bool [2 * stakes, n], True for a feature
+    that is kept. The first keeps the context and the left half of the node, the second the context and the right half.
+
+    ``stakes`` holds the nodes (ranges of features), each with a context: the features outside the node that are kept.
+    ``n`` is the number of features.
     """
     size = (n + 7) // 8
     masks = b"".join((s.context | half.bits).to_bytes(size, "little") for s in stakes for half in s.node.halves)
