@@ -220,7 +220,12 @@ class TransformersPair(BasePredictor):
             )
 
     def require_known(self, statistics: Statistics, examples: str) -> None:
-        """Warn about examples with many tokens that are out of vocabulary."""
+        """Warn if the share of tokens that are out of vocabulary is above ``max_unknown``.
+
+        Args:
+            statistics: Counts of tokens.
+            examples: Description of the examples, for the warning.
+        """
         if statistics.unknown > self.max_unknown:
             share = percent(statistics.unknown)
             warn(f"{share} of the tokens of {examples} are unknown to the tokenizer. Does it belong to the model?")

@@ -179,7 +179,10 @@ def saved_settings(run: Path) -> Settings:
 
 
 def differences(before: Settings, after: Settings) -> dict[str, tuple[Any, Any]]:
-    """Map each setting that differs and may change a number to its values before and after."""
+    """Return the settings that differ, with their values before and after.
+
+    Settings that cannot change a result, such as the output folder, are left out.
+    """
     old, new = _flat(before), _flat(after)
     names = sorted(name for name in old.keys() & new.keys() if not NO_NUMBER.fullmatch(name))
     return {name: (old[name], new[name]) for name in names if old[name] != new[name]}

@@ -131,7 +131,7 @@ class TextProcessor(NumberProcessor):
         return [part if isinstance(part, str) else self.form.text(part, texts) for part in parts]
 
     def text_numbers(self, examples: Sequence[Example]) -> np.ndarray:
-        """Return the numbers of each example's texts in the token store: int32 [texts, examples]."""
+        """Return, for each text of each example, its index in the token store: int32 [texts, examples]."""
         return self.numbers(examples)[: len(self.text_parts)]
 
     def truncate(self, lengths: np.ndarray) -> np.ndarray:

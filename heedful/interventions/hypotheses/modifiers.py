@@ -22,15 +22,15 @@ MOST_WORDS = 5
 
 
 def modifiers(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
-    """Return the relative clauses that may be inserted into a hypothesis, one element per table row.
+    """Return edits of a hypothesis that insert a relative clause about a row of its table, at most one edit per row.
 
-    A clause follows the first mention of the title before a verb. A clause with a value of the table is true and keeps
-    the label. To flip the label, the value comes from another table and shares no word with hypothesis and table; a
-    place is replaced by a place of the same kind. Rows with several values are then skipped, since a list may be
-    incomplete.
+    The clause is inserted after the first mention of the table's title that precedes a verb: "X, whose occupation is
+    mathematician, ...". To keep the label, the clause has a value of the row, and is true. To flip the label, the
+    clause has a value from another table that shares no word with the hypothesis and its table, and rows with several
+    values are skipped, since a list of values may be incomplete.
 
     Args:
-        claim: The hypothesis.
+        claim: The hypothesis and its table.
         flip: Whether to turn an entailed hypothesis into a contradiction; otherwise the label stays.
         rng: Random number generator.
     """

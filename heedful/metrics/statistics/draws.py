@@ -51,7 +51,7 @@ class Drawn(NamedTuple):
 
 
 def few_examples(n: float) -> tuple[str, ...]:
-    """Return a flag if a share is over ``n`` < 10 examples, so that tables show n instead; else no flag."""
+    """Return the flag "few_examples" if a share is computed from fewer than ten examples (``n``); otherwise no flag."""
     return (FEW_EXAMPLES,) if 0 < n < LEAST else ()
 
 

@@ -163,18 +163,15 @@ def _dyads(ways: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def gains_and_losses(entries: Entries) -> tuple[Share, Share]:
-    """Split changes into gains (positive) and losses (negative), and return the share of gains and the share of losses;
-    the first minus the second is the mean change.
+    """Return the share of gains (positive changes) and the share of losses (negative changes) among entries.
 
-    With one way of clustering, the changes of a cluster are summed first, so that a cluster is a gain or a loss. The
-    field ``up`` of a share is its increase by an imaginary cluster of hits (:attr:`Share.more`). ``up`` of losses is
-    then multiplied by the mean share of gains in the clusters with gains, and ``up`` of gains by the mean share of
-    losses in the clusters with losses (:func:`_part_of_a_cluster`). With several ways, each entry is a separate change,
-    or, for pairs in several cells, each pair.
+    The share of gains minus the share of losses is the mean change.
 
     Args:
-        entries: Entries whose hits are changes, between ``-counts`` and ``counts``.
+        entries: Entries in which ``hits`` holds changes between ``-counts`` and ``counts``.
     """
+    # With one way of clustering, the changes of a cluster are summed, so that each cluster is a gain or a loss.
+    # With several ways, each entry is a change; for pairs in several cells, each pair is.
     changes, counts, cells, ways, are_pairs = entries
     size = np.bincount(cells, counts) * (cells.max() + 1)
     changes = changes / size[cells]
@@ -193,6 +190,7 @@ def gains_and_losses(entries: Entries) -> tuple[Share, Share]:
     gained, lost = (share_of(Entries(part, counts, together, ways, are_pairs)) for part in parts)
     if not is_one_way:
         return gained, lost
+    # the cluster that an interval adds is as mixed as the clusters of the other sign
     part_gained, part_lost = (_part_of_a_cluster(part, counts) for part in parts)
     return replace(gained, up=gained.up * part_lost), replace(lost, up=lost.up * part_gained)
 
@@ -311,13 +309,12 @@ def ratio_interval(first: Share, second: Share, level: float = LEVEL) -> Bounds:
 
 
 def _distances(first: Share, second: Share, level: float) -> list[tuple[float, float, float]]:
-    """Return how far two shares lie from the ends of their intervals, for the interval of their difference (MOVER).
+    """Return the terms of the interval of the first share minus the second, by the method MOVER (Zou and Donner, 2008).
 
     Returns:
-        Two triples, for the low and the high end of the difference. The first number is the distance from the first
-        share to the same end of its interval, the second is the distance from the second share to the opposite end of
-        its interval. The third is the first times the second times the correlation of both shares (the lowest
-        estimate). The imaginary clusters of both shares (:attr:`Share.more`) count as uncorrelated.
+        Two triples, for the low and for the high end of the interval: the distance between the first share and this
+        end of its own interval, the distance between the second share and the other end of its own interval, and the
+        product of both distances and the correlation of the shares.
     """
     (low, high), (least, most) = (interval(share, level) for share in (first, second))
     distances = []

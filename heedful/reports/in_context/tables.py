@@ -165,11 +165,16 @@ def attentiveness(groups: Sequence[Group], part: str, with_all: bool) -> Cells:
 
 
 def augmentation(groups: Sequence[Group], part: str, with_all: bool) -> Iterator[Cells]:
-    """Build table 7 for each wording and number of demonstrations, and a table of its differences.
+    """Build tables that compare counterfactual demonstrations with plain demonstrations and with two controls, as table
+    7 of Elazar et al. (2023) does.
 
-    Table 7 compares counterfactual demonstrations with plain ones and with two controls. The control "half default" of
-    the paper adds real demonstrations of the default label until these are half of all. The control "matched" has real
-    demonstrations with the same labels as the augmented demonstrations.
+    The control "half default" of the paper adds real demonstrations of the default label until half of all
+    demonstrations have this label. The control "matched" has real demonstrations with the same labels as the
+    counterfactual demonstrations.
+
+    Yields:
+        For each wording and number of demonstrations, a table with the accuracy and the attentiveness of each kind of
+        demonstrations, and a table with counterfactual demonstrations minus each other kind.
     """
     for key in dict.fromkeys((group.key.wording, group.key.tuples) for group in groups):
         same = [group for group in groups if (group.key.wording, group.key.tuples) == key]
