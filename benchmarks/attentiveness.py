@@ -140,9 +140,10 @@ class Comparison:
         return Run(seconds["evaluation"], count)
 
     def m(self) -> Run:
-        """Run the attentiveness test as within training, which has predicted the unchanged pairs already.
+        """Run variant (m): Heedful's attentiveness test as part of training.
 
-        Return the seconds after the predictions of the unchanged pairs, and the counts without these pairs.
+        Training predicts the unchanged pairs in any case. The returned seconds start when these predictions are
+        complete, and the returned counts of network inputs cover only the counterfactuals (the swapped pairs).
         """
         test = Attentiveness(self.options.draws, max_examples=None)
         with Count(self.module.network) as count:

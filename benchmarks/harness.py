@@ -291,11 +291,14 @@ def evaluate(
     only: Sequence[str] | None = None,
     **settings: Any,
 ) -> tuple[Any, dict[str, float]]:
-    """Validate as evaluate.py does, files included; ``only`` names the evaluations that run.
+    """Evaluate a model as evaluate.py does, and measure the time. Result files are written to a temporary folder.
+
+    The arguments are those of :func:`.bare_runs.measured`: ``exhaustive`` measures on all examples instead of on as
+    many as in training, and ``only`` names the evaluations that run.
 
     Returns:
-        The measurements, and the seconds of the whole ``evaluation`` and of its part ``after`` the base predictions
-        (the predictions of the unchanged examples).
+        The measurements; and a mapping with two numbers of seconds. "evaluation" is the time of the whole call. "after"
+        is the time from the last prediction of an unchanged example to the end of validation.
     """
     before, behind = Clock(), Clock()
     module.has_learned = True  # an untrained model takes as long

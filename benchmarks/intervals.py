@@ -41,15 +41,17 @@ PRECISE = (0.0, 0.005, 0.01, 0.05, 0.5, 0.95, 0.99)
 
 
 class Cell(NamedTuple):
-    """Settings of a simulation of hits, in one run or in two runs with different answers.
+    """Settings of a simulation of hits. An entry (a simulated prediction) is a hit or not.
 
     Attributes:
-        kind: Kind of simulation, one of :data:`KINDS`.
-        value: Share of hits.
-        clusters: Number of clusters.
-        size: Entries per cluster, or "unequal".
+        kind: What is measured: "share", the share of hits in one run; or "one way" or "both ways", the difference of
+            two runs, where a hit is an entry on which the runs differ, in one direction or in both.
+        value: True share of hits.
+        clusters: Number of clusters (groups of related entries).
+        size: Number of entries per cluster, or "unequal".
         correlation: Correlation between the hits of a cluster.
-        way: How the hits depend on each other: "beta" or "alike".
+        way: How the hits of a cluster depend on each other. "beta": each cluster has its own rate of hits. "alike": all
+            entries of a cluster are equal with the correlation as probability, and else independent.
     """
 
     kind: str
@@ -193,11 +195,14 @@ def measured_swaps(cell: Swapped, tries: int) -> tuple[Found, Found]:
 
 
 def measured_precision(cell: Swapped, tries: int) -> tuple[Found, float, float]:
-    """Simulate ``tries`` pilots, each followed by as many examples as the pilot estimates for the half width.
+    """Simulate ``tries`` measurements of attentiveness (the share of swaps that change the prediction) in two stages.
+
+    The first stage, the pilot, measures on 300 examples. From its interval follows how many examples are needed for an
+    interval of half width 2 points, the target. The second stage measures on so many examples, at most all.
 
     Returns:
-        Coverage and width of the intervals, the share of intervals that meet the half width, and the mean number of
-        examples.
+        Coverage and mean width of the intervals of the second stage; the share of these intervals whose half width is
+        at most 2.2 points; and the mean number of examples of the second stage.
     """
     bounds, sizes = [], []
     for attempt in range(tries):
@@ -226,7 +231,12 @@ def simulated(kind: str, tries: int) -> dict[Cell, Found]:
 
 
 def of_shares(kind: str, tries: int) -> pd.DataFrame:
-    """Return a table of lowest coverage and mean width in points, by number of clusters, their size, and the share."""
+    """Simulate confidence intervals, and return their lowest coverage in % and mean width in points.
+
+    ``kind``, one of :data:`KINDS`, selects what the intervals are of: a share of hits, or a difference of two runs. The
+    table has a row for each number and size of clusters, and columns for each true share of hits. The lowest and the
+    mean are over the simulations with these settings, which differ in correlation and way (:class:`Cell`).
+    """
     frame = pd.DataFrame([cell._asdict() | result._asdict() for cell, result in simulated(kind, tries).items()])
     if kind == "share":  # a share and its complement are mirror images
         frame["value"] = np.minimum(frame["value"], 1 - frame["value"]).round(3)
@@ -237,10 +247,13 @@ def of_shares(kind: str, tries: int) -> pd.DataFrame:
 def of_swaps(tries: int) -> pd.DataFrame:
     """Simulate swaps, ``tries`` data sets per cell (combination of settings), and return a table of the results.
 
-    A row holds a value of each of "decided_by" (what decides whether the prediction changes), "draws" and "examples".
-    Columns: lowest coverage in %, of the interval over examples and lenders ("covered") and over examples alone
-    ("conditional"); lowest and highest width of the first divided by the second ("narrowest", "widest"); number of
-    cells whose first coverage is significantly too low ("below").
+    A row summarises the cells with the same "decided_by", "draws" and "examples" (:class:`Swapped`). Two intervals are
+    compared. The crossed interval varies the examples and their lenders (the examples that lend the new part); the
+    conditional interval varies only the examples. The columns are:
+
+    - "covered", "conditional": lowest coverage of the crossed and of the conditional interval among the cells, in %;
+    - "narrowest", "widest": lowest and highest ratio of the widths, crossed by conditional;
+    - "below": number of cells in which the coverage of the crossed interval is significantly below 93 %.
     """
     rows: list[dict[str, Any]] = []
     for cell in cells_of_swaps():
@@ -254,11 +267,11 @@ def of_swaps(tries: int) -> pd.DataFrame:
 
 
 def of_precision(tries: int) -> pd.DataFrame:
-    """Simulate attentiveness on as many examples as a pilot of 300 examples estimates for an interval of half width 2
-    points, ``tries`` times per row; return a table of the results.
+    """Return a table of the results of :func:`measured_precision`, where a pilot determines the number of examples.
 
+    Each row has ``tries`` simulations with the same settings "decided_by", "draws" and "value" (:class:`Swapped`).
     Columns: coverage of the intervals in % ("covered"), % of intervals with a half width of at most 2.2 points ("met"),
-    and mean number of examples ("examples").
+    and mean number of examples after the pilot has determined it ("examples").
     """
     rows: list[dict[str, Any]] = []
     for decided_by, draws, value in product(("example", "lent text", "pair", 0.0, 1.0), (1, 5), PRECISE):

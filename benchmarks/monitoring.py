@@ -104,10 +104,15 @@ class Rates(NamedTuple):
 
 
 def rates(n: int, m: int, without: Sequence[Epoch], watched: Sequence[Epoch]) -> Rates:
-    """Compute the speed of this machine in pairs per second, and the share q (:class:`Rates`), as medians over epochs.
+    """Compute the speed of this machine in pairs per second, and the share q, as medians over epochs.
 
-    Each epoch has ``n`` training pairs and ``m`` validation pairs. ``without`` are epochs without the attentiveness
-    test, ``watched`` are epochs with it.
+    The share q is the share of predictions on unchanged pairs that are not the default label.
+
+    Args:
+        n: Number of training pairs of each epoch.
+        m: Number of validation pairs of each epoch.
+        without: Epochs without the attentiveness test.
+        watched: Epochs with the attentiveness test.
     """
     epochs = [*without, *watched]
     return Rates(
@@ -145,8 +150,12 @@ def predicted_seconds(
 
 
 def report(measured: Rates, modelled: Mapping[str, Mapping[str, float]]) -> None:
-    """Print the measured rates, and the results of :func:`predicted_seconds`; ``modelled`` maps the name of each limit
-    to the result for the limit.
+    """Print the measured rates, the predicted seconds of an epoch, and whether the overhead meets the targets.
+
+    Args:
+        measured: The rates.
+        modelled: The results of :func:`predicted_seconds` under two limits, which are maximum numbers of pairs that are
+            changed: "as train.py" is the limit of train.py, and "all eligible" is no limit.
     """
     rates = [[name, f"{rate:,.1f}"] for name, rate in measured._asdict().items() if name != "q"]
     print(harness.table("Rates of this machine", [["", "pairs/s"], *rates]))

@@ -120,12 +120,15 @@ def contradicted(event: Event, rng: np.random.Generator) -> Event:
 
 
 def undecided(event: Event, rng: np.random.Generator, unrelated: float) -> Event:
-    """Return an event that may or may not be true, given ``event``: a restatement with a new field in place of another.
+    """Return an event that may or may not be true, given ``event``.
+
+    The returned event is a restatement of ``event`` with two changes: an optional field with a value, such as "place",
+    becomes empty; and an optional field that is empty in ``event``, such as "time", gets a random value.
 
     Args:
         event: The event.
         rng: Random generator.
-        unrelated: Rate at which a random event is drawn instead.
+        unrelated: Rate at which a restatement of a random event is returned instead.
     """
     if rng.random() < unrelated:
         return restated(random_event(rng), rng)

@@ -50,14 +50,17 @@ class Prompting:
     def prompts(self, data: Pairs, template: Wording | None = None, prompt: Wording | None = None) -> list[Prompt]:
         """Return the prompts to measure: each wording with each draw of demonstrations.
 
+        The setting ``wordings`` selects wordings by name. If the setting is empty, a single wording is measured:
+        "prompt" if ``prompt`` is given, else "template" if ``template`` is given, else the first wording of the data.
+
         Args:
             data: The data, set up. The training set is read only if there are demonstrations.
-            template: The wording "template" of a text-to-text model, for the parts that the model reads.
-            prompt: The wording "prompt" of the model, for all parts of the data.
+            template: The wording called "template": the own wording of a text-to-text model. None if there is none.
+            prompt: The wording called "prompt", from the setting ``model.prompt``. None if that is not set.
 
         Raises:
-            HeedfulError: A wording is unknown or does not fit the data, ``prompt`` is not among the wordings, or there
-                are too few training examples.
+            HeedfulError: A wording is unknown or does not fit the data; ``prompt`` is given, but the setting
+                ``wordings`` leaves "prompt" out; or there are too few training examples.
         """
         if data.task.kind not in (CLASSIFICATION, SPAN):
             raise DataError(

@@ -133,7 +133,7 @@ class BasePredictor(RecordsArguments):
 
         Args:
             examples: The base examples (without changes) that will be predicted.
-            processes: The processes that predict.
+            processes: Access of the model to the processes that predict.
         """
         self.counted.clear()
 
@@ -178,7 +178,7 @@ class BasePredictor(RecordsArguments):
     def understood(self, written: Sequence[str | None]) -> list[str | None]:
         """Convert generated texts to answers, by the rules of the prompt; None stays None.
 
-        Texts that are no answer become NO_LABEL, and are counted.
+        A text in which these rules find no answer becomes NO_LABEL, and is counted.
         """
         answers = [None if text is None else self.prompt.read(text) for text in written]
         pairs = [(text, answer) for text, answer in zip(written, answers, strict=True) if text is not None]
@@ -189,19 +189,22 @@ class BasePredictor(RecordsArguments):
         """Count texts in :attr:`counted`, whose counts the engine sums over all processes.
 
         Args:
-            kind: "no_answers" if the texts are no answer, or "models" if they are names of the models that answered.
+            kind: "no_answers" for generated texts in which the rules of the prompt find no answer; "models" for the
+                names of the models that answered.
             texts: The texts; only their beginnings are kept.
         """
         self.counted.update((kind, printable(text.strip())[:QUOTED]) for text in texts)
 
     def counts_of(self, counted: Mapping[tuple[str, str], int]) -> dict[str, Any]:
-        """Return the most frequent texts that are no answer, for results.json.
+        """Return the most frequent generated texts in which the rules of the prompt find no answer, for results.json.
 
         Args:
-            counted: :attr:`counted`, summed over all processes.
+            counted: Maps (kind, text) to a count: :attr:`counted`, summed over all processes. Only the kind
+                "no_answers" is read here; see :meth:`count`.
 
         Returns:
-            ``no_answers``: pairs [text, count], the most frequent first. The dictionary is empty if there are none.
+            A dictionary whose key ``no_answers`` has up to 3 lists [text, count], the largest count first. The
+            dictionary is empty if there are no such texts.
         """
         counts: dict[str, Any] = {}
         texts = [[text, n] for (kind, text), n in counted.items() if kind == "no_answers"]

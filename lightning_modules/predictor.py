@@ -95,10 +95,13 @@ class Provenance:
 
 
 class Processes(Protocol):
-    """The processes of an evaluation, as models see them; see ``heedful.callbacks.engine.processes.Processes``.
+    """The attributes and methods that a model may use of ``heedful.callbacks.engine.processes.Processes``.
+
+    An evaluation runs in one or more processes. Each process has one object of this type, by which the model learns
+    about this process and signals to the other processes.
 
     Attributes:
-        device: The device of the inputs.
+        device: The device of the inputs in this process.
         shows_progress: Whether this process shows progress bars.
     """
 
@@ -160,7 +163,7 @@ class Predictor(Protocol):
 
         Args:
             examples: The base examples (without changes) that will be predicted.
-            processes: The processes that predict.
+            processes: Access of the model to the processes that predict.
         """
         ...
 

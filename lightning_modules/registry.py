@@ -11,13 +11,18 @@ from heedful.records.storage.schema import full_path
 class Entry(NamedTuple):
     """A registered model family, with the models and data for which it is used.
 
-    ``family`` is the name of a class of Heedful, or the import path of another class.
+    Attributes:
+        family: Name of a class of Heedful, or import path of another class.
+        architectures: Regular expression that matches ``architectures`` in config.json.
+        model_types: Values of ``model_type`` in config.json; used if no entry matches the architecture.
+        stands_in: Maps a data module to a replaced family: if the settings name the replaced family for data of this
+            module, ``family`` is used instead.
     """
 
     family: str
-    architectures: str | None = None  # regular expression that matches ``architectures`` in config.json
-    model_types: Sequence[str] = ()  # ``model_type`` in config.json; used if no entry matches the architecture
-    stands_in: Mapping[str, str] = {}  # data module to the family that this family replaces on its data
+    architectures: str | None = None
+    model_types: Sequence[str] = ()
+    stands_in: Mapping[str, str] = {}
 
 
 TABLE = [

@@ -210,19 +210,21 @@ class Block:
 def blocks(
     pool: Examples, predicted: np.ndarray, plan: Sequence[Intervention], masks: Sequence[np.ndarray], seed: int
 ) -> Iterator[Block]:
-    """Yield blocks of examples by ascending uid, at least one; a block ends at :data:`CHUNK` changes or examples.
+    """Divide the predicted examples into blocks: consecutive examples by ascending uid, with all their changes.
 
-    The ends of the blocks depend only on the numbers of changes. They determine the batches, and thus the last bits of
-    probabilities.
+    A block ends when it has :data:`CHUNK` examples or changes. At least one block is yielded: without predicted
+    examples, a block without examples.
 
     Args:
         pool: The examples.
-        predicted: int64, positions of the examples with a prediction. A change that yields an example without one is
-            dropped.
+        predicted: int64, positions of the examples with a prediction. If a change replaces an example by another
+            example of the pool, and the other example has no prediction, the change is dropped.
         plan: The interventions.
         masks: For each intervention, the examples that it changes: bool [pool].
         seed: The run's seed.
     """
+    # The ends of the blocks depend only on the numbers of changes: they determine the batches, and thus the last bits
+    # of probabilities
     order = pool.uid_order[np.isin(pool.uid_order, predicted)]
     rank = np.zeros(len(pool), dtype=np.int64)
     rank[order] = np.arange(len(order))

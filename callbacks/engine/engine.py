@@ -177,8 +177,9 @@ class Engine(Callback):
         self._log_intervals(numbers, trainer, pl_module)
 
     def _log_intervals(self, numbers: Numbers, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Log the bounds of the intervals of all numbers with a curve, for callbacks that monitor a bound, and for
-        loggers other than TensorBoard.
+        """Log both bounds of the 95 % interval of each metric that is drawn as a curve over training.
+
+        Callbacks can then monitor a bound. Loggers receive the bounds only if one of them is not TensorBoard's.
         """
         shows_bounds = any(not isinstance(logger, TensorBoardLogger) for logger in trainer.loggers)
         for name in {name: None for chart in self.plans.charts for name in chart.curves.values()}:

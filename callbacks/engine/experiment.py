@@ -57,12 +57,14 @@ class Experiment:
 
         Args:
             plans: Maps evaluations to interventions.
-            done: Maps evaluations to the examples that were changed in the first stage and are not changed again.
+            done: Maps evaluations to masks of the examples that an earlier call has changed (the first of two stages).
+                These examples are not changed again.
 
         Returns:
-            Two mappings from evaluations. The first has the sorted rows (on rank 0; else empty) with the count
-            "identical": changed examples that were not predicted, since the model receives the same input for another
-            example (omitted if inputs are unknown). The second has the examples that were changed.
+            Two mappings from evaluations. The first maps to the sorted rows and to a mapping of counts; the rows are
+            empty on ranks other than 0. The only count is "identical": the number of changed examples that were not
+            predicted, since the model receives the same input for another example. Without knowledge of the inputs,
+            there is no count. The second maps to masks of the examples that this call has changed.
         """
         plan = [intervention for interventions in plans.values() for intervention in interventions]
         slices = list(starmap(slice, pairwise(np.cumsum([0, *map(len, plans.values())]).tolist())))

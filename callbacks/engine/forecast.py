@@ -86,17 +86,21 @@ def _may_change(
 ) -> np.ndarray:
     """Return for each example whether an intervention could change it, before any answer is known: bool [pool].
 
-    An example is True if at least one possible answer of the model makes the example eligible. The intervention's limit
-    is the largest number of examples that it changes. The limit is applied if the same examples are eligible for every
-    answer, or if ``is_pilot``. Otherwise the limit is ignored, because the answers decide which examples it selects.
+    An example is True if at least one possible answer of the model makes the example eligible. If every answer makes
+    the same examples eligible, or if ``is_pilot``, at most ``intervention.limit`` examples are True.
 
     Args:
+        intervention: The intervention.
+        pool: The examples.
+        positions: Positions of the examples that the model predicts; all other examples are False.
+        data: The data, whose labels are the possible answers.
         is_pilot: Whether the intervention belongs to the first of two stages.
     """
     answers = dict.fromkeys((*data.task.labels, *filter(None, [data.default_label]), NO_LABEL, ""))
     masks = [intervention.eligible(pool, positions, pa.repeat(pa.scalar(a), len(positions))) for a in answers]
     eligible = positions[np.logical_or.reduce(masks)]
-    if is_pilot or all((mask == masks[0]).all() for mask in masks):  # else the limit applies to other examples
+    # Otherwise the limit is ignored, because the answers decide among which examples it selects
+    if is_pilot or all((mask == masks[0]).all() for mask in masks):
         eligible = within_limit(intervention, pool, eligible, data.seed)
     mask = np.zeros(len(pool), dtype=bool)
     mask[eligible] = True

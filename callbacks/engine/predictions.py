@@ -40,7 +40,9 @@ class Predictions:
         return Predictions(self.positions[indices], self.answers[indices], self.names, probs)
 
     def select(self, positions: np.ndarray) -> "Predictions":
-        """Return the predictions for the examples at these positions; :attr:`positions` must be ascending.
+        """Return the predictions for the examples at the given positions, in the given order.
+
+        The attribute ``positions`` of this object must be ascending; the argument may have any order.
 
         Raises:
             KeyError: An example has no prediction.

@@ -51,10 +51,13 @@ def register(kind: type[Evaluation]) -> None:
 
 
 def shown_evaluations(evaluating: bool) -> list[type[Evaluation]]:
-    """Return the classes of the evaluations with settings that a command shows, first those that also run in training.
+    """Return the classes of the evaluations that a command shows. An evaluation without settings is never shown.
+
+    Evaluations that also run in training come first.
 
     Args:
-        evaluating: Whether the command evaluates. If not, it trains, and shows only evaluations that run in training.
+        evaluating: Whether the command evaluates, and shows all these evaluations. If not, the command trains, and
+            shows only those that run in training.
     """
     with_settings = [kind for kind in EVALUATIONS.values() if kind.has_settings and (kind.in_training or evaluating)]
     return sorted(with_settings, key=lambda kind: not kind.in_training)

@@ -62,8 +62,12 @@ class NaturalLogic(Evaluation):
         return Plan(fitted(examples, data), sets, NaturalLogicSettings(NAME), {"split": self.split, **design.left_out})
 
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
-        """Count the pairs and the seed examples of each intervention set, with a hash of the pairs; and the examples
-        for which two rules of entailment disagree.
+        """Return counts: "rules_disagree", and a mapping for each intervention set under its name.
+
+        "rules_disagree" is the number of unchanged examples for which the two rules of :func:`.entailment.entailed`
+        disagree whether the answer is entailment. A mapping has the number of "seeds" (seed examples, which are to be
+        changed), of "pairs" of a seed example and a matching example, and of "seeds_without_match", which are in no
+        pair; and "sha256", a hash of the uids of all pairs.
         """
         counts: dict[str, Any] = {"rules_disagree": disagreements(rows, context.labels)}
         for one_set in plan.interventions:

@@ -17,10 +17,13 @@ def fitted(pool: Examples, data: Pairs) -> Examples:
 
 
 def fitted_parts(pool: Examples, data: Pairs) -> tuple[str, ...]:
-    """Return, for each part of ``pool``, another data set, the name of the corresponding part of ``data``.
+    """Match the parts of another data set, ``pool``, with the parts of ``data``.
 
-    If both data sets have exactly one table, the tables correspond. All parts that are not such tables correspond by
-    :func:`~heedful.records.same_parts`.
+    If exactly one part of each data set is a table, these two parts match. The remaining parts match as in
+    :func:`~heedful.records.same_parts`: parts with the same name match, and the others match in order.
+
+    Returns:
+        One name per part of ``pool``, in the order of ``pool.parts``: the name of the matching part of ``data``.
 
     Raises:
         ModelError: The numbers of parts differ.

@@ -13,8 +13,9 @@ INTERVAL = 0.5  # seconds between two reads of the loss, each of which synchroni
 
 
 class Progress(RichProgressBar):
-    """A RichProgressBar that shows, below the bar, the loss and each number with a curve in a figure, under the label
-    of the curve.
+    """A RichProgressBar that shows, below the bar, the training loss and the metrics logged for the bar.
+
+    A metric that is drawn as a curve over training in a file ``figures/*.png`` has the label of this curve.
     """
 
     def __init__(self) -> None:
@@ -25,8 +26,8 @@ class Progress(RichProgressBar):
     def get_metrics(self, trainer: Trainer, pl_module: LightningModule) -> dict[str, Any]:
         """Return what the bar shows, by label: the training loss, and the metrics that are logged for the bar.
 
-        A metric that is a curve of a figure appears under the label of the curve, as a percentage such as "81.2%". All
-        remaining metrics keep their name and value.
+        A metric that is drawn as a curve over training in a file ``figures/*.png`` appears under the label of the
+        curve, as a percentage such as "81.2%". All remaining metrics keep their name and value.
         """
         engines = (engine for engine in trainer.callbacks if isinstance(engine, Engine))
         charts = [chart for engine in engines for chart in engine.plans.charts if chart.figure]

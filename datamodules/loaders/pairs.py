@@ -280,12 +280,13 @@ def _named_by_content(examples: Examples, prefix: str) -> Examples:
 
 
 def require_parts(parts: Mapping[str, str], label: str | None, header: Iterable[str]) -> None:
-    """Raise SettingError unless parts and label are different columns, and the names in the header are distinct.
+    """Raise SettingError unless parts and label are different columns, and the given column names are distinct.
 
     Args:
         parts: Maps parts to columns.
         label: Column of the label, or None.
-        header: Names of all columns, for files without a header; otherwise empty.
+        header: The setting ``data.columns``: the user's names for the columns of a file that does not name its columns
+            itself. Empty if the setting is not given.
     """
     names = list(header)
     if len(set(names)) < len(names) or not all(names):

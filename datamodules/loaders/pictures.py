@@ -1,4 +1,8 @@
-"""Load pictures with texts. Rows name pictures by path, hold their bytes, or fill in a pattern of file names."""
+"""Load pictures with texts. A row has the path or the bytes of a picture, or a pattern gives the path.
+
+A pattern is a path with names of columns in braces, such as ``images/{id}.png``. In the settings, a pattern stands in
+place of the name of a picture column or of a group column. The values of a row fill the braces.
+"""
 
 import atexit
 import hashlib
@@ -91,7 +95,10 @@ def starred(columns: Columns) -> Columns:
 
 
 def with_pictures(rows: Rows, where: str, columns: Columns, image_folder: str | None) -> Rows:
-    """Replace the picture columns of rows by :class:`~heedful.records.Picture`, and add the groups that are patterns.
+    """Yield the rows with their pictures, as :class:`Pictures` finds them, and with the values of group patterns.
+
+    A group is a column, or a pattern such as ``{folder}/{id}`` (a text with names of columns in braces). For a pattern,
+    each yielded row has one more entry: the key is the pattern, the value is the pattern filled from the row.
 
     Args:
         rows: Pairs (row number, values by column).
@@ -136,7 +143,11 @@ class Pictures:
             raise SettingError(f"data.parts: {starred[0]} matches several files per row. Name an id with data.uid.")
 
     def rows(self, rows: Rows, where: str) -> Rows:
-        """Replace each picture column or pattern in the rows by a :class:`~heedful.records.Picture`.
+        """Yield the rows with a :class:`~heedful.records.Picture` for each picture part.
+
+        The key of the picture in a row is the name of the picture column, or the pattern itself, such as
+        ``images/{id}.png``. A picture replaces the path or the bytes in its column. A pattern with a ``*`` gives one
+        row per matching file.
 
         Args:
             rows: Pairs (row number, values by column).
@@ -161,12 +172,15 @@ class Pictures:
             inform(f"{where}: {animated}, and the first frame is read.")
 
     def _named(self, values: Mapping[str, Any], where: str, folder: Path | None) -> Iterator[Row]:
-        """Yield a row with the paths or bytes of its pictures; yield one row per file if a pattern has a ``*``.
+        """Yield a row with the path or the bytes of each picture; yield one row per file if a pattern has a ``*``.
+
+        A key of ``columns`` is a part; the value is a picture column or a pattern such as ``images/{id}.png``. In the
+        yielded row, the key of a path or of bytes is the name of the picture column, or the pattern itself.
 
         Args:
             values: Values of the row by column.
             where: Source and row, for messages.
-            folder: Root of paths; None if the rows are in memory.
+            folder: Root of paths and patterns; None if unknown, where a path or a pattern is an error.
         """
         rows: list[Row] = [dict(values)]
         for column in self.columns.values():

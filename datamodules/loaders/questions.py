@@ -1,4 +1,7 @@
-"""Load visual questions that several people answered. Labels are frequent answers; a gold label scores each answer.
+"""Load visual questions that several people answered.
+
+The labels are frequent answers. A question may have several right answers: the gold label of a question is a JSON
+object that maps each right answer to its score.
 
 Source: Goyal et al. (2017), VQA 2.0.
 """

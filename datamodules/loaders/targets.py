@@ -61,11 +61,12 @@ def _pairs(sentences: Sequence[tuple[str, Sequence[str], bool]]) -> Iterable[tup
 
 
 def irregular_forms(sentences: Sequence[tuple[str, Sequence[str], bool]]) -> list[int | None]:
-    """Return the index of the verb in the second clause of each sentence: irregular with label 1, regular with label 0.
+    """Return, for each sentence, the index of the verb in the second clause (the words after the last "and").
 
-    The verb is the first word of the clause that is neither a determiner nor in the sibling's second clause. The result
-    is None if there is no such word or no sibling. Two sentences are siblings if they are the only sentences of their
-    paradigm and condition, and have different labels.
+    With label 1, the verb is an irregular form; with label 0, a regular form. The verb is found as the first word of
+    the clause that is neither a determiner nor in the second clause of the sibling. The sibling is the sentence with
+    the same paradigm and condition, and with the other label. The index is None if there is no such word, if there is
+    no sibling, or if the paradigm and condition have more than two sentences.
 
     Args:
         sentences: Triples (paradigm and condition, words, whether the linguistic label is 1).
@@ -104,8 +105,9 @@ def adjectives(sentences: Sequence[tuple[str, Sequence[str], bool]]) -> list[int
 def main_verbs(sentences: Sequence[tuple[str, Sequence[str], bool]]) -> list[int | None]:
     """Return the index of the main verb in each sentence; None if the verb is unclear or the sentence has no sibling.
 
-    Two sentences are siblings if they are the only sentences of their paradigm and condition, and have different
-    labels. With label 1, the verb is the only progressive form; with label 0, another form of the sibling's verb.
+    The sibling is the sentence with the same paradigm and condition, and with the other label; a paradigm and condition
+    with more than two sentences has no siblings. With label 1, the verb is the only progressive form; with label 0,
+    another form of the sibling's verb.
 
     Args:
         sentences: Triples (paradigm and condition, words, whether the linguistic label is 1).

@@ -85,9 +85,10 @@ def score(
 ) -> Results:
     """Measure a model by its answers to the inputs that :func:`write_inputs` wrote.
 
-    A line of the answers is ``{"id": ..., "answer": label or text}`` or ``{"id": ..., "probs": {label: p, ...}}``, in
-    any order; "" means no answer. A line without an answer, or with an "error", is a failed request. Output files of
-    OpenAI's batch API can be read as well.
+    A line of the answers is ``{"id": ..., "answer": label or text}`` or ``{"id": ..., "probs": {label: p, ...}}``; the
+    order of lines does not matter. If the model wrote nothing, the line has ``"answer": ""``. A line with an "error",
+    with the answer null, or with nothing but an id records a failed request; another line has to answer the same input.
+    Output files of OpenAI's batch API can be read as well.
 
     Args:
         inputs: The file of inputs; INPUTS.meta.json is needed as well.
@@ -100,8 +101,8 @@ def score(
         The same results as ``heedful.measure`` of a function with these answers.
 
     Raises:
-        HeedfulError: An input has no answer or two answers, an id is unknown, an answer is not a label, or the data
-            have changed.
+        HeedfulError: No line or several lines answer an input (failed requests do not count), an id is unknown, an
+            answer is not a label, or the data have changed.
     """
     about = read_json(f"{fspath(inputs)}{META}")
     recorded = _read_answers(fspath(inputs), [answers] if isinstance(answers, str | PathLike) else answers)

@@ -332,8 +332,11 @@ def _take_evaluations(listed: Sequence[Any], live: dict[str, Any], settings: Map
 def _without_placeholders(layer: Layer, settings: Mapping[str, Any], words: Sequence[str]) -> Layer:
     """Return the layer without placeholders, which a saved config.yaml has in place of Python objects.
 
+    The sections of data and model do not change. ``settings`` are the settings that the call passes in Python;
+    ``words`` are the settings on the command line, such as ``["--trainer.callbacks", "..."]``.
+
     Raises:
-        SettingError: A placeholder stands for an object that neither ``settings`` nor ``words`` of the call give again.
+        SettingError: A setting has a placeholder, and neither ``settings`` nor ``words`` contain the setting again.
     """
     readable: dict[str, Any] = {}
     for name, value in layer.values.items():
@@ -362,13 +365,17 @@ def _named_layer(kind: str, name: str | PathLike[str]) -> Layer:
 
 
 def _find_section(kind: str, source: Any, layers: Sequence[Layer]) -> tuple[dict[str, Any], str, bool]:
-    """Find the class and the settings of the data or of the model (``kind``).
+    """Find the section (class and settings) of the data or of the model.
 
-    ``source`` is the data or model in the call; None for that of the last layer that has one, or else the default.
+    Args:
+        kind: "data" or "model".
+        source: The argument ``data`` or ``model`` of the call; None if the call has no such argument.
+        layers: Settings of saved runs, files and the call. Without ``source``, the last layer with a section applies;
+            if no layer has a section, the default applies.
 
     Returns:
-        The section (class_path and init_args); its source, with which error messages begin; and whether the user named
-        that source.
+        The section (class_path and init_args); the beginning of error messages about the section, such as "data mnli",
+        or "" for none; and whether the section is trusted, as for :class:`Layer`.
     """
     if isinstance(source, CLASSES[kind]):
         arguments = _wrap_objects(cast(Any, source).arguments)
@@ -419,8 +426,11 @@ def _is_section(value: Any) -> bool:
 
 
 def _classes(sections: Mapping[str, Any], live: dict[str, Any]) -> dict[str, type]:
-    """Return the class under "data" and the class under "model". For some classes of data, the registry replaces the
-    class of the model; a replaced model is removed from ``live``.
+    """Return the class of the data module under "data", and the class of the model under "model".
+
+    For some classes of data, the registry replaces the class of the model. ``live`` maps "data" and "model" to the
+    objects that the caller passed instead of settings. If the class of a passed model is replaced, the model is removed
+    from ``live``, so that a model of the new class is built. A passed model that is bound to a task is never replaced.
     """
     data = type(live["data"]) if "data" in live else class_of("data", sections["data"][0]["class_path"])
     model_path = sections["model"][0]["class_path"]

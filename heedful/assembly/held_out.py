@@ -12,11 +12,14 @@ SPLITTING = ("hold_out", "folds", "fold")  # settings that split the training se
 
 
 def require_held_out(model: BasePredictor, data: PairedData, checkpoint: str | None, evaluating: bool) -> None:
-    """Count the evaluated examples on which the model was trained, and raise an error if they should be held out.
+    """Raise DataError if the model was trained on held-out examples: evaluated examples that no training may use.
 
-    Examples should be held out if one of the settings hold_out, folds and fold is given. There is no error if the run
-    of the checkpoint evaluated the same examples. If the model was fine-tuned from another model, the training examples
-    of both models count.
+    The evaluated examples are held out if one of the settings hold_out, folds and fold is given, unless the setting
+    validate_on_train is true. There is no error if the run of the checkpoint evaluated the same examples. If the model
+    was fine-tuned from another model, the training examples of both models count.
+
+    If there is no error, a run that evaluates passes the number of evaluated examples on which the model was trained to
+    ``data.count_seen``. If the training examples are unknown, a message says so instead.
 
     Args:
         model: The model, bound to the task of the data.

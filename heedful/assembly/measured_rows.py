@@ -172,8 +172,11 @@ def _columns_by_part(settings: RowSettings) -> dict[str, str]:
 
 
 def _text_equality(settings: RowSettings, golds: Sequence[str]) -> Same:
-    """Return the function that compares free-text answers. Of several equal texts, it uses the spelling of the default
-    label or of a gold answer.
+    """Return a function that maps a free-text answer to a text, so that equal answers get the same text.
+
+    Answers are equal if they have the same normal form, as the argument ``same`` defines it. The returned text is the
+    default label if it equals the answer; else the first equal text in ``golds`` (the gold answers, sorted); else the
+    first equal answer.
     """
     same = Same("normalised" if settings.same is None else settings.same)
     for text in (*filter(None, [settings.default_label]), *golds):  # sorted, so that the order of rows changes nothing
@@ -203,7 +206,8 @@ def _with_batch_size(data: Pairs, settings: RowSettings, is_function: bool) -> P
     If the model is a function, the note of the returned data module also warns of truncation.
 
     Raises:
-        SettingError: The call of :func:`heedful.measure` has another argument that describes rows, such as ``parts``.
+        SettingError: The call of :func:`heedful.measure` also gives ``parts``, ``labels`` or another argument that
+            describes rows. A data module has its own; only the batch size may be given.
     """
     unused = RowSettings(settings.rows, batch_size=settings.batch_size)
     if changed := [name for name in settings._fields[1:] if getattr(settings, name) != getattr(unused, name)]:

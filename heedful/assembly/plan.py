@@ -40,7 +40,7 @@ class Plan:
         plans: The plans of the evaluations.
         unfinished: How far the training of the evaluated checkpoint had got, such as "epoch 1 of 4, step 30"; None if
             it is finished, and in a training.
-        checkpoints: The callback that saves checkpoints; None in an evaluation.
+        checkpoints: The callback that saves checkpoints; None if the run does not train.
         prompts: The prompts to measure; empty for a model without prompts.
         record: All settings, as in config.yaml.
     """
@@ -119,8 +119,9 @@ def _bound_data(config: Config, objects: Objects, name: str) -> PairedData:
     Args:
         config: All settings.
         objects: The data module and the model.
-        name: A name for the data if no evaluation needs their examples: they are then not read, and have the labels of
-            the model. "" otherwise.
+        name: "" to read the examples of the data. If no evaluation needs the examples, a name for data without
+            examples: no example is read, and the labels of the model, if known, become those of the data. Ignored in
+            training.
     """
     data, model = objects.data, objects.model
     if config.evaluating and name:
@@ -150,8 +151,12 @@ def _load_other_data(name: str, path: str | None) -> PairedData:
 
 
 def _require_monitored(plans: Plans, objects: Objects, checkpoints: BestCheckpoint | None, data: PairedData) -> None:
-    """Raise SettingError if a callback monitors a metric that no evaluation yields, or has the wrong ``mode`` for it;
-    do nothing in an evaluation.
+    """Check the metrics that callbacks monitor in a training. If ``checkpoints`` is None, no training follows, and
+    nothing is checked.
+
+    Raises:
+        SettingError: None of ``plans`` measures a monitored metric; the ``mode`` of EarlyStopping ("min" or "max") is
+            wrong for its metric; or the Trainer skips the validation, so that no metric is measured.
     """
     if checkpoints is None:
         return

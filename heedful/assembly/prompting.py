@@ -48,17 +48,21 @@ def name_of(prompt: Prompt) -> str:
 
 @dataclass(frozen=True)
 class Requests:
-    """Upper bounds on the requests of an evaluation to a server, or on the inputs of a function.
+    """The forecast of a dry run: what an evaluation would send to a model at most, and at which prices.
+
+    The evaluation would send requests to a server, or inputs to a function. A request asks about one input: the parts
+    of an example, original or changed.
 
     Attributes:
         model: Name of the model or of the function.
         prompts: Number of prompts.
-        amounts: For each prompt, maps each kind of inputs, such as "base" or "changed", to their number and total
-            length.
+        amounts: For each prompt, maps each kind of inputs, such as "base" or "changed", to an upper bound on the number
+            of inputs, and on their total length.
         most_written: Maximum number of tokens that the server writes per request; None without a limit.
         prices: US dollars per million tokens, read and written; None if unknown.
         cache: Path of the file that stores answers; None for a function.
-        inputs: Returns an iterator over (model, block of examples); an input may be in several blocks.
+        inputs: A function that returns an iterator over (model, block of examples): all examples that the model may
+            have to predict. An example may be in several blocks.
     """
 
     model: str

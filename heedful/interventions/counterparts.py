@@ -67,7 +67,7 @@ class Design:
         """Group the used examples by the value of a variable.
 
         Args:
-            codes: int [examples], a number from 0 for the value in each example.
+            codes: int [examples], the index of the value in each example.
 
         Returns:
             For each value, the ascending positions of the used examples with this value, int64.
@@ -77,10 +77,13 @@ class Design:
         return [positions[self.inside[positions]] for positions in np.split(order, starts)]
 
     def matches(self, name: str, i: int) -> np.ndarray:
-        """Return the positions of the examples that form a pair with the example at position ``i``: int64, ascending.
+        """Return the positions of the counterparts of the example at position ``i``: int64, ascending.
+
+        A counterpart is a used example that has the same values in the variables that the set keeps (:data:`SETS`), and
+        other values in all other variables.
 
         Args:
-            name: Name of the set of pairs: "I0" to "I3".
+            name: Name of the intervention set: "I0" to "I3".
             i: Position of the example.
         """
         unchanged = KEPT[CHANGED[name]]
@@ -91,10 +94,11 @@ class Design:
 
 @dataclass(frozen=True)
 class Counterparts:
-    """One of four intervention sets: replaces each seed example in turn by all examples that form a pair with it.
+    """One of four intervention sets: replaces each seed example (example to change) in turn by its counterparts.
 
-    A seed example is an example to change. All seed examples are eligible, whatever their prediction. The context is a
-    sentence with a gap; the words are the pair that fills the gap in premise and hypothesis.
+    Counterparts are examples of the pool that differ from the seed example as the set (``name``) demands. All seed
+    examples are eligible, whatever their prediction. The context is a sentence with a gap; the words are the pair that
+    fills the gap in premise and hypothesis.
 
     Attributes:
         name: Name of the set, which measures a total (TCE) or direct causal effect (DCE). "I0", TCE of the context: new
@@ -142,15 +146,17 @@ class Counterparts:
 def counterparts(design: Design, seeds: int, seed: int, paired: bool = False) -> list[Counterparts]:
     """Return the four intervention sets "I0" to "I3", each with a random sample of seed examples (examples to change).
 
-    The sets "I0" and "I2" change the context, the sets "I1" and "I3" the words; see :class:`Counterparts`.
+    "I0" changes the context and the label. "I1" changes the words and the label. "I2" changes the context and keeps the
+    label. "I3" changes the words and keeps the label. A counterpart is an example that replaces a seed example; see
+    :class:`Counterparts`.
 
     Args:
         design: Context, words, monotonicity, relation and gold label of each example of the pool.
         seeds: Number of seed examples per set (400 in the paper), or all examples if there are fewer.
         seed: Seed of the run; the seed examples depend only on it and on the uids.
-        paired: Whether "I0" and "I2" share their seed examples, and likewise "I1" and "I3"; each seed example then
-            forms pairs in both sets. By default each set draws its own seed examples, as in the paper, and some form no
-            pair.
+        paired: If True, "I0" and "I2" get the same seed examples, and "I1" and "I3" get the same seed examples; each
+            seed example has counterparts in both sets. If False, each set draws its own seed examples, as in the paper;
+            some seed examples have no counterpart.
     """
     inside = np.flatnonzero(design.inside).tolist()
     sets = []

@@ -45,8 +45,12 @@ class Families:
     def siblings(self, i: int) -> np.ndarray:
         """Return the positions of all siblings of the example at position ``i``: int64.
 
-        A sibling has the same content in the shared parts, which define the family (argument ``part``). It has another
-        content in the parts that are not shared, and another gold label, and the default label is wrong for it.
+        A sibling is an example of the same family, so that the content of the shared part (``part``) is the same. A
+        sibling also meets three conditions:
+
+        - The sibling has another content in at least one part that is not shared.
+        - The sibling has a gold label, and this label differs from the gold label of example ``i``.
+        - The default label, if there is one, is wrong for the sibling.
         """
         members = self._members[self._family[i]]
         has_other_gold = (self._gold[members] != self._gold[i]) & self._default_is_wrong[members]

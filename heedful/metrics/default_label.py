@@ -48,7 +48,8 @@ class DefaultLabelSettings(Settings):
 
     Attributes:
         swap: Parts that are swapped.
-        siblings: Maps a part that an example and its sibling share to the name of the parts that are replaced.
+        siblings: Maps a part that an example and its sibling share to all other parts, which are replaced. Their names
+            are joined by "+" to one text: {"premise": "hypothesis"}, or {"a": "b+c"} for three parts.
     """
 
     swap: tuple[str, ...]

@@ -71,9 +71,12 @@ class Metric:
         return charts(self.numbers(schema(len(context.labels)).empty_table(), context))
 
     def may_have(self, metric: str, context: Context) -> bool:
-        """Whether the metric may yield a number with this name, so that training may monitor it.
+        """Whether the metric may yield a number with the name ``metric``, so that training may monitor this number.
 
-        The name is that of a number with a curve, or the name of such a number with another statistic or slice.
+        A curve shows a number over training epochs; :meth:`charts` lists the curves. True for the name of a curve, for
+        its short name (the name without statistic and slice), and for a short name followed by "/" and an ending. If
+        ``statistics`` is None, any ending will do. Otherwise it must be one of ``statistics``, "unread", "read",
+        "no_answer/base", "no_answer/changed", or the slice of a label: "<label>" or "from_<label>".
         """
         curves = [name for chart in self.charts(context) for name in chart.curves.values()]
         without_ends = {str(name._replace(statistic="", slice="") if name.part else name) for name in curves}
@@ -145,17 +148,20 @@ class Metric:
 def _with_unread(
     number: Number, rows: pa.Table, changed: np.ndarray, is_unread: np.ndarray, of_read: Callable[[], Numbers]
 ) -> tuple[Number, dict[str, Measurement]]:
-    """Return a headline, flagged if many of its changes are unread (do not reach the model); and its statistics
-    "unread" and "read", by name.
-
-    There are no statistics if the tokens that the model reads are unknown, or if too few inputs got an answer.
+    """Measure how many changes behind a number are unread: they do not reach the model, for instance because they lie
+    behind the truncation.
 
     Args:
-        number: The headline.
+        number: The number.
         rows: All rows.
-        changed: Changed rows of the headline that got an answer: bool [rows].
+        changed: Changed rows that the number is computed from, and that got an answer: bool [rows].
         is_unread: Whether the change of a row is unread: bool [rows].
         of_read: Computes the measurements, by name, from the rows without unread changes.
+
+    Returns:
+        The number, flagged if more than 5 % of ``changed`` are unread. And a dictionary: "unread" maps to this share,
+        and "read", if the share is not 0, to the number without unread changes. The dictionary is empty if the tokens
+        that the model reads are unknown, or if the number is undefined since too few inputs got an answer.
     """
     headline = number.measured
     assert headline is not None
@@ -175,12 +181,13 @@ def _with_unread(
 
 
 def _number_below(number: Number, statistic: str, m: Measurement) -> Number:
-    """Create a number for a statistic of another number, the parent: its name extends the name of the parent.
+    """Create the number that tables show in a line below a given number, such as its share of unread changes.
 
-    Tables show the created number in a line below the parent. There is no line if the parent has none, or if the
-    statistic is "unread" (the share of changes that do not reach the model) and 0.
-
-    ``number`` is the parent, ``statistic`` a key of :data:`UNITS`, and ``m`` the measurement of the created number.
+    Args:
+        number: The given number. If it has no line in tables, the created number has none either.
+        statistic: Key of :data:`UNITS`, such as "unread". The name of the created number is the name of ``number``
+            followed by this key. If the key is "unread" and the share is 0, the created number has no line.
+        m: Measurement of the created number.
     """
     has_line = number.label != "" and (statistic != UNREAD or bool(m.value))
     return replace(

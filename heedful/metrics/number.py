@@ -58,9 +58,11 @@ class Number:
         level: Indentation of the line: 0 for a main number, 1 for a line below; None to derive it from the name.
         unit: "percent", or "ratio" for a plain number.
         headline: Whether tables that compare runs show the number; None to derive this from the name.
-        changed: Changed rows that count if they got an answer: bool [rows]. Below the number, tables show the shares
-            of these rows with an unread change and without an answer.
-        curve: Curve over epochs; None if there is none. A metric yields numbers with curves for empty rows as well.
+        changed: Changed rows that the number is about, also those without an answer: bool [rows]. Tables then show two
+            shares below the number: the share of these rows without an answer and, among the others, the share whose
+            change is unread (does not reach the model). None for numbers without these shares.
+        curve: Curve over epochs; None if there is none. The list of curves is found before any row exists, so a metric
+            must also yield this number when its table of rows is empty.
         section: Heading above the line in tables, and a description of the examples of all lines below the heading.
         aside: Description of a number without a line, for a note that tells readers to find it in results.json.
         text: Text that tables show in place of the number.

@@ -15,10 +15,11 @@ ONE_TEXT = "one_text"  # the flag
 
 
 class OneText(NamedTuple):
-    """A text that is the answer to many changed inputs, but to no unchanged input.
+    """An answer in free text, such as an error message, that a model gives to many changed inputs, but to no unchanged
+    input.
 
     Attributes:
-        text: The text.
+        text: The answer.
         n: Number of changed inputs with this answer.
         total: Number of changed inputs.
     """
@@ -48,5 +49,8 @@ class OneText(NamedTuple):
 
     @property
     def is_withheld(self) -> bool:
-        """Whether the text is the answer to at least half of the changed inputs, so that no number is reported."""
+        """Whether the model gave the answer ``text`` to at least half of the changed inputs.
+
+        If so, the attentiveness (share of answers that change) is not reported.
+        """
         return self.n >= TOO_MANY_ALIKE * self.total

@@ -126,11 +126,14 @@ def regret(scores: np.ndarray, truth: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Ranking:
-    """Comparison of the scores of models in samples of examples with their truth, the accuracy on all examples.
+    """How well scores put models in the order of their true accuracies.
+
+    A model has one score in each sample of a few examples. Its true accuracy is its accuracy on all examples.
 
     Attributes:
-        pairs: Pairs of models, by :func:`ordered_pairs`.
-        success: Whether the better model of a pair has the higher score (:func:`successes`): float64 [pairs, samples].
+        pairs: Pairs of models with different true accuracies, the better model first: int64 [pairs, 2].
+        success: Whether the better model of a pair has the higher score in a sample (:func:`successes`): float64
+            [pairs, samples].
         tau: Mean of Kendall's tau over samples.
         regret: Mean over samples of the lost accuracy, by :func:`regret`.
     """
@@ -191,13 +194,17 @@ def random_scores(models: int, samples: int, seed: int) -> np.ndarray:
 
 
 def guessed_scores(suites: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Map each candidate of the baseline GUESS to its few-shot accuracy, the share of pairs in the right order.
+    """Compute how well models are ranked by the baseline GUESS, which ranks the same model first in every suite.
 
-    GUESS ranks one model, the candidate, first in every suite, and all other pairs of models at random. The paper
-    reports the value of the best candidate, 72.0.
+    A suite is a set of models with their accuracies on one data set. GUESS orders the other models at random. The paper
+    reports 72.0 for the best choice of the first model.
 
     Args:
-        suites: For each suite (the models on one data set), the accuracy of each model.
+        suites: For each suite, the accuracy of each model by name.
+
+    Returns:
+        Maps each model to the accuracy of the ranking that has this model first: the expected share of pairs of models
+        in the order of their accuracies, as a mean over suites. Pairs with equal accuracies do not count.
     """
     names = dict.fromkeys(name for suite in suites for name in suite)
     return {name: float(np.mean([_guessed(name, suite) for suite in suites])) for name in names}
@@ -237,9 +244,11 @@ def holm(p: Sequence[float]) -> list[float]:
 
 
 def two_sided(resampled: np.ndarray) -> float:
-    """Return the two-sided p value of a difference: twice the share of bootstrap resamples on the smaller side of 0.
+    """Return the two-sided p value of a difference, given the difference in each bootstrap resample: float64
+    [resamples].
 
-    Resamples that are nan do not count; the difference itself counts on both sides.
+    It is twice the smaller of two shares of resamples, those at most 0 and those at least 0, but at most 1. Resamples
+    that are nan do not count. Each share is (1 + count) / (1 + resamples), so that the p value is never 0.
     """
     values = resampled[~np.isnan(resampled)]
     share_below = (1 + (values <= 0).sum()) / (1 + len(values))
@@ -248,15 +257,19 @@ def two_sided(resampled: np.ndarray) -> float:
 
 
 def over_samples(success: np.ndarray, baseline: np.ndarray, key: Key) -> tuple[Measurement, float]:
-    """Return the few-shot accuracy of a first ranker minus that of a second, with the interval of the paper's paired
-    bootstrap; and its p value. Few-shot accuracy is the share of pairs of models in the right order.
+    """Compare two rankers of models by the paper's paired bootstrap.
 
-    The bootstrap resamples the samples as if they were data: with enough samples, any difference becomes significant.
+    A ranker scores each model on samples of a few examples. The accuracy of its ranking is the share of pairs of models
+    in the order of their true accuracies, as a mean over samples. The bootstrap treats each sample as an observation,
+    although samples are drawn from the same examples: with enough samples, any difference becomes significant.
 
     Args:
         success: Values of :func:`successes` for the first ranker: float64 [pairs, samples].
         baseline: Values of :func:`successes` for the second ranker, on the same samples.
         key: Seed and purpose, which determine the random numbers.
+
+    Returns:
+        The first accuracy minus the second, with its 95 % interval; and the two-sided p value of this difference.
     """
     less = success.mean(axis=0) - baseline.mean(axis=0)
     resampled = resample(less[:, None], ("over samples", *key))[:, 0] / len(less)
@@ -272,31 +285,37 @@ def over_examples_and_models(
     key: Key,
     resamples: int = RESAMPLES,
 ) -> dict[str, np.ndarray]:
-    """Compute the few-shot accuracy of each ranker on resampled examples and models, for Heedful's own test.
+    """Compute the accuracy of each ranker in bootstrap resamples of examples and models, for Heedful's own test.
 
-    A resample draws clusters of examples and models with replacement, as many as there are. Its population is the drawn
-    examples of the population, and its truth the accuracy on all drawn examples. A pair of models that are drawn v_i
-    and v_j times has the weight v_i * v_j; pairs of equal truth do not count. All rankers share the resamples.
+    The accuracy of a ranker is the share of pairs of models that it puts in the order of their true accuracies. A
+    resample draws clusters of examples with replacement, and models with replacement, as many as there are. All rankers
+    share the resamples.
 
-    The test is conservative: in 200 simulations of 4, 6 and 10 models and 100 of 1,000 examples, it preferred one of
-    two equally good rankers (p < 0.05) in 0 to 5 %; with a fixed truth, in 3 to 9 %. The interaction of examples and
-    models counts about three times (Owen 2007, "The pigeonhole bootstrap", section 3). The test is not valid for fewer
-    models than :data:`FEWEST`, nor if the population holds nearly all examples, since ACC is then nearly the truth. If
-    models are close, the number may lie at an end of its interval, or outside.
+    The test is not valid for fewer models than :data:`FEWEST`, nor if the population holds nearly all examples. If
+    models have similar true accuracies, the accuracy of a ranker may lie at an end of its interval, or outside.
 
     Args:
-        values: Maps rankers to values, higher for a better model: float64 [models, population].
-        correct: Scores of predictions: float64 [models, examples].
-        population: Positions of the population among the examples: int64 [population].
-        choices: Random numbers of :func:`uniforms`: float64 [samples, n].
+        values: Maps each ranker to the value that it gives each model on each example of the population, higher for a
+            better model: float64 [models, population].
+        correct: Scores of predictions, whose mean is the true accuracy of a model: float64 [models, examples].
+        population: Positions, among all examples, of the examples from which rankers see samples: int64 [population].
+        choices: Random numbers of :func:`uniforms`, which choose the n examples of each sample: float64 [samples, n].
         clusters: Cluster per example: int [examples].
         key: Seed and purpose, which determine the random numbers.
         resamples: Number of resamples.
 
     Returns:
-        Few-shot accuracies by ranker: float64 [resamples]; nan if the drawn models have the same truth, or if no
-        example of the population was drawn.
+        Maps each ranker to its accuracy in each resample: float64 [resamples]; nan if the drawn models have the same
+        true accuracy, or if no example of the population was drawn.
     """
+    # In a resample, samples come from the drawn examples of the population, and the true accuracy is the accuracy on
+    # all drawn examples. A pair of models that are drawn v_i and v_j times has the weight v_i * v_j; pairs of equal
+    # true accuracies do not count.
+    #
+    # The test is conservative: in 200 simulations of 4, 6 and 10 models and 100 of 1,000 examples, it preferred one of
+    # two equally good rankers (p < 0.05) in 0 to 5 %; with fixed true accuracies, in 3 to 9 %. The interaction of
+    # examples and models counts about three times (Owen 2007, "The pigeonhole bootstrap", section 3). If the population
+    # holds nearly all examples, the ranker ACC nearly is the true accuracy.
     stacked = np.stack(list(values.values()))
     models = len(correct)
     distinct, of_example = np.unique(clusters, return_inverse=True)
@@ -343,13 +362,17 @@ class Test(NamedTuple):
 
 @dataclass(frozen=True)
 class Ranked:
-    """Rankings of models by samples of n examples.
+    """How well several rankers order the same models, each from the same samples of n examples.
+
+    A ranker gives each model a score in a sample: "acc" its accuracy on the sample, a factor the mean of a number that
+    is computed from attributions, "random" a random number. The accuracy of a ranker is the share of pairs of models
+    that the scores put in the order of the accuracies on all examples, as a mean over samples.
 
     Attributes:
         n: Number of examples per sample.
-        rankings: Maps each ranker, such as ACC, a factor or RANDOM, to its ranking.
-        few_shot: Maps each ranker to its few-shot accuracy, with intervals over examples and models except for RANDOM.
-        tests: Maps each factor to its test against ACC, the accuracy on the sample.
+        rankings: Maps each ranker to its comparison with the order by accuracy on all examples.
+        few_shot: Maps each ranker to its accuracy, with an interval over examples and models; "random" has none.
+        tests: Maps each tested ranker, a factor, to its test against "acc".
     """
 
     n: int
@@ -369,14 +392,18 @@ def ranked(
     seed: int = 0,
     resamples: int = RESAMPLES,
 ) -> Ranked:
-    """Rank models by each ranker, and at random, on the same samples; test factors against the accuracy on a sample.
+    """Rank models by each ranker, and at random. Test whether some rankers order models better than ACC does.
+
+    A sample is n examples, drawn with replacement from the population. A ranker scores a model by the mean of
+    ``values`` over a sample; ACC, by the model's accuracy on the sample. All rankers see the same samples. Rankings are
+    compared with the order of the models by their accuracies on all examples.
 
     Args:
-        values: Maps rankers, :data:`ACC` among them, to values, higher for a better model and nan if undefined:
-            float64 [models, population].
-        factors: The rankers to test against ACC.
+        values: Maps each ranker, :data:`ACC` among them, to the value that it gives each model on each example of the
+            population, higher for a better model and nan if undefined: float64 [models, population].
+        factors: Names of the rankers to test against ACC.
         correct: Scores of predictions, whose means over examples are not all equal: float64 [models, examples].
-        population: Positions of the population among the examples: int64 [population].
+        population: Positions, among all examples, of the examples that samples are drawn from: int64 [population].
         clusters: Cluster per example: int [examples].
         n: Number of examples per sample.
         samples: Number of samples (B).

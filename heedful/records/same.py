@@ -30,7 +30,10 @@ FORMS: dict[str, Callable[[str], Hashable]] = {"normalised": normal_form, "exact
 
 
 class Same:
-    """Function from texts to representatives: a text is mapped to the first text that had an equal normal form.
+    """A function that maps equal answers to one text, their representative.
+
+    Two answers are equal if they have the same normal form. The representative of an answer is the first text with its
+    normal form in the calls so far.
 
     Args:
         same: "normalised" for :func:`normal_form`; "exact" for the text itself; or a function from a text to its normal
@@ -38,7 +41,7 @@ class Same:
 
     Attributes:
         setting: The argument ``same``.
-        representatives: Maps each text to its representative.
+        representatives: Maps each text of the calls so far to its representative.
 
     Raises:
         SettingError: If ``same`` has another value.
@@ -58,7 +61,9 @@ class Same:
         self._first: dict[Hashable, str] = {None: NO_LABEL}  # maps each normal form to its first text
 
     def __call__(self, text: str) -> str:
-        """Return the representative of a text, or NO_LABEL if the text is no answer.
+        """Return the representative of ``text``: the first text with an equal normal form in this and earlier calls.
+
+        The result is NO_LABEL if the user's function maps ``text`` to None, for no answer.
 
         Raises:
             ModelError: If the user's function fails.

@@ -205,10 +205,12 @@ def _row_differences(first: Run, second: Run, names: str, evaluations: Sequence[
 
 
 def _content_hashes(rows: pa.Table) -> dict[str, str]:
-    """Return the hash of the content of each example, by uid.
+    """Return the hash of the content (label and parts) of each example, by uid.
 
-    Rows of attributions have the hash in every row, other rows only in base rows.
+    Args:
+        rows: The rows of an evaluation.
     """
+    # The evaluation "attributions" has no base rows (predictions for unchanged examples), and a hash in every row
     return contents(rows) or dict(zip(rows["uid"].to_pylist(), rows["content"].to_pylist(), strict=True))
 
 

@@ -5,8 +5,9 @@ accuracy of the model before and after inoculation on the original test, on the 
 the challenge examples.
 
 The arguments are folders of evaluate.py on the same data with the same settings. The evaluated data are the original
-test; with several splits, each split is one. A challenge test holds these examples after one kind of change, or is a
-separate data set, which is compared with the split that its name ends with, or with all splits.
+test. If the data have several splits, each split is an original test of its own. There are two sorts of challenge test.
+The first is an original test after one kind of change. The second is a data set of its own, such as
+"counterfactuals-alpha1": if the data have the split "alpha1", this split is its original test, otherwise all data are.
 """
 
 from collections.abc import Iterator, Sequence
@@ -69,9 +70,11 @@ def _in_split(rows: pa.Table, split: str) -> pa.Table:
 
 
 def _challenge_sets(evaluation: str, context: Context, splits: Sequence[str]) -> Iterator[tuple[str, str, Families]]:
-    """For each set of challenge examples in an evaluation, yield its data, split and interventions by kind of change.
+    """Yield the sets of challenge examples (edited examples) of an evaluation, each as three values.
 
-    The data are the name of a separate data set, or ""; the split is the split of the originals, or "" for all.
+    The first value is the name of the data set of the challenge examples, or "" if they are changed examples of the
+    evaluated data. The second value is the split of the evaluated data that is the original test, or "" for all splits.
+    The third value maps each kind of change to the names of its interventions.
     """
     if evaluation == SETS:
         for name in CounterfactualTablesSettings.from_context(context).sets:
@@ -89,6 +92,9 @@ def _challenge_sets(evaluation: str, context: Context, splits: Sequence[str]) ->
 
 def challenge_tests(rows: pa.Table, evaluation: str, context: Context, splits: Sequence[str] = ()) -> Iterator[Test]:
     """Yield the challenge tests that have rows in an evaluation.
+
+    A challenge test holds the edited examples of one kind of change that all keep, or all flip, the label. A
+    :class:`Test` describes these examples; it does not contain their rows.
 
     Args:
         rows: The rows of the evaluation.

@@ -255,10 +255,13 @@ def _baselines(base: pa.Table, labels: Sequence[str]) -> dict[str, np.ndarray]:
 
 
 def build(suites: Sequence[Suite], sizes: Sequence[int], rankings: Sequence[Ranking], samples: int) -> Iterator[Cells]:
-    """Build the tables of ``heedful rank``.
+    """Build the tables of ``heedful rank``, which show how well rankings by a few examples agree with accuracies.
+
+    The tables show the sizes of the data, the accuracy of each model, the share of pairs of models that each ranking
+    orders as the accuracies do, significance tests, Kendall's tau and regret, single pairs, and means over data sets.
 
     Args:
-        suites: The suites.
+        suites: The suites; a suite is all models on one data set.
         sizes: Numbers of examples per sample.
         rankings: The rankings for each suite, method of attribution and size.
         samples: Number of samples.
@@ -309,8 +312,11 @@ def rankers(results: Sequence[Ranked]) -> list[str]:
 
 
 def _few_shot(heading: str, results: Mapping[str, Ranked]) -> Cells:
-    """Build a table of few-shot accuracies, which are mean pairwise accuracies over pairs of models: a row for each
-    ranker, a column for each entry of ``results``, with intervals and the marks of both significance tests.
+    """Build a table of few-shot accuracies, with intervals and the marks of both significance tests.
+
+    A ranker (a factor or a baseline) ranks models by a few examples. The few-shot accuracy of a ranker is the share of
+    pairs of models that its ranking orders as their accuracies on all examples do. The table has a row for each ranker
+    and a column for each entry of ``results``.
     """
 
     def cell(name: str, ranking: Ranked) -> str:
@@ -327,8 +333,8 @@ def _few_shot(heading: str, results: Mapping[str, Ranked]) -> Cells:
 
 
 def _tests(ranking: Ranking) -> Cells:
-    """Build the table of the few-shot accuracy of each factor minus that of ACC, with the p values of the paper's test
-    and of Heedful's test.
+    """Build the table of the few-shot accuracy of each factor minus that of ACC (the accuracy on the sample), with the
+    p values of the paper's test and of Heedful's test. :func:`_few_shot` defines few-shot accuracy.
     """
 
     def p(value: float | None) -> str:
@@ -369,10 +375,12 @@ def _pairs(ranking: Ranking) -> Cells:
 
 
 def _pooled(rankings: Sequence[Ranking]) -> Cells:
-    """Build table 3: few-shot accuracies averaged over data sets.
+    """Build table 3: few-shot accuracies (:func:`_few_shot`), averaged over data sets.
 
-    Its rows are the rankers that all data sets have, the baseline GUESS, and the factor that fits each data set
-    (:func:`set_dependent`).
+    A ranker (a factor or a baseline) has a row if all data sets have it. Two rows are for the baseline GUESS, which
+    ranks one model first and all others at random: with the best choice of this model, and the mean over all choices. A
+    last kind of row, "set-dependent", averages over a different factor for each data set, the one that
+    :func:`set_dependent` selects. This row is omitted if a data set has no such factor.
     """
 
     def row(label: str, names: Sequence[str]) -> list[str]:
@@ -400,11 +408,14 @@ def _pooled(rankings: Sequence[Ranking]) -> Cells:
 
 
 def set_dependent(ranking: Ranking) -> str:
-    """Return the name of the factor that fits the data set of a ranking; "" for none.
+    """Return the name of the factor that suits the examples of the data set of a ranking; "" for none.
 
-    The paper gives no rule. Heedful selects CONST, IRREG, ADJ or VERB if it is defined for most examples, otherwise
-    SWAP-AVG if most examples have swapped words, otherwise INDEX-DIFF.
+    A factor is a statistic of the attributions of words, see :data:`heedful.metrics.attributions.factors.FACTORS`. The
+    first of these candidates that the ranking has is returned: "const", "irreg", "adj" or "verb", if the factor can be
+    computed on more than half of the examples; "swap_avg", if more than half of the examples have swapped words (words
+    that change places between the parts); and "index_diff".
     """
+    # The paper gives no rule for the choice
     population = ranking.suite.populations[ranking.method]
     half = len(population.places) / 2
     candidates = [name for name in SPECIFIC if population.undefined.get(name, half) < half]

@@ -72,14 +72,18 @@ def sample(rows: pa.Table, part: str, context: Context, n: int) -> np.ndarray:
 
 
 def build(run: Run, n: int) -> list[Case]:
-    """Build the lines of a sheet for a run, with equal numbers of lines for all swapped parts.
+    """Build the lines of a sheet for a run, divided equally among the swapped parts.
+
+    A line holds an input with a swapped part, and the prediction for the original input. People write into the line
+    whether this label is now wrong.
 
     Args:
         run: The run.
-        n: Number of lines.
+        n: Number of lines; fewer are returned if the run has too few examples.
 
     Raises:
-        HeedfulError: The run has no rows, no prediction counts, or the data have changed.
+        HeedfulError: The run has no rows; or no example with a prediction that attentiveness takes into account; or the
+            data have changed.
     """
     rows, context = run.swaps()
     parts = SwapSettings.from_context(context).swap

@@ -84,15 +84,16 @@ def number(m: Entry | None, sign: str = "", std: bool = False, ci95: bool = Fals
 
 
 def precise(m: Mapping[str, Any], unit: str) -> tuple[str, str]:
-    """Format a measurement with two decimals.
+    """Format a measurement and its interval.
 
     Args:
         m: Entry of results.json with a value.
-        unit: "percent", or "ratio" for a number that is not a share.
+        unit: "percent" multiplies all numbers by 100; "ratio" leaves them, for a number that is not a share.
 
     Returns:
-        The value with its standard deviation over draws, and the interval. A value below 0.01, such as numeric noise,
-        is in scientific notation, and so are bounds of its interval below 0.01.
+        Two texts: the value with its standard deviation over draws, with two decimals; and the interval ("" for none),
+        with one decimal for "percent" and two for "ratio". If the printed number, after the multiplication, would be
+        between 0 and 0.01 in absolute value, the value is in scientific notation, and so are such bounds.
 
     Example:
         >>> precise({"value": 0.5, "std": 0.01, "ci95": [0.4, 0.6]}, "percent")

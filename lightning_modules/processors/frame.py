@@ -61,10 +61,13 @@ class Frame:
         self.size = int((self.parts < 0).sum())
 
     def layout(self, starts: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Locate the tokens of inputs, one input after the other. A slot is a place for one part or one frame token.
+        """Locate the tokens of inputs in a token store, one input after the other.
+
+        A token store is an array of token ids. The store must begin with :attr:`ids`, so that position k of the store
+        holds the frame token (token outside the parts) of slot k. A slot is a place for one part or one frame token.
 
         Args:
-            starts: Positions of the parts in a token store that begins with ``ids``: int64 [parts, inputs].
+            starts: Position in the store of the first token of each part: int64 [parts, inputs].
             counts: Numbers of tokens of the parts: int64 [parts, inputs].
 
         Returns:

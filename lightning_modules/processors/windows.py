@@ -114,11 +114,15 @@ class WindowProcessor(TextProcessor):
 
 
 def _answer(label: str | None, places: str) -> tuple[int, int] | None:
-    """Return the span (start, end) of the target answer in characters; (0, 0) for no answer; None if unknown.
+    """Return the span of the answer to train on: the first gold answer whose position in the text is known.
 
     Args:
-        label: JSON list of the gold answers; None if unknown.
-        places: JSON list of the first character of each answer, null if unknown.
+        label: JSON list of the gold answers, empty if the text does not answer the question; None if unknown.
+        places: JSON list of the position of the first character of each gold answer, null if unknown.
+
+    Returns:
+        Positions in the text of the answer's first character and of the character after the answer. (0, 0) if the list
+        of gold answers is empty. None if no position is known.
     """
     golds = None if label is None else SPAN.parse_gold(label)
     if golds == []:

@@ -35,18 +35,19 @@ def beginning_sort_keys(rows: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def split_beginnings(rows: Sequence[np.ndarray]) -> tuple[list[np.ndarray], np.ndarray]:
-    """Split prompts into shared beginnings and suffixes, so that fewer tokens are read, including padding.
+    """Split each prompt into a beginning and a suffix, so that a shared beginning is read only once.
 
-    A suffix is the rest of a prompt after its beginning. Let n be the length of the longest suffix after a shared
-    beginning. A prompt that shares its beginning with no other prompt is split before its last n tokens; if it is
-    shorter, its beginning is empty. If no prompts share a beginning, or splitting saves at most a tenth of the tokens,
-    there is only one beginning, which is empty.
+    Prompts with the same first 8 tokens form a group. The beginning of a group is the longest beginning that all its
+    prompts have in common, and that leaves each prompt a suffix of at least one token. A group of one prompt gets a
+    suffix as long as the longest suffix in larger groups; if the prompt is not longer, its beginning is empty.
 
     Args:
         rows: Token ids of the prompts, at least one token each.
 
     Returns:
-        The beginnings, and the index of the beginning per prompt, int64 [prompts]. Suffixes are never empty.
+        The beginnings, one per group, and the index of the beginning per prompt, int64 [prompts]. There is only one
+        beginning, which is empty, if each group is a single prompt, or if splitting saves at most a tenth of the tokens
+        to read, including padding.
 
     Example:
         >>> beginnings, of = split_beginnings([np.arange(12), np.r_[0:10, 5], np.arange(20, 24)])
@@ -61,6 +62,7 @@ def split_beginnings(rows: Sequence[np.ndarray]) -> tuple[list[np.ndarray], np.n
     if not rests:
         return [np.zeros(0, np.int64)], np.zeros(len(rows), np.int64)
     longest = max(rests)
+    # all suffixes are padded to this length, so a single prompt loses nothing by a suffix of this length
     common = [n if len(group) > 1 else max(0, n + 1 - longest) for group, n in zip(groups, common, strict=True)]
     if len(groups) * max(common) + len(rows) * longest >= WORTH * len(rows) * max(map(len, rows)):
         return [np.zeros(0, np.int64)], np.zeros(len(rows), np.int64)

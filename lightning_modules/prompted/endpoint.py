@@ -269,7 +269,7 @@ class Endpoint(BasePredictor):
         Answers that are missing because of SIGTERM are marked as not finite.
 
         Raises:
-            HeedfulError: The server fails, gives no valid answers, or answers with two models.
+            HeedfulError: The server fails, gives no valid answers, or its replies have more than one model name.
         """
         if first := self._first:
             self._first = ()
@@ -290,10 +290,12 @@ class Endpoint(BasePredictor):
         return Outputs(probs, label_numbers(answers, task.labels))
 
     def _count_answers(self, replies: Sequence[Reply | None], answers: Sequence[str | None]) -> None:
-        """Count the texts that are no answer, and the answers of each model at the server.
+        """Count, for results.json, the replies without a readable answer, and the replies by model name.
+
+        The model name is the name of the answering model in the reply; "unknown" if the reply names no model.
 
         Raises:
-            ModelError: Two models answered.
+            ModelError: The replies of this and earlier calls name more than one model.
         """
         pairs = [(reply, answer) for reply, answer in zip(replies, answers, strict=True) if reply is not None]
         self.count("no_answers", (reply.shown for reply, answer in pairs if answer == NO_LABEL))
@@ -306,7 +308,7 @@ class Endpoint(BasePredictor):
             )
 
     def counts_of(self, counted: Mapping[tuple[str, str], int]) -> dict[str, Any]:
-        """Return counts for results.json: as for other models, and the number of answers of each model name."""
+        """Return counts for results.json: as for other models, and ``models``, the number of replies by model name."""
         models = {text: n for (kind, text), n in sorted(counted.items()) if kind == "models"}
         return super().counts_of(counted) | ({"models": models} if models else {})
 
@@ -330,9 +332,14 @@ def _require_at_least(least: int, **settings: float | None) -> None:
 
 
 def _require_entries(extra: Any, names: Sequence[str] = BODY) -> None:
-    """Raise SettingError for entries of ``extra`` that other settings control (``names``), and for keys of a server.
+    """Raise SettingError if ``extra`` has a forbidden entry: credentials, headers, or an entry named in ``names``.
 
-    Settings are written to files, which must not contain keys.
+    Credentials are API keys, tokens and passwords; the name of an entry reveals them. Settings are written to files,
+    which must not contain credentials.
+
+    Args:
+        extra: The further entries of a request. In mappings within ``extra``, only credentials and headers are refused.
+        names: Names of the entries that other settings control.
     """
     for name, value in extra.items() if isinstance(extra, Mapping) else ():
         if name in names:

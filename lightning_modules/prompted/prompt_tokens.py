@@ -14,10 +14,11 @@ BEGINNINGS = ("a", "The", "0", "?", '"', "È", "人", "(")  # tokens that stay w
 
 
 class PromptTokens:
-    """The token ids of a prompt.
+    """The token ids of prompts and of their answers.
 
-    Each text is tokenised as a whole, with the special tokens that the tokenizer puts before a text; then the prefix
-    common to all texts is removed. The ids of an answer are the ids that the answer adds to the tokenised text.
+    A complete prompt is the prompt with the question of one example. Each complete prompt is tokenised as a whole,
+    including initial special tokens. :meth:`ids_after_prefix` removes the prefix, with which the ids of all complete
+    prompts begin. The ids of an answer are the ids that follow if the answer is appended to a complete prompt.
 
     Args:
         tokenizer: A fast Hugging Face tokenizer.
@@ -26,11 +27,11 @@ class PromptTokens:
 
     Attributes:
         chat: Whether the prompt is a chat.
-        prefix: The common prefix of the ids of all texts.
-        answers: The ids of each text of ``prompt.answers``, after the prompt.
+        prefix: The ids with which all complete prompts begin.
+        answers: The ids of each answer of ``prompt.answers``, without the complete prompt before the answer.
 
     Raises:
-        HeedfulError: The tokenizer merges an answer with the text before it, the ids of one answer are a prefix of
+        HeedfulError: The tokenizer merges an answer with the prompt before it, the ids of one answer are a prefix of
             another answer's ids, or a demonstration contains a special token.
     """
 
@@ -86,10 +87,13 @@ class PromptTokens:
             raise ModelError(f"{uid} holds {special!r}, which the model reads as a mark of its own. Change the text.")
 
     def ids_after_prefix(self, texts: Sequence[str]) -> Mapping[str, list[list[int]]]:
-        """Tokenise prompts, and remove the shared prefix: ``input_ids``, one list per text.
+        """Tokenise complete prompts, and remove the shared prefix: ``input_ids``, one list per prompt.
+
+        Args:
+            texts: The complete prompts.
 
         Raises:
-            HeedfulError: A text does not begin with the prefix.
+            HeedfulError: The ids of a prompt do not begin with the prefix.
         """
         ids = self.ids(texts)
         if any(row[: len(self.prefix)] != self.prefix for row in ids):

@@ -54,12 +54,17 @@ class Queries(NamedTuple):
 
 
 def most_columns(network: nn.Module) -> int:
-    """Return the largest number of columns, including padding, with which prompts can share a cache; 0 if they cannot.
+    """Return a limit for prompts that share a cached prefix: the caller shares the prefix only with fewer columns.
 
-    A prompt has padding between its prefix and its suffix. The padding is harmless if the model accepts position ids
-    and attends to all columns. A model with a sliding window attends to all columns within the window. A model with
-    recurrent states attends to none.
+    A column is a token position in the padded batch, counted from the prefix to the end of the longest answer.
+
+    Returns:
+        The size of the sliding window, in tokens; :data:`UNLIMITED` without a sliding window; 0 if the network cannot
+        share a prefix.
     """
+    # A prompt has padding between its prefix and its suffix. The padding is harmless if the model accepts position ids
+    # and attends to all columns. A model with a sliding window attends to all columns within the window. A model with
+    # recurrent states attends to none.
     layers = DynamicCache(config=network.config).layers
     takes_positions = "position_ids" in signature(network.forward).parameters
     if not takes_positions or not {type(layer) for layer in layers} <= {DynamicLayer, DynamicSlidingWindowLayer}:

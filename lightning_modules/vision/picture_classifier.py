@@ -94,17 +94,24 @@ class PictureClassifier(PretrainedClassifier):
 
     @abstractmethod
     def scores(self, inputs: dict[str, Any]) -> Tensor:
-        """Compute the scores of the outputs: float [examples, outputs].
+        """Compute the scores of the model's outputs: float [examples, outputs].
+
+        An output stands for one label, and several outputs may stand for the same label; :meth:`of_labels` converts
+        scores of outputs to scores of labels.
 
         Args:
-            inputs: Token ids and masks, and ``pictures``: numbers of pictures [examples, pictures], an array on the
-                host.
+            inputs: Token ids and masks; and ``pictures``, int [examples, pictures], a numpy array: for each picture,
+                its index in ``processor.store``.
         """
 
     def pixel_values(self, numbers: np.ndarray, network: nn.Module) -> Tensor:
-        """Return the normalised pixels of the pictures with these numbers: [pictures, 3, height, width].
+        """Return the normalised pixels of some pictures: [pictures, 3, height, width].
 
         The pictures have one size. Device and dtype are those of ``network``.
+
+        Args:
+            numbers: Indices of the pictures in ``processor.store``: int [pictures].
+            network: The network that reads the pixels.
         """
         pixels = self.processor.store.pixels(numbers.tolist())
         return normalised(pixels, self.images.image_mean, self.images.image_std, next(network.parameters()))

@@ -37,8 +37,9 @@ def entities(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
 
     Args:
         claim: The hypothesis.
-        flip: Whether to turn an entailed hypothesis into a contradiction. The table must then have the old name in a
-            row about such entities. Otherwise the label stays, which is possible only for a contradicted hypothesis.
+        flip: True turns an entailed hypothesis into a contradiction; a name is replaced only if the table has this name
+            in a row whose key fits the type, such as "Born" for a place. False keeps the label of a contradicted
+            hypothesis; for an entailed hypothesis, the result is then empty.
         rng: Random number generator.
     """
     if (claim.entailed and not flip) or claim.analysis.negations or NOT_ALONE.search(claim.text):

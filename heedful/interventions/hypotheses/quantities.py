@@ -57,22 +57,23 @@ DURING = re.compile(  # as in "took place over 16 days", where "over" is no lowe
 def numbers(claim: Claim, flip: bool, rng: np.random.Generator, half_or_double: bool = False) -> list[Edits]:
     """Return the possible changes of a number in a hypothesis, one element per change.
 
-    A governor is the word that makes a number a bound. To keep the label, a number with a governor moves in the
-    direction that keeps the label (Gupta et al. 2022, table 2). To flip the label, a number without a governor is
-    halved or doubled, and a governor is replaced by its opposite: "over 30" becomes "under 30". (Another number would
-    flip the label only if the table's value lay between both numbers.)
+    A governor is the word that makes a number a bound, such as "over". To keep the label, a number with a governor
+    moves in the direction that keeps the label (Gupta et al. 2022, table 2). To flip the label, a number without a
+    governor is halved or doubled. ``half_or_double`` decides what flips the label of a number with a governor.
 
     Args:
         claim: The hypothesis.
         flip: Whether to turn an entailed hypothesis into a contradiction; otherwise the label stays.
         rng: Random number generator.
-        half_or_double: To flip the label, also halve or double numbers with a governor, instead of replacing it.
+        half_or_double: True flips the label by a new number: "over 30" becomes "over 60". False flips the label by the
+            opposite governor: "over 30" becomes "under 30".
     """
     changes = []
     for number in claim.analysis.numbers:
         if not claim.free(number.start, number.end) or claim.analysis.negations:
             continue
         if flip and number.governor and not half_or_double:
+            # "over 60" instead of "over 30" flips the label only if the table's value lies between both numbers
             changes += _opposite(claim, number.governor, number.governor_start)
         elif flip:
             changes += [_renumbered(claim.text, number, value) for value in _flipping(claim, number)]
@@ -164,7 +165,8 @@ def _other_date(claim: Claim, date: Date, content: str, flip: bool, rng: np.rand
         claim: The hypothesis.
         date: The date to replace.
         content: All values of the table, joined.
-        flip: Whether to flip the label; a season is replaced only then.
+        flip: True if the label changes from entailment to contradiction; False if the label stays contradiction. The
+            new date contradicts the table in both cases. With False, a season is not replaced.
         rng: Random number generator.
 
     Returns:
@@ -175,7 +177,7 @@ def _other_date(claim: Claim, date: Date, content: str, flip: bool, rng: np.rand
     if date.unit == "season":
         old = claim.text[date.start : date.end]
         new = SEASONS[old.lower()]
-        if not flip:
+        if not flip:  # the table is not searched for seasons: a contradicted hypothesis may become true
             return None
         return new.capitalize() if old[0].isupper() else new
     if date.unit == "month":
@@ -187,11 +189,14 @@ def _other_date(claim: Claim, date: Date, content: str, flip: bool, rng: np.rand
 
 
 def _other_years(claim: Claim, date: Date, content: str) -> list[int]:
-    """Return years (or first years of decades) near a date that the table neither contains nor spans.
+    """Return years, or first years of decades, that are 5 to 40 years away from a date of the hypothesis.
+
+    The table contains none of these years, also not within a span of years such as "1990-1995".
 
     Args:
-        claim: The hypothesis. Unless it is about a unique event, only years before all years of the table are returned.
-        date: The date.
+        claim: The hypothesis. If the hypothesis is not about a unique event (such as a birth), only years before all
+            years of the table are returned.
+        date: The date of the hypothesis: a year or a decade.
         content: All values of the table, joined. If they contain no year, the result is empty.
     """
     years_of_table = {int(year) for year in YEARS.findall(content)}
@@ -227,7 +232,7 @@ def _opposite(claim: Claim, governor: str, start: int) -> list[Edits]:
         start: Position of the governor in the hypothesis.
 
     Returns:
-        One element; empty without an opposite, if :func:`directly` is false, or if there is a superlative.
+        One element; empty without an opposite, if :func:`lacks_distance_before` is false, or if there is a superlative.
     """
     if governor not in OPPOSITE or not lacks_distance_before(claim.text, start) or SUPERLATIVE.search(claim.text):
         return []
@@ -238,7 +243,10 @@ def _opposite(claim: Claim, governor: str, start: int) -> list[Edits]:
 
 
 def lacks_distance_before(text: str, start: int) -> bool:
-    """Whether no distance ("just", "2 years") and no "or" precedes a governor, such as "before".
+    """Return False if a word such as "just", "years" or "or" stands directly before a governor; otherwise True.
+
+    A governor is the word that makes a number or date a bound, such as "before". The result is False for "just before
+    1990", "2 years before 1990" and "in or before 1990", and True for "died before 1990".
 
     Args:
         text: The text.
@@ -297,5 +305,5 @@ def _percent(text: str, end: int) -> bool:
 
 
 def months(text: str) -> set[int]:
-    """Return the months that a text names in full or by their first three letters, as numbers from 0."""
+    """Return the months that a text names in full or by their first three letters, as indices from 0."""
     return {k for k, month in enumerate(MONTHS) if re.search(rf"\b{month[:3]}(?:{month[3:]})?\b", text)}

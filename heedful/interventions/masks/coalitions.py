@@ -75,10 +75,12 @@ def coalitions(n: int, budget: int, rng: np.random.Generator) -> Coalitions:
 
 
 def _enumerated(n: int, size: int, pairs: int) -> np.ndarray:
-    """Return the subsets of ``size`` out of ``n`` features: bool [pairs, n].
+    """Return one subset of each pair of complementary subsets, of which one has ``size`` features: bool [pairs, n].
 
-    If ``size`` is half of ``n``, only one subset of each complementary pair is returned. ``pairs`` is the number of
-    returned subsets.
+    Args:
+        n: Number of features.
+        size: Number of features in the returned subsets, at most n / 2.
+        pairs: Number of such pairs, which the caller has computed.
     """
     # for size n / 2, the first half of the combinations has the first feature, and the other half are complements
     members = np.array(list(islice(combinations(range(n), size), pairs)))
@@ -88,15 +90,16 @@ def _enumerated(n: int, size: int, pairs: int) -> np.ndarray:
 
 
 def _random_pairs(n: int, sizes: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Draw uniform random subsets of features, and merge equal ones.
+    """Draw pairs of complementary subsets of features uniformly at random, and merge equal pairs.
 
     Args:
         n: Number of features.
-        sizes: Size of each subset, at most n / 2: int [draws].
+        sizes: Size of the smaller subset of each drawn pair, at most n / 2: int [draws].
         rng: Random number generator.
 
     Returns:
-        The distinct subsets, bool [pairs, n], and the number of draws of each subset, int64 [pairs].
+        One subset of each distinct pair, bool [pairs, n]: the smaller subset, or, if both subsets have n / 2 features,
+        the subset with the first feature. And the number of draws of each distinct pair, int64 [pairs].
     """
     masks = subsets(sizes, n, rng)
     masks ^= (2 * sizes == n)[:, None] & ~masks[:, :1]  # of size n / 2, take the subset with the first feature

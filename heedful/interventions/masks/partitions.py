@@ -21,7 +21,7 @@ class Node:
 
     @cached_property
     def splits(self) -> int:
-        """Number of splits that Owen values need in the subtree of the node.
+        """Number of splits that Owen values need in the subtree of the node; a node may be split several times.
 
         The node is split once, and the splits of each half are needed twice: with and without the other half.
         """
@@ -45,7 +45,7 @@ def partition(segments: Sequence[int]) -> Node:
         >>> root = partition([3, 2])
         >>> [(half.start, half.stop) for half in root.halves]
         [(0, 3), (3, 5)]
-        >>> root.splits
+        >>> root.splits  # splits for Owen values: root once, (0, 3) and (3, 5) twice each, (1, 3) four times
         9
     """
     nodes, start = [], 0

@@ -174,12 +174,15 @@ class RowEdits(EachExample):
     ) -> _Edited | None:
         """Apply all operations in order, and return the edited table; None if an operation is not possible.
 
+        A deletion or update edits the row ``target`` if it is the main operation, and otherwise a random row that has
+        not been edited yet. An insertion adds a random row of another table. A permutation reorders all rows.
+
         Args:
             table: The table.
             table_id: Id of the table.
-            main: Index of the operation that edits the row ``target``; None if all operations are permutations.
-            target: Key of that row, or "" for an insertion.
-            inserted: Keys that operation ``main`` must not insert again; the key that it inserts is appended.
+            main: Index of the main operation in :attr:`operations`; None if no operation but "permute" is given.
+            target: Key of the row that the main operation deletes or updates; "" if it does neither.
+            inserted: Keys that the main operation must not insert again; the key that it inserts is appended.
             rng: Random number generator.
         """
         edited = _Edited(table, table)

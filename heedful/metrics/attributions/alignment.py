@@ -85,14 +85,16 @@ def _suffixes(a: Sequence[str], b: Sequence[str]) -> tuple[list[list[int]], list
 def swapped(first: Sequence[str], second: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     """Return the positions of swapped words, in the first and in the second list: int64 [swapped words] each.
 
-    A word is swapped if, in both lists, some longest common subsequence omits it. So if two phrases of equal length
-    change places, both are swapped; of two phrases of different lengths, only the shorter one. If any swapped word is a
-    content word (:func:`is_content`), only content words count.
+    A word keeps its place if all longest common subsequences of the lists contain it. A word is swapped if both lists
+    have it at a position that at least one of these subsequences leaves out. So if two phrases of equal length change
+    places, the words of both are swapped; of two phrases of different lengths, only those of the shorter one. If any
+    swapped word is a content word (:func:`is_content`), only content words are returned.
 
     Example:
         >>> a, b = "a good dog became a bad cat".split(), "a bad dog became a good cat".split()
         >>> [places.tolist() for places in swapped(a, b)]
         [[1, 5], [1, 5]]
+        >>> # each word alone is a longest common subsequence; only "saw" is a content word
         >>> [places.tolist() for places in swapped("he saw her".split(), "her saw he".split())]
         [[1], [1]]
     """

@@ -32,10 +32,11 @@ class AttributionSettings(Settings):
 
 
 def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """Yield, for each attribution method, means over unchanged examples of factors and of errors.
+    """Yield the numbers of each attribution method. Each number is a mean over the unchanged examples.
 
-    A factor is a number computed from the attribution of an example, and phi is the contribution of a word. The
-    clusters of intervals are the groups of examples (``group``), or else the examples.
+    An attribution gives each word of an example a contribution, phi. A factor is a number that is computed from the
+    attribution of an example. Two kinds of values are averaged: the factors, and the errors of the attributions. The
+    clusters of intervals are the groups of examples (column ``group``); an example without a group is a cluster.
 
     Args:
         rows: Rows of :data:`~heedful.metrics.attributions.attribution.SCHEMA`.

@@ -135,6 +135,7 @@ class _Pairs:
     def mean(self, name: str, mask: np.ndarray) -> Measurement:
         """Return the mean of the values ``name``, one of ``MEANS``, over the pairs of a mask, bool [pairs]."""
         values, n = self.values[name][mask], self.count(mask)
+        # the variances of both ways are added, so that pairs which share both feature values count twice
         unchanged, new = (way[mask] for way in self.ways)
         if name == SIGNED:
             measured = difference(np.maximum(values, 0), np.maximum(-values, 0), unchanged, also=new, n=n)
@@ -143,9 +144,10 @@ class _Pairs:
         return replace(measured, value=float(values.mean()))  # share sums in another order, with other last bits
 
     def per_base(self, mask: np.ndarray) -> Measurement:
-        """Return a mean over first examples n. The value of an n is the share of its pairs whose prediction changes.
+        """Return the mean, over the examples that are first in a pair, of the share of pairs with this first example
+        whose prediction changes.
 
-        Only the pairs of ``mask`` count, bool [pairs].
+        Only the pairs of ``mask`` count, bool [pairs]. The field ``n`` of the result is the number of first examples.
         """
         _, base, count = np.unique(self.base[mask], return_inverse=True, return_counts=True)
         hit = self.values[""][mask]
@@ -240,9 +242,9 @@ def causal_effects(rows: pa.Table, context: Context) -> Iterator[Number]:
     :func:`~heedful.metrics.natural_logic.entailment.entailed`. A pair counts if both inputs got an answer; for
     accuracy, a missing answer is wrong. The field ``n`` of a measurement of pairs is the number of first examples.
 
-    Pairs may have the same value of the unchanged feature, or the same new value of the changed feature. Intervals
-    add the variances between the clusters of both, so that their interaction counts twice. Pairs may also have the same
-    old value of the changed feature; intervals ignore this, and are somewhat too narrow.
+    Pairs with the same value of the unchanged feature depend on each other, and so do pairs with the same new value of
+    the changed feature. Intervals allow for both. Pairs with the same old value of the changed feature also depend on
+    each other. Intervals ignore this, and are somewhat too narrow.
 
     Args:
         rows: Base rows and the rows of the interventions "I0" to "I3", all with probabilities. Pairs with the
@@ -255,7 +257,7 @@ def causal_effects(rows: pa.Table, context: Context) -> Iterator[Number]:
 
         - ``name``: share of pairs whose prediction changes;
         - ``name/naive``: the same with an interval for independent pairs;
-        - ``name/per_seed``: share of changed predictions among the pairs of each first example n (a seed), mean over n;
+        - ``name/per_seed``: mean over first examples n of the share of changed predictions among the pairs of n;
         - ``name/towards_gold``: share of pairs whose prediction changes to the gold label of n';
         - ``name/argmax``: share of pairs whose prediction changes by the rule "argmax";
         - ``name/signed``: change of the probability of entailment, positive towards the gold label of n';

@@ -18,11 +18,11 @@ class Drawn(NamedTuple):
     """Columns of changed examples: int [rows] each.
 
     Attributes:
-        uid: Number of the base example.
-        cluster: Number of the cluster of the example.
-        draw: Number of the draw.
-        lender: Number of the cluster of the lender, the example that the new part comes from; -1 without a lender. A
-            cluster has the same number in both columns.
+        uid: Index of the base example.
+        cluster: Id of the cluster of the base example.
+        draw: Index of the draw.
+        lender: Id of the cluster of the lender, the example that the new part comes from; -1 without a lender. A
+            cluster has the same id in both columns.
     """
 
     uid: np.ndarray
@@ -32,7 +32,7 @@ class Drawn(NamedTuple):
 
     @classmethod
     def of(cls, rows: pa.Table) -> "Drawn":
-        """Read the four columns from rows, one entry per row and in the order of the rows.
+        """Number the examples, the clusters, the draws and the lenders' clusters of rows, in the order of the rows.
 
         The rows must already be in canonical order, in which the rows of an example are adjacent; they are not sorted
         here.

@@ -5,18 +5,19 @@ a cluster, such as the examples of one article, depend on each other.
 
 The interval of a share is the Clopper-Pearson interval (1934) for the effective number of entries: the number of
 independent entries with the same variance as the clusters (Korn and Graubard 1998, "Confidence intervals for
-proportions with small expected number of positive counts estimated from survey data", Survey Methodology 24). That
-interval is too narrow if a few large clusters contain all hits, since these clusters also determine the variance. So
-one more cluster of typical size is added: only hits for the upper end, only misses for the lower end. Clopper and
-Pearson add one hit, and Fay and Feuer one event (1997, "Confidence intervals for directly standardized rates",
-Statistics in Medicine 16). If all entries are hits, or none is, the effective number of entries is the number of
-clusters. If each entry is a cluster, the result is the Clopper-Pearson interval.
+proportions with small expected number of positive counts estimated from survey data", Survey Methodology 24). If each
+entry is a cluster, the result is the Clopper-Pearson interval. If all entries are hits, or none is, the effective
+number of entries is the number of clusters.
 
-A swap is a pair of an example and a lender, the example that lends the new part. Both are samples, and an example may
-appear in both roles. So the influences of an example in both roles are added before they are squared; the squared
-influence of each pair, which is then counted twice, is subtracted once. This is the variance of dyads (Aronow, Samii
-and Assenova 2015, "Cluster-robust variance estimation for dyadic data", Political Analysis 23). It is at least the
-variance between examples and the variance between lenders.
+That interval is too narrow if a few large clusters contain all hits. So it is computed as if the data had one more
+cluster of typical size. For the upper end, all entries of this cluster are hits; for the lower end, none is. Clopper
+and Pearson add one hit in the same way, and Fay and Feuer one event (1997, "Confidence intervals for directly
+standardized rates", Statistics in Medicine 16).
+
+A swap is a pair of an example and a lender, the example that lends the new part. Two swaps depend on each other if they
+have an example in common, in either role. The variance for such pairs is that of dyads (Aronow, Samii and Assenova
+2015, "Cluster-robust variance estimation for dyadic data", Political Analysis 23); :func:`covariances` computes it. The
+variance that is used is at least the variance between examples and the variance between lenders.
 
 Intervals of differences and ratios combine the distances between both shares and their ends as standard errors are
 combined (MOVER: Zou and Donner 2008, Statistics in Medicine 27; ratios: Donner and Zou 2012, Statistical Methods in
@@ -37,16 +38,20 @@ Bounds = tuple[float, float]
 
 
 class Entries(NamedTuple):
-    """The entries of a share, such as one per changed example; entries of a cluster depend on each other.
+    """The data of a share: one entry per observation, such as a changed example.
+
+    A cell is a group of entries that has a share of its own, such as the entries of one label. The share of all entries
+    is the unweighted mean of the shares of the cells. A cluster is a group of entries that depend on each other. There
+    may be several groupings into clusters, called ways, such as by the example and by the article.
 
     Attributes:
         hits: Hits or score per entry, between 0 and ``counts``: float64 [entries].
         counts: Weight per entry, with a positive sum in each cell: float64 [entries].
-        cells: Cell per entry, such as a label or a seed, from 0 without gaps: int [entries]. The share is the
-            unweighted mean of the shares of all cells.
-        ways: For each way of clustering the entries, the cluster per entry, from 0: int [entries] each.
-        are_pairs: Whether there are two ways, the cluster of an example and the cluster of the lender of its new part.
-            A cluster then has the same number in both ways.
+        cells: Id of the cell of each entry, from 0 without gaps: int [entries].
+        ways: For each way, the id of the cluster of each entry, from 0: int [entries] each.
+        are_pairs: Whether each entry is a swap, a pair of an example and the lender of its new part. There are then two
+            ways: the first holds the cluster of the example, the second the cluster of the lender. An id means the same
+            cluster in both ways.
     """
 
     hits: np.ndarray
@@ -109,9 +114,10 @@ class Share:
     def more(self) -> float:
         """Weight of the imaginary cluster that widens the interval of the share.
 
-        For each end, the interval is computed as if one more cluster were in the data: of hits for the upper end, of
-        misses for the lower. It has the weight 1 if at most 20 clusters determine the variance, and else 20 / (number
-        of these clusters). The number is the effective one, the smallest over the ways of grouping.
+        The interval is computed as if one more cluster were in the data: all hits for the upper end, all misses for the
+        lower end. The weight is 1 for up to 20 effective clusters, and 20 / (number of effective clusters) for more.
+        Effective clusters are those that determine the variance, so that a few large clusters count as few. If entries
+        are grouped into clusters in several ways, the grouping with the fewest effective clusters decides.
         """
         squares = [z**2 for z in self.influence]
         effective = [z.sum() ** 2 / (z @ z) if z.any() else 0.0 for z in squares]  # effective numbers of clusters
@@ -211,11 +217,15 @@ def _part_of_a_cluster(hits: np.ndarray, counts: np.ndarray) -> float:
 def covariances(first: Share, second: Share) -> np.ndarray:
     """Estimate the covariance of two shares over the same clusters: float64 [estimates].
 
-    The number of estimates depends on the entries. If entries are not pairs, there is one: the covariance between
-    clusters, summed over the ways of clustering. If entries are pairs of a swapped example and a lender (the example
-    that lends its part), there are three: over clusters in both roles together (the variance of dyads), over clusters
-    of examples, and over clusters of lenders. The variance of a share is the largest estimate of its covariance with
-    itself.
+    The variance of a share is the largest estimate of the covariance of the share with itself.
+
+    Returns:
+        One estimate, if entries are not swaps: the covariance between clusters. If entries are grouped into clusters in
+        several ways, such as by context and by word pair, the covariances of all groupings are added.
+
+        Three estimates, if each entry is a swap, a pair of an example and its lender (the example that lends the new
+        part): for swaps that depend on each other if they share a cluster in either role (dyads); for swaps that depend
+        on each other only if they share the example's cluster; and only if they share the lender's cluster.
     """
     # n / (n - 1) as for any sample variance: influences sum to 0 by construction
     counts = [max(pair) for pair in zip(first.clusters, second.clusters, strict=True)]
@@ -223,6 +233,8 @@ def covariances(first: Share, second: Share) -> np.ndarray:
     ways = [float(z @ w) * n / max(1, n - 1) for z, w, n in influences]
     if first.pairs is None or second.pairs is None:
         return np.array([sum(ways)])
+    # The influences of a cluster in both roles are added before they are multiplied. The product of each pair is then
+    # counted twice, in the cluster of the example and in that of the lender, and is subtracted once.
     nodes = np.sum(first.influence, axis=0) @ np.sum(second.influence, axis=0) - first.pairs @ second.pairs
     fewer = min(counts)
     return np.array([nodes * fewer / max(1, fewer - 1), *ways])

@@ -17,11 +17,15 @@ CHOICES = 10_000  # random choices of signs
 def majority_flag(scores: np.ndarray, best: np.ndarray, clusters: np.ndarray, key: Key) -> tuple[str, ...]:
     """Return a flag if an accuracy is not above that of the best constant answer (p < 0.05); else no flag.
 
-    The paper marks models that are "not significantly better than random", but names no test (CAT, table 4). If all
-    scores are 0 or 1, the accuracy of the best constant answer is treated as known. The test is the exact binomial
-    test if each example is a cluster. Otherwise the lower end of the one-sided 95 % interval over clusters must lie
-    above that accuracy, which is the same test if each example is a cluster. Soft scores are tested by
-    :func:`above_zero`.
+    The paper marks models that are "not significantly better than random", but names no test (CAT, table 4). There are
+    three tests:
+
+    - all scores are 0 or 1, and each example is a cluster: the exact binomial test;
+    - all scores are 0 or 1, and some clusters are larger: the lower end of the one-sided 95 % interval over clusters
+      must lie above the accuracy of the best constant answer;
+    - some scores lie between 0 and 1: the randomisation test of :func:`above_zero`.
+
+    The first two tests treat the accuracy of the best constant answer as known.
 
     Args:
         scores: Score per prediction, between 0 and 1: [examples].

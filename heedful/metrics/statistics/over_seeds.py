@@ -42,22 +42,21 @@ class OverSeeds:
 
 
 def crossed(bounds: Bounds, numbers: Sequence[float], least: float, level: float = LEVEL) -> Bounds:
-    """Return the interval of a mean over seeds that treats examples, lenders and seeds as random.
+    """Widen the interval of a mean over seeds, so that it also covers the choice of the seeds.
 
-    Lenders are the examples that new parts come from.
-
-    The distance of an end from the mean is the root of the sum of two squares: of the distance of that end of
-    ``bounds`` from the mean, and of ``t * std / sqrt(S)``, with the sample standard deviation over the S seeds and the
-    quantile t of Student's distribution with S - 1 degrees of freedom. Draws need no separate term: each example has
-    draws of its own, which vary with its cluster. For one seed the interval is ``bounds``, which does not cover other
-    demonstrations. For two seeds it is wide, as it should be.
+    A seed chooses the demonstrations (example inputs with answers) in a prompt. For one seed, ``bounds`` is returned:
+    that interval says nothing about other demonstrations. For two seeds, the interval is wide, as it should be.
 
     Args:
-        bounds: Interval over the examples and lenders, for the given seeds.
+        bounds: Interval of the mean for the given seeds. It covers the choice of the examples and of the lenders, which
+            are the examples that new parts come from.
         numbers: The number for each seed.
         least: The lowest possible end: 0, or -1 for a difference.
         level: Coverage of the interval.
     """
+    # An end is away from the mean by the root of a sum of two squares: the distance of that end of ``bounds``, and half
+    # the width of Student's interval over seeds. Draws need no term of their own: each example has its own draws, so
+    # their variance is part of the variance between examples.
     if len(numbers) == 1:
         return bounds
     value = float(np.mean(numbers))
@@ -67,14 +66,17 @@ def crossed(bounds: Bounds, numbers: Sequence[float], least: float, level: float
 
 
 def entries_of_seeds(measured: Sequence[Measurement]) -> Entries:
-    """Concatenate the entries of a share for several seeds, to compute the mean of the share over seeds.
+    """Concatenate the entries of a share for several seeds, so that :func:`share_of` computes the mean over seeds.
 
-    An entry holds hits and a count, such as of one changed example. A cell is a group of entries with a share of its
-    own; the result of :func:`share_of` is the mean of these shares. Here a cell is a seed: 0, 1, ... in the order of
-    ``measured``, without the skipped ones. The cells that the entries had before are lost.
+    An entry is the data of one observation, such as a changed example: hits and a count.
 
     Args:
-        measured: The share for each seed, computed within :func:`.paired.recording`; others are skipped.
+        measured: The share for each seed. Measurements that are no :class:`.paired.RecordedShare`, which keeps its
+            entries, are skipped; :func:`.paired.recording` makes shares keep them.
+
+    Returns:
+        All entries. Their field ``cells`` holds the index of the seed, counted from 0 among the measurements that are
+        not skipped. It replaces the cells that the entries had before, such as labels.
     """
     entries = [m.entries for m in measured if isinstance(m, RecordedShare)]
     return joined([e._replace(cells=np.full(len(e.counts), seed)) for seed, e in enumerate(entries)])

@@ -82,8 +82,11 @@ def joined(several: Sequence[Entries]) -> Entries:
 
 
 def aligned(first: Entries, second: Entries) -> tuple[Entries, Entries]:
-    """Return the entries of two shares in a common order, for :func:`.paired_interval`: entry i of both shares has the
-    same clusters and cell. If necessary, entries with the same clusters and cell are summed.
+    """Return the entries of a first and of a second share in a common order, as :func:`.paired_interval` needs.
+
+    Entry i of the first share then has the same cell (group with an own share, such as a label) and the same clusters
+    (groups of dependent entries) as entry i of the second. If order or counts differ, the entries of a share that agree
+    in cell and clusters are summed to one; hits and count are 0 where a share has no such entry.
     """
     n = len(first.counts)
     both = number_ways(joined([first, second]))

@@ -66,21 +66,22 @@ def share(
 ) -> Measurement:
     """Compute a share of hits, or a mean of scores between 0 and 1, with its 95 % interval.
 
-    The share of a cell is the sum of its hits divided by the sum of its counts. Clusters are groups of entries that
-    depend on each other. They affect the interval, not the value.
+    An entry is the data of one observation, such as a changed example. The share is the sum of the hits divided by the
+    sum of the counts. Clusters are groups of entries that depend on each other, such as the examples of one article.
+    They affect the interval, not the value.
 
     Args:
         hits: Number of hits or sum of scores per entry, between 0 and the count of the entry: [entries].
         clusters: Cluster per entry; None if each entry is a cluster.
         flags: Flags of the number.
         reason: Reason why the number is undefined, if the counts of a cell sum to 0.
-        counts: Number of predictions that an entry sums up, 1 by default; the share is hits / counts: [entries].
-        cells: Cell per entry, such as a label: int [entries]. The number is the unweighted mean of the shares of all
-            cells.
-        also: Cluster per entry if entries are grouped in a second way, such as by word pair; ignored with ``lenders``.
-        lenders: Cluster per entry of the lender, the example that a swapped part comes from. ``clusters`` then holds
-            the cluster of the swapped example. The same id means the same cluster in ``clusters`` and ``lenders``,
-            since an example may be swapped in one entry and be the lender in another.
+        counts: Number of predictions that an entry sums up, 1 by default: [entries].
+        cells: Group per entry, such as its label: int [entries]. If given, a share is computed for each group (cell),
+            and the number is the unweighted mean of these shares.
+        also: Cluster per entry in a second grouping, such as by word pair; ignored with ``lenders``.
+        lenders: For swaps: per entry, the cluster of the lender, which is the example that the new part comes from.
+            ``clusters`` must then hold the cluster of the example that gets the part, with the same ids: an example may
+            get a part in one entry and lend its own in another.
         n: Number of examples; by default the number of entries.
     """
     column, weights = _columns(hits, counts)

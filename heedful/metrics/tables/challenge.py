@@ -359,8 +359,11 @@ def _sliced(numbers: Iterable[Number], slice_: str) -> Iterator[Number]:
 
 
 def _in_order(numbers: Sequence[Number], with_curves: Sequence[str]) -> Iterator[Number]:
-    """Sort numbers by statistic ("original", "preserved", "flipped", and those below each); add a curve over epochs to
-    the numbers without a slice that have a statistic of ``with_curves``.
+    """Sort numbers by statistic, and add curves over training epochs to some of them.
+
+    First come the numbers whose statistic is "original" or begins with "original/", then likewise "preserved" and
+    "flipped". A number gets a curve if its statistic is listed in ``with_curves`` and its name has no slice; all other
+    numbers lose theirs.
     """
     for number in sorted(numbers, key=lambda number: _statistic_rank(number.name.statistic)):
         part, statistic = number.name.part, number.name.statistic

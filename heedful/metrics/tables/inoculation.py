@@ -50,10 +50,13 @@ def _originals(runs: Runs) -> tuple[np.ndarray, list[str]]:
 
 
 def _challenges(runs: Runs, interventions: Sequence[str], kind: str, seed: int) -> tuple[np.ndarray, list[Pair]]:
-    """Return whether predictions on pairs are right, float64 [pairs, 4]; and the pairs before inoculation.
+    """Compare predictions before and after inoculation (fine-tuning on a few challenge examples).
 
-    A pair is an original and its challenge examples. The columns are the original before and after, and the scored
-    challenge example before and after.
+    Returns:
+        - Whether predictions are right: float64 [originals, 4], 1 or 0. Columns 0 and 1: the original before and after
+          inoculation. Columns 2 and 3: the challenge example before and after, a changed version of the original. An
+          original may have several; the one drawn at random is scored.
+        - The :class:`Pair` of each row, an original with its challenge examples, with the predictions before.
     """
     before, after = (challenge_pairs(rows, interventions, seed)[kind] for rows in runs)
     right = [[old.original, new.original, old.is_right, new.is_right] for old, new in zip(before, after, strict=True)]

@@ -212,9 +212,11 @@ def invalid_transitions(
 
         - ``name/invalid``: mean over labels of the share of forbidden transitions; ``name/invalid/from_<label>``: this
           share for a label;
-        - ``name/invalid_composed``, ``name/invalid_composed/from_<label>``: the same, if several operations in a row
-          allow other transitions. In ``invalid``, a transition is allowed if one of the operations allows it; in
-          ``invalid_composed``, if a sequence of transitions, one allowed by each operation, leads to it;
+        - ``name/invalid_composed``, ``name/invalid_composed/from_<label>``: the same by another rule for interventions
+          of several operations, such as "delete+insert". By the rule of ``invalid``, a transition is
+          allowed if one of the operations allows it. By the rule of ``invalid_composed``, it is allowed if each
+          operation in turn allows one step, and the steps lead from the first prediction to the second. These numbers
+          are yielded only if the two rules allow different transitions;
         - ``name/from_<label>/to_<label>``: share of the transition between two labels.
 
         These numbers ignore whether edited rows are relevant to the hypothesis. If relevance is annotated,

@@ -55,12 +55,15 @@ class Section:
 
 @dataclass(frozen=True)
 class Shown:
-    """The table that displays the numbers of one evaluation.
+    """The layout of a table of results: which metrics the table displays, in which order, and under which headings.
+
+    The values of the metrics are not in the layout, but elsewhere in results.json.
 
     Attributes:
-        lines: Lines from top to bottom; metrics without a line are only in results.json.
-        asides: Descriptions of the numbers that are only in results.json, such as "naive intervals".
-        sections: Maps headings to sections.
+        lines: Lines from top to bottom. A metric without a line is not in the table, only in results.json.
+        asides: Phrases, such as "naive intervals", that describe metrics without a line. A note below the table names
+            the phrases, and refers the reader to results.json.
+        sections: Maps a heading above lines to a description of the examples behind these lines.
     """
 
     lines: Sequence[Line] = ()

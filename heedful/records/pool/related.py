@@ -9,23 +9,24 @@ ODD = np.uint64(0x9E3779B97F4A7C15)  # spreads small numbers over 64 bits
 
 
 class Related:
-    """A relation between examples: two examples are related if they share a value.
+    """A relation between examples: two examples are related if they share a value, and then lend no parts.
 
     Values are compared only within a vocabulary (a set of columns). The columns of all parts are one vocabulary, since
     a text may be the premise of one example and the hypothesis of another. Each further group is a vocabulary.
 
     Args:
         columns: One array for each vocabulary, with the hashes of its columns: uint64 [columns, examples].
-        within: A number for each example, int64 [examples]; examples with different numbers are related as well. None
-            for no restriction.
+        within: Index of the subset of each example, such as the split: int64 [examples]. Parts are lent only within a
+            subset: two examples of different subsets count as related, whether they share a value or not. None if all
+            examples are one subset.
 
     Attributes:
-        codes: Numbers that identify the values, distinct across vocabularies: int32 [all columns, examples].
+        codes: Ids of the values, distinct across vocabularies: int32 [all columns, examples].
     """
 
     def __init__(self, columns: Sequence[np.ndarray], within: np.ndarray | None = None) -> None:
         self._within = within
-        if within is not None:  # equal values with different numbers become different values
+        if within is not None:  # equal values in different subsets become different values
             columns = [keys ^ (within.astype(np.uint64) * ODD) for keys in columns]
         self._rows = []
         numbered = []
@@ -54,14 +55,13 @@ class Related:
 
     @cached_property
     def strangers(self) -> np.ndarray:
-        """For each example, the number of examples that are unrelated to it: int64 [examples].
-
-        An example E has several values, one in each row of ``codes``. An example is related to E if it has at least one
-        of the values of E. The related examples are counted by inclusion and exclusion: for each set of values of E,
-        the number of other examples that have all values of the set is added (sets of 1, 3, ... values) or subtracted
-        (sets of 2, 4, ... values). If no other example has all values of a set, the larger sets that contain the set
-        contribute 0, and are not formed. With ``within``, only examples with the number of E can be unrelated.
-        """
+        """For each example, the number of other examples that are not related to the example: int64 [examples]."""
+        # An example E has one value in each row of codes. The related examples of E, which have at least one value of
+        # E, are counted by inclusion and exclusion, so that not all pairs of examples are compared. For each set of
+        # values of E, the number of other examples that have all values of the set is added (sets of 1, 3, ...
+        # values) or subtracted (sets of 2, 4, ... values). If no other example has all values of a set, the larger sets
+        # that contain the set contribute 0, and are not formed. Examples of different subsets share no value here; they
+        # are left out of the total at the end.
         codes = np.sort(self.codes, axis=0)
         n = self.codes.shape[1]
         is_shared = np.bincount(codes.ravel())[codes] > 1
@@ -95,7 +95,7 @@ def _extended_sets(
     Args:
         last: Row of each set's last value in ``codes``: int64 [sets].
         positions: Position of the example whose values the set contains: int64 [sets].
-        sets: Number that identifies each set; sets of equal values have equal numbers: int64 [sets].
+        sets: Id of each set; sets of equal values have equal ids: int64 [sets].
         codes: Values of the examples, in ascending order: int32 [rows, examples].
         is_shared: False for values that occur once in ``codes``, and for repeats in an example: bool [rows, examples].
 

@@ -63,11 +63,13 @@ def _frame(axes: "Axes", title: str) -> None:
 
 
 def effects(runs: Mapping[str, Mapping[str, Point]]) -> "Figure":
-    """Draw TCE against DCE with 95 % intervals.
+    """Draw total causal effects (TCE, vertical axis) against direct causal effects (DCE), with 95 % intervals.
+
+    TCE is the share of predictions that change when an edit of the input changes the gold label. DCE is this share for
+    edits that keep the gold label. Each run is a point in each panel; a panel shows one kind of edit.
 
     Args:
-        runs: Pairs of DCE and TCE by name of the run and kind of edit. Each run has its own marker, each kind its
-            panel.
+        runs: Maps the name of each run to a mapping from kinds of edits to pairs of DCE and TCE.
     """
     from matplotlib.figure import Figure
 

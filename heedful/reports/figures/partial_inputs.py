@@ -120,9 +120,11 @@ def points_of(runs: Sequence[Run]) -> tuple[list[Point], list[str]]:
 
 
 def correlations(points: Sequence[Point]) -> dict[str, str]:
-    """Return Spearman's rank correlations over the models above the majority share, as texts such as "+0.80 (n=5)".
+    """Return Spearman's rank correlations of gain and attentiveness (:class:`Point`), as texts such as "+0.80 (n=5)".
 
-    The names are :data:`ALL`, :data:`WITHIN` and those of data sets.
+    Only models whose accuracy is above the majority share count. The key "over all" is the correlation over all points.
+    With several data sets, there are further keys: "within data sets", with ranks within each data set; and each data
+    set of at least three points, under its name.
     """
     points = [point for point in points if point.is_above]
     by_data = {data: [p for p in points if p.data == data] for data in dict.fromkeys(p.data for p in points)}

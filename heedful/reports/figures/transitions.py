@@ -53,9 +53,11 @@ def edges(run: Run, operation: str, splits: bool = False) -> dict[str, Edges]:
 
 
 def collect(runs: Sequence[Run], operation: str) -> dict[str, Edges]:
-    """Return the shares of transitions after an edit, by the label of the run.
+    """Return the shares of transitions (pairs of labels before and after an edit), by the names of entries.
 
-    Several data sets of a run, or several splits of a single run, are separate entries.
+    A run has an entry for each of its data sets. If ``runs`` is a single run with numbers by split, that run has an
+    entry for each split instead. The name of an entry is the label of the run if the run has only this entry; otherwise
+    "label (data)" or "label (data, split)". ``operation`` is the edit, such as "delete".
     """
     shares_of: dict[str, Edges] = {}
     for run in runs:

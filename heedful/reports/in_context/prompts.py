@@ -253,8 +253,10 @@ def _is_at_chance(worth: Sequence[Measurement], majority: Sequence[Measurement])
 
 
 def less(first: Group, second: Group, name: Name) -> OverSeeds:
-    """Return the number ``name`` of the first group minus that of the second group, as a mean over the seeds
-    of both.
+    """Return the difference of a number between two groups of prompts, first minus second.
+
+    The difference is computed for each seed of demonstrations that both groups have, and averaged over these seeds.
+    Without a common seed, the result has no value, but a reason. ``name`` is the name of the number.
     """
     by_seed = {prompt.seed: prompt for prompt in second.prompts}
     pairs = [(prompt, by_seed[prompt.seed]) for prompt in first.prompts if prompt.seed in by_seed]

@@ -70,7 +70,11 @@ def headline(group: Group, part: str, answer: str = WRITTEN) -> OverSeeds | None
 
 
 def _wording(group: Group, groups: Sequence[Group]) -> str:
-    """Return the end of a label that names the wording of the group's prompts; "" if all groups have the same."""
+    """Return the suffix, such as " <wording>", that tables append to the label of a group of prompts.
+
+    The suffix names the wording of the group's prompts. It is "" if all groups have the same wording, or if the wording
+    of the group has no name.
+    """
     has_several = len({each.key.wording for each in groups}) > 1
     return f" {group.key.wording}" if has_several and group.key.wording else ""
 

@@ -70,11 +70,12 @@ def about_of(run: Run, evaluation: str) -> About:
 
 
 def evaluation_of(run: Run, name: MetricName) -> str:
-    """Return the name of the evaluation that a number of a run belongs to; a page shows the number in its section.
+    """Return the name of the evaluation that a number of a run belongs to; "" for none.
 
-    The family of a number is the first component of its name, such as "attentiveness". The number belongs to the
-    evaluation of the run that lists this family (:class:`About`). If several evaluations list the family, the first on
-    the page is returned, but "evidence" for transitions by relevance; if none lists the family, "".
+    The section of this evaluation on a page shows the number. The family of a number is the first component of its
+    name, such as "attentiveness". A number belongs to the first evaluation on the page that lists its family
+    (:attr:`About.families`). One exception: in a run with the evaluation "evidence", numbers of the family
+    "transitions" belong to "evidence" if their names contain another data set than that of the run.
     """
     evaluations = [
         evaluation

@@ -59,7 +59,11 @@ def quoted(m: Entry) -> str:
 
 
 def numbers_of(run: Run, evaluation: str) -> list[Number]:
-    """Return the table rows of an evaluation of a run; for the evaluation "", numbers that belong to no evaluation."""
+    """Return the numbers of an evaluation as rows of the page's table, in the order of the table.
+
+    A :class:`Number` is one row. ``evaluation`` is the name of an evaluation; "" selects the numbers that belong to no
+    evaluation.
+    """
     members: set[str] = set()
     slices = {str(name) for name in run.numbers if any(name.by)}
     for name in run.numbers:

@@ -68,9 +68,10 @@ def sampled(evaluated: Mapping[str, Evaluated], seed: int, most: int = MOST) -> 
 def _candidates(rows: pa.Table, name: str) -> np.ndarray:
     """Return the mask of the rows from which the sample is drawn: bool [rows].
 
-    For the evaluations in :data:`BASES`, these are the base rows (predictions for unchanged examples), and the rows of
-    the null control (a repeated prediction) whose prediction differs. For all other evaluations, these are the rows of
-    changed examples, from the first draw only or without draws. ``name`` is the name of the evaluation.
+    For the evaluations in :data:`BASES`, these are all base rows (predictions for unchanged examples). A row of the
+    null control (a second prediction of the same input) is included if both predictions differ. For all other
+    evaluations, these are the rows of changed examples. If a change has several random draws, only the first draw is
+    included. ``name`` is the name of the evaluation.
     """
     is_base, is_null = rows_with(rows, intervention=BASE), rows_with(rows, intervention=NULL)
     if name in BASES:

@@ -77,13 +77,17 @@ def cell_text(m: Mapping[str, Any] | None, line: Line, separator: str = " ") -> 
 
 
 def build(results: Mapping[str, Content], title: str = TITLE, in_terminal: bool = False) -> Cells:
-    """Build the table of runs.
+    """Build the table of runs: a row for each number, and a column for each run.
+
+    The first column holds row labels. Main rows have level 0. Rows of a higher level give details of the main row above
+    them.
 
     Args:
         results: Content of results.json by folder.
-        title: Title of the column of labels.
-        in_terminal: Whether the table is for a terminal: labels are indented, sections have headings, and runs are
-            numbered. Otherwise each label repeats its headline, and columns are named by folder.
+        title: Title of the column of row labels.
+        in_terminal: Whether the table is for a terminal. If so, row labels are indented by level, sections have
+            headings, and columns of several runs are numbered. If not, the label of a detail row begins with the label
+            of its main row, and columns are named by folder.
     """
     runs = list(results.values())
     lines = _shown(runs)
@@ -174,13 +178,14 @@ def meaning(label: str) -> str:
 
 
 def _term_keys(label: str) -> list[str]:
-    """Return the keys of table.yaml that explain a label: at most one key that ends it, then the keys that begin it.
+    """Return the keys of table.yaml that explain the label of a table row; empty if there are none.
 
-    A key without dots must equal the last words of the label; the longest such key is returned. A key with dots, such
-    as "default label ...", must begin the label. Keys with dots explain shares of predictions. A label that contains
-    " null_", such as "default label null_total_variation", is no such share (the null control predicts the same inputs
-    again), so that keys with dots are not returned for it.
+    There are two kinds of keys. A plain key explains a label that ends with its words; only the longest such key is
+    returned, first. A key that ends with "...", such as "default label ...", explains a label that begins with the text
+    before the dots. No key with dots explains a label that contains " null_".
     """
+    # Keys with dots explain shares of predictions. Numbers of the null control (which predicts the same inputs again),
+    # such as "default label null_total_variation", are no such shares
     ends = sorted((term for term in TERMS if f" {label}".endswith(f" {term}")), key=len)
     begins = [term for term in TERMS if "..." in term and label.startswith(term.removesuffix("..."))]
     return ends[-1:] + ([] if " null_" in label else begins)

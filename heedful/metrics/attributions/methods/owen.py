@@ -16,21 +16,24 @@ NAME, VERSION = "owen", 1
 
 
 class Stake(NamedTuple):
-    """A node of the tree of words, in a context (the features outside the node that are kept).
+    """A node of the tree (a range of features), in a context: the features outside the node that are kept.
 
-    Its stake is the amount that a split of the node may change. Stakes sort by ``order``, then by position; the
-    smallest is split first. f is the probability of a label as a function of the kept features.
+    The stake of the node is the size of its contribution in this context, ``abs(high - low) * weight``. A split of the
+    node divides this contribution among its halves. In a heap, the node with the largest stake comes first.
 
     Attributes:
-        order: Minus the stake, ``abs(high - low) * weight``.
+        order: Sort key: minus the stake.
         start: Position of the first feature of the node.
         stop: Position after the last feature.
         context: The context as bits; bit i is feature i.
         node: The node.
-        low: f of the context.
-        high: f of the context and the features of the node.
-        weight: Share of the orders of features, among those that the tree allows, that have this context.
+        low: Probability of the label if only the context is kept.
+        high: Probability of the label if only the context and the features of the node are kept.
+        weight: Weight of this context in the Owen values: 1 for the whole tree, and half as much after each split.
     """
+
+    # Features enter one after another, the features of a node without others between them. The weight is the share of
+    # these sequences in which exactly the features of the context enter before the node.
 
     order: float
     start: int
@@ -48,22 +51,23 @@ Answers = dict[tuple[int, int, int], tuple[float, float]]  # (start, stop, conte
 def explain(
     n: int, full: float, nothing: float, budget: int, rng: np.random.Generator, segments: Sequence[int]
 ) -> Rounds:
-    """Attribute a probability to the features of an example by Owen values, without random masks.
+    """Attribute the probability of a label to the features of an example by Owen values.
 
-    Arguments and results are those of :meth:`.method.Method.explain`; errors are nan.
+    Arguments and results are those of :meth:`.method.Method.explain`. No mask is random: ``rng`` is not used. The
+    standard errors are nan.
 
-    A node is a range of words in a binary tree (:func:`~heedful.interventions.masks.partitions.partition`). The Owen
-    value of a word is its mean contribution over all orders of words that keep the words of each node together.
+    The Owen value of a feature is its mean contribution over all orders of features that keep the features of each
+    node together. A node is a range of features in the binary tree
+    :func:`~heedful.interventions.masks.partitions.partition`.
 
-    A node is split into its two halves. A split takes two masks. Each half is then a node of its own, twice: with the
-    other half masked, and with the other half kept. The node with the largest stake (the most that its split may
-    change) is split first, until the budget of masks is used up. The contribution of an unsplit node is shared equally
-    among its words. To split all nodes takes ``2 * partition(segments).splits`` masks, about ``2 / 3 * n**2``: 106
-    masks for 12 words, 618 for 30.
-
-    A round evaluates all nodes that are certain to be split within the budget, whatever the unknown values are; so the
-    result is the same as if one node were split at a time.
+    Nodes are split into halves until the budget of masks is used up. Each split takes two masks. The node with the
+    largest contribution is split first. The contribution of a node that is never split is shared equally among its
+    features. To split all nodes takes ``2 * partition(segments).splits`` masks, about ``2 / 3 * n**2``: 106 masks for
+    12 features, 618 for 30.
     """
+    # Each half of a split node is a node of its own, twice: with the other half masked, and with the other half kept.
+    # A round asks for the masks of all nodes that will be split within the budget, whatever values come back. So the
+    # result is the same as if each round split one node, with fewer rounds.
     phi = np.zeros(n)
     root = partition(segments)
     if not root.halves:
@@ -95,7 +99,8 @@ def _stake(node: Node, context: int, low: float, high: float, weight: float) -> 
 
 
 def _split_stake(stake: Stake, with_left: float, with_right: float) -> list[Stake]:
-    """Split the node of a stake into its halves; return four stakes, for each half in two contexts.
+    """Split the node of a stake into its halves. Return four stakes: each half in the context of the node, and each
+    half in this context with the other half added.
 
     Args:
         stake: The node and its context.
