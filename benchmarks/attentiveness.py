@@ -73,7 +73,7 @@ def paired_by_script(
         tokenizer: Its tokenizer.
         examples: The pairs of texts.
         task: The task of the examples; its first part is swapped.
-        draws: Number of counterfactuals of each example (k).
+        draws: Number of counterfactuals per example (k).
         max_length: Maximum number of tokens of a pair.
         default: Index of the network's output for the default label.
         fixed: Whether to pad all pairs to ``max_length``.

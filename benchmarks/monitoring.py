@@ -109,8 +109,8 @@ def rates(n: int, m: int, without: Sequence[Epoch], watched: Sequence[Epoch]) ->
     The share q is the share of predictions on unchanged pairs that are not the default label.
 
     Args:
-        n: Number of training pairs of each epoch.
-        m: Number of validation pairs of each epoch.
+        n: Number of training pairs per epoch.
+        m: Number of validation pairs per epoch.
         without: Epochs without the attentiveness test.
         watched: Epochs with the attentiveness test.
     """

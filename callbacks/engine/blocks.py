@@ -299,7 +299,7 @@ def _sorted_text_column(columns: Sequence[pa.Array | str], group: np.ndarray, or
 
     Args:
         columns: For each group (base rows, then one per intervention), a string per row or one string for all rows.
-        group: int64 [rows], group of each row, ascending.
+        group: int64 [rows], group per row, ascending.
         order: int64 [rows], the indices that sort the rows.
     """
     if all(isinstance(text, str) for text in columns):

@@ -70,7 +70,7 @@ class EvaluationLoader:
 
     Args:
         pool: The validation examples.
-        batches: Positions of the examples of each batch of this process.
+        batches: Positions of the examples per batch of this process.
         encoded: The encoded validation examples.
         task: The task of the model.
         device: Device of the model; on the CPU, nothing is prefetched.

@@ -23,7 +23,7 @@ def evaluation_batches(
         first: Size of the first batch; by default ``batch_size``. Another size gives all examples other batch mates.
 
     Returns:
-        Positions of the examples of each batch.
+        Positions of the examples per batch.
     """
     order = np.lexsort((np.asarray(keys), -np.asarray(lengths)))
     cuts = range(batch_size if first is None else first, len(order), batch_size)
@@ -35,7 +35,7 @@ def base_batches(pool: Examples, order: np.ndarray, positions: np.ndarray, batch
 
     Args:
         pool: All examples.
-        order: int [pool], length of each example, or numbers that are similar for examples of similar length.
+        order: int [pool], length per example, or numbers that are similar for examples of similar length.
         positions: int64, positions in the pool of the examples to predict.
         batch_size: Maximum number of examples in a batch.
 
@@ -50,12 +50,12 @@ def snug_batches(lengths: np.ndarray, batch_size: int, padding: int) -> list[np.
     """Sort examples by decreasing length, and cut the list into batches of limited size and limited padding.
 
     Args:
-        lengths: int [examples], number of tokens of each example.
+        lengths: int [examples], number of tokens per example.
         batch_size: Maximum number of examples in a batch.
         padding: Maximum number of padding tokens in a batch.
 
     Returns:
-        Positions of the examples of each batch.
+        Positions of the examples per batch.
 
     Example:
         >>> [batch.tolist() for batch in snug_batches(np.array([3, 9, 8, 3, 2]), 3, padding=4)]
@@ -88,7 +88,7 @@ class TrainingSampler(Sampler[list[int]]):
     shuffled. All ranks get the same number of batches, so that at most ``world - 1`` batches are dropped in an epoch.
 
     Args:
-        lengths: int [examples], length of each example.
+        lengths: int [examples], length per example.
         batch_size: Examples in a batch of one rank.
         seed: The run's seed.
         rank: Rank of this process.

@@ -46,7 +46,7 @@ def by_hash(examples: Examples, seed: int, purpose: str, groups: Iterable[str] |
         examples: The examples.
         seed: The run's seed.
         purpose: Name of the purpose of the order; orders for different purposes are independent.
-        groups: Group of each example.
+        groups: Group per example.
 
     Returns:
         int64 [examples].

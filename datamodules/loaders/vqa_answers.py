@@ -50,7 +50,7 @@ def answer_scores(answers: Iterable[str]) -> dict[str, float]:
     one person. If one of ten people gave the answer, it is 0.3; for two people 0.6, for three 0.9, for four or more 1.
 
     Args:
-        answers: Normalised answer of each person; "" for a person without an answer. A single answer scores 1.
+        answers: Normalised answer per person; "" for a person without an answer. A single answer scores 1.
     """
     answers = list(answers)
     if len(answers) == 1:

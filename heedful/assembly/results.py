@@ -61,7 +61,7 @@ class Results(Numbers):
     Attributes:
         folder: Folder of results.json and the rows; None for results in memory.
         content: Content of results.json without the hashes of the rows; empty if there are several prompts.
-        each: The results of each prompt, if there are several prompts.
+        each: The results per prompt, if there are several prompts.
         unsaved: Content of the files of results in memory, until :meth:`save` writes them.
 
     Examples:

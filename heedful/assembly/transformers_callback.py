@@ -34,7 +34,7 @@ class TransformersCallback(TrainingHook, TrainerCallback):
 
     Attributes:
         results: The results of the last evaluation; rank 0 has their rows.
-        history: The numbers of each evaluation, with step and epoch.
+        history: The numbers per evaluation, with step and epoch.
 
     Examples:
         >>> import heedful

@@ -43,7 +43,7 @@ class Watch(TrainingHook, Base):
 
     Attributes:
         results: The results of the last validation; rank 0 has their rows.
-        history: The numbers of each validation, with step and epoch.
+        history: The numbers per validation, with step and epoch.
 
     Examples:
         >>> import heedful

@@ -68,7 +68,7 @@ def ordered_pairs(truth: Sequence[float] | np.ndarray) -> np.ndarray:
     """Return the positions of pairs of models with different accuracies, the better model first: int64 [pairs, 2].
 
     Args:
-        truth: Accuracy of each model on all examples.
+        truth: Accuracy per model on all examples.
     """
     pairs = [
         (i, j) if truth[i] > truth[j] else (j, i) for i, j in combinations(range(len(truth)), 2) if truth[i] != truth[j]
@@ -104,7 +104,7 @@ def kendall(scores: np.ndarray, truth: np.ndarray) -> np.ndarray:
 
     Args:
         scores: Score per model and sample: float64 [models, samples].
-        truth: Accuracy of each model on all examples: float64 [models].
+        truth: Accuracy per model on all examples: float64 [models].
     """
     first, second = np.triu_indices(len(truth), 1)
     with np.errstate(invalid="ignore"):
@@ -200,7 +200,7 @@ def guessed_scores(suites: Sequence[Mapping[str, float]]) -> dict[str, float]:
     reports 72.0 for the best choice of the first model.
 
     Args:
-        suites: For each suite, the accuracy of each model by name.
+        suites: For each suite, the accuracy per model by name.
 
     Returns:
         Maps each model to the accuracy of the ranking that has this model first: the expected share of pairs of models

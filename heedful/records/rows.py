@@ -108,7 +108,7 @@ def codes(rows: pa.Table, name: str) -> tuple[np.ndarray, list[str | None]]:
     """Encode a text column as integers.
 
     Returns:
-        The code of each row, int32 [rows], and the list of texts that the codes index.
+        The code per row, int32 [rows], and the list of texts that the codes index.
     """
     names = pc.unique(rows[name])
     numbers = [pc.index_in(chunk, value_set=names).to_numpy() for chunk in rows[name].chunks]
@@ -119,7 +119,7 @@ def slice_codes(rows: pa.Table, name: str) -> tuple[np.ndarray, list[str | None]
     """Encode a meta column of the base examples, such as "split", as integers.
 
     Returns:
-        The code of each row, int32 [rows], and the list of texts that the codes index.
+        The code per row, int32 [rows], and the list of texts that the codes index.
 
     Raises:
         RunError: If a row has no slice of this name, or several.

@@ -105,7 +105,7 @@ class Suite:
 
     @property
     def truth(self) -> np.ndarray:
-        """The true accuracy of each model, on all examples: float64 [models]."""
+        """The true accuracy per model, on all examples: float64 [models]."""
         return self.correct.mean(axis=1)
 
     def near(self) -> set[tuple[int, int]]:
@@ -257,7 +257,7 @@ def _baselines(base: pa.Table, labels: Sequence[str]) -> dict[str, np.ndarray]:
 def build(suites: Sequence[Suite], sizes: Sequence[int], rankings: Sequence[Ranking], samples: int) -> Iterator[Cells]:
     """Build the tables of ``heedful rank``, which show how well rankings by a few examples agree with accuracies.
 
-    The tables show the sizes of the data, the accuracy of each model, the share of pairs of models that each ranking
+    The tables show the sizes of the data, the accuracy per model, the share of pairs of models that each ranking
     orders as the accuracies do, significance tests, Kendall's tau and regret, single pairs, and means over data sets.
 
     Args:

@@ -25,8 +25,8 @@ class Cells(NamedTuple):
 
     Attributes:
         heading: Title of the table.
-        header: Title of each column.
-        rows: Cells of each row, as many as columns. A terminal prints ``Text`` with its style.
+        header: Title per column.
+        rows: Cells per row, as many as columns. A terminal prints ``Text`` with its style.
         notes: Caption.
     """
 

@@ -70,7 +70,7 @@ class FunctionProcessor(NumberProcessor):
         return numbers
 
     def lengths(self, examples: Sequence[Example]) -> np.ndarray:
-        """Length of each example in bytes, over all parts: int32 [examples]."""
+        """Length per example in bytes, over all parts: int32 [examples]."""
         numbers = self.numbers(examples)  # before _hashes and _bytes, which it may extend
         return self._bytes[numbers].sum(axis=0).astype(np.int32)
 

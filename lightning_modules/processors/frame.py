@@ -11,7 +11,7 @@ def share_budget(lengths: np.ndarray, budget: int) -> np.ndarray:
     For two parts this is the "longest_first" truncation of Hugging Face tokenizers.
 
     Args:
-        lengths: Number of tokens of each part: int64 [parts, examples].
+        lengths: Number of tokens per part: int64 [parts, examples].
         budget: Largest total number of tokens of the parts of an example.
 
     Returns:

@@ -68,7 +68,7 @@ class Encoded:
         """Return the inputs of the model, one batch at a time.
 
         Args:
-            batches: The examples of each batch, by position: int64 [examples of the batch] each.
+            batches: The examples per batch, by position: int64 [examples of the batch] each.
         """
         return self._processor.batches(self.examples, batches)
 

@@ -135,7 +135,7 @@ class TextProcessor(NumberProcessor):
         return self.numbers(examples)[: len(self.text_parts)]
 
     def truncate(self, lengths: np.ndarray) -> np.ndarray:
-        """Convert the number of tokens of each text to the number after truncation: int64 [texts, examples]."""
+        """Convert the number of tokens per text to the number after truncation: int64 [texts, examples]."""
         return share_budget(lengths, self.budget)
 
     def lengths(self, examples: Sequence[Example]) -> np.ndarray:

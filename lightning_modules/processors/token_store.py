@@ -19,7 +19,7 @@ def plain_tokenizer(
     """Return a function that tokenises texts without adding special tokens.
 
     It reads a special token in a text, such as "</s>", as ordinary text. With ``offsets``, it also returns the
-    characters of each token.
+    characters per token.
     """
     settings = {"add_special_tokens": False, "split_special_tokens": True, "return_offsets_mapping": offsets}
     return partial(tokenizer, **settings, return_attention_mask=False, return_token_type_ids=False, verbose=False)
@@ -99,7 +99,7 @@ class TokenStore:
         return lengths, rows
 
     def lengths(self, numbers: np.ndarray) -> np.ndarray:
-        """Return the number of tokens of each text, given the numbers of texts: int64, same shape as ``numbers``."""
+        """Return the number of tokens per text, given the numbers of texts: int64, same shape as ``numbers``."""
         return self._starts[numbers + 1] - self._starts[numbers]
 
     def starts(self, numbers: np.ndarray) -> np.ndarray:

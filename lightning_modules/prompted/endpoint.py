@@ -59,7 +59,7 @@ class QuestionProcessor(Processor):
         return [self.prompt.question(values) for values in zip(*parts, strict=True)]
 
     def lengths(self, examples: Sequence[Example]) -> np.ndarray:
-        """Return the number of characters of each prompt, including demonstrations: int32 [examples]."""
+        """Return the number of characters per prompt, including demonstrations: int32 [examples]."""
         return np.array([self._around + len(text) for text in self._questions(examples)], dtype=np.int32)
 
     def fingerprints(self, examples: Sequence[Example]) -> np.ndarray:

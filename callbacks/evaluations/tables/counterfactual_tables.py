@@ -117,6 +117,6 @@ class CounterfactualTables(Evaluation):
         return {uid: right[uid] for uid in mine}
 
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
-        """Count the original and the changed examples of each set (folder)."""
+        """Count the original and the changed examples per set (folder)."""
         sets = CounterfactualTablesSettings.from_context(context).sets
         return {name: challenge_counts(rows_of_set(rows, name), set_changes(name)) for name in sets}

@@ -99,7 +99,7 @@ def _random_pairs(n: int, sizes: np.ndarray, rng: np.random.Generator) -> tuple[
 
     Returns:
         One subset of each distinct pair, bool [pairs, n]: the smaller subset, or, if both subsets have n / 2 features,
-        the subset with the first feature. And the number of draws of each distinct pair, int64 [pairs].
+        the subset with the first feature. And the number of draws per distinct pair, int64 [pairs].
     """
     masks = subsets(sizes, n, rng)
     masks ^= (2 * sizes == n)[:, None] & ~masks[:, :1]  # of size n / 2, take the subset with the first feature

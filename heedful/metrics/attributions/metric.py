@@ -32,7 +32,7 @@ class AttributionSettings(Settings):
 
 
 def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
-    """Yield the numbers of each attribution method. Each number is a mean over the unchanged examples.
+    """Yield the numbers per attribution method. Each number is a mean over the unchanged examples.
 
     An attribution gives each word of an example a contribution, phi. A factor is a number that is computed from the
     attribution of an example. Two kinds of values are averaged: the factors, and the errors of the attributions. The

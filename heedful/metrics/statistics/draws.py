@@ -67,7 +67,7 @@ def mean_over_draws(hit: np.ndarray, columns: Drawn, flags: tuple[str, ...] = ()
     """Compute the mean over draws of the share of hits, with its interval over clusters of examples and of lenders.
 
     Args:
-        hit: Score of each changed example, between 0 and 1: [rows].
+        hit: Score per changed example, between 0 and 1: [rows].
         columns: Columns of the changed examples.
         flags: Flags of the number.
         reason: Reason why the number is undefined, if there are no rows.

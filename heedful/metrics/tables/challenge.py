@@ -157,7 +157,7 @@ def challenge_counts(rows: pa.Table, interventions: Sequence[str]) -> dict[str, 
         - "originals": examples of the data with a change of either kind; "tables": tables of the originals;
         - "preserved", "flipped": originals with a change that keeps the gold label, or flips it;
         - "flipped_from_entailment", "flipped_from_contradiction": originals of "flipped" with this gold label;
-        - "preserved_changes", "flipped_changes": changed examples of each kind;
+        - "preserved_changes", "flipped_changes": changed examples per kind;
         - "neutral": examples of the data with a neutral gold label; "unchanged": other examples without such a change.
     """
     pairs = challenge_pairs(rows, interventions)
