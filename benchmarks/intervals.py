@@ -1,16 +1,15 @@
 """Measure by simulation how often confidence intervals contain the true value (coverage), and how wide they are.
 
-``python -m benchmarks.intervals`` prints a table for each kind of simulation. A cell is a combination of settings.
+``python -m benchmarks.intervals`` prints a table for each of five kinds of simulation. A cell is a combination of
+settings. The bar is the coverage that every cell should reach.
 
-- "share", "one way", "both ways": A share of hits; or the difference of two runs whose answers differ in one direction,
-  or in both. The share of hits and the correlation of the hits in a cluster (a group of related entries) are known.
-  "beta" gives every cluster its own rate of hits (beta-binomial). In "alike", all entries of a cluster are equal with
-  the correlation as probability, and else independent. The bar is a coverage of 94 % in every cell.
-- "swaps": Whether a swap changes the prediction depends on the example, the lent text, the pair of both, or a
-  normal trait of each, with a given correlation of the traits. The bar is 93 %. Widths are relative to the interval
-  over examples alone, whose coverage is in the column "conditional".
-- "precision": Of 20,000 examples, as many are changed as a pilot estimates for a half width of 2 points. The half width
-  is met if it is at most a tenth more.
+- "share": The interval of a share of hits (predictions that count as 1), in clusters (groups of related predictions).
+- "one way", "both ways": The interval of the difference of two runs that differ in one direction, or in both. For these
+  and for "share", :class:`Cell` describes the settings, and the bar is 94 %.
+- "swaps": The interval of attentiveness, the share of swaps that change the prediction. :class:`Swapped` describes the
+  settings. The bar is 93 %. :func:`of_swaps` compares this interval with an interval over examples alone.
+- "precision": As "swaps", but the number of examples is chosen. A pilot (a first measurement of 300 of 20,000 examples)
+  estimates how many examples give a half width of 2 points. The table shows how often the half width is at most 2.2.
 """
 
 from argparse import ArgumentParser
@@ -50,8 +49,9 @@ class Cell(NamedTuple):
         clusters: Number of clusters (groups of related entries).
         size: Number of entries per cluster, or "unequal".
         correlation: Correlation between the hits of a cluster.
-        way: How the hits of a cluster depend on each other. "beta": each cluster has its own rate of hits. "alike": all
-            entries of a cluster are equal with the correlation as probability, and else independent.
+        way: How the hits of a cluster depend on each other. "beta": each cluster has its own rate of hits, drawn from a
+            beta distribution. "alike": a cluster is of one of two sorts. With a probability equal to ``correlation``,
+            all entries are hits or none is; otherwise the entries are independent.
     """
 
     kind: str
@@ -66,7 +66,9 @@ class Swapped(NamedTuple):
     """Settings of a simulation of swaps.
 
     Attributes:
-        decided_by: What determines whether the prediction changes: one of :data:`DECIDED_BY`.
+        decided_by: What determines whether a swap changes the prediction: "example", the example alone; "lent text",
+            the text from the lender alone; "pair", the combination of both; or a number, the sum of a random trait of
+            the example and a random trait of the text. The number is the correlation of both traits of one example.
         value: The true share of swaps that change the prediction.
         examples: Number of examples.
         eligible: Share of examples whose part is swapped; the other examples only lend their part.
@@ -90,9 +92,8 @@ class Found(NamedTuple):
 def cells(kind: str) -> Iterator[Cell]:
     """Yield the settings of all simulations of a kind, one of :data:`KINDS`.
 
-    The hits of a cluster depend on each other in two ways. "beta": each cluster has its own rate of hits. "alike": all
-    entries of a cluster are equal with the correlation as probability, and else independent. If clusters have one
-    entry each, or if the correlation is 0, both ways are the same, and only "beta" is yielded.
+    :class:`Cell` defines the ways "beta" and "alike", in which the hits of a cluster depend on each other. If clusters
+    have one entry each, or if the correlation is 0, both ways are the same, and only "beta" is yielded.
     """
     for clusters, size in product(CLUSTERS, SIZES):
         for correlation in CORRELATIONS if size != "1" else (0,):
@@ -171,7 +172,11 @@ def swaps(cell: Swapped, attempt: int) -> tuple[np.ndarray, np.ndarray, np.ndarr
 
 
 def over_both(hits: np.ndarray, base: np.ndarray, lender: np.ndarray) -> tuple[float, float]:
-    """Return the interval of attentiveness over examples and lenders, from the three arrays of :func:`swaps`."""
+    """Return the 95 % interval of attentiveness, the share of swaps that change the prediction: (low, high).
+
+    The interval treats two things as random samples: the examples, and the lenders (the examples that lend the new
+    part). The arguments are the three arrays of :func:`swaps`.
+    """
     ones, zeros = np.ones(len(hits)), np.zeros(len(hits), dtype=np.int64)
     return interval(share_of(Entries(hits.astype(float), ones, zeros, [base, lender], are_pairs=True)))
 
@@ -234,8 +239,11 @@ def of_shares(kind: str, tries: int) -> pd.DataFrame:
     """Simulate confidence intervals, and return their lowest coverage in % and mean width in points.
 
     ``kind``, one of :data:`KINDS`, selects what the intervals are of: a share of hits, or a difference of two runs. The
-    table has a row for each number and size of clusters, and columns for each true share of hits. The lowest and the
-    mean are over the simulations with these settings, which differ in correlation and way (:class:`Cell`).
+    table has a row for each number of clusters and size of clusters, and columns for each true share of hits.
+
+    Each number of the table summarises several simulations with the same clusters and true share: one for each
+    correlation of the hits, and for each way in which the hits depend on each other, "beta" or "alike" (:class:`Cell`).
+    For the kind "share", a true share and its complement, such as 0.01 and 0.99, are one column.
     """
     frame = pd.DataFrame([cell._asdict() | result._asdict() for cell, result in simulated(kind, tries).items()])
     if kind == "share":  # a share and its complement are mirror images
@@ -245,15 +253,18 @@ def of_shares(kind: str, tries: int) -> pd.DataFrame:
 
 
 def of_swaps(tries: int) -> pd.DataFrame:
-    """Simulate swaps, ``tries`` data sets per cell (combination of settings), and return a table of the results.
+    """Simulate ``tries`` data sets for each combination of settings, and compare two intervals of attentiveness.
 
-    A row summarises the cells with the same "decided_by", "draws" and "examples" (:class:`Swapped`). Two intervals are
-    compared. The crossed interval varies the examples and their lenders (the examples that lend the new part); the
-    conditional interval varies only the examples. The columns are:
+    The crossed interval treats the examples and their lenders (the examples that lend the new part) as random. The
+    simple interval treats only the examples as random.
 
-    - "covered", "conditional": lowest coverage of the crossed and of the conditional interval among the cells, in %;
-    - "narrowest", "widest": lowest and highest ratio of the widths, crossed by conditional;
-    - "below": number of cells in which the coverage of the crossed interval is significantly below 93 %.
+    Returns:
+        A table. :class:`Swapped` describes the settings. A row holds "decided_by", "draws" and "examples", and sums up
+        all combinations with these values, which differ in "value" and "eligible". The columns are:
+
+        - "covered", "conditional": lowest coverage of the crossed interval, and of the simple interval, in %;
+        - "narrowest", "widest": lowest and highest ratio of mean widths, crossed interval by simple interval;
+        - "below": number of combinations with a coverage of the crossed interval significantly below 93 %.
     """
     rows: list[dict[str, Any]] = []
     for cell in cells_of_swaps():
@@ -267,11 +278,14 @@ def of_swaps(tries: int) -> pd.DataFrame:
 
 
 def of_precision(tries: int) -> pd.DataFrame:
-    """Return a table of the results of :func:`measured_precision`, where a pilot determines the number of examples.
+    """Simulate measurements of attentiveness that choose their number of examples, and return a table of the results.
 
-    Each row has ``tries`` simulations with the same settings "decided_by", "draws" and "value" (:class:`Swapped`).
-    Columns: coverage of the intervals in % ("covered"), % of intervals with a half width of at most 2.2 points ("met"),
-    and mean number of examples after the pilot has determined it ("examples").
+    :func:`measured_precision` simulates a measurement: a pilot (a first measurement on 300 examples) estimates how many
+    examples give a half width of 2 points; then these examples are measured. A row of the table summarises ``tries``
+    simulated measurements with the same settings "decided_by", "draws" and "value" (:class:`Swapped`).
+
+    Columns: "covered", the coverage of the final intervals in %; "met", the % of final intervals with a half width of
+    at most 2.2 points; "examples", the mean number of examples that the pilot chose, at most 20,000.
     """
     rows: list[dict[str, Any]] = []
     for decided_by, draws, value in product(("example", "lent text", "pair", 0.0, 1.0), (1, 5), PRECISE):

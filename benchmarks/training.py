@@ -49,7 +49,11 @@ class Run(NamedTuple):
 
 
 class Comparison:
-    """Trains the variants "heedful", "random" and "grouped" on the same data."""
+    """Trains one model on the same data with three variants, to compare the speed of training.
+
+    "heedful" is Heedful's own training, with random batches of examples of similar length. "random" and "grouped" are
+    transformers.Trainer, with examples in random order, or grouped by length.
+    """
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options

@@ -65,10 +65,12 @@ class NaturalLogic(PairedData):
 
 
 class PairedTables(PairedData):
-    """Hypotheses about tables, in a folder like InfoTabS; examples about the same table are never partners.
+    """Hypotheses about tables, in a folder like InfoTabS.
 
-    The columns premise (the table), table (its id) and category are added to the columns of the files. Inoculation
-    reads TabProbe's counterfactual tables, or a file of hypotheses about tables of ``path``.
+    A partner is the example whose part is swapped in. Examples about the same table are never partners. The columns
+    premise (the table), table (its id) and category are added to the columns of the files. Inoculation (training on
+    challenge examples) reads ``inoculation.path``: TabProbe's counterfactual tables, or a file of hypotheses about the
+    tables of ``path``. With ``inoculation.perturbed``, it changes hypotheses of the training set instead.
 
     Args:
         parts: Maps part names to columns, in reading order.
@@ -109,7 +111,9 @@ class PairedTables(PairedData):
 
 
 class PairedImages(PairedData):
-    """Pictures with texts; examples with byte-identical pictures are never partners.
+    """Pictures with texts.
+
+    A partner is the example whose part is swapped in. Examples with byte-identical pictures are never partners.
 
     Args:
         name: Name of the data set.

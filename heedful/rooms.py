@@ -21,8 +21,9 @@ def folder(name: str) -> Path:
 
 
 class Finder:
-    """Import finder for packages such as ``heedful.callbacks``, for checkouts where a file replaces the symbolic
-    link.
+    """Finds packages such as ``heedful.callbacks`` for import in a clone by Git without support for symbolic links.
+
+    In such a clone, ``heedful/callbacks`` is a text file, and no symbolic link to the folder ``callbacks``.
     """
 
     @staticmethod

@@ -45,7 +45,11 @@ class AnswerReader:
 
     @property
     def known(self) -> Mapping[str, str]:
-        """The answers to texts that need no parsing, by text: spellings of labels, or free texts read earlier."""
+        """Maps texts to their answers, for texts whose answer is known without a call of :meth:`read`.
+
+        If answers are labels: maps each accepted spelling to its label. If answers are free texts: maps each text that
+        was read earlier to its representative, the first text treated as equal.
+        """
         return self.spellings if self.same is None else self.same.representatives
 
     def read(self, value: Any) -> Any:

@@ -125,7 +125,10 @@ class BasePredictor(RecordsArguments):
         return ordered
 
     def encode(self, examples: Sequence[Example]) -> Encoded:
-        """Wrap examples so that they can be read as inputs of the model; call :meth:`bind` first."""
+        """Return a view of examples that computes what the model reads, such as token counts, on first use.
+
+        :meth:`bind` must be called first.
+        """
         return self.processor.encode(examples)
 
     def start(self, examples: Composed, processes: Processes) -> None:

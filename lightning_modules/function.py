@@ -16,13 +16,13 @@ from heedful.lightning_modules.processors.contents import FunctionProcessor, Inp
 from heedful.records import (
     NO_LABEL,
     SPAN,
-    DataError,
     HeedfulError,
     ModelError,
     SettingError,
     Task,
     printable,
 )
+from heedful.records.messages import warn
 from heedful.records.same import Same
 
 QUOTED = 20  # characters of a part or an answer that a message quotes
@@ -61,7 +61,7 @@ class Function(BasePredictor):
         same: Compares free-text answers; None if answers are labels.
         is_ordered: Whether the order of the labels was given; arrays of probabilities require it.
         answers: ``Function.answered`` of an interrupted call; these inputs are not asked again.
-        doubtful: Default label that no row has as gold label, or None; refused if it is never an answer either.
+        doubtful: Default label that no row has as gold label, or None; ``finish`` warns if no answer is this label.
 
     Attributes:
         answered: The answers so far; None before :meth:`bind`, unless ``answers`` were given.
@@ -218,19 +218,19 @@ class Function(BasePredictor):
             raise self._invalid_answer_error(self._label(before), inputs, place, problem)
 
     def finish(self) -> None:
-        self._require_default()
+        self._check_default()
 
-    def _require_default(self) -> None:
-        """Raise DataError if neither a gold label nor an answer is the default label: it is probably misspelt."""
+    def _check_default(self) -> None:
+        """Warn if neither a gold label nor an answer is the default label: the label may be misspelt."""
         default_label, self.doubtful = self.doubtful, None
         assert self.answered is not None
         counts = Counter(map(self._label, self.answered.answers.values()))
         if default_label is None or default_label in counts:
             return
         commonest = ", ".join(f"{cut(text)!r}" for text in sorted(counts, key=lambda text: (-counts[text], text))[:3])
-        raise DataError(
+        warn(
             f"The model never answers the default label {default_label!r}; its most frequent answers are {commonest}. "
-            "Spell it as the model does, or leave it out: then all examples count."
+            "If the default label is misspelt, spell it as the model does."
         )
 
     def _label(self, answer: Answer) -> str:

@@ -152,8 +152,11 @@ class ScoresLabels(PretrainedClassifier):
     def learned_words(self, task: Task) -> tuple[str, tuple[str, ...]]:
         """Return the template and the label texts with which the model was trained.
 
-        If it was not trained on these labels, the template and the label texts of the data are returned. Parts are
-        matched by position, labels by name. If several texts mean one label, all are returned.
+        In the template, the first part of the training is renamed as the first part of the task, and so on. There is
+        one text per label, in the order of the labels. If several outputs of the model mean one label, there is one
+        text per output, in the order of the outputs; :attr:`label_map` has the label of each output. The template and
+        the texts of the task are returned instead if those of the training are unknown, if the number of parts differs,
+        or if the labels do not match by name.
         """
         template, texts = default = task.wording, task.targets
         learned = {"template": "", "parts": task.parts, "targets": ()} | getattr(self.config, LEARNED, {})

@@ -151,7 +151,7 @@ class Predictor(Protocol):
         ...
 
     def encode(self, examples: Sequence[Example]) -> Encoded:
-        """Wrap examples so that they can be read as inputs of the model."""
+        """Return a view of examples that computes what the model reads, such as token counts, on first use."""
         ...
 
     def require_known(self, statistics: Statistics, examples: str) -> None:

@@ -43,7 +43,7 @@ class PredictorModule(pl.LightningModule):
             self._take_network()
 
     def encode(self, examples: Sequence[Example]) -> Encoded:
-        """Wrap examples so that they can be read as inputs of the model."""
+        """Return a view of examples that computes what the model reads, such as token counts, on first use."""
         return self.predictor.encode(examples)
 
     def require_known(self, statistics: Statistics, examples: str) -> None:

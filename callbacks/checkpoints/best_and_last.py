@@ -24,6 +24,7 @@ from heedful.lightning_modules.lightning_internals import (
 )
 from heedful.records import SettingError, inform
 from heedful.records.arguments import RecordsArguments
+from heedful.records.command_lines import resume_command
 from heedful.records.numbers.metric_name import direction_of
 from heedful.records.stopping import Stopped, postpone
 
@@ -167,7 +168,8 @@ class BestCheckpoint(RecordsArguments, ModelCheckpoint):
             super().on_exception(trainer, pl_module, exception)
         elif self.dirpath:
             saved = f"step {self._last_step:,} is saved" if self._last_step else "nothing was saved yet"
-            message = f"at step {trainer.global_step:,}; {saved}: python train.py --resume {Path(self.dirpath).parent}"
+            command = resume_command(Path(self.dirpath).parent, [pl_module, trainer.datamodule])  # type: ignore[attr-defined]
+            message = f"at step {trainer.global_step:,}; {saved}: {command}"
             if isinstance(exception, Stopped):
                 exception.message = f"stopped by SIGTERM {message}"
             elif trainer.is_global_zero:

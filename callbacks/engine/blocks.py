@@ -249,8 +249,10 @@ def blocks(
 
 
 def _examples_to_fill(n: int, ranks: Sequence[np.ndarray]) -> int:
-    """Return how many of the first base examples fill a block together with their changes; 0 if all ``n`` do not fill
-    it.
+    """Return the number of base examples in the next block, which begins with the first base example.
+
+    The number is the smallest for which the block has at least :data:`CHUNK` (16,384) base examples or at least as many
+    changes. The number is 0 if the block would have fewer of both even with all ``n`` base examples.
 
     Args:
         n: Number of base examples.

@@ -117,13 +117,13 @@ class Evaluation(RecordsArguments, Callback):
 
     @property
     def state_key(self) -> str:
-        """Key in a checkpoint for the state of the callback, which is empty."""
+        """The key under which a checkpoint stores the callback's state: the name of the class."""
         return type(self).__qualname__
 
     _legacy_state_key = state_key
 
     def state_dict(self) -> dict[str, Any]:
-        """Return an empty state."""
+        """Return an empty dictionary, since an evaluation has no state to store in a checkpoint."""
         return {}
 
     def setup(self, trainer: "Trainer", pl_module: "LightningModule", stage: str) -> None:
@@ -254,7 +254,9 @@ class Plans:
 
     @property
     def headlines(self) -> list[str]:
-        """Names of the metrics with a curve in a figure."""
+        """Names of the metrics that a file ``figures/*.png`` draws as curves over training: the metrics of all charts
+        whose ``figure`` is not "".
+        """
         return [str(name) for chart in self.charts if chart.figure for name in chart.curves.values()]
 
     def is_known(self, metric: str) -> bool:

@@ -61,10 +61,13 @@ class Experiment:
                 These examples are not changed again.
 
         Returns:
-            Two mappings from evaluations. The first maps to the sorted rows and to a mapping of counts; the rows are
-            empty on ranks other than 0. The only count is "identical": the number of changed examples that were not
-            predicted, since the model receives the same input for another example. Without knowledge of the inputs,
-            there is no count. The second maps to masks of the examples that this call has changed.
+            Two dictionaries, with the names of the evaluations as keys.
+
+            - The first has a pair of values for each evaluation: the sorted rows, and a dictionary of counts. The rows
+              are empty on ranks other than 0. The only count is "identical": the number of changed examples whose
+              prediction was copied, since the model receives the same input for another example. If the inputs of the
+              model are unknown, the dictionary of counts is empty.
+            - The second has, for each evaluation, masks of the examples that this call has changed.
         """
         plan = [intervention for interventions in plans.values() for intervention in interventions]
         slices = list(starmap(slice, pairwise(np.cumsum([0, *map(len, plans.values())]).tolist())))

@@ -50,7 +50,10 @@ def _possible_inputs(
 
 
 def inputs_of(data: Pairs, plans: Plans, limit: int | float | None = None) -> Iterator[Composed]:
-    """Yield blocks of all inputs that a model may have to predict, except repeats and the inputs of inquiries.
+    """Yield blocks of all examples that a model may have to predict.
+
+    Two kinds of examples are omitted: the repeats of the null control, and the inputs of inquiries (evaluations that
+    query the model in several rounds, and choose later inputs by earlier answers).
 
     Args:
         data: The data, after their setup.
@@ -84,10 +87,11 @@ def forecast(data: Pairs, plans: Plans, predictor: Predictor, limit: int | float
 def _may_change(
     intervention: Intervention, pool: Examples, positions: np.ndarray, data: Pairs, is_pilot: bool = False
 ) -> np.ndarray:
-    """Return for each example whether an intervention could change it, before any answer is known: bool [pool].
+    """Return for each example whether an intervention might change the example: bool [pool].
 
-    An example is True if at least one possible answer of the model makes the example eligible. If every answer makes
-    the same examples eligible, or if ``is_pilot``, at most ``intervention.limit`` examples are True.
+    The answers of the model are not yet known. An example is True if at least one possible answer makes the example
+    eligible (allowed to be changed). At most ``intervention.limit`` examples are True if eligibility does not depend
+    on the answer, or if ``is_pilot``. Otherwise the result ignores the limit.
 
     Args:
         intervention: The intervention.

@@ -29,7 +29,8 @@ class Ask:
     Attributes:
         labels: The labels, in the order of the probabilities.
         parts: Names of all parts of the data; the model may read fewer.
-        counts: Number of predicted inputs, and counts that the inquiry adds, by name.
+        counts: Maps names to numbers: "inputs" to the number of inputs predicted with hidden words, "gradients" to the
+            number of inputs times integration points, and other names to numbers that the inquiry adds.
     """
 
     def __init__(self, experiment: Experiment) -> None:
@@ -161,7 +162,12 @@ class Inquiry(Protocol):
 
 
 def inquire(experiment: Experiment, inquiry: Inquiry) -> tuple[pa.Table, dict[str, int]]:
-    """Run an inquiry; return its rows (empty on ranks other than rank 0) and its counts by name."""
+    """Query the model in several rounds, as an inquiry (part of an evaluation) demands.
+
+    Returns:
+        The rows of the inquiry, which are empty on ranks other than rank 0; and :attr:`Ask.counts`, which maps names to
+        numbers, such as "inputs" to the number of predicted inputs.
+    """
     ask = Ask(experiment)
     spool = Spool(inquiry.schema) if experiment.processes.is_first else None
     for table in inquiry.rows(experiment.pool, experiment.base, ask, experiment.seed):

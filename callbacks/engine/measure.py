@@ -157,7 +157,10 @@ def _pool_rows(
 def _staged_rows(
     experiment: Experiment, plans: Mapping[str, Any], planned: Sequence[Planned], manifests: dict[str, str]
 ) -> dict[str, Rows]:
-    """Return the rows of each evaluation, from one or two stages of changes.
+    """Change examples, predict the changed examples, and return the rows of each evaluation.
+
+    Every evaluation changes the examples of its plan (first stage). An evaluation then changes more examples (second
+    stage) if its method ``second_stage`` returns interventions; its rows then come from both stages.
 
     ``plans`` maps evaluations to interventions. ``manifests`` maps evaluations to the hash of the planned changes; a
     second stage replaces the hash.

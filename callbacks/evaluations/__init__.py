@@ -51,13 +51,13 @@ def register(kind: type[Evaluation]) -> None:
 
 
 def shown_evaluations(evaluating: bool) -> list[type[Evaluation]]:
-    """Return the classes of the evaluations that a command shows. An evaluation without settings is never shown.
+    """Return the classes of the evaluations whose settings are options of a command, such as ``--attentiveness.draws``.
 
-    Evaluations that also run in training come first.
+    Evaluations that also run in training come first. Evaluations whose ``has_settings`` is False are omitted.
 
     Args:
-        evaluating: Whether the command evaluates, and shows all these evaluations. If not, the command trains, and
-            shows only those that run in training.
+        evaluating: True for the command that evaluates, whose options include all evaluations with settings. False for
+            the command that trains, whose options include only the evaluations that run in training.
     """
     with_settings = [kind for kind in EVALUATIONS.values() if kind.has_settings and (kind.in_training or evaluating)]
     return sorted(with_settings, key=lambda kind: not kind.in_training)

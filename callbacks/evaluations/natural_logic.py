@@ -62,12 +62,15 @@ class NaturalLogic(Evaluation):
         return Plan(fitted(examples, data), sets, NaturalLogicSettings(NAME), {"split": self.split, **design.left_out})
 
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
-        """Return counts: "rules_disagree", and a mapping for each intervention set under its name.
+        """Return the number "rules_disagree", and a dictionary for each intervention set, such as "I0".
 
         "rules_disagree" is the number of unchanged examples for which the two rules of :func:`.entailment.entailed`
-        disagree whether the answer is entailment. A mapping has the number of "seeds" (seed examples, which are to be
-        changed), of "pairs" of a seed example and a matching example, and of "seeds_without_match", which are in no
-        pair; and "sha256", a hash of the uids of all pairs.
+        disagree whether the answer is entailment. The dictionary of a set has these keys:
+
+        - "seeds": the number of seed examples (examples to change);
+        - "pairs": the number of pairs of a seed example and a matching example;
+        - "seeds_without_match": the number of seed examples that are in no pair;
+        - "sha256": a hash of the uids of all pairs.
         """
         counts: dict[str, Any] = {"rules_disagree": disagreements(rows, context.labels)}
         for one_set in plan.interventions:

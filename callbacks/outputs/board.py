@@ -28,7 +28,11 @@ def tensorboard_of(trainer: Trainer) -> Any:
 
 
 class Board(Callback):
-    """Callback and writer of the engine that logs figures and hyperparameters, and describes TensorBoard's tags.
+    """Draws the curves of a training after every epoch, and logs figures and hyperparameters to the Trainer's loggers.
+
+    TensorBoard also receives a table with the meaning of each tag (name of a metric). A Board is a callback of the
+    Trainer, and also a :class:`~heedful.callbacks.engine.engine.Writer`: the Engine passes it the measurements of every
+    epoch.
 
     Args:
         hyperparameters: Settings to compare between runs, for TensorBoard's HParams tab.
@@ -92,7 +96,7 @@ class Board(Callback):
                 logger.log_image(tag, [Image.open(file)], step=step)
 
     def _describe_tags(self, measurements: Measurements) -> None:
-        """Write the description of the tags (names of numbers) to TensorBoard, in the first call only."""
+        """Write a table with the meaning of each tag (name of a metric) to TensorBoard, in the first call only."""
         for logger in () if self._has_tags else self._loggers:
             if isinstance(logger, TensorBoardLogger):
                 logger.experiment.add_text("tags", _tags(measurements))
@@ -133,7 +137,7 @@ def _figures(measurements: Measurements) -> dict[str, dict[str, str]]:
 
 
 def _tags(measurements: Measurements) -> str:
-    """Return a Markdown table that describes the tags of TensorBoard: the label and the meaning of each number."""
+    """Return a Markdown table with the tag (name), the label and the meaning of each measured metric."""
     labels = {line.metric: line.label for line in lines_of(measurements.content)}
     families = {family: about for about in abouts().values() for family in about.families}
     rows = []

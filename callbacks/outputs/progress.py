@@ -1,4 +1,4 @@
-"""Lightning's progress bar, with the training loss and the numbers that figures show."""
+"""Lightning's progress bar, which also shows the training loss and the metrics in the files ``figures/*.png``."""
 
 import time
 from typing import Any
@@ -15,7 +15,8 @@ INTERVAL = 0.5  # seconds between two reads of the loss, each of which synchroni
 class Progress(RichProgressBar):
     """A RichProgressBar that shows, below the bar, the training loss and the metrics logged for the bar.
 
-    A metric that is drawn as a curve over training in a file ``figures/*.png`` has the label of this curve.
+    Files ``figures/*.png`` draw some of these metrics as curves over training. The bar shows such a metric under the
+    label of the curve in the file, instead of the metric's name.
     """
 
     def __init__(self) -> None:

@@ -101,7 +101,8 @@ def require_distractors(name: str, distractors: Sequence[str], parts: Sequence[s
 def require_folds(hold_out: int | None, folds: int | None, fold: int | None, augment: str | None) -> None:
     """Raise SettingError unless ``folds`` and ``fold`` are given together, and ``fold`` is from 0 to ``folds`` - 1.
 
-    With folds, neither ``hold_out`` nor inoculation is allowed, since these define another validation or training set.
+    With folds, neither ``hold_out`` nor ``augment`` "inoculation" is allowed: ``hold_out`` defines another validation
+    set, and inoculation (training on challenge examples) another training set.
     """
     if folds is None and fold is None:
         return

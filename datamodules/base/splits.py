@@ -19,7 +19,10 @@ MOST_VALUES = 50  # maximum number of different values of a slice column
 
 
 def aliases_of(split: str, aliases: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return alternative names of a split, such as "dev_matched" for "validation_matched"; empty if there are none.
+    """Return all names of a split, including ``split`` itself, in the order of ``aliases``.
+
+    For "validation_matched", the names are "validation_matched", "dev_matched" and "valid_matched". The list is empty
+    if ``split`` starts with none of the names in ``aliases``.
 
     Args:
         split: Name of the split.

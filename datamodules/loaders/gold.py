@@ -74,7 +74,11 @@ class Gold:
 
     def _label(self, value: Any) -> str | None:
         if not isinstance(value, str | int | float | None):
-            hint = "For several right labels set data.several list." if isinstance(value, list) else ""
+            hint = (
+                "For several right labels set data.several list; in measure, pass label=None."
+                if isinstance(value, list)
+                else ""
+            )
             hint = f"It has one number per label. {NAME_THEM}" if self._is_vector(value) else hint
             raise DataError(f"The label {brief(value)} is not one text or number. {hint}")
         if self.is_verbatim and isinstance(value, str):
@@ -85,7 +89,8 @@ class Gold:
             label = self.in_any_case.get(plain(value).lower())
             if label is None:
                 spellings = listing(list(self.spellings))
-                raise DataError(f"The label {brief(value)} is not one of data.labels: {spellings}.")
+                problem = f"The label {brief(value)} is not one of data.labels: {spellings}."
+                raise DataError(f"{problem} Add it to the spellings of a label.")
         if label is None and self.like_missing and (is_null or plain(value).lower() in MISSING):
             raise DataError(
                 f"The label is {'missing' if is_null else brief(value)}, as tools may write {self.like_missing[0]}. "

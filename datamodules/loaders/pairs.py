@@ -62,7 +62,10 @@ class Columns:
 
     @property
     def further_groups(self) -> tuple[str, ...]:
-        """Names of the groups that are not parts."""
+        """The names in ``groups`` that are columns, without the names of parts.
+
+        A group is a part or a column; examples with equal values in it are never partners (swapped with each other).
+        """
         return tuple(group for group in self.groups if group not in self.parts)
 
     @property

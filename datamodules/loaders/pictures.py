@@ -87,7 +87,9 @@ def rows_of_pictures(source: Source, split: Split) -> tuple[str, Rows]:
 def starred(columns: Columns) -> Columns:
     """Return the columns with ``*`` as the uid column if a picture pattern has a star; else return them unchanged.
 
-    The column ``*`` is added when files are matched, since a pattern with a star gives several examples per row.
+    A pattern with a star gives one example per matching file, so several examples of a row would share its uid.
+    :class:`Pictures` adds the column ``*``, which is unique: the uid of the row, a hyphen, and the text that the star
+    matches.
     """
     patterns = [columns.parts[part] for part in columns.kinds]
     stars = any(is_pattern(pattern) and "*" in pattern for pattern in patterns) and columns.uid is not None
@@ -172,13 +174,14 @@ class Pictures:
             inform(f"{where}: {animated}, and the first frame is read.")
 
     def _named(self, values: Mapping[str, Any], where: str, folder: Path | None) -> Iterator[Row]:
-        """Yield a row with the path or the bytes of each picture; yield one row per file if a pattern has a ``*``.
+        """Yield copies of a row in which each picture is a path or bytes.
 
-        A key of ``columns`` is a part; the value is a picture column or a pattern such as ``images/{id}.png``. In the
-        yielded row, the key of a path or of bytes is the name of the picture column, or the pattern itself.
+        The key of a path or of bytes is the name of the picture column, or the pattern, such as ``images/{id}.png``.
+        There is one copy; but with a ``*`` in a pattern, there is one per matching file. Such a copy also has the key
+        ``*``, whose value is the uid of the new example.
 
         Args:
-            values: Values of the row by column.
+            values: The row: its values by column.
             where: Source and row, for messages.
             folder: Root of paths and patterns; None if unknown, where a path or a pattern is an error.
         """
@@ -249,7 +252,11 @@ class Pictures:
         return Picture(key, path, 0, len(data), where.replace("\n", " ")), None if path else data
 
     def _keep(self, picture: Picture, data: bytes | None) -> Picture:
-        """Return a picture that refers to a file: its bytes, if given, are written to the temporary file once."""
+        """Return the picture with the path of a file that contains its bytes.
+
+        If the row had the bytes, ``data``, they are appended to the temporary file of this object, unless an equal
+        picture was written before. If the row had a path, ``data`` is None, and ``picture`` already has this path.
+        """
         name = picture.key if data is not None else picture.path
         if data is not None and name not in self._pictures:
             self._bytes = self._bytes or temporary_file()

@@ -61,16 +61,18 @@ def _pairs(sentences: Sequence[tuple[str, Sequence[str], bool]]) -> Iterable[tup
 
 
 def irregular_forms(sentences: Sequence[tuple[str, Sequence[str], bool]]) -> list[int | None]:
-    """Return, for each sentence, the index of the verb in the second clause (the words after the last "and").
+    """Return the index of the verb in the second clause of each sentence; None if the verb is not found.
 
-    With label 1, the verb is an irregular form; with label 0, a regular form. The verb is found as the first word of
-    the clause that is neither a determiner nor in the second clause of the sibling. The sibling is the sentence with
-    the same paradigm and condition, and with the other label. The index is None if there is no such word, if there is
-    no sibling, or if the paradigm and condition have more than two sentences.
+    The verb is an irregular form ("drew") if the label is 1, and a regular form if the label is 0. Each verb is found
+    by comparison with the sibling, the other sentence of the same group. So the index is None unless the group has
+    exactly two sentences, one per label.
 
     Args:
-        sentences: Triples (paradigm and condition, words, whether the linguistic label is 1).
+        sentences: Triples (name of the group: paradigm and condition in MSGS; words; whether the linguistic label is
+            1).
     """
+    # The second clause is the words after the last "and". The clauses of siblings differ in the verb, and after it: so
+    # the verb is the first word that the clause of the sibling lacks. Determiners are skipped, as they may differ.
     places: list[int | None] = [None] * len(sentences)
     for pair in _pairs(sentences):
         for i, sibling in (pair, pair[::-1]):
@@ -81,14 +83,17 @@ def irregular_forms(sentences: Sequence[tuple[str, Sequence[str], bool]]) -> lis
 
 
 def adjectives(sentences: Sequence[tuple[str, Sequence[str], bool]]) -> list[int | None]:
-    """Return the index of the target word in each sentence; None if it is unclear.
+    """Return the index of the adjective in each sentence, or of the word in its place; None if it is unclear.
 
-    With label 1, the target is the adjective in the second clause, the words after the last "and". With label 0, there
-    is no adjective: the target is the first word after the last form of "be" that is not a determiner.
+    The adjective of a sentence with label 1 is in the second clause. A sentence with label 0 has no adjective there:
+    the result is the index of the first word after "is" (or another form of "be") and a determiner, if there is one.
 
     Args:
-        sentences: Triples (paradigm and condition, words, whether the linguistic label is 1).
+        sentences: All sentences of a file: triples (name of the group of similar sentences, which is not used here;
+            words; whether the linguistic label is 1).
     """
+    # The second clause is the words after the last "and". With label 1, an adjective is a word that is in the second
+    # clause of no sentence with label 0; the adjective must be the only one.
     without = {word for _, sentence, label in sentences if not label for word in sentence[_second_clause(sentence) :]}
     places: list[int | None] = []
     for _, sentence, label in sentences:
@@ -103,15 +108,17 @@ def adjectives(sentences: Sequence[tuple[str, Sequence[str], bool]]) -> list[int
 
 
 def main_verbs(sentences: Sequence[tuple[str, Sequence[str], bool]]) -> list[int | None]:
-    """Return the index of the main verb in each sentence; None if the verb is unclear or the sentence has no sibling.
+    """Return the index of the main verb in each sentence; None if the verb is not found.
 
-    The sibling is the sentence with the same paradigm and condition, and with the other label; a paradigm and condition
-    with more than two sentences has no siblings. With label 1, the verb is the only progressive form; with label 0,
-    another form of the sibling's verb.
+    The verb is a progressive form ("is drawing") if the label is 1, and another form of the same verb if the label is
+    0. It is found by comparison with the sibling, the other sentence of the same group. So the index is None unless the
+    group has exactly two sentences, one per label.
 
     Args:
-        sentences: Triples (paradigm and condition, words, whether the linguistic label is 1).
+        sentences: Triples (name of the group: paradigm and condition in MSGS; words; whether the linguistic label is
+            1).
     """
+    # A sentence with label 1 has only one progressive form. It names the verb, of which the sibling has another form.
     places: list[int | None] = [None] * len(sentences)
     for i, sibling in _pairs(sentences):
         progressive = _progressive(sentences[i][1])

@@ -1,8 +1,8 @@
 """Normalisation and scores of the answers that people gave to a visual question.
 
-Source: Antol et al. (2015), VQA, and the rules at visualqa.org/evaluation.html. The script on that page deviates from
-the rules, which this module follows: there, a space next to a punctuation mark changes how other marks are treated, and
-unanimous answers are not normalised.
+Source: Antol et al. (2015), VQA, and the rules at visualqa.org/evaluation.html. This module follows the rules. The
+script on that page deviates from the rules in two points: in the script, a space next to a punctuation mark changes how
+other marks are treated; and the script does not normalise unanimous answers.
 """
 
 import re

@@ -80,7 +80,7 @@ class Source:
 
     Attributes:
         path: A folder with a file per split, a file, a ``save_to_disk`` folder, rows in memory, or a mapping of splits
-            to rows in memory.
+            to files or rows in memory.
         hub: Data set on the hub, which is read if ``path`` is None.
         quoting: Whether fields of csv and tsv files may be double-quoted.
         header: Column names of files without a header.
@@ -151,16 +151,24 @@ class Source:
             content = _load_saved(folder)
         name = None
         if isinstance(content, Mapping):
-            name = next((name for name in split.names if name in content), None)
-            if name is None:
-                raise missing_split(folder or "data.path", split.names, list(content))
+            name = _name_in(content, split, folder or "data.path")
             content = content[name]
+            if isinstance(content, str | Path):
+                return self.at(content).rows(split)
         where, rows = rows_in_memory(content)
         if folder:
             where = str(Path(folder, name or ""))
         elif name:
             where = f"{where} ({name})"
         return where, _require_rows(rows, where)
+
+
+def _name_in(splits: Mapping[str, Any], split: Split, where: str) -> str:
+    """Return the first name of a split that is a key of ``splits``; raise DataError if there is none."""
+    name = next((name for name in split.names if name in splits), None)
+    if name is None:
+        raise missing_split(where, split.names, list(splits))
+    return name
 
 
 def _require_rows(rows: Rows, where: str) -> Rows:

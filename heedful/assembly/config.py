@@ -398,8 +398,13 @@ def _find_section(kind: str, source: Any, layers: Sequence[Layer]) -> tuple[dict
 
 
 def _named_by_file(section: dict[str, Any], source: str | PathLike[str]) -> dict[str, Any]:
-    """Return a section of the data with the name of its YAML file as the setting ``name``, if the class requires a name
-    and the section has none.
+    """Name the data after their YAML file: add the file's name, without extension, as the setting ``name``.
+
+    ``section`` has the class and the settings of the data; ``source`` is the name or path from which it was read.
+
+    Returns:
+        The section with the name. An equal section if ``source`` is no YAML file, if the section already has a name, or
+        if the class of the data does not require one.
     """
     file = Path(config_path("data", fspath(source)))
     if file.suffix not in (".yaml", ".yml") or "name" in section["init_args"]:

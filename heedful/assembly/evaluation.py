@@ -84,8 +84,12 @@ def evaluate(
 def configured(
     call: Call, files: Sequence[str | PathLike[str]] = (), checkpoint: str | PathLike[str] | None = None
 ) -> Config:
-    """Combine the arguments ``call`` and the files of settings of an evaluation into a :class:`Config`. ``checkpoint``
-    is as for :func:`evaluate`.
+    """Combine all settings of an evaluation into a :class:`Config`.
+
+    Args:
+        call: The model, the data and all other settings of the call, from Python or from the command line.
+        files: Paths of YAML files of settings, which ``call`` overrides.
+        checkpoint: As for :func:`evaluate`.
     """
     layers = [Layer(settings_of_file(fspath(file), f"config {file}"), f"config {file}") for file in files]
     for layer in layers:
@@ -215,8 +219,10 @@ def _validated(trainer: Trainer, plan: Plan, engine: Engine) -> Measurements:
 
 
 def _server(model: BasePredictor) -> dict[str, Any]:
-    """Return, for run.json, facts about the server of an endpoint, and the command line without its key; empty for
-    other models.
+    """Return the additional entries of run.json for a model behind an API (an endpoint); empty for other models.
+
+    The entries are "server", a hash of the server's address, and "command", the words of the running command. In
+    "command", the API key and other secrets are replaced.
     """
     if not isinstance(model, Endpoint):
         return {}

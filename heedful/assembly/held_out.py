@@ -12,14 +12,16 @@ SPLITTING = ("hold_out", "folds", "fold")  # settings that split the training se
 
 
 def require_held_out(model: BasePredictor, data: PairedData, checkpoint: str | None, evaluating: bool) -> None:
-    """Raise DataError if the model was trained on held-out examples: evaluated examples that no training may use.
+    """Raise DataError if the model was, or may have been, trained on examples that are held out of every training.
 
-    The evaluated examples are held out if one of the settings hold_out, folds and fold is given, unless the setting
-    validate_on_train is true. There is no error if the run of the checkpoint evaluated the same examples. If the model
-    was fine-tuned from another model, the training examples of both models count.
+    - The evaluated examples are held out if one of the settings hold_out, folds and fold is given.
+    - There is no error if the setting validate_on_train is true, or if the run of the checkpoint evaluated the same
+      examples.
+    - If the model was fine-tuned from another model, the training examples of both models count.
 
-    If there is no error, a run that evaluates passes the number of evaluated examples on which the model was trained to
-    ``data.count_seen``. If the training examples are unknown, a message says so instead.
+    If no error is raised and the training examples are known, a run that evaluates passes the number of evaluated
+    examples on which the model was trained to ``data.count_seen``. If no error is raised and the training examples are
+    unknown, a message says so.
 
     Args:
         model: The model, bound to the task of the data.
@@ -28,7 +30,8 @@ def require_held_out(model: BasePredictor, data: PairedData, checkpoint: str | N
         evaluating: Whether the run evaluates; if not, it trains.
 
     Raises:
-        DataError: The model was trained on held-out examples, or its training examples are unknown.
+        DataError: The evaluated examples are held out, and the model was trained on some of them or its training
+            examples are unknown.
     """
     checkpoint = checkpoint if evaluating else None
     trained_on = model.provenance.trained_on

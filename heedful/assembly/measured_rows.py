@@ -161,7 +161,9 @@ def _columns_by_part(settings: RowSettings) -> dict[str, str]:
     in ``keeps``.
     """
     names = settings.parts
-    if names is None or isinstance(names, str) or not names:
+    if isinstance(names, str) and names:
+        raise SettingError(f'parts is the text {names!r}. Give a list of columns, as in parts=["text", "question"].')
+    if not names:
         raise SettingError('parts is missing: name the columns that the model reads, as in parts=["text", "question"].')
     if repeated := [part for part in names if list(names).count(part) > 1]:
         raise SettingError(f"parts names {repeated[0]} twice.")

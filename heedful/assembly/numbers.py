@@ -206,13 +206,15 @@ def _some(names: list[str]) -> str:
 
 
 def _count_omitted_parts(words: list[str], name: MetricName) -> int | None:
-    """Return 1 if a key matches a metric name but omits its input part, 0 if the key omits nothing; None if the key
-    does not match.
+    """Compare a key, such as "attentiveness premise", with a metric name.
 
-    A key matches if its first word is the family of the name, and each further word is the input part, statistic, slice
-    or data set of the name. The key must have the statistic and the slice of the name: otherwise "accuracy" would also
-    match the majority share. The key may lack the data set, which changes nothing. For the slice "genre=fiction", the
-    word "fiction" suffices.
+    Args:
+        words: The words of the key. The first word should be the family of the name. Each further word should be the
+            input part, statistic, slice or data set of the name. Only part and data set may be missing.
+        name: The metric name.
+
+    Returns:
+        None if the key does not match the name. Otherwise 1 if the name has an input part that the key omits, else 0.
     """
     if not words or words[0] != name.family:
         return None
@@ -224,4 +226,5 @@ def _count_omitted_parts(words: list[str], name: MetricName) -> int | None:
         if not matching:
             return None
         del remaining[matching[0]]
+    # without a statistic and a slice, "accuracy" would also match the majority share
     return None if remaining.get("statistic") or remaining.get("slice") else int(bool(remaining.get("part")))

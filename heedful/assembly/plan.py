@@ -119,9 +119,9 @@ def _bound_data(config: Config, objects: Objects, name: str) -> PairedData:
     Args:
         config: All settings.
         objects: The data module and the model.
-        name: "" to read the examples of the data. If no evaluation needs the examples, a name for data without
-            examples: no example is read, and the labels of the model, if known, become those of the data. Ignored in
-            training.
+        name: Ignored in training. "" for an evaluation that needs the examples of the data. Otherwise the evaluation
+            needs none of these examples: the function reads none, and returns a copy of the data called ``name``. The
+            labels of the model, if known, become the labels of the copy.
     """
     data, model = objects.data, objects.model
     if config.evaluating and name:

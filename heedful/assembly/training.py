@@ -105,8 +105,12 @@ def configured(
     resume: str | PathLike[str] | None = None,
     ckpt_path: str | PathLike[str] | None = None,
 ) -> Config:
-    """Combine the arguments ``call`` and the files of settings of a training into a :class:`Config`. The other
-    arguments are as for :func:`train`.
+    """Combine all settings of a training into a :class:`Config`; arguments without a description are as for
+    :func:`train`.
+
+    Args:
+        call: The model, the data and all other settings of the call, from Python or from the command line.
+        files: Paths of YAML files of settings, which ``call`` overrides.
     """
     layers = [Layer(settings_of_file(fspath(file), f"config {file}"), f"config {file}") for file in files]
     in_files = {name: value for layer in layers for name, value in layer.values.items() if value is not None}

@@ -1,4 +1,7 @@
-"""End commands that run a model with a message and an exit status: 2 for errors of the user, 128 + N for signal N."""
+"""Run a command, and turn its failure into a message and an exit status.
+
+The exit status is 2 for an error that the user can fix, and 128 + N after signal N. Bugs keep their traceback.
+"""
 
 import signal
 import sys

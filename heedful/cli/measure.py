@@ -22,7 +22,7 @@ SETTINGS = {  # name: metavar and help
     "parts": ("NAME,NAME", "columns that the model reads; or PART=COLUMN,PART=COLUMN"),
     "default_label": ("LABEL", "the label of unrelated parts, such as neutral"),
     "label": ("COLUMN", "column of the gold label; null for none (label)"),
-    "labels": ("NAME,NAME", "the labels, in the order of the model's outputs"),
+    "labels": ("NAME,NAME", "the labels, in the order of the model's outputs; or LABEL=SPELLING,LABEL=SPELLING"),
     "swap": ("PART,A+B", "parts that must matter; by default all but --keeps"),
     "keeps": ("PART", "parts that must not matter"),
     "same": ("HOW", "equality of free texts: normalised or exact"),
@@ -52,6 +52,9 @@ def main(argv: list[str]) -> Callable[[], None]:
 
 def _measure(predict: str, rows: str, settings: dict[str, Any]) -> None:
     is_function = ":" in predict and not Path(predict).exists()
+    module, _, name = predict.rpartition(".")
+    if not is_function and name != "py" and Path(f"{module}.py").is_file():
+        raise SettingError(f"{predict}: name a function as {module}:{name}.")
     heedful = import_module("heedful")  # imports torch and Lightning
     results = heedful.measure(_function(predict) if is_function else predict, rows, **settings)
     if results.folder is None:

@@ -31,15 +31,17 @@ RELATED = ("leq", "geq", "none")  # relations in table 1
 
 
 class Design:
-    """For each example of a pool, the five variables of the causal diagram, :data:`VARIABLES`, such as its context.
+    """Finds the counterparts of the examples in a pool: examples that differ only in the context or in the words.
 
     Args:
         pool: Examples with the meta columns of :func:`~heedful.interventions.natural_logic.compose`.
 
     Attributes:
-        inside: Whether each example is used: bool [examples]. Examples whose context is not monotone, examples whose
-            relation is not in table 1, and repeated examples are not used.
-        left_out: Maps each reason to the number of examples that are not used.
+        codes: Values of :data:`VARIABLES` (the context, for instance) as integers: [variables, examples].
+        inside: Whether each example is used: bool [examples].
+        left_out: Number of examples that are not used, by reason: "neither" if the monotonicity of the context is not
+            in :data:`MONOTONE`; "eq" if the relation of the words is not in :data:`RELATED`; "repeated" if an earlier
+            example has the same context and the same words.
     """
 
     def __init__(self, pool: Examples) -> None:

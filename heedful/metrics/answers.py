@@ -58,7 +58,11 @@ class Scores(NamedTuple):
         return majority_flag(self.each, self.best, self.cluster, key)
 
     def mean(self, *key: str | int) -> Measurement:
-        """Return the mean score with its interval and its :meth:`flags`, which also explains ``key``."""
+        """Return the mean score with its interval, and with a flag if it is not above the majority baseline.
+
+        Args:
+            *key: Seed and purpose, from which the random numbers of the test against the majority baseline are drawn.
+        """
         return share(self.each, self.cluster, self.flags(*key))
 
     def majority(self) -> Measurement:

@@ -124,7 +124,11 @@ def _labels_to_report(context: Context) -> list[str]:
 
 
 def _with_few_undefined(of_labels: list[Number]) -> Iterator[Number]:
-    """Yield the numbers, one per predicted label; if more than two are undefined, these share one line in tables."""
+    """Yield the numbers, one per predicted label. If more than two are undefined, tables show one line for these.
+
+    No value changes. To get this line, the undefined numbers lose their own lines (``label`` ""), and one more
+    ``Number`` follows, whose ``text`` tells how many numbers are undefined.
+    """
     never = [number for number in of_labels if number.measured is not None and number.measured.value is None]
     if len(never) <= FEW:
         yield from of_labels

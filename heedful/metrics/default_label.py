@@ -48,8 +48,9 @@ class DefaultLabelSettings(Settings):
 
     Attributes:
         swap: Parts that are swapped.
-        siblings: Maps a part that an example and its sibling share to all other parts, which are replaced. Their names
-            are joined by "+" to one text: {"premise": "hypothesis"}, or {"a": "b+c"} for three parts.
+        siblings: Maps a part to all other parts of the task, joined by "+": {"premise": "hypothesis"}, or {"a": "b+c"}
+            for three parts. An example keeps the first part, and gets the other parts of a sibling: another example
+            with the same first part and another gold label.
     """
 
     swap: tuple[str, ...]

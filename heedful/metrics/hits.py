@@ -1,4 +1,4 @@
-"""Decide which swaps of a part count, and which of them are hits, such as changed predictions (CAT, §3.3 and §4).
+"""Find the swaps over which attentiveness is a share, and the hits, such as changed predictions (CAT, §3.3 and §4).
 
 A swap replaces a part of an example, such as the premise, by the part of another example.
 """
@@ -29,14 +29,16 @@ class SwapSettings(Settings):
 
 
 class Hits(NamedTuple):
-    """Masks of the swaps of a part: bool [rows] each.
+    """Masks of the swaps of a part: bool [rows] each. A swap is a row with the predictions before and after.
 
     Attributes:
-        swapped: The prediction before the swap is not the default answer; it may be missing.
-        base_answered: As ``swapped``, and the prediction before the swap is not missing.
-        counted: As ``base_answered``, and the prediction after the swap is not missing: the swap counts.
-        hit: The label changes; in reading comprehension, the answer becomes "no answer"; for a distractor, the answer
-            stays.
+        swapped: Swaps whose prediction before the swap is not the default answer, the right one for unrelated parts. A
+            missing prediction is not the default answer. All swaps for a distractor (a part that must not matter), or
+            if there is no default answer.
+        base_answered: Swaps of ``swapped`` whose prediction before the swap is not missing.
+        counted: Swaps of ``base_answered`` whose prediction after the swap is not missing either.
+        hit: Swaps of ``swapped`` with the effect that is counted: the label changes; in reading comprehension, the
+            answer becomes "no answer"; for a distractor, the answer stays.
     """
 
     swapped: np.ndarray
@@ -64,7 +66,10 @@ def eligible(rows: pa.Table, part: str, context: Context) -> np.ndarray:
 
 
 def hits(rows: pa.Table, part: str, context: Context) -> Hits:
-    """Find the swaps of a part that count, and those that are hits (such as changed predictions).
+    """Find the swaps of a part over which attentiveness is a share, and those that are hits.
+
+    A hit is a changed label; in reading comprehension, a change to "no answer"; for a distractor (a part that must not
+    matter), an answer that stays. :class:`Hits` tells which swaps are left out.
 
     Args:
         rows: Base rows and rows of the intervention "swap".

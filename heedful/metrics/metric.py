@@ -52,7 +52,7 @@ class Metric:
             returns the numbers that have curves over epochs.
         statistics: Statistics without curves that training may monitor; None for any statistic.
         whole_examples: Whether the statistic "read" omits all changes of an example if one of them is unread.
-        rows: Name of the evaluation that writes the rows, ``rows/<rows>.parquet``; by default ``name``.
+        rows: Name of the evaluation whose rows the metric reads, ``rows/<rows>.parquet``; by default ``name``.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Metric:
 
     @property
     def evaluation(self) -> str:
-        """Name of the evaluation that writes the rows."""
+        """Name of the evaluation whose rows the metric reads: ``rows`` if given, else the name of the metric."""
         return self.rows or self.name
 
     def charts(self, context: Context) -> tuple[Chart, ...]:
@@ -73,10 +73,13 @@ class Metric:
     def may_have(self, metric: str, context: Context) -> bool:
         """Whether the metric may yield a number with the name ``metric``, so that training may monitor this number.
 
-        A curve shows a number over training epochs; :meth:`charts` lists the curves. True for the name of a curve, for
-        its short name (the name without statistic and slice), and for a short name followed by "/" and an ending. If
-        ``statistics`` is None, any ending will do. Otherwise it must be one of ``statistics``, "unread", "read",
-        "no_answer/base", "no_answer/changed", or the slice of a label: "<label>" or "from_<label>".
+        A curve shows a number over training epochs; :meth:`charts` lists the curves. The short name of a number is the
+        name without statistic and slice. True for:
+
+        - the name of a number with a curve, and its short name;
+        - its short name, "/" and any text, if ``statistics`` is None;
+        - otherwise its short name, "/" and one of: a name in ``statistics``, "unread", "read", "no_answer/base",
+          "no_answer/changed", "<label>" (the slice of a label), or "from_<label>".
         """
         curves = [name for chart in self.charts(context) for name in chart.curves.values()]
         without_ends = {str(name._replace(statistic="", slice="") if name.part else name) for name in curves}
@@ -90,7 +93,7 @@ class Metric:
         return any(metric == f"{name}/{word}" for name in headlines for word in words)
 
     def score(self, rows: pa.Table, context: Context) -> Numbers:
-        """Map the names of the numbers of :meth:`evaluate` to their measurements."""
+        """Compute the numbers by :meth:`evaluate`; map the name of each number to its value and interval."""
         return measured(self.evaluate(rows, context))
 
     def evaluate(self, rows: pa.Table, context: Context) -> list[Number]:

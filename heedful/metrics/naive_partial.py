@@ -1,4 +1,7 @@
-"""Naive partial inputs (CAT, §3.2): how often a model predicts the same from a part alone as from all parts."""
+"""The naive partial test (CAT, §3.2): how often a model predicts the same from a part alone as from all parts.
+
+The model was usually trained on all parts, not on one part alone.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,7 +20,8 @@ from heedful.records.rows import cluster_of, rows_with, strings
 
 @dataclass(frozen=True)
 class NaivePartialSettings(Settings):
-    """Settings of naive partial inputs.
+    """Settings of the naive partial test: a model gets some parts of an input alone, although it was usually trained on
+    all parts.
 
     Attributes:
         sides: The kept parts, such as "premise"; parts that are kept together are joined by "+".

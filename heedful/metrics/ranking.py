@@ -88,9 +88,10 @@ def successes(scores: np.ndarray, pairs: np.ndarray) -> np.ndarray:
 
 
 def pairwise(scores: np.ndarray, pairs: np.ndarray) -> np.ndarray:
-    """Return the share of samples in which the better model of a pair has the higher score: float64 [..., pairs].
+    """Return the share of samples in which the first model of a pair has the higher score: float32 [..., pairs].
 
-    It is the mean of :func:`successes`, which has the same arguments, without that large array.
+    The first model has the higher true accuracy. A tie counts 1/2. The result is the mean of :func:`successes` over
+    samples, with the same arguments, but needs less memory.
     """
     better, worse = scores[..., pairs[:, 0], :], scores[..., pairs[:, 1], :]
     less = (better > worse).view(np.int8) - (better < worse).view(np.int8)
@@ -145,7 +146,10 @@ class Ranking:
 
     @classmethod
     def of(cls, scores: np.ndarray, truth: np.ndarray) -> "Ranking":
-        """Compare the scores of models, [models, samples], with their true accuracies, [models]."""
+        """Compute the ranking from the scores of models, [models, samples], and their true accuracies, [models].
+
+        The ranking holds the pairs of models, whether each sample puts each pair in the true order, tau and regret.
+        """
         pairs = ordered_pairs(truth)
         tau, loss = kendall(scores, truth).mean(), regret(scores, truth).mean()
         return cls(pairs, successes(scores, pairs), float(tau), float(loss))
@@ -285,28 +289,32 @@ def over_examples_and_models(
     key: Key,
     resamples: int = RESAMPLES,
 ) -> dict[str, np.ndarray]:
-    """Compute the accuracy of each ranker in bootstrap resamples of examples and models, for Heedful's own test.
+    """Compute the ranking accuracy of each ranker in bootstrap resamples of examples and models.
 
-    The accuracy of a ranker is the share of pairs of models that it puts in the order of their true accuracies. A
-    resample draws clusters of examples with replacement, and models with replacement, as many as there are. All rankers
-    share the resamples.
+    The ranking accuracy of a ranker is the share of pairs of models that it puts in the order of their true accuracies.
+    :func:`ranked` tests with the resamples whether a ranker has a higher ranking accuracy than ACC (:class:`Test`).
 
-    The test is not valid for fewer models than :data:`FEWEST`, nor if the population holds nearly all examples. If
-    models have similar true accuracies, the accuracy of a ranker may lie at an end of its interval, or outside.
+    A resample draws clusters of examples with replacement, and models with replacement, as many as there are. The drawn
+    examples determine the true accuracies; those of the population (the examples that rankers may see) provide the
+    samples. All rankers share the resamples.
+
+    The test is not valid for fewer than :data:`FEWEST` different true accuracies, nor if the population holds nearly
+    all examples. If models have similar true accuracies, a ranking accuracy may lie at an end of its interval, or
+    outside.
 
     Args:
         values: Maps each ranker to the value that it gives each model on each example of the population, higher for a
             better model: float64 [models, population].
         correct: Scores of predictions, whose mean is the true accuracy of a model: float64 [models, examples].
-        population: Positions, among all examples, of the examples from which rankers see samples: int64 [population].
+        population: Indices, among all examples, of the examples from which rankers see samples: int64 [population].
         choices: Random numbers of :func:`uniforms`, which choose the n examples of each sample: float64 [samples, n].
-        clusters: Cluster per example: int [examples].
+        clusters: Cluster (group of dependent examples) per example: int [examples].
         key: Seed and purpose, which determine the random numbers.
         resamples: Number of resamples.
 
     Returns:
-        Maps each ranker to its accuracy in each resample: float64 [resamples]; nan if the drawn models have the same
-        true accuracy, or if no example of the population was drawn.
+        Maps each ranker to its ranking accuracy in each resample: float64 [resamples]; nan if the drawn models have the
+        same true accuracy, or if no example of the population was drawn.
     """
     # In a resample, samples come from the drawn examples of the population, and the true accuracy is the accuracy on
     # all drawn examples. A pair of models that are drawn v_i and v_j times has the weight v_i * v_j; pairs of equal
@@ -338,8 +346,8 @@ class Test(NamedTuple):
     """Tests whether a factor (a score from attributions) ranks models better than ACC, their accuracy on a few
     examples.
 
-    The few-shot accuracy of a ranking is the share of pairs of models that it puts in the right order. The difference
-    is the few-shot accuracy of the ranking by the factor minus that of the ranking by ACC.
+    The ranking accuracy is the share of pairs of models that a ranking puts in the right order. The difference is the
+    ranking accuracy of the factor minus that of ACC.
 
     Attributes:
         by_samples: The difference, with the interval of the paper's bootstrap over samples.
@@ -362,17 +370,19 @@ class Test(NamedTuple):
 
 @dataclass(frozen=True)
 class Ranked:
-    """How well several rankers order the same models, each from the same samples of n examples.
+    """How well several rankers put the same models in order, each from the same samples of n examples.
 
-    A ranker gives each model a score in a sample: "acc" its accuracy on the sample, a factor the mean of a number that
-    is computed from attributions, "random" a random number. The accuracy of a ranker is the share of pairs of models
-    that the scores put in the order of the accuracies on all examples, as a mean over samples.
+    A ranker scores each model in a sample, higher for a better model. The ranker "acc" scores by the accuracy on the
+    sample, "random" by a random number. A factor is a ranker that scores by a number computed from attributions
+    (contributions of words), averaged over the sample. The true order of the models is that of their accuracies on all
+    examples. The ranking accuracy is the share of pairs of models that a ranker puts in the true order, as a mean over
+    samples.
 
     Attributes:
         n: Number of examples per sample.
-        rankings: Maps each ranker to its comparison with the order by accuracy on all examples.
-        few_shot: Maps each ranker to its accuracy, with an interval over examples and models; "random" has none.
-        tests: Maps each tested ranker, a factor, to its test against "acc".
+        rankings: Maps each ranker to the comparison of its scores with the true order.
+        few_shot: Maps each ranker to its ranking accuracy; with an interval over examples and models, except "random".
+        tests: Maps each tested ranker, a factor, to the test whether its ranking accuracy is above that of "acc".
     """
 
     n: int
@@ -394,16 +404,17 @@ def ranked(
 ) -> Ranked:
     """Rank models by each ranker, and at random. Test whether some rankers order models better than ACC does.
 
-    A sample is n examples, drawn with replacement from the population. A ranker scores a model by the mean of
-    ``values`` over a sample; ACC, by the model's accuracy on the sample. All rankers see the same samples. Rankings are
-    compared with the order of the models by their accuracies on all examples.
+    A ranker scores each model on samples of n examples, drawn with replacement from the population; all rankers see the
+    same samples. The score is the mean of ``values`` over the sample. The ranker :data:`ACC` scores by the accuracy on
+    the sample. The true order of the models is that of their accuracies on all examples, inside or outside the
+    population. A test compares how many pairs of models a ranker and ACC put in the true order.
 
     Args:
         values: Maps each ranker, :data:`ACC` among them, to the value that it gives each model on each example of the
             population, higher for a better model and nan if undefined: float64 [models, population].
         factors: Names of the rankers to test against ACC.
         correct: Scores of predictions, whose means over examples are not all equal: float64 [models, examples].
-        population: Positions, among all examples, of the examples that samples are drawn from: int64 [population].
+        population: Indices, among all examples, of the examples that samples are drawn from: int64 [population].
         clusters: Cluster per example: int [examples].
         n: Number of examples per sample.
         samples: Number of samples (B).

@@ -3,10 +3,11 @@
 import os
 import sys
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from shlex import join
 from textwrap import fill
 from typing import Any, NoReturn
 
@@ -52,9 +53,21 @@ def command_words(command: str) -> list[str]:
         command: "train" or "evaluate".
 
     Returns:
-        ``["heedful", "train"]``, or ``["python", "train.py"]`` if the running command is a script.
+        ``["python", "train.py"]`` if train.py or evaluate.py is running; otherwise ``["heedful", "train"]``.
     """
-    return ["heedful", command] if command_name().startswith("heedful ") else ["python", f"{command}.py"]
+    return ["python", f"{command}.py"] if command_name() in ("train.py", "evaluate.py") else ["heedful", command]
+
+
+def resume_command(folder: Path, objects: Iterable[object]) -> str:
+    """Return the command that resumes the run in a folder.
+
+    Args:
+        folder: The folder of the run.
+        objects: The model and the data of the run. For classes outside of Heedful, the command allows their package.
+    """
+    packages = {type(each).__module__.partition(".")[0] for each in objects} - {"heedful"}
+    allowed = [word for package in sorted(packages) for word in ("--allow_package", package)]
+    return join([*command_words("train"), "--resume", str(folder), *allowed])
 
 
 def run_command(main: Callable[[list[str]], None]) -> None:

@@ -244,7 +244,9 @@ class Examples(Sequence[Example]):
 
     @cached_property
     def fingerprint(self) -> str:
-        """The sha256 of the pool's uids, labels and groups, which include the hashes of the parts' contents."""
+        """The sha256 of the names of the parts and of all uids, labels and groups; the groups include a hash of the
+        content of each part.
+        """
         digest = hashlib.sha256(repr(self.parts).encode())
         for name in ("uid", "label", *(f"groups.{group}" for group in self.groups)):
             digest.update(name.encode())

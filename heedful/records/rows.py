@@ -185,7 +185,9 @@ def clusters_of_pairs(rows: pa.Table) -> tuple[np.ndarray, np.ndarray]:
 
 
 def require_canonical(rows: pa.Table) -> None:
-    """Raise RunError unless the rows are sorted by the columns :data:`KEY` and differ in at least one of them."""
+    """Raise RunError if the rows are not sorted by the columns :data:`KEY`, or if two rows are equal in all these
+    columns.
+    """
     first, second = rows[:-1], rows[1:]
     tied = np.ones(len(second), dtype=bool)
     wrong = np.zeros(len(second), dtype=bool)

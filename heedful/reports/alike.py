@@ -152,7 +152,8 @@ def _model_differences(first: Run, second: Run) -> Found:
 def _identity_differences(first: Run, second: Run, names: str) -> Found:
     """Yield the differences between the identities (descriptions of model, training and data) of two runs.
 
-    Entries that depend on a seed or a fold do not count. ``names`` names both runs in sentences.
+    Entries that depend on a seed or a fold do not count. ``names`` is the text for both runs in the sentences, such as
+    "runs/a and runs/b".
     """
     identities = [_flat_identity(run.identity) for run in (first, second)]
     for name in sorted(identities[0].keys() | identities[1].keys()):
@@ -180,9 +181,11 @@ def _flat_identity(identity: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _row_differences(first: Run, second: Run, names: str, evaluations: Sequence[str]) -> Found:
-    """Yield the differences between the rows of two runs: default labels, seeds, examples, groups and changed inputs.
+    """Yield the differences between the rows (predictions) of two runs.
 
-    ``names`` names both runs in sentences; both have the ``evaluations``.
+    Each difference is a pair. The first item is the aspect: DEFAULT (the default label), SEED, EXAMPLES, GROUPS or
+    CHANGES (the changed inputs). The second item is a sentence without its full stop. ``names`` is the text for both
+    runs in this sentence, such as "runs/a and runs/b". Both runs have rows of all ``evaluations``, which are compared.
     """
     seeds = first.results["seed"], second.results["seed"]
     metadata = {name: (first.rows[name][1], second.rows[name][1]) for name in evaluations}

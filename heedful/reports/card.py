@@ -38,7 +38,10 @@ TEXT_TASK = "text-classification"
 
 
 def write_card(folder: str | Path, to: str | Path, name: str | None = None) -> Path:
-    """Write the folder for the hub, and return its path.
+    """Write a folder that can be uploaded to the Hugging Face hub, and return its path.
+
+    The folder holds the exported model (weights and configuration), README.md with metadata for the hub,
+    results.json, and the page report.html without examples.
 
     Args:
         folder: Folder of a run, or of an evaluation of a run.
@@ -70,11 +73,14 @@ def write_card(folder: str | Path, to: str | Path, name: str | None = None) -> P
 
 
 def _run_of(measured: Run) -> Path:
-    """Return the folder of the training whose exported model was measured: the folder of the results, or one of its
-    parents.
+    """Return the folder of the training that exported the model of ``measured``.
+
+    ``measured`` are results, of the training itself or of a later evaluation. The folder of the training is the folder
+    of the results, or one of its parents.
 
     Raises:
-        RunError: There is no such folder, the training has not ended, or other weights were measured.
+        RunError: No such folder has an exported model; the training or the evaluation has not ended; or the results are
+            about other weights than the exported ones.
     """
     folder = Path(measured.folder)
     run = next((at for at in (folder, *folder.resolve().parents[1:3]) if (at / BACKBONE).is_dir()), None)

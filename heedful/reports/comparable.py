@@ -70,14 +70,16 @@ class Swaps:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The attentiveness of several runs to one part: on U, the examples on which all models agree, and on the eligible
-    examples of each run.
+    """The attentiveness of several runs to one part, the share of swaps of this part that change the prediction.
+
+    An example is eligible in a run if at least one of its swaps counts: the model predicts it, and not as the default
+    label. U is the set of examples that are eligible in all runs and have the same prediction in all runs.
 
     Attributes:
         labels: For each predicted label, the number of examples in U.
         examples: Number of predicted examples.
-        on_u: Attentiveness on U, by run.
-        eligible: Attentiveness on the eligible examples of the run, by run.
+        on_u: Attentiveness on the examples in U, by run.
+        eligible: Attentiveness on all eligible examples of a run, by run.
         less: For each run, ``on_u`` minus ``eligible``.
         pairs: For each pair of runs (i, j), attentiveness of run j minus attentiveness of run i, on U.
     """

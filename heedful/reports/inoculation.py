@@ -45,7 +45,7 @@ Families = dict[str, tuple[str, ...]]  # interventions by kind of change
 
 
 class Test(NamedTuple):
-    """A challenge test: examples after one kind of change, with the evaluation that has measured them."""
+    """Description of a challenge test: examples after one kind of change, and the evaluation that has measured them."""
 
     evaluation: str  # the evaluation that measured the test
     source: str  # name of a separate data set, the prefix of its uids; "" for changed examples of the evaluated data
@@ -70,11 +70,11 @@ def _in_split(rows: pa.Table, split: str) -> pa.Table:
 
 
 def _challenge_sets(evaluation: str, context: Context, splits: Sequence[str]) -> Iterator[tuple[str, str, Families]]:
-    """Yield the sets of challenge examples (edited examples) of an evaluation, each as three values.
+    """Yield the sets of challenge examples (edited examples) of an evaluation: a tuple (source, split, families) each.
 
-    The first value is the name of the data set of the challenge examples, or "" if they are changed examples of the
-    evaluated data. The second value is the split of the evaluated data that is the original test, or "" for all splits.
-    The third value maps each kind of change to the names of its interventions.
+    - source: name of a separate data set that holds the edited examples; "" if Heedful edits the evaluated data.
+    - split: the split of the evaluated data with which the edited examples are compared; "" for all splits.
+    - families: for each kind of change, the names of its interventions (edits).
     """
     if evaluation == SETS:
         for name in CounterfactualTablesSettings.from_context(context).sets:
@@ -91,10 +91,10 @@ def _challenge_sets(evaluation: str, context: Context, splits: Sequence[str]) ->
 
 
 def challenge_tests(rows: pa.Table, evaluation: str, context: Context, splits: Sequence[str] = ()) -> Iterator[Test]:
-    """Yield the challenge tests that have rows in an evaluation.
+    """Yield a description (:class:`Test`) of each challenge test that has rows in an evaluation.
 
-    A challenge test holds the edited examples of one kind of change that all keep, or all flip, the label. A
-    :class:`Test` describes these examples; it does not contain their rows.
+    A challenge test is a set of edited examples. These examples have the same source and split and the same kind of
+    change, and either all keep or all flip the label. :meth:`Test.select` finds their rows.
 
     Args:
         rows: The rows of the evaluation.

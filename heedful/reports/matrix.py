@@ -1,7 +1,8 @@
 """The command ``heedful matrix RUN [RUN ...]``: tables of models by data sets (CAT, tables 4, 5, 12, 13 and 15).
 
-The tables show, in percent, the attentiveness to each input part, the scores of full-input models, the scores of
-partial-input models (trained on some of the parts), and the scores of full-input models on one part.
+The tables show, in percent, the attentiveness to each input part, the scores of full-input models (trained on all
+parts), the scores of partial-input models (trained on some of the parts), and how full-input models predict when they
+are given one part alone.
 """
 
 from collections.abc import Mapping, Sequence
@@ -63,9 +64,10 @@ def _scores(runs: Sequence[Run], names: Mapping[tuple[str, str], str]) -> Matrix
 
 
 def one_part(runs: Sequence[Run]) -> Matrix:
-    """Return the cells of the table of full-input models that were shown one part alone.
+    """Return the cells of the table about models that were trained on all parts and then evaluated on one part alone.
 
-    The table has a score, and an agreement: the share of predictions that equal the prediction on the full input.
+    The table has two columns for each data set and part. The score is the accuracy on the part alone. The agreement is
+    the share of predictions on the part alone that equal the prediction on the full input.
     """
     names = columns(runs)
     cells = {}

@@ -62,15 +62,18 @@ NOTES = (
 
 @dataclass(frozen=True)
 class Population:
-    """The examples that one attribution method explains, with the values by which models are ranked; samples are drawn
-    from it.
+    """The examples that one attribution method explains (the population), with the numbers by which models are ranked.
+
+    A ranker gives each model a number on each example; models are ranked by the mean. There are two sorts of rankers. A
+    factor is a statistic of the attributions (contributions of words). A baseline, such as accuracy, needs none.
 
     Attributes:
-        values: Values by ranker (a factor or a baseline), higher for a better model: float64 [models, population].
-            Factors, which are lower for better models, are negated; nan if a factor is undefined.
+        values: Numbers by ranker, higher for a better model: float64 [models, population]. Factors, which are lower for
+            better models, are negated; nan if a factor is undefined.
         undefined: For each factor among the rankers, the number of examples on which it is undefined for any model.
         left_out: The reason why a factor is omitted, by factor; Holm's correction does not count omitted factors.
-        without_swap: Number of examples without swapped words, whose SWAP factors are 0.
+        without_swap: Number of examples without words that change places between the parts; the factors "swap_avg" and
+            "swap_max_diff", which are about such words, are 0 on these examples.
         places: Indices of the population among all examples: int64 [population].
     """
 
@@ -255,10 +258,11 @@ def _baselines(base: pa.Table, labels: Sequence[str]) -> dict[str, np.ndarray]:
 
 
 def build(suites: Sequence[Suite], sizes: Sequence[int], rankings: Sequence[Ranking], samples: int) -> Iterator[Cells]:
-    """Build the tables of ``heedful rank``, which show how well rankings by a few examples agree with accuracies.
+    """Build the tables of ``heedful rank``, which compare rankings by a few examples with the ranking by true accuracy.
 
-    The tables show the sizes of the data, the accuracy per model, the share of pairs of models that each ranking
-    orders as the accuracies do, significance tests, Kendall's tau and regret, single pairs, and means over data sets.
+    The true accuracy of a model is its accuracy on all examples. The tables show the sizes of the data, the true
+    accuracies, the share of pairs of models that each ranking orders as the true accuracies do, significance tests,
+    Kendall's tau and regret, single pairs, and means over data sets.
 
     Args:
         suites: The suites; a suite is all models on one data set.
@@ -306,7 +310,11 @@ def _sizes(suites: Sequence[Suite], sizes: Sequence[int], samples: int) -> Cells
 
 
 def rankers(results: Sequence[Ranked]) -> list[str]:
-    """Return the names of all rankers: baselines, the factors in the order of the paper, then other factors."""
+    """Return the names of all rankers in several results, each name once.
+
+    A ranker orders models by a number: a baseline, such as accuracy on a few examples, or a factor, a statistic of
+    attributions. Baselines come first, then the factors of the paper in its order, then other factors.
+    """
     names = dict.fromkeys(name for each in results for name in each.rankings)
     return list(dict.fromkeys([*(name for name in (*BASELINES, *FACTORS) if name in names), *names]))
 
@@ -333,8 +341,12 @@ def _few_shot(heading: str, results: Mapping[str, Ranked]) -> Cells:
 
 
 def _tests(ranking: Ranking) -> Cells:
-    """Build the table of the few-shot accuracy of each factor minus that of ACC (the accuracy on the sample), with the
-    p values of the paper's test and of Heedful's test. :func:`_few_shot` defines few-shot accuracy.
+    """Build the table that tests, for each factor, whether it ranks models better than ACC does.
+
+    A factor ranks models by a statistic of attributions on a few examples, ACC by the accuracy on these examples. The
+    few-shot accuracy of a ranking is the share of pairs of models that it orders as their accuracies on all examples
+    do. The table shows the few-shot accuracy of the factor minus that of ACC, and p values of the paper's test and of
+    Heedful's test.
     """
 
     def p(value: float | None) -> str:
@@ -349,8 +361,11 @@ def _tests(ranking: Ranking) -> Cells:
 
 
 def _rankings(ranking: Ranking) -> Cells:
-    """Build the table of few-shot accuracy, ties, Kendall's tau and regret: how far each ranker agrees with the
-    accuracies.
+    """Build the table that compares the ranking by each ranker with the ranking by true accuracy.
+
+    A ranker ranks models by a number on a few examples; the true accuracy of a model is its accuracy on all examples.
+    The columns are few-shot accuracy (the share of pairs of models that both rankings order alike), ties, Kendall's tau
+    and regret.
     """
     results = {name: ranking.result.rankings[name] for name in rankers([ranking.result])}
     rows = [
@@ -375,12 +390,14 @@ def _pairs(ranking: Ranking) -> Cells:
 
 
 def _pooled(rankings: Sequence[Ranking]) -> Cells:
-    """Build table 3: few-shot accuracies (:func:`_few_shot`), averaged over data sets.
+    """Build table 3: few-shot accuracies (:func:`_few_shot`), averaged over data sets. The rows are:
 
-    A ranker (a factor or a baseline) has a row if all data sets have it. Two rows are for the baseline GUESS, which
-    ranks one model first and all others at random: with the best choice of this model, and the mean over all choices. A
-    last kind of row, "set-dependent", averages over a different factor for each data set, the one that
-    :func:`set_dependent` selects. This row is omitted if a data set has no such factor.
+    - each ranker (a factor or a baseline) that all data sets have;
+    - "guess, best candidate": GUESS ranks one model, the candidate, first on all data sets, and the others at random.
+      The candidate is the model with the best result;
+    - "guess, mean of candidates": the mean result of GUESS over all models as candidate;
+    - "set-dependent": on each data set, the factor that :func:`set_dependent` selects for it. The row is omitted if a
+      data set has no such factor.
     """
 
     def row(label: str, names: Sequence[str]) -> list[str]:

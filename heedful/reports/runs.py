@@ -88,7 +88,11 @@ class Run:
 
     @property
     def kind(self) -> Mapping[str, Any]:
-        """Settings that distinguish models of one name; for a trained model, its initial weights; empty if unknown."""
+        """Properties that distinguish models of one name; empty if the model is unknown.
+
+        A trained model has "trained", True, and "backbone", the model that its first training started from. Any other
+        model has "trained", False, its settings without those of :data:`FITTED`, and a short hash of weights or server.
+        """
         settings = self.identity.get("settings", {})
         if "model" not in self.identity:
             return {}
@@ -99,8 +103,11 @@ class Run:
 
     @property
     def fingerprint(self) -> str | None:
-        """A text that is equal for runs of the same model with the same input format, made of the hash of the weights
-        or of the server, settings, template and prompt. None if the run has no such hash.
+        """A text that is equal for two runs if they measure the same model with the same input format.
+
+        The text holds the hash of the weights (without it, the hash of the server), the settings of the model
+        without its backbone, the data settings that change the input (such as the template), and the prompt. None if
+        the run has neither hash.
         """
         identity = self.identity
         origin = identity.get("weights") or identity.get("server")

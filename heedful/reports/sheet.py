@@ -139,10 +139,14 @@ def _text(part: Part) -> str:
 
 
 def read_sheet(path: str | Path) -> list[Case]:
-    """Read the lines of a sheet. The answers of people are "yes", "no" or "" (none yet).
+    """Read the lines of a sheet, and return each as a dictionary of texts by column.
+
+    A sheet is a CSV file. Each line has an input with a swapped part, and the label that the model predicted for the
+    original input. People answer in the column "now_wrong" whether this label is wrong for the swapped input: "yes",
+    "no", or "" for no answer yet.
 
     Raises:
-        DataError: The file is not a sheet, or has another answer.
+        DataError: The file is not a sheet, or an answer is not one of these three.
     """
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
@@ -195,7 +199,11 @@ def print_scores(file: str) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """Write the sheet for a run; or, with --score, print the result of an annotated sheet."""
+    """Run ``heedful sheet``: write a sheet, or, with --score, print the result of a sheet with answers.
+
+    A line of a sheet has an input with a swapped part, and the label that the model predicted for the original input.
+    People answer whether this label is wrong for the swapped input. The result is the share of "yes".
+    """
     about = (
         "Does a swap make the predicted label wrong? A sheet is a CSV file of swapped inputs with the label that the "
         "model had predicted, for people to judge (CAT, section 4.2)."

@@ -57,7 +57,10 @@ def bounds(ci95: Sequence[float] | None, sign: str = "", digits: int = 1) -> str
 
 
 def number(m: Entry | None, sign: str = "", std: bool = False, ci95: bool = False) -> str:
-    """Format a measurement in percent; "" for None.
+    """Format a measurement as a text: usually its value in percent, such as "50.0".
+
+    The text is "" for None, "undefined" for a measurement without value, and "n=3" for a measurement over only 3
+    examples that has the flag "few_examples": a share of so few examples is not shown.
 
     Args:
         m: The measurement.

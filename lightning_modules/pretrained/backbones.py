@@ -71,7 +71,11 @@ def has_weights(folder: str) -> bool:
 
 
 def revision_of(folder: str) -> str | None:
-    """Return the commit of a hub model in the local cache; None for a folder, or without a cached model."""
+    """Return the commit of a hub model in the local cache; None if it is not cached, or for a local folder.
+
+    Args:
+        folder: Hub id of the model, or its local folder.
+    """
     file = None if Path(folder).is_dir() else try_to_load_from_cache(folder, "config.json")
     return Path(file).parent.name if isinstance(file, str) else None
 
@@ -155,8 +159,10 @@ def require_fit(
 ) -> None:
     """Raise an error if weights belong to another network, or leave tensors of the network randomly initialised.
 
-    A new head and its pooler may be missing, and a replaced head may have another shape; unused heads of other tasks
-    are then allowed. Unused buffers and poolers are always allowed.
+    The head is the output layer. What is allowed depends on ``head``. If it is "kept", all tensors must fit. If it is
+    "replaced", the head in the file may have another shape. If it is "new", the file may lack the head and a pooler. If
+    it is "replaced" or "new", the file may have heads of other tasks. The file may always have unused buffers and
+    poolers.
 
     Args:
         network: The network.

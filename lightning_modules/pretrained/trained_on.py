@@ -39,7 +39,7 @@ class TrainedOn:
         return cls(before.parts, np.union1d(before.keys, before.keys_of(examples, parts)))
 
     def joined(self, more: "TrainedOn | None") -> "TrainedOn":
-        """Return these hashes together with the hashes ``more``."""
+        """Return these hashes of training examples together with those of ``more``; None adds nothing."""
         return self if more is None else TrainedOn(self.parts, np.union1d(self.keys, more.keys))
 
     def seen(self, examples: Examples, parts: Sequence[str]) -> np.ndarray:
@@ -54,21 +54,24 @@ class TrainedOn:
         return examples.content_keys(self.parts if set(self.parts) == set(parts) else parts)
 
     def state(self) -> dict[str, Any]:
-        """Convert the hashes to an entry of a checkpoint."""
+        """Convert the part names and the hashes of the training examples to an entry of a checkpoint."""
         return {"parts": list(self.parts), "keys": torch.from_numpy(self.keys.view(np.int64))}
 
     @classmethod
     def of_state(cls, state: Mapping[str, Any] | None) -> "TrainedOn | None":
-        """Read the hashes from an entry of a checkpoint, see :meth:`state`; None if there is no entry."""
+        """Read the hashes of training examples from an entry of a checkpoint, as :meth:`state` returns it.
+
+        The result is None if there is no entry.
+        """
         return None if state is None else cls(tuple(state["parts"]), state["keys"].numpy().view(np.uint64))
 
     def write(self, folder: str | Path) -> None:
-        """Write the hashes into the folder of an exported model."""
+        """Write the hashes of the training examples into the folder of an exported model."""
         np.savez(Path(folder) / FILE, keys=self.keys, parts=np.array(self.parts, dtype=str))
 
     @classmethod
     def read(cls, folder: str | Path) -> "TrainedOn | None":
-        """Read the hashes in the folder of an exported model; None without a file of hashes."""
+        """Read the hashes of training examples in the folder of an exported model; None without a file of hashes."""
         path = Path(folder) / FILE
         if not path.is_file():
             return None

@@ -39,7 +39,11 @@ class Inputs:
         return rows
 
     def take(self, places: np.ndarray) -> "Inputs":
-        """Return the inputs with the indices ``places``, in ascending order."""
+        """Return the inputs with the given indices.
+
+        Args:
+            places: The indices, which must be ascending and different: int64 [inputs to return].
+        """
         if len(places) == len(self):
             return self
         parts = {part: [contents[i] for i in places.tolist()] for part, contents in self.parts.items()}

@@ -50,7 +50,7 @@ class Frame:
         ids: int64 [slots], the token ids; undefined for parts.
         types: int64 [slots], the token types.
         parts: int64 [slots], the part in the slot; -1 for a frame token.
-        behind: int64 [slots], the last part up to the slot; -1 before the first part.
+        behind: int64 [slots], the highest part in the slot itself or in the slots before it; -1 if they have no part.
         size: Number of frame tokens.
     """
 
@@ -63,8 +63,9 @@ class Frame:
     def layout(self, starts: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Locate the tokens of inputs in a token store, one input after the other.
 
-        A token store is an array of token ids. The store must begin with :attr:`ids`, so that position k of the store
-        holds the frame token (token outside the parts) of slot k. A slot is a place for one part or one frame token.
+        A token store is an array of token ids. A slot is a place in the input, either for one part or for one frame
+        token (token outside the parts). The store must begin with :attr:`ids`, one entry per slot. If slot k has a
+        frame token, the token is read at position k of the store. If slot k has a part, position k is not read.
 
         Args:
             starts: Position in the store of the first token of each part: int64 [parts, inputs].

@@ -30,9 +30,9 @@ def resized(picture: Image.Image, images: BaseImageProcessor) -> np.ndarray:
 
 
 class PictureStore:
-    """Stores resized pictures in memory-mapped files, under numbers. Each distinct picture is decoded once.
+    """Stores resized pictures in memory-mapped files, each under an index. Equal pictures share an index.
 
-    Number 0 is an empty (grey) picture.
+    Index 0 is an empty (grey) picture.
 
     Args:
         resize: Resizes an RGB picture for the model; deterministic and picklable.
@@ -59,13 +59,13 @@ class PictureStore:
         return len(self._pictures)
 
     def content(self, number: int) -> str:
-        """Return the SHA-256 of the bytes of the picture with a given number."""
+        """Return the SHA-256 of the bytes of the picture with the index ``number``."""
         return self._pictures[number].key
 
     def numbers(self, pictures: Sequence[Picture]) -> np.ndarray:
-        """Return the number of each picture: int64 [pictures]; equal pictures have equal numbers.
+        """Return the index of each picture in the store: int64 [pictures]; equal pictures have the same index.
 
-        New pictures get a number, and are decoded and stored.
+        New pictures get the next indices, and are decoded and stored.
 
         Raises:
             HeedfulError: A picture cannot be decoded; the message names its row.
@@ -88,13 +88,13 @@ class PictureStore:
             self._room -= picture.nbytes
 
     def pixels(self, numbers: Sequence[int]) -> list[np.ndarray]:
-        """Return the resized pictures with these numbers: uint8 [height, width, 3] each."""
+        """Return the resized pictures with the indices ``numbers``: uint8 [height, width, 3] each."""
         missing = [n for n in dict.fromkeys(numbers) if n not in self._stored]
         decoded = dict(zip(missing, self._decode(missing), strict=True))
         return [decoded[n] if n in decoded else self._stored[n] for n in numbers]
 
     def hashes(self, numbers: np.ndarray) -> np.ndarray:
-        """Hash the size and the pixels of the pictures with these numbers: uint64, same shape as ``numbers``."""
+        """Hash size and pixels of the pictures with the indices ``numbers``: uint64, same shape as ``numbers``."""
         new = iter(set(numbers.ravel().tolist()) - self._hashes.keys())
         while block := list(islice(new, BLOCK)):
             contents = (str(picture.shape).encode() + picture.tobytes() for picture in self.pixels(block))
@@ -129,10 +129,10 @@ def normalised(pixels: Sequence[np.ndarray], mean: Sequence[float], std: Sequenc
 
 
 class PictureProcessor(TextProcessor):
-    """Turns an example into token ids of its text and numbers of its pictures; ``store`` maps numbers to pixels.
+    """Turns an example into token ids of its text and indices of its pictures; ``store`` maps an index to pixels.
 
     A task without a text (``--partial image``) gets the empty text, and a task without a picture gets an empty picture.
-    The numbers are a numpy array rather than a tensor, so that they stay on the host.
+    The indices are a numpy array rather than a tensor, so that they stay on the host.
 
     Args:
         tokenizer: A fast Hugging Face tokenizer.
@@ -156,7 +156,10 @@ class PictureProcessor(TextProcessor):
         return np.concatenate([texts, pictures or np.zeros((1, len(examples)))]).astype(np.int32)
 
     def picture_numbers(self, examples: Sequence[Example]) -> np.ndarray:
-        """Return the numbers of each example's pictures: int64 [examples, pictures], with at least one column."""
+        """Return the index in :attr:`store` of each picture of each example: int64 [examples, pictures].
+
+        For a task without pictures, the result has one column of zeros; 0 is the index of the empty picture.
+        """
         return self.numbers(examples)[len(self.text_parts) :].T.astype(np.int64)
 
     def fingerprints(self, examples: Sequence[Example]) -> np.ndarray:

@@ -136,18 +136,22 @@ NUMBERS: WeakKeyDictionary["NumberProcessor", WeakKeyDictionary[Sequence[Example
 
 
 class NumberProcessor(Processor):
-    """A processor that maps the content of each part to a number, once per pool (all examples of the data).
+    """A processor that stores the content of each part under an index, once per pool (all examples of the data).
 
-    Numbers of composed examples are gathered from the numbers of their pool, without reading contents again.
+    Composed examples consist of parts of examples in the pool. Their indices are copied from the indices of the pool,
+    without reading contents again.
 
     Attributes:
-        parts: Names of the numbered parts, in the order of the rows of :meth:`numbers`.
+        parts: Names of the parts, in the order of the rows of :meth:`numbers`.
     """
 
     parts: tuple[str, ...]
 
     def numbers(self, examples: Sequence[Example]) -> np.ndarray:
-        """Return the number of each part's content: int32 [parts, examples]; cached for a pool or a composition."""
+        """Return the index under which each part's content is stored: int32 [parts, examples].
+
+        The same index means the same content. The result is cached for a pool and for composed examples.
+        """
         if not isinstance(examples, Examples | Composed):
             return self._numbers(examples)
         numbers = NUMBERS.setdefault(self, WeakKeyDictionary())
@@ -157,7 +161,10 @@ class NumberProcessor(Processor):
         return numbers[examples]
 
     def _gathered(self, examples: Composed) -> np.ndarray:
-        """Look up the numbers of composed examples among the numbers of their pool: int32 [parts, examples]."""
+        """Return the index of the content of each part of composed examples: int32 [parts, examples].
+
+        The index of a part is the index of this part in the example of the pool from which the part comes.
+        """
         numbers = self.numbers(examples.pool)
         positions = examples.positions
         if len(examples.extra):
@@ -176,7 +183,7 @@ class NumberProcessor(Processor):
 
     @abstractmethod
     def _numbers(self, examples: Sequence[Example]) -> np.ndarray:
-        """Number the contents of the parts: equal contents have equal numbers; int32 [parts, examples]."""
+        """Store the content of each part, and return its index: int32 [parts, examples], as :meth:`numbers`."""
 
     @abstractmethod
     def batches(self, examples: Sequence[Example], batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:

@@ -91,9 +91,10 @@ class TextProcessor(NumberProcessor):
         return Frame(chain.from_iterable(group if part is None else group[:1] for part, group in groups))
 
     def _is_right(self, texts: Sequence[str]) -> bool:
-        """Whether the layout of inputs is right for an example, given the texts of its parts.
+        """Whether the processor encodes an example as the tokenizer does.
 
-        The tokenizer must encode the whole example to the same ids and token types.
+        The processor encodes the text of each part alone, and joins the tokens with the frame tokens (tokens outside
+        the parts). The tokenizer encodes all parts in one call. Both must give the same token ids and token types.
         """
         encoded = self.tokenizer(*self._whole(texts), return_token_type_ids=True)
         numbers = self.token_store.numbers(self.texts(texts))[:, None]
@@ -104,7 +105,10 @@ class TextProcessor(NumberProcessor):
         return (ids, self.frame.types[slots].tolist()) == (encoded["input_ids"], encoded["token_type_ids"])
 
     def _whole(self, texts: Sequence[str]) -> Sequence[str]:
-        """Return the arguments with which the tokenizer encodes the whole example at once, for :meth:`_is_right`."""
+        """Return the texts to pass to the tokenizer in one call that encodes all parts; here, the text of each part.
+
+        A subclass with a template returns a single text instead, the filled template.
+        """
         return texts
 
     def _gathered(self, examples: Composed) -> np.ndarray:

@@ -71,7 +71,11 @@ class WindowProcessor(TextProcessor):
         return (windows * (question + self.frame.size) + text + (windows - 1) * self.overlap).astype(np.int32)
 
     def fingerprints(self, examples: Sequence[Example]) -> np.ndarray:
-        """Hash each example's truncated question and exact text, since its answer is a span: uint64 [examples]."""
+        """Hash each example's truncated question and the characters of its text: uint64 [examples].
+
+        The text is never truncated. Its characters are hashed rather than its tokens, since an answer is a span of
+        characters.
+        """
         numbers = self.numbers(examples)[0]
         question = self.token_store.hashes(numbers, self._plan(self.numbers(examples))[0])
         return combined(np.stack([question, keys(column(examples, f"parts.{self.parts[1]}"))]))

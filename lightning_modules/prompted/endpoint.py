@@ -308,7 +308,12 @@ class Endpoint(BasePredictor):
             )
 
     def counts_of(self, counted: Mapping[tuple[str, str], int]) -> dict[str, Any]:
-        """Return counts for results.json: as for other models, and ``models``, the number of replies by model name."""
+        """Return counts of replies for results.json; ``counted`` maps (kind, text) to a count.
+
+        The key ``no_answers`` has up to 3 lists [reply without a readable answer, count], the largest count first. The
+        key ``models`` maps the name of each model that wrote replies to their number. Each is the kind of this name in
+        ``counted``, and is left out without counts.
+        """
         models = {text: n for (kind, text), n in sorted(counted.items()) if kind == "models"}
         return super().counts_of(counted) | ({"models": models} if models else {})
 

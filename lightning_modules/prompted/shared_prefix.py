@@ -37,7 +37,10 @@ class Queries(NamedTuple):
     attention_mask: Tensor
 
     def join(self, prefix: Sequence[int]) -> tuple[Tensor, Tensor]:
-        """Concatenate the prefix of all examples, the beginning and the suffix of each prompt.
+        """Return the complete prompts: each is the prefix, then the beginning of this prompt, then its suffix.
+
+        Args:
+            prefix: Token ids with which all prompts start.
 
         Returns:
             Token ids with padding, and their mask: int64 [examples, tokens] each.
@@ -54,9 +57,9 @@ class Queries(NamedTuple):
 
 
 def most_columns(network: nn.Module) -> int:
-    """Return a limit for prompts that share a cached prefix: the caller shares the prefix only with fewer columns.
+    """Return the width of a batch from which on its prompts cannot share a cached prefix.
 
-    A column is a token position in the padded batch, counted from the prefix to the end of the longest answer.
+    The width is the number of token positions in the padded batch, from the prefix to the end of the longest answer.
 
     Returns:
         The size of the sliding window, in tokens; :data:`UNLIMITED` without a sliding window; 0 if the network cannot

@@ -150,7 +150,11 @@ class Seq2Seq(ScoresLabels):
         return Outputs(probs, label_numbers(answers, self.task.labels).to(probs.device))
 
     def _answers(self, texts: Sequence[str | None]) -> list[str | None]:
-        """Convert generated texts to answers, by the prompt if there is one; texts that are no answer are counted."""
+        """Convert generated texts to answers, and count the texts that are no answer.
+
+        With a prompt, the rules of the prompt find the answer in the text. Without a prompt, the whole text must be the
+        text of a label, and the answer is this label. A text that is no answer gives NO_LABEL; None stays None.
+        """
         if self.prompt is not None:
             return self.understood(texts)
         answers = [text if text is None else self._meant(text) for text in texts]

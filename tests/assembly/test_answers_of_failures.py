@@ -125,3 +125,21 @@ def test_a_tolerance_is_a_form_and_joins_no_chain() -> None:
     assert result["attentiveness", "question"].value == 0.0
     with refused(ModelError, "same raised TypeError", "normal form"):
         heedful.measure(predict, ROWS, PARTS, trainer=QUIET, same=lambda a, b: abs(float(a) - float(b)) < 0.1)
+
+
+def test_a_text_that_is_right_for_unrelated_parts_is_the_default_label() -> None:
+    """A model that reads the context answers "unknown" to swaps only; a model that ignores the context never does."""
+
+    def good(rows: list[dict[str, Any]]) -> list[str]:
+        return [row["context"] if (row["context"], row["question"]) in KNOWN else "unknown" for row in rows]
+
+    def bad(rows: list[dict[str, Any]]) -> list[str]:
+        return [row["question"] for row in rows]
+
+    how: dict[str, Any] = {"default_label": "unknown", "draws": 2, "trainer": QUIET}
+    results = [heedful.measure(good, ROWS, PARTS, **how)]
+    with pytest.warns(UserWarning, match="never answers the default label 'unknown'.* 'What does sign"):
+        results.append(heedful.measure(bad, ROWS, PARTS, **how))
+    assert [result["attentiveness", "context"].value for result in results] == [1, 0]
+    assert "one_text" not in results[0]["attentiveness", "context"].flags
+    assert (results[0] - results[1])["attentiveness", "context"].value == 1

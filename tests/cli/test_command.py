@@ -55,6 +55,23 @@ def test_functions_without_a_command_are_named() -> None:
         command.main(["score", "answers.jsonl"])
 
 
+@pytest.mark.parametrize("model", ["own_function.py:predict", "own_function.predict"])
+def test_a_function_in_a_file_of_the_working_folder(
+    model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "own_function.py").write_text("def predict(rows):\n    return ['yes' for row in rows]\n")
+    (tmp_path / "rows.csv").write_text("a,b,label\n" + "".join(f"a{i},b{i},yes\na{i},c{i},no\n" for i in range(6)))
+    monkeypatch.chdir(tmp_path)
+    words = ["measure", model, "rows.csv", "--parts", "a,b", "--draws", "1", "--output", "out"]
+    if model == "own_function.predict":
+        with pytest.raises(SystemExit):
+            command.main(words)
+        assert "own_function:predict" in capsys.readouterr().err
+    else:
+        command.main(words)
+        assert "attentiveness a" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("words", PAGES, ids=" ".join)
 def test_every_command_has_a_screen_of_help_and_refuses_unknown_options(
     words: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -138,8 +138,13 @@ class AttributionInquiry:
         return Explained(examples, examples.positions, of_pool[examples.positions], variants[order].tolist())
 
     def _swapped(self, pool: Examples, explained: np.ndarray, swap: Swap, seed: int) -> tuple[np.ndarray, Mapping]:
-        """Choose the examples that are also explained after a swap. Return their positions, int64; and for each swapped
-        part the positions of the partners that lend it.
+        """Choose at most ``shown`` of the explained examples, and draw a partner for each chosen example.
+
+        A partner is the example whose part replaces the chosen example's part. Examples without a partner are omitted.
+
+        Returns:
+            The positions of the chosen examples; and a mapping from each swapped part to the positions of the partners,
+            one per chosen example. Both are int64 [chosen]. If ``shown`` is 0, both are empty.
         """
         if not self.shown:
             return np.zeros(0, dtype=np.int64), {}

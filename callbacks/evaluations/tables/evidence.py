@@ -87,6 +87,10 @@ class Evidence(Evaluation):
             )
 
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
-        """Count the pairs and tables that the numbers are about, and the other annotated pairs by reason."""
+        """Count the pairs and tables that the metric measures, and the pairs that the metric omits.
+
+        The keys are "pairs", "tables", and the reasons why pairs are omitted, such as "neutral"; see
+        :func:`~heedful.metrics.tables.evidence.evidence_counts`.
+        """
         settings = EvidenceSettings.from_context(context)
         return evidence_counts(rows, settings.table, settings.marked)

@@ -232,7 +232,8 @@ def _opposite(claim: Claim, governor: str, start: int) -> list[Edits]:
         start: Position of the governor in the hypothesis.
 
     Returns:
-        One element; empty without an opposite, if :func:`lacks_distance_before` is false, or if there is a superlative.
+        A list with the only change, as one edit. The list is empty in three cases: the governor has no opposite; a word
+        such as "just" or "years" stands before the governor; or the hypothesis has a superlative, such as "first".
     """
     if governor not in OPPOSITE or not lacks_distance_before(claim.text, start) or SUPERLATIVE.search(claim.text):
         return []

@@ -21,10 +21,11 @@ class Node:
 
     @cached_property
     def splits(self) -> int:
-        """Number of splits that Owen values need in the subtree of the node; a node may be split several times.
+        """Number of splits of nodes into halves that Owen values need for the subtree below and including this node.
 
-        The node is split once, and the splits of each half are needed twice: with and without the other half.
+        A node below this node is split several times, and each time counts. A single feature needs 0 splits.
         """
+        # each half is split with the other half present, and once more with the other half absent
         return 1 + 2 * sum(half.splits for half in self.halves) if self.halves else 0
 
     @cached_property

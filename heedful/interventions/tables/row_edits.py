@@ -104,7 +104,10 @@ class RowEdits(EachExample):
 
     @cached_property
     def operations(self) -> tuple[str, ...]:
-        """The names of the operations in order, without "identity" and repeated "permute"."""
+        """The operations that :attr:`name` joins by "+", in order.
+
+        Each "identity" is left out. Of several "permute", the first stays, and the others are left out.
+        """
         return steps(self.name)
 
     def covers(self, uid: str) -> bool:

@@ -24,12 +24,13 @@ SUFFIXES = frozenset(WORDS["suffixes"])
 
 
 class Mention(NamedTuple):
-    """A title expression in a text.
+    """A mention of a table's title in a text.
 
     Attributes:
         start: Position of the first character.
         end: Position after the last character.
-        form: Form of the title: "title", "name" or "last".
+        form: What is mentioned: "title", the complete title; "name", the title without parentheses and without the
+            text after a comma; or "last", the last name of the person that the table is about.
     """
 
     start: int
@@ -76,7 +77,8 @@ def title_mentions(table: Table, text: str) -> list[Mention]:
 def replace_title(text: str, table: Table, lender: Table) -> tuple[Edit, ...]:
     """Return the edits that replace each mention of a table's title by the same form of another table's title.
 
-    If the other table is not about a person, its name replaces a last name.
+    A form is the complete title, the name (title without parentheses), or the last name of a person. If the other title
+    lacks the form, as the title of a city has no last name, the other name is inserted.
 
     Args:
         text: The hypothesis.
@@ -84,7 +86,7 @@ def replace_title(text: str, table: Table, lender: Table) -> tuple[Edit, ...]:
         lender: The other table.
 
     Returns:
-        The edits; empty if the text has no title expression.
+        The edits; empty if the text does not mention the title.
     """
     forms = title_forms(lender)
     return tuple(

@@ -83,12 +83,11 @@ def _suffixes(a: Sequence[str], b: Sequence[str]) -> tuple[list[list[int]], list
 
 
 def swapped(first: Sequence[str], second: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the positions of swapped words, in the first and in the second list: int64 [swapped words] each.
+    """Return the positions of the swapped words, in the first and in the second list: int64 [swapped words] each.
 
-    A word keeps its place if all longest common subsequences of the lists contain it. A word is swapped if both lists
-    have it at a position that at least one of these subsequences leaves out. So if two phrases of equal length change
-    places, the words of both are swapped; of two phrases of different lengths, only those of the shorter one. If any
-    swapped word is a content word (:func:`is_content`), only content words are returned.
+    A swapped word occurs in both lists and is movable in both. A word is movable if some longest common subsequence of
+    the lists (longest list of words that both contain in this order) does not contain the word. If any swapped
+    word is a content word (:func:`is_content`), only content words are returned. Case is ignored.
 
     Example:
         >>> a, b = "a good dog became a bad cat".split(), "a bad dog became a good cat".split()
@@ -98,6 +97,8 @@ def swapped(first: Sequence[str], second: Sequence[str]) -> tuple[np.ndarray, np
         >>> [places.tolist() for places in swapped("he saw her".split(), "her saw he".split())]
         [[1], [1]]
     """
+    # If two phrases of equal length change places, the words of both are swapped; of two phrases of different lengths,
+    # only the words of the shorter phrase, since each longest common subsequence contains the longer phrase.
     a, b = _lower(first, second)
     alignments = _alignments(a, b)
     in_first = [i for i, through in enumerate(alignments.through_first) if through < alignments.number]

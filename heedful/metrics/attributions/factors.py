@@ -108,13 +108,20 @@ def const(attribution: Attribution) -> float | None:
 
 @of_two_parts
 def has_swapped_words(a: Sequence[str], phi_a: np.ndarray, b: Sequence[str], phi_b: np.ndarray) -> bool:
-    """Whether words of part a are swapped in part b (:func:`swapped`); if not, the SWAP factors are 0."""
+    """Whether parts a and b have swapped words: words of both parts in another order (:func:`swapped`).
+
+    If not, the SWAP factors are 0. The contributions of the words, ``phi_a`` and ``phi_b``, do not matter;
+    :func:`of_two_parts` passes them to every function.
+    """
     return len(swapped(a, b)[0]) > 0
 
 
 @of_two_parts
 def swap_avg(a: Sequence[str], phi_a: np.ndarray, b: Sequence[str], phi_b: np.ndarray) -> float:
-    """SWAP-AVG: the mean phi (attribution) of swapped words (:func:`swapped`) in both parts; 0 without such words."""
+    """SWAP-AVG: the mean phi (attribution) of the swapped words of both parts; 0 without swapped words.
+
+    Swapped words are words of both parts in another order (:func:`swapped`).
+    """
     in_a, in_b = swapped(a, b)
     return float(np.concatenate([phi_a[in_a], phi_b[in_b]]).mean()) if len(in_a) else 0.0
 
@@ -124,7 +131,8 @@ def swap_max_diff(a: Sequence[str], phi_a: np.ndarray, b: Sequence[str], phi_b: 
     """SWAP-MAX-DIFF: the phi with the largest absolute value among the swapped words of part a, minus the
     phi with the largest absolute value among the swapped words of part b.
 
-    It is 0 if no words are swapped. A tie between phi of opposite signs counts as 0.
+    Swapped words are words of both parts in another order (:func:`swapped`). The factor is 0 without swapped words. If
+    a positive and a negative phi of a part have the same largest absolute value, 0 takes the place of this phi.
     """
     in_a, in_b = swapped(a, b)
     return _largest_by_magnitude(phi_a[in_a]) - _largest_by_magnitude(phi_b[in_b]) if len(in_a) else 0.0

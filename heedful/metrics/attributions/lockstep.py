@@ -58,7 +58,7 @@ class _Running(NamedTuple):
 
     Attributes:
         method: Name of the method.
-        game: Position of the example.
+        game: Index of the example.
         rounds: Generator of masks, which is sent their values.
         masks: The current masks, True for a feature that is kept: bool [masks, features].
         keys: The current masks as bytes.
@@ -83,11 +83,12 @@ def solve(
         games: The examples.
         samples: Largest number of masks per game and method.
         seed: Seed of the run.
-        value: Computes the probabilities of labels for masked inputs: float64 [inputs]. Its arguments are the positions
-            of the games of the inputs, int64 [inputs], and whether a feature is masked, bool [inputs, features].
+        value: Function that computes a value for each of several masked inputs, such as the probability of the label
+            that is explained: float64 [inputs]. It has two arguments: for each input, the index of its example in
+            ``games``, int64 [inputs]; and which features are masked, bool [inputs, features].
 
     Returns:
-        Maps each method to the solutions of the games.
+        Maps each method to its solutions, in the order of ``games``.
     """
     values_by_game: list[dict[bytes, float]] = []
     for game in games:
@@ -101,7 +102,7 @@ def solve(
         """Run one step of an attribution method on one example. Its next masks are added to ``waiting``; if it is done,
         its solution is added to ``solutions``.
 
-        ``game`` is the position of the example in ``games``. ``rounds`` is the generator of the method, which yields
+        ``game`` is the index of the example in ``games``. ``rounds`` is the generator of the method, which yields
         masks and is sent their values. ``values`` are those of its last masks, None at the start; ``masks_before`` is
         the number of masks so far.
         """

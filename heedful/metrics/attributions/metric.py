@@ -1,4 +1,8 @@
-"""The numbers of the attributions evaluation, as means over examples: factors, and errors of the methods."""
+"""The numbers of the attributions evaluation: means over examples, for each attribution method.
+
+An attribution gives each word of an example its contribution to the probability of the prediction. A factor is a number
+computed from an attribution. The errors of a method are also averaged, such as the error due to random masks.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

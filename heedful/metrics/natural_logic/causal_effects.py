@@ -102,17 +102,18 @@ def _masks_of_slices(rows: pa.Table) -> dict[str, np.ndarray]:
 
 
 class _Pairs:
-    """Pairs of examples n and n' that differ in one feature (the context or the word pair), each with a prediction.
+    """Pairs of examples that differ in one feature (the context or the word pair). Both examples have a prediction.
 
     Args:
-        rows: Rows of pairs. The column ``clusters`` holds three texts for each pair: the first example n, the value of
+        rows: Rows of pairs. The column ``clusters`` holds three texts for each pair: the first example, the value of
             the unchanged feature, and the new value of the changed feature.
         labels: Labels in the order of the probabilities.
 
     Attributes:
-        base: Id of the first example n, equal for pairs with the same n: int [pairs].
-        ways: Two arrays of ids, for two groupings of pairs into clusters: by the value of the unchanged feature, and by
-            the new value of the changed feature: int [pairs] each.
+        base: Id of the first example, equal for pairs with the same first example: int [pairs].
+        ways: Two arrays of cluster ids: int [pairs] each. A cluster is a group of pairs that depend on each other. Ids
+            in the first array are equal for pairs with the same value of the unchanged feature; ids in the second
+            array, for pairs with the same new value of the changed feature.
         values: Maps each name of ``MEANS`` to its values: float64 [pairs]. The first is whether the prediction changes.
         groups: Maps each slice, "column=value", to a mask: bool [pairs].
     """
@@ -129,7 +130,7 @@ class _Pairs:
         self.groups = _masks_of_slices(rows)
 
     def count(self, mask: np.ndarray) -> int:
-        """Return the number of distinct first examples n among the pairs of a mask, bool [pairs]."""
+        """Return the number of different first examples among the pairs that ``mask`` selects, bool [pairs]."""
         return len(np.unique(self.base[mask]))
 
     def mean(self, name: str, mask: np.ndarray) -> Measurement:
@@ -144,10 +145,10 @@ class _Pairs:
         return replace(measured, value=float(values.mean()))  # share sums in another order, with other last bits
 
     def per_base(self, mask: np.ndarray) -> Measurement:
-        """Return the mean, over the examples that are first in a pair, of the share of pairs with this first example
-        whose prediction changes.
+        """Return the share of changed predictions, averaged such that each first example of a pair counts once.
 
-        Only the pairs of ``mask`` count, bool [pairs]. The field ``n`` of the result is the number of first examples.
+        For each first example, the share among its pairs is computed; the result is the mean of these shares. Its field
+        ``n`` is the number of first examples. Pairs outside ``mask``, bool [pairs], do not count.
         """
         _, base, count = np.unique(self.base[mask], return_inverse=True, return_counts=True)
         hit = self.values[""][mask]
@@ -179,8 +180,11 @@ class _Pairs:
 
 
 def _numbers_of_change(rows: pa.Table, context: Context, data: str, kind: str) -> Iterator[Number]:
-    """Yield the effects of changes of the context (``kind`` "context") or of the inserted words ("insertion"), over the
-    pairs of examples with two answers.
+    """Yield the effects of one kind of change on the predictions, over the pairs without a missing answer.
+
+    The ``kind`` "context" changes the context, "insertion" the inserted words. A pair has two examples; if the answer
+    on the first or on the second is missing, the pair does not count. ``data`` is the name of the data set in the
+    metric names.
     """
     prefix = MetricName(NATURAL_LOGIC, data, kind)
     is_pair = rows_with(rows, part=kind) & is_answer(rows)

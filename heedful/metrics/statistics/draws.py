@@ -1,4 +1,7 @@
-"""Mean over draws: in each draw, examples get a part of another random example, the lender."""
+"""The mean over draws of a share of hits, such as changed predictions.
+
+In each draw, examples get a part of another random example, the lender.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -32,10 +35,10 @@ class Drawn(NamedTuple):
 
     @classmethod
     def of(cls, rows: pa.Table) -> "Drawn":
-        """Number the examples, the clusters, the draws and the lenders' clusters of rows, in the order of the rows.
+        """Read the columns from rows of changed examples, in the order of the rows.
 
-        The rows must already be in canonical order, in which the rows of an example are adjacent; they are not sorted
-        here.
+        The base examples get indices from 0; clusters of base examples and of lenders get ids. The rows must already be
+        in canonical order, in which the rows of an example are adjacent; they are not sorted here.
         """
         clusters, lenders = clusters_of_pairs(rows)
         return cls(number_runs(rows, "uid"), clusters, rows["draw"].to_numpy(), lenders)
@@ -64,7 +67,11 @@ def is_known(m: Measurement | Mapping[str, Any] | None) -> bool:
 
 
 def mean_over_draws(hit: np.ndarray, columns: Drawn, flags: tuple[str, ...] = (), reason: str = "") -> Measurement:
-    """Compute the mean over draws of the share of hits, with its interval over clusters of examples and of lenders.
+    """Compute the share of hits in each draw, and the mean of these shares with its interval.
+
+    In a draw, each example gets a part of another random example, the lender. The interval regards two changed examples
+    as dependent if they have a cluster in common: that of the example, or that of the lender. If any row has no lender,
+    the interval ignores lenders.
 
     Args:
         hit: Score per changed example, between 0 and 1: [rows].

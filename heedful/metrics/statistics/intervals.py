@@ -101,10 +101,10 @@ class Share:
 
     @property
     def fewest(self) -> int:
-        """The smallest of the numbers in ``clusters``, which hold the number of clusters for each way of grouping.
+        """The smallest number of clusters among the groupings of the entries: the minimum of ``clusters``.
 
-        If entries are pairs of a swapped example and a lender (the example that lends the new part), numbers of 1 are
-        ignored, since one cluster is no sample; the result is 1 if all are 1.
+        If entries are pairs of a swapped example and a lender (the example that lends the new part), a grouping with
+        one cluster is ignored, since one cluster is no sample. The result is 1 if all groupings have only one cluster.
         """
         if self.pairs is None:
             return min(self.clusters)
@@ -112,12 +112,12 @@ class Share:
 
     @property
     def more(self) -> float:
-        """Weight of the imaginary cluster that widens the interval of the share.
+        """Weight of the imaginary cluster that widens the interval of the share: 1, or 20 / k if k is above 20.
 
         The interval is computed as if one more cluster were in the data: all hits for the upper end, all misses for the
-        lower end. The weight is 1 for up to 20 effective clusters, and 20 / (number of effective clusters) for more.
-        Effective clusters are those that determine the variance, so that a few large clusters count as few. If entries
-        are grouped into clusters in several ways, the grouping with the fewest effective clusters decides.
+        lower end. k is the effective number of clusters: the number of clusters if all influence the value equally, and
+        a smaller number if a few clusters have most of the influence. If entries are grouped into clusters in several
+        ways, the smallest k decides.
         """
         squares = [z**2 for z in self.influence]
         effective = [z.sum() ** 2 / (z @ z) if z.any() else 0.0 for z in squares]  # effective numbers of clusters
@@ -321,13 +321,15 @@ def ratio_interval(first: Share, second: Share, level: float = LEVEL) -> Bounds:
 
 
 def _distances(first: Share, second: Share, level: float) -> list[tuple[float, float, float]]:
-    """Return the terms of the interval of the first share minus the second, by the method MOVER (Zou and Donner, 2008).
+    """Return how far two shares are from the ends of their own intervals, for the interval of their difference.
 
     Returns:
-        Two triples, for the low and for the high end of the interval: the distance between the first share and this
-        end of its own interval, the distance between the second share and the other end of its own interval, and the
-        product of both distances and the correlation of the shares.
+        Two triples, for the low and for the high end of the interval of the first share minus the second. For the low
+        end: the distance of the first share to its low end, the distance of the second share to its high end, and the
+        product of both distances and the correlation of the shares. For the high end: the same with low and high ends
+        exchanged.
     """
+    # the terms of the method MOVER (Zou and Donner, 2008)
     (low, high), (least, most) = (interval(share, level) for share in (first, second))
     distances = []
     for one_end, opposite, near, far in (

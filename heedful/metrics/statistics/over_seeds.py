@@ -68,11 +68,12 @@ def crossed(bounds: Bounds, numbers: Sequence[float], least: float, level: float
 def entries_of_seeds(measured: Sequence[Measurement]) -> Entries:
     """Concatenate the entries of a share for several seeds, so that :func:`share_of` computes the mean over seeds.
 
-    An entry is the data of one observation, such as a changed example: hits and a count.
+    A share is the sum of hits divided by the sum of counts over entries. An entry is the data of one observation, such
+    as a changed example.
 
     Args:
-        measured: The share for each seed. Measurements that are no :class:`.paired.RecordedShare`, which keeps its
-            entries, are skipped; :func:`.paired.recording` makes shares keep them.
+        measured: The share for each seed, computed within :func:`.paired.recording`, so that it is a
+            :class:`.paired.RecordedShare` with entries. Other measurements are skipped.
 
     Returns:
         All entries. Their field ``cells`` holds the index of the seed, counted from 0 among the measurements that are

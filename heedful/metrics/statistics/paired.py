@@ -26,7 +26,11 @@ class RecordedShare(Measurement):
 
 @contextmanager
 def recording() -> Iterator[None]:
-    """Return a context manager; shares that are computed within it keep their entries (:class:`RecordedShare`)."""
+    """Return a context manager. Within it, a share of hits that is computed with clusters is a :class:`RecordedShare`.
+
+    Clusters are groups of dependent observations, such as examples. A ``RecordedShare`` holds the hits, count and
+    cluster of each observation (its entries), from which :func:`change` computes a paired interval.
+    """
     token = _is_recording.set(True)
     try:
         yield
@@ -75,18 +79,25 @@ def change(first: Measurement, second: Measurement) -> Measurement | None:
 
 
 def joined(several: Sequence[Entries]) -> Entries:
-    """Concatenate the entries of several shares to one share."""
+    """Concatenate several :class:`.Entries` to one.
+
+    Entries are the data of a share of hits: hits, count, cell and clusters per observation, such as an example.
+    """
     hits, counts, cells = (np.concatenate([getattr(e, name) for e in several]) for name in Entries._fields[:3])
     ways = tuple(np.concatenate(names) for names in zip(*(e.ways for e in several), strict=True))
     return Entries(hits, counts, cells, ways, several[0].are_pairs)
 
 
 def aligned(first: Entries, second: Entries) -> tuple[Entries, Entries]:
-    """Return the entries of a first and of a second share in a common order, as :func:`.paired_interval` needs.
+    """Put the entries of two shares into a common order, as :func:`.paired_interval` needs.
 
-    Entry i of the first share then has the same cell (group with an own share, such as a label) and the same clusters
-    (groups of dependent entries) as entry i of the second. If order or counts differ, the entries of a share that agree
-    in cell and clusters are summed to one; hits and count are 0 where a share has no such entry.
+    An entry is the data of one observation, such as an example: hits, count, cell and clusters. A cell is a group with
+    a share of its own, such as a label. A cluster is a group of dependent entries.
+
+    Returns:
+        The entries of the first and of the second share; entry i of both has the same cell and clusters. If the given
+        order or counts differ, all entries of a share with the same cell and clusters become one, the sum of their hits
+        and counts. Where only one share has such entries, the other gets an entry with hits 0 and count 0.
     """
     n = len(first.counts)
     both = number_ways(joined([first, second]))

@@ -45,8 +45,10 @@ def _cells(entries: int, cells: np.ndarray | None) -> np.ndarray:
 
 
 def _mean(values: np.ndarray, counts: np.ndarray, cells: np.ndarray) -> float:
-    """Return the mean over cells of a share, the sum of values divided by the sum of counts in a cell; nan if these sum
-    to 0 in a cell. ``cells`` holds the cell of each entry, such as a label: int [entries].
+    """Return the mean over cells of the share of each cell; nan if the counts of any cell sum to 0.
+
+    A cell is a group of entries, such as those of one label. Its share is the sum of its values divided by the sum of
+    its counts. ``cells`` holds the cell of each entry: int [entries].
     """
     sums = np.bincount(cells, counts)
     return float((np.bincount(cells, values) / sums).mean()) if len(sums) and sums.all() else float("nan")

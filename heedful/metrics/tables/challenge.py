@@ -53,9 +53,12 @@ class ChallengeSettings(Settings):
 
 
 class Values(NamedTuple):
-    """Values of pairs, to be averaged: ``plus``, or ``plus - minus`` if there is ``minus``.
+    """Values of pairs of an original and a changed example, such as whether predictions are right.
 
-    Both are float64 [pairs], between 0 and ``scale``.
+    Attributes:
+        plus: The values: float64 [pairs], between 0 and ``scale``.
+        minus: The values to subtract: float64 [pairs], between 0 and ``scale``; None for nothing.
+        scale: The largest possible value, such as 2 for a sum of two scores; without ``minus`` it must be 1.
     """
 
     plus: np.ndarray
@@ -89,7 +92,7 @@ class Pair:
 
     @property
     def is_right(self) -> bool:
-        """Whether the prediction on the scored example is the gold label."""
+        """Whether the prediction on the scored example, one of the changed examples, is the gold label."""
         return self.changed[self.scored]
 
 
@@ -176,15 +179,17 @@ def subsampled(hits: np.ndarray, key: Key, reason: str) -> Measurement:
     """Compute the paper's "average accuracy and standard deviation across 100 samplings, with 80% of the data
     selected".
 
-    Samples are drawn without replacement. So the standard deviation (ddof 1; the paper does not say) is half the
-    standard error of independent examples, sqrt((1 - 0.8) / 0.8) = 1/2. It also ignores that examples share tables. A
-    flag says so; there is no interval.
+    The standard deviation is too small for a standard error: it is half the standard error of independent examples, and
+    it ignores that examples share tables. The flag "std_is_half_a_standard_error" marks the result, which has no
+    interval.
 
     Args:
         hits: Whether each prediction is right: float64 [examples].
         key: Seed and purpose of the samples.
         reason: Reason why the number is undefined, if there are no examples.
     """
+    # Samples are drawn without replacement. So the standard deviation over samples (ddof 1; the paper does not say) is
+    # sqrt((1 - 0.8) / 0.8) = 1/2 of the standard error of independent examples.
     n = len(hits)
     if not n:
         return Measurement(None, 0, flags=(HALF_ERROR,), reason=reason)
@@ -269,9 +274,13 @@ def _floats(values: list) -> np.ndarray:
 def mean_of(
     values: Values, table: Sequence[str] | np.ndarray, reason: str, cells: np.ndarray | None = None
 ) -> Measurement:
-    """Compute the mean of values over pairs, with an interval over tables.
+    """Compute the mean of values over pairs of an original and a changed example, with its interval.
 
-    ``table`` names the table of each pair; ``reason`` and ``cells`` are as in :func:`.shares.share`.
+    Args:
+        values: Values of the pairs.
+        table: Name of the table of each pair; the pairs of a table are a cluster of the interval.
+        reason: Reason why the mean is undefined, if there are no pairs.
+        cells: Group of each pair: int [pairs]. If given, the result is the unweighted mean of the means of the groups.
     """
     n = len(values.plus)
     if values.minus is None:
@@ -285,15 +294,19 @@ def mean_of(
 
 
 def by_way(prefix: MetricName, values: Values, pairs: Sequence[Pair]) -> Iterator[Number]:
-    """Yield the mean of values over flipped pairs by the label of the original, and the unweighted mean of both means.
+    """Yield the means of values over the flipped pairs of each label, and the unweighted mean of both means.
 
-    An original has the label entailment or contradiction.
+    A flipped pair is an original and a changed example with another gold label. The label of a pair is that of its
+    original: entailment or contradiction.
 
     Args:
-        prefix: Metric name of the mean over all pairs; ``/from_<label>`` or ``/both_ways`` is appended to its
-            statistic.
+        prefix: Metric name of the mean over all pairs.
         values: Values of the pairs, in the order of ``pairs``.
-        pairs: Pairs of an original example and a flipped example.
+        pairs: Flipped pairs.
+
+    Yields:
+        The means ``<statistic>/from_entailment`` and ``<statistic>/from_contradiction``, where ``<statistic>`` is that
+        of ``prefix``; and their mean ``<statistic>/both_ways``, which is undefined if a label has no pair.
     """
     labels = np.array([pair.label for pair in pairs], dtype=str)
     table = np.array([pair.table for pair in pairs], dtype=str)
@@ -314,7 +327,11 @@ def by_way(prefix: MetricName, values: Values, pairs: Sequence[Pair]) -> Iterato
 
 
 def perturbations(kinds: Sequence[str]) -> list[str]:
-    """Return the names of the interventions that perturb hypotheses, two for each kind, such as "negation"."""
+    """Return the names of the interventions that edit hypotheses, two for each kind of edit, such as "negation".
+
+    The two names are ``perturb/<kind>/preserved`` (the label should stay) and ``perturb/<kind>/flipped`` (the label
+    should change).
+    """
     return [f"perturb/{kind}/{way}" for kind in kinds for way in DIRECTIONS]
 
 
@@ -341,11 +358,11 @@ def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
 
 
 def _sliced(numbers: Iterable[Number], slice_: str) -> Iterator[Number]:
-    """Name numbers by a slice of the data, "kind=<kind of change>" or "split=<split>", and yield them.
+    """Yield numbers under the name of a slice of the data, "kind=<kind of change>" or "split=<split>".
 
     The given numbers are computed from the slice alone. Tables show them one level below the numbers of the whole data.
-    A slice by kind yields no number whose statistic ends with "subsamples" (the paper's mean over samples of 80 %), and
-    its statistic "original" has no line in tables.
+    For a slice by kind of change, two rules hold. Numbers whose statistic ends with "subsamples" (the paper's mean over
+    samples of 80 %) are omitted. The number whose statistic is "original" has no line in tables.
     """
     column, _, value = slice_.partition("=")
     for number in numbers:

@@ -75,8 +75,9 @@ def inoculation(
 
     Inoculation is fine-tuning on a few challenge examples (examples with an edited hypothesis or title). Source:
     Gupta et al. (2022), "Is My Model Using the Right Evidence?", tables 9 to 12.
-    Examples must be the same before and after. Only some originals can be changed: no neutral ones, and perhaps easier
-    ones. So the gap is between challenge examples and the originals of these. Tables are the clusters of intervals.
+    Examples must be the same before and after. Only some originals have a challenge example: no neutral ones, and
+    perhaps easier ones. So the gap, a difference of accuracies, compares the challenge examples with the originals that
+    they were made from, not with all originals. Tables are the clusters of intervals.
 
     Args:
         original: Rows before and after. All base rows count, also with a neutral label (tables 9 and 11).
@@ -84,15 +85,15 @@ def inoculation(
             example per original is scored (:func:`~heedful.metrics.tables.challenge.challenge_pairs`).
         data: Name of the data set, for the metric names.
         interventions: Names of the interventions that make challenge examples.
-        kind: Kind of challenge examples.
+        kind: Kind of challenge examples: "preserved" if the edit keeps the gold label, "flipped" if it changes it.
         seed: Seed of the sample of changed examples.
 
     Returns:
         Under ``inoculation/<data>/``:
 
         - ``original/before``, ``original/after``, ``original/change`` (after minus before): accuracy on the originals;
-        - ``challenge/...``: accuracy on the scored challenge examples; ``paired/...``: accuracy on the originals of
-          these; ``gap/...``: ``paired`` minus ``challenge``;
+        - ``challenge/...``: accuracy on the scored challenge examples; ``paired/...``: accuracy on the originals that
+          they were made from; ``gap/...``: ``paired`` minus ``challenge``;
         - if ``kind`` is "flipped", each number of ``challenge``, ``paired`` and ``gap`` also by the label of the
           original, ``<...>/from_entailment`` and ``<...>/from_contradiction``; and ``<...>/both_ways``, the unweighted
           mean of both.
@@ -135,22 +136,26 @@ def _format_points(m: Measurement) -> str:
 
 
 def inoculation_outcome(numbers: Mapping[MetricName, Measurement], data: str, margin: float = MARGIN) -> Outcome:
-    """Determine the outcome of an inoculation from the 95 % intervals of :func:`inoculation`.
+    """Determine the outcome of an inoculation, which is fine-tuning on a few challenge examples.
 
-    Outcome 1: the gap between both tests closes. Outcome 2: the gap stays. Outcome 3: the original accuracy drops.
-    A margin is needed, since no test can show that a change is exactly 0. The rule is, in this order:
+    The original test is the accuracy on all originals; the challenge test, that on challenge examples; the gap, the
+    accuracy on the originals of the challenge examples minus the challenge test. Outcome 1: the gap closes. Outcome 2:
+    the challenge test stays hard. Outcome 3: the original test drops.
 
-    - outcome 3 if the change on the original test lies below -margin (the paper also requires an improvement on the
-      challenge test, which the reason reports);
-    - undecided unless the change on the original test lies above -margin, and the gap before inoculation above 0;
-    - outcome 2 if the change on the challenge test lies below the margin;
-    - outcome 1 if the change on the challenge test lies above the margin, and the change of the gap below 0;
-    - else undecided, such as if both tests improve equally, or if intervals are wide because there are few tables.
+    The first rule that applies decides. A number lies above or below a bound if its whole 95 % interval does.
+
+    - the change of the original test lies below -margin: outcome 3, whether or not the challenge test improves (the
+      paper requires that it improves; the text ``Outcome.reason`` reports its change);
+    - the change of the original test does not lie above -margin: undecided;
+    - the gap before inoculation does not lie above 0: undecided;
+    - the change of the challenge test lies below the margin: outcome 2;
+    - the change of the challenge test lies above the margin, and the change of the gap below 0: outcome 1;
+    - else undecided, such as if both tests improve equally, or if intervals are wide.
 
     Args:
         numbers: The measurements of :func:`inoculation`.
         data: Name of the data set in the metric names.
-        margin: The largest change of accuracy that counts as no change.
+        margin: The largest change of accuracy that counts as no change, since no test can show a change of exactly 0.
     """
     original, gap, challenge, closing = (
         numbers[MetricName(INOCULATION, data, *name)]

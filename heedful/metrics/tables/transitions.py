@@ -193,13 +193,13 @@ def invalid_transitions(
 
     A transition is the pair of the predictions before and after the edit. It is forbidden if the edit must not lead
     from the first to the second; deleting a row must not turn neutral into entailment. Edited examples without an
-    answer before or after do not count.
+    answer before or after do not count. Tables are the clusters of intervals, with all hypotheses about a table in all
+    splits.
 
-    The share of a label has as denominator the edited examples with this prediction before the edit; ``n`` is their
-    number. A mean over the three labels is unweighted, and undefined if no example is predicted as one of them before
-    the edit; ``n`` is the number of all edited examples that count. Over several splits, each number is the unweighted
-    mean over splits, and undefined if it is undefined in a split. Tables are the clusters of intervals, with all
-    hypotheses about a table in all splits.
+    The share of a label is the share among the ``n`` edited examples that are predicted as the label before the edit. A
+    mean over labels is the unweighted mean of the shares of the three labels; its ``n`` is the number of all edited
+    examples that count. The mean is undefined if one of the labels is never predicted before the edit. Over several
+    splits, each number is the unweighted mean over splits, and undefined if it is undefined in a split.
 
     Args:
         rows: Rows of :class:`~heedful.interventions.tables.row_edits.RowEdits`.
@@ -211,12 +211,11 @@ def invalid_transitions(
         With ``name`` = ``transitions/<data>/<operation>``:
 
         - ``name/invalid``: mean over labels of the share of forbidden transitions; ``name/invalid/from_<label>``: this
-          share for a label;
-        - ``name/invalid_composed``, ``name/invalid_composed/from_<label>``: the same by another rule for interventions
-          of several operations, such as "delete+insert". By the rule of ``invalid``, a transition is
-          allowed if one of the operations allows it. By the rule of ``invalid_composed``, it is allowed if each
-          operation in turn allows one step, and the steps lead from the first prediction to the second. These numbers
-          are yielded only if the two rules allow different transitions;
+          share for a label. If an intervention has several operations, such as "delete+insert", a transition is
+          allowed if one of the operations allows it;
+        - ``name/invalid_composed``, ``name/invalid_composed/from_<label>``: the same by a rule for several operations
+          in turn. Each operation makes one allowed step from label to label; a transition is allowed if such steps lead
+          from its first label to its second. Yielded only if this rule and that of ``invalid`` differ;
         - ``name/from_<label>/to_<label>``: share of the transition between two labels.
 
         These numbers ignore whether edited rows are relevant to the hypothesis. If relevance is annotated,

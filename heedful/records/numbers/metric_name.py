@@ -77,7 +77,11 @@ class MetricName(NamedTuple):
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The lowest and highest possible value of the metric; infinite if it is not a share.
+        """The lowest and highest possible value of the metric.
+
+        In the families :data:`SHARES`, such as "accuracy", the values are -1 and 1 for the statistics :data:`SIGNED`
+        (Matthews correlation and drop), and 0 and 1 for all other statistics. In all other families, such as "loss",
+        the values are infinite.
 
         Example:
             >>> MetricName("accuracy", "mnli", statistic="matthews").bounds

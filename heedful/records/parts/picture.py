@@ -28,7 +28,7 @@ class Picture:
     where: str = ""
 
     def encode(self) -> str:
-        """Convert the reference to a text, for storage in a column."""
+        """Convert the attributes (key, path, start, size, where) to one text, which a column can store."""
         where = self.where.replace("\n", " ")  # a path may hold line feeds
         return "\n".join((self.key, self.path, str(self.start), str(self.size), where))
 

@@ -10,13 +10,16 @@ from heedful.records.pool.related import ODD, Related
 
 
 def related(table: pa.Table, within: str | None = None, without: Collection[str] = ()) -> Related:
-    """Return the relation between examples that share the content of a part or the value of a further group.
+    """Return which examples are related; a swap never copies a part from a related example.
 
-    Contents are compared across parts: the premise of one example may equal the hypothesis of another.
+    Two examples are related if they share the content of a part, or the value of a column ``groups.<name>`` that
+    belongs to no part. Contents are compared across parts: the premise of one example may equal the hypothesis of
+    another.
 
     Args:
         table: The Arrow table of a pool, with the columns ``parts.<name>``, ``groups.<name>`` and ``meta.<name>``.
-        within: A meta column, such as "split"; examples with different values are related as well.
+        within: A meta column, such as "split". Examples with different values in this column also count as related, so
+            that a swap stays within the split. None for no such column.
         without: Names of parts whose content is ignored.
     """
     groups = _names(table, "groups")

@@ -10,15 +10,16 @@ PAIRS = 2**22  # pairs of examples that are compared at a time, to limit memory
 
 
 class Partners:
-    """The possible partners of each example in a swap of some parts.
+    """The possible partners of each example in a swap, which replaces some parts of the example by the partner's.
 
-    A partner is an unrelated example that makes a new pair: no example of the pool has both the remaining parts of the
-    base example and the lent parts of the partner.
+    A partner must be unrelated to the example, and the swap must yield a new combination: no example of the pool may
+    have both the kept parts of the example and the swapped parts of the partner.
 
     Args:
-        related: The relation between the examples.
-        base: For each example, a number for the content of the parts that are not swapped: int64 [examples].
-        lent: For each example, a number for the content of the parts that are swapped: int64 [examples].
+        related: Tells which examples are related to each other.
+        base: For each example, an id of the content of the kept parts: int64 [examples]. If no part is kept, an id of
+            the content of all parts, so that the second condition excludes no partner.
+        lent: For each example, an id of the content of the parts that are swapped: int64 [examples].
     """
 
     def __init__(self, related: Related, base: np.ndarray, lent: np.ndarray) -> None:
@@ -30,7 +31,10 @@ class Partners:
         self._is_shared = np.bincount(base)[base] > 1 if len(base) else np.zeros(0, dtype=bool)
 
     def admits(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        """Whether the examples at positions ``j`` may lend to the examples at ``i``, pair by pair: bool [positions]."""
+        """Whether example ``j[k]`` is a partner of example ``i[k]``, for each index k: bool [indices].
+
+        Both arrays contain positions of examples in the pool: int64 [indices].
+        """
         admitted = ~self.related.share(i, j)
         undecided = np.flatnonzero(admitted & self._is_shared[i])  # unique remaining parts make new pairs only
         if len(undecided):
@@ -51,8 +55,8 @@ class Partners:
 
     @cached_property
     def excluded_as_real(self) -> np.ndarray:
-        """For each example, the number of unrelated examples that are no partners, because the new pair would equal an
-        example of the pool: int64 [examples].
+        """For each example, the number of candidates that are excluded because the swap would yield an example of the
+        pool: int64 [examples]. The candidates are all examples that are unrelated to the example.
         """
         counts = np.zeros(len(self._base), dtype=np.int64)
         if not self._is_shared.any():

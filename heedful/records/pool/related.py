@@ -1,4 +1,7 @@
-"""Related examples share a value, such as the content of a part, and never lend parts to each other."""
+"""Find out which examples are related (share a value, such as the content of a part), and count the unrelated ones.
+
+Related examples never lend parts to each other in a swap.
+"""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -86,11 +89,11 @@ class Related:
 def _extended_sets(
     last: np.ndarray, positions: np.ndarray, sets: np.ndarray, codes: np.ndarray, is_shared: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Form larger sets of values: each set, plus one more value of the same example.
+    """Extend each set of values by one more value of the same example, in every possible way.
 
-    A set contains some values of one example, that is of one column of ``codes``. The added value is in a later row of
-    ``codes`` than the last value of the set, so that each larger set is formed once. A set has as many larger sets as
-    there are later rows for which ``is_shared`` is true.
+    The values of an example are one column of ``codes``; a set contains some of them. A value can be added if its row
+    is below the row of the set's last value, and if ``is_shared`` is true for the value. Each such value yields one
+    larger set.
 
     Args:
         last: Row of each set's last value in ``codes``: int64 [sets].
@@ -102,6 +105,7 @@ def _extended_sets(
     Returns:
         The arrays ``last``, ``positions`` and ``sets`` of the larger sets.
     """
+    # Values are added only from later rows, so that each larger set is formed once
     larger = [(last[:0], positions[:0], sets[:0])]
     for row in range(1, len(codes)):
         extended = np.flatnonzero((last < row) & is_shared[row].take(positions))

@@ -22,7 +22,8 @@ def bars_of(
 
     Args:
         parts: Attentiveness by swapped part: entries of results.json with a value.
-        alone: By swapped part, the accuracy of the model on the other parts alone, drawn as a hollow point.
+        alone: By swapped part, the accuracy of the model when it reads only the parts that are not swapped, drawn as a
+            hollow point.
         majority: Score of the best constant answer, drawn as a dashed line; None for no line.
     """
     from matplotlib.figure import Figure
@@ -56,7 +57,8 @@ def bars_of(
 def draw(runs: Sequence[Run]) -> Iterator[Drawn]:
     """Yield a figure with the attentiveness of all runs, if there are several, and a figure for each run.
 
-    The figure of a run also shows the accuracy of the model on the other parts alone, where it was measured.
+    The figure of a run has a point for each swapped part. Beside it stands, if it was measured, the accuracy of the
+    model when it reads only the parts that are not swapped.
     """
     has_several_data = len({run.data for run in runs}) > 1
     together = {

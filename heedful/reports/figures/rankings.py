@@ -1,7 +1,10 @@
-"""Figures 4 to 6 of ``heedful rank``: pairwise accuracies of rankers, and of factors against the ranker ACC (accuracy).
+"""Figures 4 to 6 of ``heedful rank``: how often rankers order pairs of models correctly.
 
-A ranker orders models by a number. Its pairwise accuracy for two models is the share of samples in which the order is
-correct. Source: "Assessing Out-of-Domain Language Model Performance from Few Examples".
+A ranker orders models by a number that is computed on a sample of a few examples. The ranker ACC uses the accuracy on
+the sample. A factor is a ranker that uses a statistic of the attributions (contributions of words). The pairwise
+accuracy of a ranker for two models is the share of samples in which it orders the two models correctly. Figure 4 shows
+all rankers; figures 5 and 6 compare each factor with ACC.
+Source: "Assessing Out-of-Domain Language Model Performance from Few Examples".
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,8 +36,10 @@ def histograms(pairwise: Panels, title: str) -> "Figure":
 
 
 def against(pairwise: Panels, acc: Mapping[str, Sequence[float]], title: str) -> "Figure":
-    """Draw figures 5 and 6: a panel for each factor, with a point for each pair of models: the pairwise accuracy of the
-    factor (y) against that of the ranker ACC (x).
+    """Draw figures 5 and 6, which compare each factor with the ranker ACC.
+
+    Each factor has a panel. In a panel, each point is a pair of models: y is the pairwise accuracy of the factor for
+    this pair, x is the pairwise accuracy of ACC for the same pair.
 
     Args:
         pairwise: Pairwise accuracies by factor and data set: shares from 0 to 1.

@@ -53,11 +53,16 @@ def edges(run: Run, operation: str, splits: bool = False) -> dict[str, Edges]:
 
 
 def collect(runs: Sequence[Run], operation: str) -> dict[str, Edges]:
-    """Return the shares of transitions (pairs of labels before and after an edit), by the names of entries.
+    """Return the shares of transitions (pairs of labels before and after an edit) that one figure shows.
 
-    A run has an entry for each of its data sets. If ``runs`` is a single run with numbers by split, that run has an
-    entry for each split instead. The name of an entry is the label of the run if the run has only this entry; otherwise
-    "label (data)" or "label (data, split)". ``operation`` is the edit, such as "delete".
+    Args:
+        runs: The runs.
+        operation: The edit, such as "delete".
+
+    Returns:
+        The shares, by name in the figure. Each run has one set of shares for each of its data sets. A single run with
+        numbers by split has one set of shares for each split instead. The name is the label of the run if the run has
+        one set of shares, and otherwise "label (data)" or "label (data, split)".
     """
     shares_of: dict[str, Edges] = {}
     for run in runs:
@@ -78,9 +83,12 @@ def draw(runs: Sequence[Run]) -> Iterator[Drawn]:
 
 
 def kind_of(operation: str, before: str, after: str) -> str:
-    """Return the kind of a transition from ``before`` to ``after``, a key of ``KINDS``: whether the edit allows it.
+    """Return whether an edit of a table allows the prediction to go from ``before`` to ``after``: a key of ``KINDS``.
 
-    For a deleted row whose relevance is unknown, the kind says for which rows the transition is allowed.
+    "valid" is allowed and "invalid" is not. Some edits delete a row without saying whether the row matters for the
+    hypothesis. For these edits, the result is "relevant" or "irrelevant" if the transition is allowed only for such
+    rows, and "either" if it is allowed for both. In the example, a prediction may stay "entailment" only if the deleted
+    row is irrelevant.
 
     Example:
         >>> kind_of("delete", "entailment", "entailment"), kind_of("insert", "entailment", "entailment")

@@ -217,7 +217,12 @@ def _difference_row(first: Group, second: Group, part: str, with_all: bool) -> l
 
 
 def tables_across_data(groups: Sequence[Group], with_all: bool) -> Iterator[Cells]:
-    """Build tables 6, 9 and 11: models with plain demonstrations in rows, data sets in columns."""
+    """Build up to three tables across data sets, as tables 6, 9 and 11 of Elazar et al. (2023).
+
+    Rows are models, columns are data sets. The tables show attentiveness; accuracy, with the majority share; and how
+    often a swap changes the answer to the default label. Demonstrations are plain: real examples, no counterfactual
+    copies. ``with_all`` includes attentiveness of models whose accuracy is not above the majority share.
+    """
     plain = [group for group in ordered(groups) if group.key.kind == PLAIN]
     labels = {group.key: f"{group.key.model} k={group.key.tuples}{_wording(group, plain)}" for group in plain}
 

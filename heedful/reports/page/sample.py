@@ -23,9 +23,10 @@ class Sample(NamedTuple):
     """A sample of rows.
 
     Attributes:
-        rows: The sampled rows, in the order of the page, as dictionaries with further keys: "evaluation"; "changed",
-            whether the prediction changed, or whether a base prediction is wrong; "p" and "p2", the probability of the
-            base prediction before and after the change; "moved", p2 minus p.
+        rows: The sampled rows, in the order of the page, as dictionaries. Further keys are "evaluation"; "p" and "p2",
+            the probability of the base prediction before and after the change; "moved", p2 minus p; and "changed". For
+            an unchanged example, "changed" says whether the prediction is wrong (False without gold labels); for a
+            changed example, whether the prediction changed.
         total: Number of rows from which the sample was drawn.
     """
 
@@ -93,6 +94,9 @@ def _changed(rows: pa.Table, context: Context) -> np.ndarray:
 
 def _stratum_order(rows: pa.Table, changed: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Order the rows within each stratum by a hash of the uid.
+
+    A stratum is all rows with the same intervention, input part, prediction and value in ``changed``, the mask of
+    :func:`_changed`: bool [rows].
 
     Returns:
         The position of each row in its stratum, int64 [rows], and its hash, uint64 [rows].

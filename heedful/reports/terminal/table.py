@@ -140,7 +140,7 @@ def print_table(
 
 
 def footnotes(run: Content) -> list[str]:
-    """Return the sentences below the table of one run in a file: explanations of labels and flags, and notes."""
+    """Return the sentences that stand below the table of a single run: explanations of labels and flags, and notes."""
     lines = lines_of(run)
     cells = (cell_text(run["metrics"].get(line.metric), line) for line in lines)
     raised = {flag for cell in cells for flag in MARK.findall(cell)}
@@ -178,12 +178,14 @@ def meaning(label: str) -> str:
 
 
 def _term_keys(label: str) -> list[str]:
-    """Return the keys of table.yaml that explain the label of a table row; empty if there are none.
+    """Return the keys of table.yaml that explain the label of a table row.
 
-    There are two kinds of keys. A plain key explains a label that ends with its words; only the longest such key is
-    returned, first. A key that ends with "...", such as "default label ...", explains a label that begins with the text
-    before the dots. No key with dots explains a label that contains " null_".
+    Returns:
+        The keys: the one that explains the end of the label, if any, then those that explain its beginning. Empty if no
+        key explains the label.
     """
+    # A plain key explains labels that end with its words; the longest such key is the most specific. A key that ends
+    # with "...", such as "default label ...", explains labels that begin with the text before the dots.
     # Keys with dots explain shares of predictions. Numbers of the null control (which predicts the same inputs again),
     # such as "default label null_total_variation", are no such shares
     ends = sorted((term for term in TERMS if f" {label}".endswith(f" {term}")), key=len)

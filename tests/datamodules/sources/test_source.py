@@ -1,6 +1,7 @@
 """Where rows come from: files, saved data sets, rows in memory and the hub give the same rows."""
 
 import gzip
+import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -251,7 +252,16 @@ def test_a_split_in_memory_is_found_by_its_name_and_then_by_its_others(mapping: 
         rows_of({"premise": ["a"], "hypothesis": ["a"]})
 
 
-@pytest.mark.parametrize("content", [3, iter([row()]), np.ones(3), {"train": "train.csv"}, {"train": None}])
+def test_a_split_may_be_a_file(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text(json.dumps(row(premise="from a file")) + "\n")
+    content = {"train": str(tmp_path / "a.jsonl"), "dev": [row(premise="from memory")]}
+    assert premises(content, "train") == ["from a file"]
+    assert premises(content, VALIDATION) == ["from memory"]
+    with refused(DataError, "b.jsonl"):
+        rows_of({"train": tmp_path / "b.jsonl"})
+
+
+@pytest.mark.parametrize("content", [3, iter([row()]), np.ones(3), {"train": None}])
 def test_what_is_not_rows_is_refused_by_its_type(content: Any) -> None:
     held = content["train"] if isinstance(content, dict) else content
     with refused(SettingError, "path", "None" if held is None else type(held).__name__):

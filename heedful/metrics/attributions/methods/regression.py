@@ -49,21 +49,22 @@ def inverse(matrix: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 def drawn_error(influence: np.ndarray, draws: np.ndarray) -> np.ndarray:
-    """Estimate the standard error of coefficients over random masks (sandwich): float64 [n]; nan for one mask.
+    """Estimate the standard error of regression coefficients over random masks: float64 [n]; nan for one mask.
 
-    The variance of a sum over independent masks is the variance of a term times the number of masks. Only the masks are
-    random; the probability for a given mask has no noise. If the residual of a mask is divided by one minus its
-    leverage (HC3), the influence is the change of the coefficients without this mask; with few masks, the error is then
-    too large rather than too small.
+    The masks must be drawn independently of each other. The estimate is the "sandwich" of White.
 
     Source: White (1980); MacKinnon and White (1985) for HC3.
 
     Args:
-        influence: Influence of a mask on the coefficients: float64 [distinct masks, n].
+        influence: How much one draw of a mask changes the coefficients, with the residual of the mask divided by one
+            minus its leverage (HC3): float64 [distinct masks, n].
         draws: Number of times that each mask was drawn: int64 [distinct masks].
     """
     count = draws.sum()
     if count < 2:
         return np.full(influence.shape[1], np.nan)
+    # The variance of a sum over independent masks is the variance of a term times the number of masks. Only the masks
+    # are random; the probability for a given mask has no noise. By HC3, an influence is the change of the coefficients
+    # without this draw; with few masks, the error is then too large rather than too small.
     centred = influence - product(draws / count, influence)
     return np.sqrt(product(draws * (count / (count - 1)), centred**2))
