@@ -269,8 +269,10 @@ def _effective_entries(share: Share, tail: float) -> float:
 
 
 def _variance(share: Share, tail: float) -> float:
-    """Return the variance of a share between clusters. It is increased if there are few clusters, and is never below
-    the variance of independent entries. ``tail`` is the probability beyond one end of the interval.
+    """Return the variance of a share, estimated from the differences between clusters.
+
+    For few clusters, the variance is multiplied by a squared ratio of quantiles of Student's t, for which ``tail`` is
+    the probability beyond one end of the interval. The result is at least the variance of independent entries.
     """
     few = share.fewest - 1
     n = share.entries
@@ -290,11 +292,14 @@ def difference_interval(first: Share, second: Share, level: float = LEVEL) -> Bo
 
 
 def paired_interval(first: Entries, second: Entries, level: float = LEVEL) -> Bounds:
-    """Return the interval of the first share minus the second, given entries with the same cells and clusters.
+    """Return the interval of the first share minus the second share.
 
-    If both have the same counts, the result is the interval of gains minus losses (:func:`gains_and_losses`), which is
-    more accurate than the combination of the intervals of two similar shares.
+    Args:
+        first: The entries (such as predictions) of the first share.
+        second: The entries of the second share, in the same order and with the same clusters.
+        level: Coverage of the interval.
     """
+    # gains minus losses are more accurate than the combination of the intervals of two similar shares
     if np.array_equal(first.counts, second.counts):
         return difference_interval(*gains_and_losses(first._replace(hits=first.hits - second.hits)), level)
     return difference_interval(share_of(first), share_of(second), level)
