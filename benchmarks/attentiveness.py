@@ -203,8 +203,8 @@ def summary(runs: Mapping[str, Sequence[Run]]) -> dict[str, dict[str, Any]]:
     """Summarise the repeated runs of each variant; ``runs`` maps the letter of a variant to its runs.
 
     Each letter is mapped to the median and range of "seconds", of "tokenising" (also seconds), and of "over_heedful",
-    the seconds divided by those of variant "a", Heedful's evaluation; and to counts of network inputs ("forwards",
-    "padding", "tokens") in the last run.
+    the seconds divided by the seconds of variant "a", Heedful's evaluation; and to counts of network inputs
+    ("forwards", "padding", "tokens") in the last run.
     """
     base = [run.seconds for run in runs["a"]]
     return {

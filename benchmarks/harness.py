@@ -250,7 +250,7 @@ def write_classifier(folder: Path, tokenizer: str, sample: Sequence[Mapping[str,
         folder: Folder of the new model.
         tokenizer: Folder of the tokenizer.
         sample: Pairs of a premise and a hypothesis.
-        **sizes: Settings of BertConfig; the defaults are those of BERT-base.
+        **sizes: Settings of BertConfig; the defaults describe BERT-base.
     """
     reader = transformers.AutoTokenizer.from_pretrained(tokenizer)
     torch.manual_seed(0)
@@ -293,7 +293,7 @@ def evaluate(
 ) -> tuple[Any, dict[str, float]]:
     """Evaluate a model as evaluate.py does, and measure the time. Result files are written to a temporary folder.
 
-    The arguments are those of :func:`.bare_runs.measured`: ``exhaustive`` measures on all examples instead of on as
+    For the arguments, see :func:`.bare_runs.measured`: ``exhaustive`` measures on all examples instead of on as
     many as in training, and ``only`` names the evaluations that run.
 
     Returns:
@@ -332,7 +332,7 @@ def train(
 
 
 def stock(network: nn.Module) -> nn.Module:
-    """Replace Heedful's linear layers of a network by those of torch, in place, and return the network."""
+    """Replace Heedful's linear layers of a network by torch's layers, in place, and return the network."""
     for module in network.modules():
         if isinstance(module, OneDNNLinear):
             module.__class__ = nn.Linear
@@ -355,7 +355,7 @@ def forward_seconds(network: nn.Module, batches: Batches, accelerator: str, prec
 
 
 def pairs(examples: Examples, task: Task, rng: np.random.Generator | None = None) -> dict[str, list[str]]:
-    """Return the texts of each part, by the name of the part.
+    """Return the texts per part, by the name of the part.
 
     With ``rng``, the first part of each example is taken from a random other example.
     """

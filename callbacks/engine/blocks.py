@@ -194,7 +194,7 @@ class Block:
         return pa.table([pa.array(columns[name]) for name in schema.names], schema=schema)
 
     def _labels(self, changes: Sequence[Changes]) -> pa.Array:
-        """Return the gold labels of the base examples, followed by those of the changes: an Arrow array of strings.
+        """Return the gold labels of the base examples, followed by the labels of the changes: an array of strings.
 
         A change keeps the label of its base example, unless it has new content or is another example of the pool.
         """

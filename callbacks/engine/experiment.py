@@ -163,7 +163,7 @@ class Experiment:
 
 
 def joined(first: Rows, second: Rows) -> Rows:
-    """Merge the rows of two stages, sorted, and add their counts; the base rows are those of the first stage."""
+    """Merge the rows of two stages, sorted, and add their counts; the base rows come from the first stage."""
     changes = second[0].filter(pc.not_equal(second[0]["intervention"], r.BASE))
     table = pa.concat_tables([first[0], changes]).sort_by([(name, "ascending") for name in r.KEY])
     return table, dict(Counter(first[1]) + Counter(second[1]))

@@ -374,9 +374,9 @@ class Ranked:
 
     A ranker scores each model in a sample, higher for a better model. The ranker "acc" scores by the accuracy on the
     sample, "random" by a random number. A factor is a ranker that scores by a number computed from attributions
-    (contributions of words), averaged over the sample. The true order of the models is that of their accuracies on all
-    examples. The ranking accuracy is the share of pairs of models that a ranker puts in the true order, as a mean over
-    samples.
+    (contributions of words), averaged over the sample. The true order of the models is the order of their accuracies
+    on all examples. The ranking accuracy is the share of pairs of models that a ranker puts in the true order, as a
+    mean over samples.
 
     Attributes:
         n: Number of examples per sample.
@@ -406,7 +406,7 @@ def ranked(
 
     A ranker scores each model on samples of n examples, drawn with replacement from the population; all rankers see the
     same samples. The score is the mean of ``values`` over the sample. The ranker :data:`ACC` scores by the accuracy on
-    the sample. The true order of the models is that of their accuracies on all examples, inside or outside the
+    the sample. The true order of the models is the order of their accuracies on all examples, inside or outside the
     population. A test compares how many pairs of models a ranker and ACC put in the true order.
 
     Args:

@@ -103,7 +103,7 @@ def build(run: Run, n: int) -> list[Case]:
 
 
 def _data(folder: Path, rows: pa.Table, seed: int) -> "PairedData":
-    """Load the data of a run with the settings in config.yaml, and check that the examples are those of the rows.
+    """Load the data of a run with the settings in config.yaml, and check that the examples belong to the rows.
 
     Raises:
         HeedfulError: The file is missing, names another class than a data module, or the examples differ from the rows.

@@ -107,7 +107,7 @@ class PictureClassifier(PretrainedClassifier):
     def pixel_values(self, numbers: np.ndarray, network: nn.Module) -> Tensor:
         """Return the normalised pixels of some pictures: [pictures, 3, height, width].
 
-        The pictures have one size. Device and dtype are those of ``network``.
+        The pictures have one size, and the device and the dtype of ``network``.
 
         Args:
             numbers: Indices of the pictures in ``processor.store``: int [pictures].

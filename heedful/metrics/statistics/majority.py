@@ -15,7 +15,7 @@ CHOICES = 10_000  # random choices of signs
 
 
 def majority_flag(scores: np.ndarray, best: np.ndarray, clusters: np.ndarray, key: Key) -> tuple[str, ...]:
-    """Return a flag if an accuracy is not above that of the best constant answer (p < 0.05); else no flag.
+    """Return a flag if an accuracy is not above the accuracy of the best constant answer (p < 0.05); else no flag.
 
     The paper marks models that are "not significantly better than random", but names no test (CAT, table 4). There are
     three tests:

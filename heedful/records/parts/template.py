@@ -15,7 +15,7 @@ FILLED = re.compile(rf"{PART.pattern}|\{{\{{|\}}\}}")
 def plain_template(parts: Iterable[str], name: str = "") -> str:
     """Return the default template: the name of the task, then the parts in alphabetical order, each after its key.
 
-    The format is that of the training tasks of T5. The order of ``parts`` does not matter.
+    The format equals the format of T5's training tasks. The order of ``parts`` does not matter.
 
     Example:
         >>> plain_template(["premise", "hypothesis"], "mnli")

@@ -17,7 +17,7 @@ def explain(
 ) -> Rounds:
     """Attribute a probability to the features of an example by LIME, in one round of masks.
 
-    Arguments and results are those of :meth:`.method.Method.explain`. The phi (contributions) do not sum to ``full -
+    For arguments and results, see :meth:`.method.Method.explain`. The phi (contributions) do not sum to ``full -
     nothing``. The unmasked example is one of the ``budget`` masks, as in the lime package.
     """
     present = np.concatenate([np.ones((1, n), dtype=bool), neighbours(n, budget - 1, rng)])

@@ -53,7 +53,7 @@ def explain(
 ) -> Rounds:
     """Attribute the probability of a label to the features of an example by Owen values.
 
-    Arguments and results are those of :meth:`.method.Method.explain`. No mask is random: ``rng`` is not used. The
+    For arguments and results, see :meth:`.method.Method.explain`. No mask is random: ``rng`` is not used. The
     standard errors are nan.
 
     The Owen value of a feature is its mean contribution over all orders of features that keep the features of each

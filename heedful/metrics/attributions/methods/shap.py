@@ -21,7 +21,7 @@ def explain(
 ) -> Rounds:
     """Attribute a probability to the features of an example by KernelSHAP, in one round of masks.
 
-    Arguments and results are those of :meth:`.method.Method.explain`. The result is exact for a budget of at least
+    For arguments and results, see :meth:`.method.Method.explain`. The result is exact for a budget of at least
     ``2**n - 2``. For at least ``2 * n``, the masks include each single feature and its complement, so that the result
     is exact if the contributions of features add up. :func:`shapley` describes smaller budgets.
     """
