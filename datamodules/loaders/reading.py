@@ -209,9 +209,9 @@ def is_learnable(examples: Examples) -> np.ndarray:
 def with_random_part(examples: Examples, part: str, seed: int, within: str | None = None) -> Examples:
     """Keep ``part`` (question or text) of each example, and replace the other part at random.
 
-    The new text or question comes from an unrelated example. Gold answers stay. If the text is replaced, the first gold answer is
-    inserted between two random words of the new text; if the question has no answer, nothing is inserted, which the
-    paper leaves open.
+    The new text or question comes from an unrelated example. Gold answers stay. If the text is replaced, the first gold
+    answer is inserted between two random words of the new text; if the question has no answer, nothing is inserted,
+    which the paper leaves open.
 
     Source: the Counterfactual Attentiveness Test (CAT), footnote 16, after Kaushik and Lipton (2018).
 
