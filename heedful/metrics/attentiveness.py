@@ -21,7 +21,7 @@ from heedful.records.answers import NO_ANSWER
 from heedful.records.rows import BASE, rows_with
 
 FEW = 2  # if more labels are never predicted, they share a line
-KEPT = "kept"
+KEPT, WITH_INVALID = "kept", "with_invalid"  # statistics
 NOT_SWAPPED = "no example of it was swapped"
 NOTHING = f"{NOT_SWAPPED}, or all are predicted as the default label"
 NO_PARTNER = "no example has a partner"
@@ -55,8 +55,8 @@ def attentiveness(
         - ``name``, or ``name/kept`` for a distractor, and the same in each slice, ``name/<column>=<value>``;
         - ``name/changed`` in reading comprehension: share of answers that change after normalisation, or disappear;
         - ``name/to_default``: share of predictions that change to the default label;
-        - ``name/with_invalid``, if predictions are missing: ``name`` with the missing answer as one more label, as in
-          the paper;
+        - ``name/with_invalid``, or ``name/kept/with_invalid``, if predictions are missing: ``name`` with the missing
+          answer as one more label, as in the paper;
         - ``name/from_<label>``, or ``name/kept/from_<label>`` for a distractor: the same over the examples predicted as
           a label, for at most :data:`~heedful.records.MANY` labels;
         - ``name/eligible``, but not for a distractor: share of eligible examples.
@@ -98,7 +98,8 @@ def attentiveness(
             default = rows_with(rows, y2=context.default_label)
             yield Number(name._replace(statistic="to_default"), measure(default, swaps.counted, none))
         if (base & ~is_answer(rows)).any() or (swaps.swapped & ~swaps.counted).any():
-            yield Number(name._replace(statistic="with_invalid"), measure(swaps.hit, swaps.swapped, none))
+            statistic = f"{KEPT}/{WITH_INVALID}" if is_kept else WITH_INVALID
+            yield Number(name._replace(statistic=statistic), measure(swaps.hit, swaps.swapped, none))
         of_labels = []
         for label in _labels_to_report(context):
             full = headline.name._replace(slice=f"from_{slice_of_label(label)}")
@@ -173,4 +174,5 @@ def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
         yield from attentiveness(rows, part, context)
 
 
-METRIC = Metric("attentiveness", numbers, ("to_default", "with_invalid", "eligible", "changed", KEPT))
+STATISTICS = "to_default", WITH_INVALID, "eligible", "changed", KEPT, f"{KEPT}/{WITH_INVALID}"
+METRIC = Metric("attentiveness", numbers, STATISTICS)

@@ -101,7 +101,9 @@ def reference(case, part):
     if default is not None and part != "other":
         expected["/to_default"] = {k: y2 == default for k, (_, y2) in counted.items()}
     if NO_LABEL in case.base.values() or len(counted) < len(swapped):
-        expected["/with_invalid"] = {k: is_hit(kind, part, *pair) for k, pair in swapped.items()}
+        expected["/kept/with_invalid" if part == "other" else "/with_invalid"] = {
+            k: is_hit(kind, part, *pair) for k, pair in swapped.items()
+        }
     for label in LABELS:
         if label != default:
             of_label = {k: is_hit(kind, part, *pair) for k, pair in counted.items() if pair[0] == label}

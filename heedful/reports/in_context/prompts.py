@@ -186,7 +186,8 @@ def _numbers(rows: Mapping[str, pa.Table], contexts: Mapping[str, Context], answ
         numbers[answer, part, headline.statistic or ATTENTIVENESS] = measured[headline]
         more = () if is_span else (WITH_INVALID,) if context.default_label is None else (WITH_INVALID, TO_DEFAULT)
         for name in more:
-            numbers[answer, part, name] = measured.get(headline._replace(statistic=name), measured[headline])
+            statistic = "/".join(filter(None, (headline.statistic, name)))  # a distractor has "kept/with_invalid"
+            numbers[answer, part, name] = measured.get(headline._replace(statistic=statistic), measured[headline])
     return numbers
 
 

@@ -103,7 +103,8 @@ def _to_default(run: Run, name: MetricName) -> str:
     m = run.numbers.get(name._replace(statistic="to_default"))
     if name.family != ATTENTIVENESS or m is None or not is_known(m) or m["value"] == run.numbers[name]["value"]:
         return ""
-    return f"; {quoted(m)} become “{_default(run)}”, the right answer then"
+    is_joint = "+" in name.part  # after a joint swap, the lent parts may determine another answer
+    return f"; {quoted(m)} become “{_default(run)}”" + ("" if is_joint else ", the right answer then")
 
 
 def _comparison_ending(run: Run, name: MetricName, runs: Sequence[Run]) -> str:
