@@ -217,21 +217,24 @@ class Function(BasePredictor):
             )
             raise self._invalid_answer_error(self._label(before), inputs, place, problem)
 
-    def finish(self) -> None:
-        self._check_default()
+    def counts_of(self, counted: Mapping[tuple[str, str], int]) -> dict[str, Any]:
+        missing = self._unanswered_default()
+        return super().counts_of(counted) | ({} if missing is None else {"default_label_not_answered": missing})
 
-    def _check_default(self) -> None:
-        """Warn if neither a gold label nor an answer is the default label: the label may be misspelt."""
-        default_label, self.doubtful = self.doubtful, None
-        assert self.answered is not None
-        counts = Counter(map(self._label, self.answered.answers.values()))
-        if default_label is None or default_label in counts:
-            return
-        commonest = ", ".join(f"{cut(text)!r}" for text in sorted(counts, key=lambda text: (-counts[text], text))[:3])
-        warn(
-            f"The model never answers the default label {default_label!r}; its most frequent answers are {commonest}. "
-            "If the default label is misspelt, spell it as the model does."
-        )
+    def finish(self) -> None:
+        if (missing := self._unanswered_default()) is not None:
+            counts = Counter(map(self._label, self.answered.answers.values())) if self.answered else Counter()
+            commonest = sorted(counts, key=lambda text: (-counts[text], text))[:3]
+            warn(
+                f"The model never answers the default label {missing!r}; its most frequent answers are "
+                f"{', '.join(repr(cut(text)) for text in commonest)}. If the default label is misspelt, spell it as the "
+                "model does."
+            )
+
+    def _unanswered_default(self) -> str | None:
+        """Return the default label if it is neither a gold label nor an answer, and may be misspelt; else None."""
+        answers = self.answered.answers.values() if self.answered else ()
+        return None if self.doubtful in map(self._label, answers) else self.doubtful
 
     def _label(self, answer: Answer) -> str:
         """Return the label that an answer stands for: the answer itself if it is a text, or the most probable label."""

@@ -143,3 +143,5 @@ def test_a_text_that_is_right_for_unrelated_parts_is_the_default_label() -> None
     assert [result["attentiveness", "context"].value for result in results] == [1, 0]
     assert "one_text" not in results[0]["attentiveness", "context"].flags
     assert (results[0] - results[1])["attentiveness", "context"].value == 1
+    counted = [result.content["counts"].get("default_label_not_answered") for result in results]
+    assert counted == [None, "unknown"]

@@ -202,13 +202,15 @@ def _not_shown(run: Content) -> Iterator[str]:
 
 
 def _answers(run: Content) -> Iterator[str]:
-    """Yield notes on answers: the most frequent generated texts that are not a label; and for each swapped part, an
-    answer that many swapped inputs but no original input get.
+    """Yield notes on answers: the most frequent generated texts that are not a label; a default label that is never an
+    answer; and for each swapped part, an answer that many swapped inputs but no original input get.
     """
     counts = run["counts"]
     if texts := counts.get("no_answers"):
         quoted = ", ".join(f"{text!r} ({n:,} times)" for text, n in texts)
         yield f"The most frequent texts that are no answer: {quoted}."
+    if label := counts.get("default_label_not_answered"):
+        yield f"No answer is the default label {label!r}. If it is misspelt, attentiveness is over the wrong examples."
     for evaluation in METRICS:
         for part, (text, n, total) in counts.get(f"{evaluation}/one_text", {}).items():
             share = f"{percent(n / total)} ({n:,} of {total:,})"
