@@ -227,8 +227,8 @@ class Function(BasePredictor):
             commonest = sorted(counts, key=lambda text: (-counts[text], text))[:3]
             warn(
                 f"The model never answers the default label {missing!r}; its most frequent answers are "
-                f"{', '.join(repr(cut(text)) for text in commonest)}. If the default label is misspelt, spell it as the "
-                "model does."
+                f"{', '.join(repr(cut(text)) for text in commonest)}. If the default label is misspelt, spell it as "
+                "the model does."
             )
 
     def _unanswered_default(self) -> str | None:
