@@ -14,6 +14,7 @@ from transformers import BertConfig, BertForMaskedLM
 import heedful
 from heedful.callbacks import Attentiveness
 from heedful.cli.command import run
+from heedful.lightning_modules import Encoder
 from heedful.records import HeedfulError
 
 ROOT = Path(__file__).parents[1]
@@ -159,6 +160,7 @@ CALLS: dict[str, tuple[Callable[[Any], Any], list[str]]] = {  # a mistake in Pyt
         lambda rows: heedful.train(evaluations=[Attentiveness()], attentiveness={"draws": 2}),
         ["two evaluations", "attentiveness"],
     ),
+    "a model that is a class": (lambda rows: heedful.train(Encoder, rows), ["Encoder is a class", "Encoder(...)"]),
     "a model that is a function": (lambda rows: heedful.Watch(3, rows, PARTS), ["predict", "int"]),
     "argument": (lambda rows: heedful.measure(predict, rows, PARTS, "no", draw=3), ["draw", "draws?"]),
     "run": (lambda rows: heedful.load("nowhere"), ["nowhere"]),

@@ -380,6 +380,11 @@ def _find_section(kind: str, source: Any, layers: Sequence[Layer]) -> tuple[dict
     if isinstance(source, CLASSES[kind]):
         arguments = _wrap_objects(cast(Any, source).arguments)
         return {"class_path": class_path(type(source)), "init_args": arguments}, "", True
+    if isinstance(source, type):
+        name = source.__name__
+        raise SettingError(
+            f"{kind}: {name} is a class. Pass an object, as {name}(...), or the import path of the class."
+        )
     if hasattr(source, "prepare_data") or hasattr(source, "forward"):  # of pytorch_lightning, lightning or torch
         raise not_supported(kind, type(source).__name__)
     if kind == "data" and source is not None and not isinstance(source, str | PathLike) and not _is_section(source):

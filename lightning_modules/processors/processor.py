@@ -47,17 +47,17 @@ class Encoded:
     @cached_property
     def lengths(self) -> np.ndarray:
         """Number of tokens per example: int32 [examples]."""
-        return self._processor.lengths(self.examples)
+        return self._processor.lengths(self.examples) if len(self) else np.zeros(0, dtype=np.int32)
 
     @cached_property
     def order(self) -> np.ndarray:
         """Sort key per example: int [examples]. Batches that follow it in descending order need little padding."""
-        return self._processor.order(self.examples, self.lengths)
+        return self._processor.order(self.examples, self.lengths) if len(self) else self.lengths
 
     @cached_property
     def fingerprints(self) -> np.ndarray | None:
         """Hash of the model's input for each example: uint64 [examples]; None if the input is unknown."""
-        return self._processor.fingerprints(self.examples)
+        return self._processor.fingerprints(self.examples) if len(self) else np.zeros(0, dtype=np.uint64)
 
     @cached_property
     def statistics(self) -> Statistics:

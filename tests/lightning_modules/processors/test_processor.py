@@ -239,3 +239,16 @@ def test_a_processor_reads_its_batches_one_by_one():
     assert Letters().statistics(composed) == Statistics()
     with refused(ModelError, "attributions"):  # only processors of texts can hide words
         HiddenWords(Letters(), pool)
+
+
+def test_a_processor_never_gets_an_empty_list_of_examples():
+    """A second stage may change no example, and tokenizers of transformers fail on empty lists."""
+
+    class Fails(Processor):
+        def lengths(self, examples):
+            raise AssertionError
+
+        order = fingerprints = __call__ = lengths
+
+    encoded = Fails().encode([])
+    assert [len(encoded.lengths), len(encoded.order), len(encoded.fingerprints)] == [0, 0, 0]
