@@ -122,8 +122,8 @@ class AnswerReader:
     def _require_labels(self, is_ordered: bool) -> None:
         if not self.task.labels or not is_ordered:
             raise SettingError(
-                "predict returned probabilities in an unknown order. Name the labels in order, as labels=[...], or return "
-                "a label or a dictionary {label: probability} for each input."
+                "predict returned probabilities in an unknown order. Name the labels in order: labels=[...]. Or return "
+                "a label, or a dictionary {label: probability}, for each input."
             )
 
     def probabilities(self, values: Sequence[Any]) -> np.ndarray | int:
