@@ -45,7 +45,7 @@ def measure_model(predict: Any, rows: RowSettings, settings: dict[str, Any]) -> 
     outputs = learned or (names_of_outputs(model_config(backbone)) if backbone else ())
     data, _ = data_of(rows, outputs, is_function=False, kind=PairedText)
     if isinstance(model, PretrainedClassifier) and model is not predict and not outputs:
-        model = model.with_arguments(labels=order_of_outputs(data, rows.is_ordered))
+        model = model.with_arguments(labels=order_of_outputs(data, rows))
     settings = {**settings, "dry_run": dry_run or None}
     call = Call(model, data, partial=partial, slices=slices, settings=settings)
     with restored_generators(), allowing(allowed), calm_lightning(), restored_flags():

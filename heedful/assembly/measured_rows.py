@@ -134,16 +134,19 @@ def data_of(
     return kind(name, parts, labels, **of_data), {*gold.labels}
 
 
-def order_of_outputs(data: Pairs, is_ordered: bool) -> list[str] | None:
+def order_of_outputs(data: Pairs, settings: RowSettings) -> list[str] | None:
     """Return the labels in the order of a model's outputs, for a model without label names; None if the order is
     unknown.
 
-    A label that the rows spell as 0 or LABEL_0 belongs to output 0.
+    A label that the rows spell as 0 or LABEL_0 belongs to output 0. For data by name, only the argument ``labels``
+    counts, since the numbers of a published data set are not the numbers of the model.
 
     Args:
         data: The data module.
-        is_ordered: Whether the labels of the data are in the order of the outputs.
+        settings: The arguments of the call that describe the rows.
     """
+    if settings.parts is None:
+        return None if settings.labels is None else list(settings.labels)
     labels = data.columns.labels or {}
     label_at = {
         int(match[1]): label
@@ -153,7 +156,7 @@ def order_of_outputs(data: Pairs, is_ordered: bool) -> list[str] | None:
     }
     if sorted(label_at) == list(range(len(labels))):
         return [label_at[index] for index in sorted(label_at)] or None
-    return list(labels) if is_ordered else None
+    return list(labels) if settings.is_ordered else None
 
 
 def _columns_by_part(settings: RowSettings) -> dict[str, str]:
@@ -212,6 +215,9 @@ def _with_batch_size(data: Pairs, settings: RowSettings, is_function: bool) -> P
             describes rows. A data module has its own; only the batch size may be given.
     """
     unused = RowSettings(settings.rows, batch_size=settings.batch_size)
+    names_outputs = isinstance(settings.labels, list | tuple) and not is_function
+    if names_outputs and sorted(map(str, settings.labels or ())) == sorted(data.columns.labels or ()):
+        unused = unused._replace(labels=settings.labels)
     if changed := [name for name in settings._fields[1:] if getattr(settings, name) != getattr(unused, name)]:
         raise SettingError(
             f"{changed[0]} is a setting of the data {data.name}, whose parts are {listing(list(data.columns.parts))}. "

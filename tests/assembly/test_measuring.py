@@ -320,6 +320,11 @@ def test_outputs_without_names(classifier: Path, pairs: list[Row], tmp_path: Pat
     for form in ((model, tokenizer), tmp_path / "unnamed"):  # the labels of rows have no order
         with refused(ModelError, "LABEL_0"):
             heedful.measure(form, pairs, **how)
+        data = heedful.load_data("mnli", path=pairs)  # its numbers 0, 1, 2 are not the outputs of the model
+        with refused(ModelError, "LABEL_0", "labels"):
+            heedful.measure(form, data, trainer=QUIET, draws=2)
+        by_name = heedful.measure(form, data, labels=in_order, trainer=QUIET, draws=2)
+        assert by_name["accuracy"].value == named["accuracy"].value
     with refused(SettingError, "without its tokenizer"):
         heedful.measure(model, pairs, **how)
     model.config.problem_type = "multi_label_classification"
