@@ -98,11 +98,18 @@ class BasePredictor(RecordsArguments):
             The mapping from the model's outputs to the labels.
         """
         self.require_parts(task)
-        self.prepare(task)
+        self.prepare_for(task)
         return LabelMap.identity(task.labels)
 
+    def prepare_for(self, task: Task) -> None:
+        """Set :attr:`task`, and call :meth:`prepare`."""
+        self.task = task
+        self.prepare(task)
+
     def prepare(self, task: Task) -> None:
-        """Make the processor for a task; :meth:`configure_model` builds the network later."""
+        """Make the processor for a task, which :attr:`task` holds already; :meth:`configure_model` builds the network
+        later.
+        """
         raise NotImplementedError
 
     def configure_model(self) -> None:

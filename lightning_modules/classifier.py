@@ -85,7 +85,7 @@ class Classifier(BasePredictor, pl.LightningModule):
         else:
             self.require_parts(task)
             self.keeps_head = not trains
-            self.prepare(task)
+            self.prepare_for(task)
         return self.label_map or LabelMap.identity(self.task.labels)
 
     def _as_learned(self, task: Task) -> Task:
@@ -145,7 +145,7 @@ class Classifier(BasePredictor, pl.LightningModule):
             raise RunError("The checkpoint does not name its parts and labels. Name a checkpoint that train.py wrote.")
         trained = Task.from_dict(checkpoint["task"])
         if self.task is None:  # load_from_checkpoint, without a Trainer
-            self.prepare(trained)
+            self.prepare_for(trained)
             self.configure_model()
         self._learn_order(trained.parts)
         revision = checkpoint.get("revision", self.provenance.revision)
@@ -172,7 +172,7 @@ class Classifier(BasePredictor, pl.LightningModule):
         ordered = self.task if self.reads_prompts else self.in_learned_order(self.task)
         if ordered.parts != self.task.parts:
             pad_to = self.processor.pad_to
-            self.prepare(ordered)
+            self.prepare_for(ordered)
             self.processor.pad_to = pad_to
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:

@@ -1,4 +1,4 @@
-"""Tests of the family in docs/new_model.md: it is trained, exported and measured, and the registry knows it."""
+"""Tests of the two families in docs/new_model.md: they are trained and measured, and the registry knows the first."""
 
 import importlib
 import json
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from families import CASES, Family, assert_alike, predicted
 
+import heedful
 from benchmarks.bare_runs import fitted, measured
 from heedful.assembly.config import Call, resolve
 from heedful.assembly.short_names import section_of
@@ -22,16 +23,33 @@ PAGE = Path(__file__).parents[2] / "docs" / "new_model.md"
 
 
 @pytest.fixture
-def choice(tmp_path, monkeypatch):
-    """The module in the page."""
+def modules(tmp_path, monkeypatch):
+    """The modules in the page."""
     before = list(TABLE)
-    (code,) = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
-    assert len(code.splitlines()) <= 60
-    (tmp_path / "choice.py").write_text(code)
+    codes = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    for name, code in zip(("choice", "bag"), codes, strict=True):
+        assert len(code.splitlines()) <= 60
+        (tmp_path / f"{name}.py").write_text(code)
     monkeypatch.syspath_prepend(tmp_path)
-    yield importlib.import_module("choice")
-    monkeypatch.delitem(importlib.sys.modules, "choice")
+    yield importlib.import_module
+    for name in ("choice", "bag"):
+        monkeypatch.delitem(importlib.sys.modules, name, raising=False)
     TABLE[:] = before
+
+
+@pytest.fixture
+def choice(modules):
+    """The module with the family that has a backbone."""
+    return modules("choice")
+
+
+def test_a_network_without_a_backbone_is_trained_and_evaluated(modules, tmp_path):
+    quiet = {"enable_progress_bar": False, "max_epochs": 1, "accelerator": "cpu"}
+    data = Planted(n_train=64, n_validation=24)
+    run = heedful.train(modules("bag").Bag(dim=8), data, trainer=quiet, output=tmp_path / "run", seed=1)
+    again = heedful.evaluate(checkpoint=run.folder, allow_package="bag", trainer=quiet, output=tmp_path / "again")
+    for name in ("accuracy", ("attentiveness", "premise", "eligible")):
+        assert again[name].value == run[name].value
 
 
 def test_it_is_trained_exported_and_measured(choice, tiny_bert, tmp_path):
