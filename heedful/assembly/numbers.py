@@ -146,7 +146,8 @@ class Numbers:
             why = number.reason or "it is not a share of examples"
             raise RunError(f"{name} has no interval: {why}. Measure it on more examples, or require another number.")
         wanted = float(digits) / 100 if percent else float(digits)
-        least, most = _find(name, self.numbers).bounds
+        metric = _find(name, self.numbers)
+        least, most = metric.bounds
         least = min(self._bounds[0], least)
         if not least <= wanted <= most:
             do = f"Write {digits} %." if not percent and 1 < wanted <= 100 else "Require another bound."
@@ -159,7 +160,8 @@ class Numbers:
         if not HOLDS[sign](bound, wanted):
             raise RunError(f"{name} {sign} {digits}{unit} does not hold: {measured}.")
         is_share = self._bounds[0] == 0  # a difference of guessing models shows which one depends more on the part
-        if is_share and is_high and NOT_ABOVE_MAJORITY in number.flags and name.split()[0] == "attentiveness":
+        is_attention = metric.family == "attentiveness" and not metric.statistic.startswith("kept")
+        if is_share and is_high and is_attention and NOT_ABOVE_MAJORITY in number.flags:
             raise RunError(
                 f"{name} is {measured}, but the accuracy is not above the majority share, and guesses change with "
                 "every part. Require high attentiveness of a better model."
