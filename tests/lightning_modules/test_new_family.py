@@ -44,7 +44,7 @@ def choice(modules):
 
 
 def test_a_network_without_a_backbone_is_trained_and_evaluated(modules, tmp_path):
-    quiet = {"enable_progress_bar": False, "max_epochs": 1, "accelerator": "cpu"}
+    quiet = {"enable_progress_bar": False, "max_epochs": 1, "accelerator": "cpu", "log_every_n_steps": 1}
     data = Planted(n_train=64, n_validation=24)
     run = heedful.train(modules("bag").Bag(dim=8), data, trainer=quiet, output=tmp_path / "run", seed=1)
     again = heedful.evaluate(checkpoint=run.folder, allow_package="bag", trainer=quiet, output=tmp_path / "again")
