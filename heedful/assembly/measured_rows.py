@@ -206,27 +206,31 @@ def _load_named(rows: Any) -> Pairs | None:
 
 
 def _with_batch_size(data: Pairs, settings: RowSettings, is_function: bool) -> Pairs:
-    """Return a data module that equals ``data``, except that its batch size is the one in ``settings``.
+    """Return a data module that equals ``data``, except for the batch size, and for the order of the labels if the
+    model is a function.
 
     If the model is a function, the note of the returned data module also warns of truncation.
 
     Raises:
-        SettingError: The call of :func:`heedful.measure` also gives ``parts``, ``labels`` or another argument that
-            describes rows. A data module has its own; only the batch size may be given.
+        SettingError: The call of :func:`heedful.measure` also gives ``parts`` or another argument that describes rows,
+            or ``labels`` other than a list of all labels of the data in the order of the outputs.
     """
+    names = class_parser(cast(Any, type(data)), "data").names
+    arguments: dict[str, Any] = {"eval_batch_size": settings.batch_size}
     unused = RowSettings(settings.rows, batch_size=settings.batch_size)
-    names_outputs = isinstance(settings.labels, list | tuple) and not is_function
-    if names_outputs and sorted(map(str, settings.labels or ())) == sorted(data.columns.labels or ()):
+    spellings = data.columns.labels or {}
+    listed = settings.labels if isinstance(settings.labels, list | tuple) and "data.labels" in names else ()
+    if listed and sorted(map(str, listed)) == sorted(spellings):
         unused = unused._replace(labels=settings.labels)
+        if is_function:  # an array of probabilities has the order of the labels of the data
+            arguments["labels"] = {label: list(spellings[label]) for label in map(str, listed)}
     if changed := [name for name in settings._fields[1:] if getattr(settings, name) != getattr(unused, name)]:
         raise SettingError(
             f"{changed[0]} is a setting of the data {data.name}, whose parts are {listing(list(data.columns.parts))}. "
             f"Leave it out, or pass rows=heedful.load_data({data.name!r}, {changed[0]}=...)."
         )
-    arguments: dict[str, Any] = {"eval_batch_size": settings.batch_size}
     if is_function:
         arguments["note"] = " ".join(filter(None, (data.note, MAY_TRUNCATE)))
-    names = class_parser(cast(Any, type(data)), "data").names
     return data.with_arguments(**{name: value for name, value in arguments.items() if f"data.{name}" in names})
 
 

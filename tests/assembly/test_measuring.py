@@ -296,6 +296,24 @@ def test_a_function_reads_passages(write_squad: Callable[..., Path], tmp_path: P
     assert "If the function truncates inputs" in result.content["note"]
 
 
+@pytest.mark.parametrize(
+    "order", [["entailment", "neutral", "contradiction"], ["contradiction", "entailment", "neutral"]]
+)
+def test_probabilities_on_data_by_name_have_the_order_of_the_labels(order: list[str], pairs: list[Row]) -> None:
+    def probabilities(inputs: list[Row]) -> np.ndarray:
+        return np.array([[float(label == answer) for label in order] for answer in by_words(inputs)])
+
+    data = heedful.load_data("mnli", path=pairs)
+    expected = heedful.measure(by_words, data, trainer=QUIET, draws=2)
+    found = heedful.measure(probabilities, data, labels=order, trainer=QUIET, draws=2)
+    for name in ("accuracy", ("attentiveness", "premise")):
+        assert found[name].value == expected[name].value
+    with refused(SettingError, "labels"):
+        heedful.measure(probabilities, data, trainer=QUIET)
+    with refused(SettingError, "labels"):
+        heedful.measure(probabilities, data, labels=order[:2], trainer=QUIET)
+
+
 @pytest.mark.slow
 def test_outputs_without_names(classifier: Path, pairs: list[Row], tmp_path: Path) -> None:
     """Outputs without names are named by labels in order, or by the numbers of labels."""
