@@ -20,6 +20,7 @@ from heedful.records import DataError, ModelError, SettingError, inform, listing
 from heedful.records.errors import suggestion
 from heedful.records.parser import class_parser
 from heedful.records.same import Same
+from heedful.records.storage.named_configs import names as config_names
 
 MOST_LABELS = 50  # if more gold answers are distinct, answers are free texts
 MAY_TRUNCATE = "If the function truncates inputs, a change behind the cut counts as an unused part."
@@ -196,7 +197,7 @@ def _load_named(rows: Any) -> Pairs | None:
     if isinstance(rows, Pairs):
         return rows
     is_config = str(rows).endswith((".yaml", ".yml"))
-    if not isinstance(rows, str) or Path(rows).exists() and not is_config:
+    if not isinstance(rows, str) or Path(rows).exists() and not is_config and rows not in config_names("data"):
         return None
     if Path(rows).suffix and not is_config:
         raise DataError(f"rows {rows} does not exist.")

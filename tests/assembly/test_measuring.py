@@ -314,6 +314,12 @@ def test_probabilities_on_data_by_name_have_the_order_of_the_labels(order: list[
         heedful.measure(probabilities, data, labels=order[:2], trainer=QUIET)
 
 
+def test_a_folder_does_not_hide_data_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "planted").mkdir()
+    assert heedful.measure(by_words, "planted", dry_run=True)
+
+
 @pytest.mark.slow
 def test_outputs_without_names(classifier: Path, pairs: list[Row], tmp_path: Path) -> None:
     """Outputs without names are named by labels in order, or by the numbers of labels."""
