@@ -47,6 +47,8 @@ class TrainingHook:
         self.results: Results | None = None
         self.history: list[dict[str, float]] = []
         self.prefix = f"{settings['name']}_" if settings.get("name") else ""  # prefix of logged names
+        if settings.get("parts") is None:  # data by name have a name; here it is only the prefix
+            settings = {key: value for key, value in settings.items() if key != "name"}
         self._predict, self._rows, self._settings = predict, rows, settings
         self._output = None if output is None else Path(output)
 

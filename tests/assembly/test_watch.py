@@ -121,6 +121,14 @@ def test_two_of_them_have_names(L: Any) -> None:
     assert found["all_attentiveness_hypothesis"] != found["half_attentiveness_hypothesis_low"]
 
 
+def test_data_by_name_keep_their_name_and_the_logged_names_get_the_prefix(L: Any) -> None:
+    data = heedful.load_data("mnli", path=[row | {"label": "entailment"} for row in ROWS])
+    watches = [heedful.Watch(parity, data, name=name, draws=1) for name in (None, "second")]
+    found = fitted(L, *watches, max_epochs=2).callback_metrics
+    assert found["second_attentiveness_premise"] == found["attentiveness_premise"]
+    assert {name.data for name in watches[1].results.numbers} == {"mnli"}
+
+
 def test_mistakes_show_before_training(L: Any) -> None:
     for make, fact in (
         (lambda: heedful.Watch(nn.Linear(2, 1), ROWS, PARTS), "predict"),
