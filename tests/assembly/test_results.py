@@ -12,7 +12,7 @@ import pytest
 from live_runs import MEASURED, ONCE, pairs, small
 
 import heedful
-from heedful.assembly.results import Results, Run
+from heedful.assembly.results import Differences, Results, Run
 from heedful.cli import command
 from heedful.records import Context, DataError, HeedfulError, Measurement, MetricName, RunError, SettingError
 from heedful.records.storage import results as storage
@@ -31,6 +31,9 @@ NUMBERS = {
     PREMISE._replace(statistic="to_default"): Measurement(0.1, 40, 5, 0.01, (0.05, 0.15), (0.1,) * 5),
     PREMISE._replace(slice="from_neutral"): Measurement(None, 0, reason="no prediction is neutral"),
     HYPOTHESIS: Measurement(0.5, 40, 5, 0.01, (0.4, 0.6), (0.5,) * 5),
+    PREMISE._replace(part="weak", statistic="kept"): Measurement(
+        0.9, 40, 5, 0.01, (0.8, 1.0), (0.9,) * 5, ("not_above_majority",)
+    ),
     PREMISE._replace(part="flagged"): Measurement(0.5, 40, 5, 0.01, (0.4, 0.6), (0.5,) * 5, ("not_above_majority",)),
     MetricName("null", "d", statistic="flips"): Measurement(0.0, 50, ci95=(0.0, 0.07)),
     MetricName("challenge", "hans", slice="lexical"): Measurement(0.6, 9),
@@ -154,6 +157,7 @@ def test_a_frame_has_a_line_for_each_number(made: Results) -> None:
         "attentiveness premise >= 0.65",
         "accuracy >= 66 %",
         "attentiveness flagged <= 0.6",
+        "attentiveness weak kept >= 0.7",  # guesses do not raise this share
         "attentiveness/d/premise/to_default < 15.1%",
         "attentiveness premise => 0.65",
         " null flips <= 7e-2 ",
@@ -283,3 +287,13 @@ def test_a_notebook_displays_results_and_escapes_their_texts(
     assert "&lt;script&gt;" in html
     assert "<script" not in html + Results(Path(evil), {})._repr_html_()
     assert capsys.readouterr().out == ""
+
+
+def test_a_difference_of_weak_models_can_be_required() -> None:
+    change = Measurement(0.3, 40, 5, 0.01, (0.2, 0.4), (0.3,) * 5, ("not_above_majority",)).as_dict()
+    differences = Differences({PREMISE: change}, "one minus other", ("Left out: the swaps differ.",))
+    assert differences.require("attentiveness premise >= 0.1") is differences
+    with refused(RunError, "does not hold", "0.3"):
+        differences.require("attentiveness premise >= 0.25")
+    with refused(RunError, "the swaps differ"):
+        differences["attentiveness", "hypothesis"]
