@@ -145,3 +145,31 @@ def test_a_text_that_is_right_for_unrelated_parts_is_the_default_label() -> None
     assert (results[0] - results[1])["attentiveness", "context"].value == 1
     counted = [result.content["counts"].get("default_label_not_answered") for result in results]
     assert counted == [None, "unknown"]
+
+
+def test_a_page_calls_the_default_label_right_after_a_swap_of_one_part_only(tmp_path: Path) -> None:
+    """After a joint swap, the lent parts may have another right answer."""
+
+    def predict(rows: list[dict[str, Any]]) -> list[str]:
+        is_known = [(row["context"], row["question"]) in KNOWN for row in rows]
+        return [
+            r["context"] if known or "7" in r["question"] else "unknown"
+            for r, known in zip(rows, is_known, strict=True)
+        ]
+
+    rows = [{"instruction": f"Answer {i}.", **row} for i, row in enumerate(ROWS)]
+    result = heedful.measure(
+        predict,
+        rows,
+        ["instruction", *PARTS],
+        "unknown",
+        keeps=["instruction"],
+        draws=2,
+        trainer=QUIET,
+        swap=["context", "context+question"],
+    )
+    text = result.page(tmp_path / "page.html").read_text()
+    sentences = [part for part in text.split("Another ")[1:] if part.startswith("context")]
+    assert any("the right answer then" in sentence[:600] for sentence in sentences)
+    assert not any("the right answer then" in s[:600] for s in sentences if s.startswith("context and question"))
+    assert any(s.startswith("context and question") for s in sentences)
