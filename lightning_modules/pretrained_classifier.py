@@ -275,7 +275,8 @@ class PretrainedClassifier(Classifier, ABC):
 
     def configure_model(self) -> None:
         if self.network is None and self.task is not None:  # load_from_checkpoint calls this hook before prepare
-            self.network = faster_on_cpu(self.build()).train()  # transformers loads models in eval mode
+            with torch.device("cpu"):  # Lightning would draw the weights of a new head with the generator of the GPU
+                self.network = faster_on_cpu(self.build()).train()  # transformers loads models in eval mode
             if self.label_map is not None:
                 inform_merged(self.label_map, self.backbone)
             if self.compiled:

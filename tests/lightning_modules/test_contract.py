@@ -164,6 +164,19 @@ def test_training_starts_in_float32_with_dropout(zoo, name, tmp_path):
     assert {parameter.dtype for parameter in model.parameters()} == {torch.float32}
 
 
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_new_network_starts_from_the_same_weights_on_each_device(zoo, name):
+    """Lightning configures models in the context of the Trainer's device, whose generator draws other numbers."""
+    model = zoo.unbuilt(name)
+    model.bind(zoo.task(name), trains=True)
+    with torch.device("meta"):
+        model.configure_model()
+    expected = zoo.model(name).network.state_dict()
+    weights = model.network.state_dict()
+    assert weights.keys() == expected.keys()
+    assert all(torch.equal(weights[key], expected[key]) for key in weights)
+
+
 # models without Lightning
 
 
