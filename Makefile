@@ -30,11 +30,11 @@ demo: install  ## Train MiniLM twice on the generated data, plainly and with cou
 	$(BIN)/heedful compare $(DEMO)/plain $(DEMO)/counterfactual
 	@echo "Curves of both runs: $(BIN)/tensorboard --logdir $(DEMO)"
 
-test: install  ## Run the first tier of tests: minutes
-	$(BIN)/python -m pytest -n auto --dist worksteal
+test: install  ## Run the first tier of tests, on the CPU: minutes
+	CUDA_VISIBLE_DEVICES= $(BIN)/python -m pytest -n auto --dist worksteal
 
-test-all: install  ## Run both tiers: half an hour on two cores
-	HEEDFUL_EXAMPLES=50 $(BIN)/python -m pytest -m '' -n auto --dist worksteal
+test-all: install  ## Run both tiers, on the CPU: half an hour on two cores
+	CUDA_VISIBLE_DEVICES= HEEDFUL_EXAMPLES=50 $(BIN)/python -m pytest -m '' -n auto --dist worksteal
 
 minimum:  ## Run the first tier with the lowest versions that setup.cfg allows, in .venv-minimum; TORCH=lock keeps torch
 	PYTHON=$(PYTHON) bash .ci/minimum

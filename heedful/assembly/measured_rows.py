@@ -220,12 +220,18 @@ def _with_batch_size(data: Pairs, settings: RowSettings, is_function: bool) -> P
     arguments: dict[str, Any] = {"eval_batch_size": settings.batch_size}
     unused = RowSettings(settings.rows, batch_size=settings.batch_size)
     spellings = data.columns.labels or {}
-    listed = settings.labels if isinstance(settings.labels, list | tuple) and "data.labels" in names else ()
-    if listed and sorted(map(str, listed)) == sorted(spellings):
+    listed = list(map(str, settings.labels)) if isinstance(settings.labels, list | tuple) else []
+    may_reorder = not is_function or "data.labels" in names  # generated data have one order
+    if listed and (sorted(listed) == sorted(spellings) if may_reorder else listed == list(spellings)):
         unused = unused._replace(labels=settings.labels)
-        if is_function:  # an array of probabilities has the order of the labels of the data
-            arguments["labels"] = {label: list(spellings[label]) for label in map(str, listed)}
+        if is_function and may_reorder:  # an array of probabilities has the order of the labels of the data
+            arguments["labels"] = {label: list(spellings[label]) for label in listed}
     if changed := [name for name in settings._fields[1:] if getattr(settings, name) != getattr(unused, name)]:
+        if changed[0] == "labels" and not may_reorder:
+            raise SettingError(
+                f"labels are not the labels of the data {data.name} in their order. Return the probabilities in the "
+                f"order labels={list(spellings)}."
+            )
         raise SettingError(
             f"{changed[0]} is a setting of the data {data.name}, whose parts are {listing(list(data.columns.parts))}. "
             f"Leave it out, or pass rows=heedful.load_data({data.name!r}, {changed[0]}=...)."

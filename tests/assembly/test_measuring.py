@@ -320,6 +320,19 @@ def test_a_folder_does_not_hide_data_by_name(tmp_path: Path, monkeypatch: pytest
     assert heedful.measure(by_words, "planted", dry_run=True)
 
 
+def test_probabilities_on_generated_data_have_the_one_order_of_its_labels() -> None:
+    order = ["entailment", "neutral", "contradiction"]
+
+    def probabilities(inputs: list[Row]) -> np.ndarray:
+        return np.array([[float(label == answer) for label in order] for answer in by_words(inputs)])
+
+    expected = heedful.measure(by_words, "planted", trainer=QUIET)
+    found = heedful.measure(probabilities, "planted", labels=order, trainer=QUIET)
+    assert found["accuracy"].value == expected["accuracy"].value
+    with refused(SettingError, str(order)):
+        heedful.measure(probabilities, "planted", labels=order[::-1], trainer=QUIET)
+
+
 @pytest.mark.slow
 def test_outputs_without_names(classifier: Path, pairs: list[Row], tmp_path: Path) -> None:
     """Outputs without names are named by labels in order, or by the numbers of labels."""
