@@ -3,6 +3,8 @@
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
+from inspect import unwrap
 from typing import Any
 
 import numpy as np
@@ -118,7 +120,7 @@ class Function(BasePredictor):
 
     @property
     def description(self) -> str:
-        name = getattr(self.predict_rows, "__name__", type(self.predict_rows).__name__)
+        name = name_of(self.predict_rows)
         return "The function" if "<" in name else name  # such as "<lambda>"
 
     def answer(self, inputs: dict[str, Any]) -> Outputs:
@@ -244,6 +246,16 @@ class Function(BasePredictor):
         """Return the error for an invalid answer to the input at index ``place``; ``problem`` ends its message."""
         row = self._quote(inputs.take(np.array([place])).rows[0])
         return ModelError(f"{self.description} answered {cut(repr(value))} to {row}{problem}")
+
+
+def name_of(function: Any) -> str:
+    """Return the name of a function without decorators and ``functools.partial``; for other objects, of their class."""
+    function = unwrap(function)
+    return (
+        name_of(function.func)
+        if isinstance(function, partial)
+        else getattr(function, "__name__", type(function).__name__)
+    )
 
 
 def quoted(row: Mapping[str, Any]) -> str:

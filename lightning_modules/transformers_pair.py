@@ -25,7 +25,7 @@ from heedful.lightning_modules.pretrained.labels import (
 )
 from heedful.lightning_modules.pretrained.misfits import is_of_memory, reason
 from heedful.lightning_modules.processors.contents import FunctionProcessor
-from heedful.lightning_modules.processors.processor import Statistics
+from heedful.lightning_modules.processors.processor import NO_HIDING_IN_MEMORY, Statistics
 from heedful.records import (
     CLASSIFICATION,
     SOFT,
@@ -91,10 +91,7 @@ class PairProcessor(FunctionProcessor):
         positions: Number of positions of the model; None without a limit.
     """
 
-    no_hiding = (
-        "Attributions hide words in the inputs of a model that Heedful loads, and this one is in memory. Save model "
-        "and tokenizer with save_pretrained, and give the folder."
-    )
+    no_hiding = NO_HIDING_IN_MEMORY
 
     def __init__(self, tokenizer: Any, parts: Sequence[str], form: TableForm, positions: int | None) -> None:
         super().__init__(parts)

@@ -28,7 +28,7 @@ PROBABILITIES = "needs probabilities of the labels, which written answers do not
 
 
 def _no_other_data(name: str, path: str | None) -> Pairs:
-    raise SettingError(f"The data set {name} is read by its name on the command line alone. Measure with evaluate.py.")
+    raise SettingError(f"A Trainer of your own cannot load the data set {name}. Use heedful.evaluate.")
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,8 @@ class Loader:
             them.
         split_name: Maps a split of the source to its name in uids; by default "train" or "validation", or with several
             validation splits the stem of the file name.
-        aliases: Maps "train" and "validation" to alternative names of their files.
+        aliases: Maps "train" and "validation" to alternative names of their files: {"validation": ["dev"]}. The names
+            themselves are added.
         same: Decides whether two free-text answers are equal.
         control: Suffix of "mixture" in the name of the training regime, such as "2L1S"; None without control examples.
     """
@@ -82,6 +83,10 @@ class Loader:
     aliases: Mapping[str, Sequence[str]] = field(default_factory=lambda: ALIASES)
     same: Same | None = None
     control: str | None = None
+
+    def __post_init__(self) -> None:
+        aliases = {split: tuple(dict.fromkeys((split, *self.aliases.get(split, ())))) for split in ALIASES}
+        object.__setattr__(self, "aliases", aliases)
 
     def reads_by(self, load_function: Callable[..., Examples]) -> bool:
         """Whether :attr:`load` is ``load_function`` or a ``functools.partial`` of it."""

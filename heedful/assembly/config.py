@@ -40,7 +40,7 @@ from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import BasePredictor
 from heedful.lightning_modules.pretrained.backbones import allowed_packages
 from heedful.lightning_modules.registry import stand_in
-from heedful.records import HeedfulError, SettingError
+from heedful.records import HeedfulError, SettingError, listing
 from heedful.records.arguments import IN_MEMORY, class_path, plain
 from heedful.records.numbers.metric_name import direction_of
 from heedful.records.parser import InMemory, Parser, class_parser, construct, constructor_value, parsed, require_kinds
@@ -251,6 +251,13 @@ def load_data(source: Any = DEFAULTS["data"], /, **settings: Any) -> PairedData:
         (10, ('entailment', 'neutral', 'contradiction'))
     """
     return cast(PairedData, _load("data", source, settings))
+
+
+def load_other_data(name: str, path: str | None) -> PairedData:
+    """Load a further data set by its short name, from ``path`` or, if that is None, from the hub; and set it up."""
+    data = load_data(name, **({} if path is None else {"path": path}))
+    data.setup("validate")
+    return data
 
 
 def load_model(
@@ -476,14 +483,20 @@ def _require_trusted(layers: Sequence[Layer], call: Call) -> None:
     }
     trusted |= {path.partition(".")[0] for path in _class_paths(call.settings)}
     trusted |= {path.partition(".")[0] for path in _trainer_classes(call.words)}
-    for layer in layers:
-        for path in () if layer.is_trusted else _class_paths(layer.values):
-            if "." in path and path.partition(".")[0] not in {*OUR_PACKAGES, *trusted, *sys.modules}:
-                module = path.partition(".")[0]
-                raise SettingError(
-                    f"{layer.where}: {path} is not a class of Heedful or Lightning. If you trust the module {module}, "
-                    f"allow it by allow_package {module}."
-                )
+    unknown = [
+        (layer.where, path)
+        for layer in layers
+        if not layer.is_trusted
+        for path in _class_paths(layer.values)
+        if "." in path and path.partition(".")[0] not in {*OUR_PACKAGES, *trusted, *sys.modules}
+    ]
+    if unknown:
+        paths = dict.fromkeys(path for _, path in unknown)
+        allowed = dict.fromkeys(f"allow_package {path.partition('.')[0]}" for path in paths)
+        raise SettingError(
+            f"{unknown[0][0]} names {listing(list(paths))}, from outside of Heedful and Lightning. If you trust this "
+            f"code, add {listing(list(allowed))}."
+        )
 
 
 def _import_callbacks(layers: Sequence[Layer], words: Sequence[str]) -> None:

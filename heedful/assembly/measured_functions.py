@@ -80,7 +80,7 @@ def measure_predictor(
     data.setup("validate")
     predictor.bind(data.task)
     predictor.require_learned_parts(data.full_task.parts)
-    plans = Plans.of(evaluations, Setting(data, capabilities=predictor.capabilities), only)
+    plans = Plans.of(evaluations, Setting(data, read=_load_other_data, capabilities=predictor.capabilities), only)
     plans.require(predictor)
     limit = trainer.get("limit_val_batches") or ALL
     if is_dry:
@@ -115,6 +115,12 @@ def _measured(
     contents = RecomputedContents({p.evaluation.name: p.plan for p in planned}, data.seed, data.task.parts)
     unsaved = Unsaved("", lambda path: write_settings(record, path), describe({}), measurements.rows, contents)
     return Results(None, measurements.content, unsaved=unsaved)
+
+
+def _load_other_data(name: str, path: str | None) -> Pairs:
+    from heedful.assembly.config import load_other_data  # imports Lightning
+
+    return load_other_data(name, path)
 
 
 def _with_settings(data: Pairs, settings: dict[str, Any]) -> Pairs:

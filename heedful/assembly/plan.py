@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from pytorch_lightning.callbacks import EarlyStopping
 
-from heedful.assembly.config import Config, Objects, load_data
+from heedful.assembly.config import Config, Objects, load_other_data
 from heedful.assembly.held_out import require_held_out
 from heedful.assembly.identity import identity_of
 from heedful.assembly.prompting import prompts_of
@@ -96,7 +96,7 @@ def prepare(config: Config) -> Plan:
     record = config.as_dict()
     if "backbone" in record["model"]["init_args"] and config.evaluating and model.has_learned:
         record["model"]["init_args"]["backbone"] = IN_MEMORY
-    plans = Plans.of(evaluations, Setting(data, not config.evaluating, _load_other_data, model.capabilities), only)
+    plans = Plans.of(evaluations, Setting(data, not config.evaluating, load_other_data, model.capabilities), only)
     plans.require(model)
     _require_monitored(plans, objects, checkpoints, data)
     if not (isinstance(settings, EvaluationSettings) and settings.dry_run):
@@ -140,13 +140,6 @@ def _bound_data(config: Config, objects: Objects, name: str) -> PairedData:
     if config.evaluating and not model.has_learned:
         model.require_learned_parts(data.full_task.parts)
         model.require_head()
-    return data
-
-
-def _load_other_data(name: str, path: str | None) -> PairedData:
-    """Load another data set by its short name, from ``path`` or, if that is None, from the hub; and set it up."""
-    data = load_data(name, **({} if path is None else {"path": path}))
-    data.setup("validate")
     return data
 
 

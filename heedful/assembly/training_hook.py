@@ -1,6 +1,7 @@
 """Base class of ``heedful.Watch`` and ``heedful.TransformersCallback``, which measure a model while it trains."""
 
 import math
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from inspect import signature
@@ -15,6 +16,7 @@ from heedful.assembly.measuring import measure, require_known, require_rows
 from heedful.assembly.results import Results
 from heedful.assembly.starts import restored_generators
 from heedful.datamodules.base.processes import by_first_isolated
+from heedful.lightning_modules.function import name_of
 from heedful.lightning_modules.transformers_pair import evaluating
 from heedful.metrics.statistics.draws import is_known
 from heedful.records import RunError, SettingError
@@ -56,6 +58,15 @@ class TrainingHook:
         """Read the rows and check the settings before the training, so that errors are raised early."""
         by_first_isolated(lambda: require_rows(self._rows, **self._settings))
 
+    def try_predict(self, model: nn.Module) -> None:
+        """Measure one batch, so that errors of ``predict`` are raised before the training; must be called on all ranks.
+
+        Raises:
+            HeedfulError: As for :meth:`measure`.
+        """
+        with warnings.catch_warnings(action="ignore"):  # on the answers of an untrained model
+            self._measure_on_rank_0(model, None, None, True, limit_val_batches=1)
+
     def measure(self, model: nn.Module, step: int, epoch: float, tokenizer: Any = None) -> dict[str, float]:
         """Measure the model on rank 0; must be called on all ranks.
 
@@ -71,29 +82,34 @@ class TrainingHook:
         Raises:
             HeedfulError: As for :func:`heedful.measure`; or the weights are sharded.
         """
+        self.results = self._measure_on_rank_0(model, tokenizer, self._folder(step), bool(self.history))
+        numbers = {self.prefix + name: value for name, value in logged_numbers(self.results.numbers).items()}
+        if numbers.keys() <= {f"{self.prefix}null_flips"}:
+            raise RunError("Attentiveness was not measured. Add it to evaluations, and give two parts or more.")
+        self.history.append({"step": step, "epoch": epoch, **numbers})
+        return numbers
+
+    def _measure_on_rank_0(
+        self, model: nn.Module, tokenizer: Any, output: Path | None, is_quiet: bool, **trainer: Any
+    ) -> Results:
+        """Return the results on all ranks, with their rows on rank 0; ``trainer`` overrides settings of the Trainer."""
         if any(map(_is_sharded, model.parameters())):
             raise SettingError(
                 f"The weights of {type(model).__name__} are sharded over ranks. Train with DDP, or measure the "
                 "checkpoints after the training."
             )
         predict = (model, tokenizer) if self._predict is None else _function(self._predict, model)
-        trainer = {"enable_progress_bar": False, **(self._settings.get("trainer") or {})}
-        settings = {**self._settings, "trainer": trainer, "output": self._folder(step)}
-
+        trainer = {"enable_progress_bar": False, **(self._settings.get("trainer") or {}), **trainer}
+        settings = {**self._settings, "trainer": trainer, "output": output}
         complete: list[Results] = []
 
         def measured() -> Results:
-            with restored_generators(), evaluating(model), quiet_log(bool(self.history)):
+            with restored_generators(), evaluating(model), quiet_log(is_quiet):
                 complete.append(measure(predict, self._rows, **settings))
             return replace(complete[0], unsaved=None)  # rows and examples stay on rank 0
 
         received = by_first_isolated(measured)
-        self.results = complete[0] if complete else received
-        numbers = {self.prefix + name: value for name, value in logged_numbers(self.results.numbers).items()}
-        if numbers.keys() <= {f"{self.prefix}null_flips"}:
-            raise RunError("Attentiveness was not measured. Add it to evaluations, and give two parts or more.")
-        self.history.append({"step": step, "epoch": epoch, **numbers})
-        return numbers
+        return complete[0] if complete else received
 
     def _folder(self, step: int) -> Path | None:
         """Return an unused folder for the results at a training step: ``step-N``, or ``step-N-K`` with K from 2 if it
@@ -138,5 +154,5 @@ def _function(predict: Predict, model: nn.Module) -> Callable[[list[dict[str, An
         with torch.inference_mode(False), torch.no_grad():  # a cached tensor of inference mode could not be trained on
             return predict(model, inputs)
 
-    function.__name__ = getattr(predict, "__name__", type(predict).__name__)
+    function.__name__ = name_of(predict)
     return function

@@ -79,6 +79,7 @@ class Watch(TrainingHook, Base):
 
     def on_validation_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         if trainer.sanity_checking:
+            self.try_predict(pl_module)
             return
         numbers = self.measure(pl_module, trainer.global_step, trainer.current_epoch)
         for name, value in numbers.items():  # equal on all ranks; their maximum is exact, their mean may not be

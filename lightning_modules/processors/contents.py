@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from heedful.lightning_modules.processors.processor import NumberProcessor, combined
+from heedful.lightning_modules.processors.processor import NO_HIDING_IN_MEMORY, NumberProcessor, combined
 from heedful.records import EMPTIED, Composed, Example, Examples, Table, column, keys
 
 TOGETHER = 8192  # inputs whose contents are looked up at once
@@ -58,6 +58,8 @@ class FunctionProcessor(NumberProcessor):
     Args:
         parts: Names of the parts.
     """
+
+    no_hiding = NO_HIDING_IN_MEMORY
 
     def __init__(self, parts: Sequence[str]) -> None:
         self.parts = tuple(parts)

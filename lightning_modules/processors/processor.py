@@ -73,6 +73,12 @@ class Encoded:
         return self._processor.batches(self.examples, batches)
 
 
+NO_HIDING_IN_MEMORY = (
+    "Attributions hide words in the inputs of a model that Heedful loads, and this one is in memory. Save model and "
+    "tokenizer with save_pretrained, and give the folder; or leave attributions out."
+)
+
+
 class Processor(ABC):
     """Turns examples into inputs of a model. Processors are picklable.
 
@@ -86,8 +92,8 @@ class Processor(ABC):
 
     pad_to: int = 1
     no_hiding: str | None = (
-        "Attributions need a model that reads one or two texts and nothing else. Take such a model, or leave "
-        "attributions out."
+        "Attributions need one of Heedful's own classes for texts, and one or two texts as parts. Choose such a model "
+        "and such parts, or leave attributions out."
     )
 
     def encode(self, examples: Sequence[Example]) -> Encoded:

@@ -104,6 +104,9 @@ def test_a_class_that_only_a_saved_run_names_is_not_imported(tmp_path: Path, mon
     for words in ([], ["--data.path", "evil.csv"], ["--output=evil.out"]):
         with refused(SettingError, "run/config.yaml", "evil.Data", "allow_package evil"):
             resolve(False, Call(layers=[saved], words=words))
+    both = Layer(saved.values | {"model": {"class_path": "worse.Model"}}, "run/config.yaml", is_trusted=False)
+    with refused(SettingError, "allow_package evil, allow_package worse"):
+        resolve(False, Call(layers=[both]))
     callback = Layer({"trainer": {"callbacks": [{"class_path": "evil.Callback"}]}}, "run/config.yaml", is_trusted=False)
     with refused(SettingError, "evil.Callback"):
         resolve(False, Call(layers=[callback]))

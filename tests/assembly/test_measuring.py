@@ -333,6 +333,30 @@ def test_probabilities_on_generated_data_have_the_one_order_of_its_labels() -> N
         heedful.measure(probabilities, "planted", labels=order[::-1], trainer=QUIET)
 
 
+def test_a_function_is_measured_on_further_data(pairs: list[Row], tmp_path: Path) -> None:
+    path = tmp_path / "validation.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in pairs))
+    order = ["entailment", "neutral", "contradiction"]
+
+    def probabilities(inputs: list[Row]) -> np.ndarray:
+        return np.array([[float(label == answer) for label in order] for answer in by_words(inputs)])
+
+    data = heedful.load_data("planted", n_validation=20)
+    found = heedful.measure(
+        probabilities,
+        data,
+        labels=order,
+        evaluations="two_class",
+        two_class={"benchmarks": {"snli": path}},
+        trainer=QUIET,
+    )
+    is_right = [
+        (answer == "entailment") == (row["label"] == "entailment")
+        for row, answer in zip(pairs, by_words(pairs), strict=True)
+    ]
+    assert found["two_class", "snli"].value == np.mean(is_right)
+
+
 @pytest.mark.slow
 def test_outputs_without_names(classifier: Path, pairs: list[Row], tmp_path: Path) -> None:
     """Outputs without names are named by labels in order, or by the numbers of labels."""

@@ -12,7 +12,7 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 import heedful
-from heedful.records import DataError, RunError, SettingError
+from heedful.records import DataError, ModelError, RunError, SettingError
 
 from refusals import refused
 
@@ -112,6 +112,15 @@ def test_without_validation_data_it_warns_that_nothing_is_measured(L: Any) -> No
     with pytest.warns(UserWarning, match="validation data"):
         fitted(L, watch, validated=False, max_epochs=1)
     assert watch.history == []
+
+
+def test_errors_of_the_function_are_raised_before_the_training(L: Any) -> None:
+    def untrained(module: nn.Module, inputs: list[dict[str, str]]) -> list[str]:
+        assert module.global_step == 0
+        return ["a label that the data lack"] * len(inputs)
+
+    with refused(ModelError, "untrained", "a label that"):
+        fitted(L, heedful.Watch(untrained, ROWS, PARTS, "neutral", labels=["entailment", "neutral"]))
 
 
 def test_two_of_them_have_names(L: Any) -> None:

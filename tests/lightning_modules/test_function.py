@@ -1,16 +1,20 @@
 """Tests of functions as models: their inputs, and the hashes of the inputs."""
 
 import pickle
+from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.assembly.config import load_model
+from heedful.lightning_modules.function import cut, name_of
 from heedful.lightning_modules.processors.contents import TOGETHER, FunctionProcessor
-from heedful.records import EMPTIED, Composed, Example, Examples, SettingError, Table
+from heedful.records import EMPTIED, Composed, Example, Examples, SettingError, Table, Task
 
 from commands import config_of
 from refusals import refused
@@ -72,3 +76,10 @@ def test_no_file_names_a_function(named, tmp_path, monkeypatch):
     (tmp_path / "f.yaml").write_text(yaml.safe_dump(section))
     with refused(SettingError, "predict"):
         config_of(["--model", str(tmp_path / "f.yaml")], True).objects()
+
+
+def test_the_name_of_a_function_is_without_decorators_and_fixed_arguments():
+    assert name_of(torch.no_grad()(partial(cut, most=3))) == "cut"
+    assert name_of(partial(torch.no_grad()(cut))) == "cut"
+    assert name_of(Task.from_dict) == "from_dict"
+    assert name_of(SimpleNamespace()) == "SimpleNamespace"

@@ -9,6 +9,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from heedful.datamodules.base.loader import Loader
 from heedful.datamodules.base.splits import (
     ALIASES,
     aliases_of,
@@ -23,6 +24,7 @@ from heedful.datamodules.base.splits import (
     split_groups,
 )
 from heedful.datamodules.kinds import READING_ALIASES
+from heedful.datamodules.loaders.pairs import load_pairs
 from heedful.interventions import Swap
 from heedful.records import DataError, Example, Examples
 
@@ -206,3 +208,9 @@ def test_the_names_of_a_split_with_an_ending() -> None:
     assert aliases_of("validation-matched", ALIASES) == ["validation-matched", "dev-matched", "valid-matched"]
     assert aliases_of("validation-v2.0", READING_ALIASES) == list(READING_ALIASES["validation"])
     assert aliases_of("development", ALIASES) == []
+
+
+def test_alternative_names_of_a_split_are_added_to_its_name() -> None:
+    loader = Loader(load_pairs, aliases={"validation": ["held_out"]})
+    assert loader.aliases == {"train": ("train",), "validation": ("validation", "held_out")}
+    assert Loader(load_pairs).aliases == ALIASES
