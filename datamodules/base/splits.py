@@ -214,8 +214,8 @@ def counterfactual_partners(examples: Examples, swap: Swap, seed: int, draw: int
     """
     partners = np.full(len(examples), -1, dtype=np.int64)
     labels = examples.column("label")
-    changed = np.flatnonzero(np.fromiter((label != swap.default_label for label in labels), bool, len(examples)))
-    partners[changed] = swap.partners(examples, changed, draw, seed)
+    eligible = np.flatnonzero(np.fromiter((label != swap.default_label for label in labels), bool, len(examples)))
+    partners[eligible] = swap.partners(examples, eligible, draw, seed)
     return partners
 
 

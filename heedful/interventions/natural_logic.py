@@ -6,7 +6,7 @@ hypothesis. The label follows from the monotonicity of the context and the relat
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from heedful.records import DataError
@@ -179,7 +179,7 @@ def compose(contexts: Iterable[Row], pairs: Iterable[Row], where: str = "") -> I
             }
 
 
-def _column_values(values: Mapping[str, str], names: Iterable[str], at: str) -> list[str]:
+def _column_values(values: Mapping[str, str], names: Collection[str], at: str) -> list[str]:
     """Return the values of some columns in a row, without outer spaces; raise DataError if a column is missing."""
     for name in names:
         if name not in values:
@@ -187,7 +187,7 @@ def _column_values(values: Mapping[str, str], names: Iterable[str], at: str) -> 
     return [values[name].strip() for name in names]
 
 
-def _known(value: str, name: str, allowed: Iterable[str], at: str) -> None:
+def _known(value: str, name: str, allowed: Collection[str], at: str) -> None:
     if value not in allowed:
         listed = " or ".join(v or "nothing" for v in allowed)
         raise DataError(f"{at}: the column {name} does not allow {value!r}. Write {listed}.")

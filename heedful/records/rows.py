@@ -152,7 +152,7 @@ def number_runs(rows: pa.Table, name: str) -> np.ndarray:
 
 
 def cluster_of(rows: pa.Table) -> np.ndarray:
-    """Return the number of each row's cluster for confidence intervals: int32 [rows]. The cluster is the column
+    """Return an id of each row's cluster, for confidence intervals: int32 [rows]. The cluster is the column
     ``group``, or the base example if ``group`` is null.
     """
     if rows["group"].null_count == rows.num_rows:

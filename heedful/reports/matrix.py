@@ -43,12 +43,12 @@ def attentiveness(runs: Sequence[Run]) -> Matrix:
 
 
 def whole_input(runs: Sequence[Run]) -> Matrix:
-    """Return the cells of the table of scores of full-input models and of the majority baseline, by data set."""
+    """Return the cells of the table of scores of the majority baseline and of full-input models, by data set."""
     return _scores([run for run in runs if run.partial is None], columns(runs))
 
 
 def partial_input(runs: Sequence[Run]) -> Matrix:
-    """Return the cells of the table of scores of partial-input models and of the majority baseline, by data set."""
+    """Return the cells of the table of scores of the majority baseline and of partial-input models, by data set."""
     return _scores([run for run in runs if run.partial is not None], columns(runs))
 
 

@@ -126,8 +126,8 @@ def compared(before: Content, after: Content) -> tuple[Any, Any]:
 
     Two texts with many common words become segments (:func:`marked`). Two tables become dictionaries with the keys
     "title"; "rows", a list of [key, values, mark]; and "titled", whether the titles differ. The mark of a row is
-    "gone" (only in ``before``), "new" (only in ``after``), "changed" (other values), "moved" (another place) or "" (no
-    difference). Other contents are returned as they are.
+    "gone" (only in ``before``), "new" (only in ``after``), "changed" (other values), "moved" (another place
+    among the rows with keys in both tables) or "" (no difference). Other contents are returned as they are.
     """
     if isinstance(before, str) and isinstance(after, str):
         return marked(before, after) or (before, after)
