@@ -40,11 +40,13 @@ class Answered:
     Attributes:
         source: Parts, labels, spellings and comparison of free texts with which the answers were parsed.
         answers: Maps the key (64-bit hash) of an input to its answer.
+        repeats: Maps the key of an input to its answer in the null control.
     """
 
     def __init__(self, source: tuple[Any, ...]) -> None:
         self.source = source
         self.answers: dict[int, Answer] = {}
+        self.repeats: dict[int, Answer] = {}
 
     def __len__(self) -> int:
         return len(self.answers)
@@ -115,8 +117,9 @@ class Function(BasePredictor):
         if self.answered.source != source:
             raise SettingError("answers are answers to other parts, labels or spellings. Leave them out.")
         if self.same is not None:  # an earlier call may have met another spelling of an answer first
-            for key, answer in self.answered.answers.items():
-                self.answered.answers[key] = answer if answer == NO_LABEL else self.same(str(answer))
+            for stored in (self.answered.answers, self.answered.repeats):
+                for key, answer in stored.items():
+                    stored[key] = answer if answer == NO_LABEL else self.same(str(answer))
 
     @property
     def description(self) -> str:
@@ -135,16 +138,20 @@ class Function(BasePredictor):
         """
         batch: Inputs = inputs["function"]
         assert self.answered is not None
-        answer_of, input_keys = self.answered.answers, batch.keys.tolist()
+        answer_of, repeat_of, input_keys = self.answered.answers, self.answered.repeats, batch.keys.tolist()
         new = np.flatnonzero([key not in answer_of for key in input_keys])
         answer_of |= zip(batch.keys[new].tolist(), self._ask(batch.take(new)), strict=True)
-        answers = [answer_of[key] for key in input_keys]
-        repeated = np.flatnonzero(batch.again | (not self._is_steady))  # the first batch reveals random answers
-        self._is_steady = True
+        is_asked = (batch.again | (not self._is_steady)) & [key not in repeat_of for key in input_keys]
+        repeated = np.flatnonzero(is_asked)  # the first batch reveals random answers
         for place, answer in zip(repeated.tolist(), self._ask(batch.take(repeated)), strict=True):
-            self._require_steady(batch, place, answers[place], answer)
-            answers[place] = answer if batch.again[place] else answers[place]
-        return self._outputs(answers)
+            self._require_steady(batch, place, answer_of[input_keys[place]], answer)
+            if batch.again[place]:
+                repeat_of[input_keys[place]] = answer
+        self._is_steady = True
+        is_again = batch.again.tolist()
+        return self._outputs(
+            [(repeat_of if again else answer_of)[k] for k, again in zip(input_keys, is_again, strict=True)]
+        )
 
     def _outputs(self, answers: list[Answer]) -> Outputs:
         if not self.task.kind.has_labels:
@@ -168,7 +175,7 @@ class Function(BasePredictor):
             reason = cut(str(error).strip().partition("\n")[0], LONGEST)
             raise ModelError(
                 f"{self.description} raised {type(error).__name__} ({reason}) for {first}. It receives a list of "
-                "dictionaries, and may return None for no answer."
+                "dictionaries."
             ) from error
         values = values_of(returned)
         if values is None:
@@ -210,14 +217,18 @@ class Function(BasePredictor):
             is_same = isinstance(before, str) and isinstance(after, str) and before == after
         else:
             is_same = before.argmax() == after.argmax() or np.abs(before - after).max() <= STEADY
-        if not is_same:
+        if is_same:
+            return
+        again = cut(repr(self._label(after)))
+        if any(isinstance(answer, str) and answer == NO_LABEL for answer in (before, after)):
+            assert self.answered is not None
+            del self.answered.answers[int(inputs.keys[place])]
+            advice = "If a request failed, raise an exception in place of returning None."
+        else:
             self.answered = None  # another call must not resume from unsteady answers
-            again = cut(repr(self._label(after)))
-            problem = (
-                f", and {again} when asked again. Make the function deterministic, for example by model.eval() or a "
-                "fixed seed."
-            )
-            raise self._invalid_answer_error(self._label(before), inputs, place, problem)
+            advice = "Make the function deterministic, for example by model.eval() or a fixed seed."
+        problem = f", and {again} when asked again. {advice}"
+        raise self._invalid_answer_error(self._label(before), inputs, place, problem)
 
     def counts_of(self, counted: Mapping[tuple[str, str], int]) -> dict[str, Any]:
         missing = self._unanswered_default()

@@ -47,8 +47,8 @@ def measure_function(
     try:
         return measure_predictor(function, data, settings)
     except BaseException as error:
-        if answered := function.answered:
-            error.answers = answered  # type: ignore[attr-defined]
+        error.answers = answered = function.answered  # type: ignore[attr-defined]
+        if answered:
             error.add_note(f"{len(answered):,} answers are kept. Resume with measure(..., answers=error.answers).")
         raise
 

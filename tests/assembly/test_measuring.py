@@ -266,7 +266,42 @@ def test_answers_of_a_call_that_was_interrupted_are_used_by_the_next(at: int, pa
     at_once = heedful.measure(stopping(-1, whole), pairs, PARTS, "neutral", **how)
     assert written(went_on) == written(at_once)
     assert after <= sum(whole)
-    assert before + after <= sum(whole) + len(pairs) + 16  # the null control and one batch are repeated
+    assert before + after <= sum(whole) + 16  # the first batch is asked once more, to find answers that change
+
+
+@pytest.mark.parametrize("with_probabilities", [False, True])
+def test_random_answers_are_an_error_and_are_not_resumed(with_probabilities: bool, pairs: list[Row]) -> None:
+    calls = iter(range(10_000))
+
+    def predict(inputs: list[Row]) -> Any:
+        shift = next(calls)
+        numbers = [(i + shift) % 3 for i in range(len(inputs))]
+        return np.eye(3)[numbers] if with_probabilities else [NAMES[i] for i in numbers]
+
+    with refused(ModelError, "deterministic") as stop:
+        heedful.measure(predict, pairs, PARTS, "neutral", labels=NAMES, trainer=QUIET)
+    assert stop.value.answers is None
+
+
+@pytest.mark.parametrize("failing", [1, 4, 9])
+def test_a_failed_request_is_no_answer_of_the_function(failing: int, pairs: list[Row]) -> None:
+    """With an exception, the next call asks again; with None, the error says so and keeps the other answers."""
+    calls = iter(range(1, 10_000))
+
+    def flaky(fail: Callable[[], list[None]]) -> Callable[[list[Row]], list[Any]]:
+        return lambda inputs: [*fail(), *by_words(inputs)[1:]] if next(calls) == failing else by_words(inputs)
+
+    def time_out() -> list[None]:
+        raise TimeoutError("too slow")
+
+    expected = heedful.measure(by_words, pairs, PARTS, "neutral", trainer=QUIET, batch_size=16)
+    for fail, reason in ((time_out, "too slow"), (lambda: [None], "raise an exception")):
+        calls, predict = iter(range(1, 10_000)), flaky(fail)
+        with refused(ModelError, reason) as stop:
+            heedful.measure(predict, pairs, PARTS, "neutral", trainer=QUIET, batch_size=16)
+        answers = stop.value.answers
+        found = heedful.measure(predict, pairs, PARTS, "neutral", trainer=QUIET, batch_size=16, answers=answers)
+        assert written(found) == written(expected)
 
 
 def test_the_order_of_rows_decides_nothing() -> None:
