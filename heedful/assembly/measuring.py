@@ -85,7 +85,7 @@ def measure(
         by: Columns whose values break down the numbers.
         uid: Column of a unique id; by default a hash of the content.
         name: Name of the data in results; by default "rows".
-        draws: Number of counterfactuals per example and part, by default 5.
+        draws: Number of counterfactuals of attentiveness per example and part, by default 5.
         precision: Sufficient half width of the interval of attentiveness, such as 0.02: a pilot of 300 examples
             determines how many examples are swapped. By default all.
         batch_size: Maximum number of inputs per call of the model.

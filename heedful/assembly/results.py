@@ -31,6 +31,7 @@ from heedful.reports.tables import Cells, as_html, emit, number
 from heedful.reports.terminal.table import build, footnotes, lines_of, print_table
 
 NOTHING = "Nothing was measured."
+CONTROLS = ("majority", "null_")  # beginnings of statistics that do not compare two models
 
 
 @dataclass(frozen=True)
@@ -318,7 +319,9 @@ class Differences(Numbers):
         return dict(self.differences)
 
     def show(self) -> None:
-        """Print the differences as a table, and the reasons why numbers are omitted."""
+        """Print the differences as a table, without the null control and the majority share, and the reasons why numbers
+        are omitted.
+        """
         emit([self._cells()], notes=self.notes)
 
     def _repr_html_(self) -> str:
@@ -329,6 +332,7 @@ class Differences(Numbers):
         rows = [
             [words_of_name(name), number(m, "+", ci95=True) + "".join(f" ({flag})" for flag in m["flags"]), str(m["n"])]
             for name, m in self.differences.items()
+            if name.family != "null" and not name.statistic.startswith(CONTROLS)
         ]
         return Cells(self.title, ["difference", "points [paired 95 %]", "n"], rows)
 

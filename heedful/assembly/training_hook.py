@@ -20,7 +20,7 @@ from heedful.lightning_modules.function import name_of
 from heedful.lightning_modules.transformers_pair import evaluating
 from heedful.metrics.statistics.draws import is_known
 from heedful.records import RunError, SettingError
-from heedful.records.messages import quiet_log
+from heedful.records.messages import inform, quiet_log
 
 Predict = Callable[[Any, list[dict[str, Any]]], Any]  # (model, inputs) to answers
 FIXED = ("predict", "rows", "output", "dry_run", "config")  # arguments of measure that a hook sets or refuses
@@ -118,7 +118,10 @@ class TrainingHook:
         if self._output is None:
             return None
         names = (f"step-{step}" if k == 1 else f"step-{step}-{k}" for k in count(1))
-        return next(self._output / name for name in names if not (self._output / name).exists())
+        folder = next(self._output / name for name in names if not (self._output / name).exists())
+        if folder.name != f"step-{step}":
+            inform(f"{self._output / f'step-{step}'} exists. The new results are in {folder}.")
+        return folder
 
 
 def logged_numbers(numbers: Mapping[Any, Mapping[str, Any]]) -> dict[str, float]:

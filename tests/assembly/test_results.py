@@ -221,7 +221,9 @@ def test_a_difference_is_that_of_the_report(two: tuple[Results, Results], capsys
         less.require("accuracy >= 0.25")
     assert less.to_frame()["value"].iloc[0] == number.value
     less.show()
-    assert "+25.0 [" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "+25.0 [" in printed
+    assert "majority" not in printed
     assert "+25.0 [" in less._repr_html_()
 
 

@@ -92,7 +92,11 @@ def test_training_is_left_as_it_is_with_a_function_or_without(
 
 
 def test_numbers_have_the_prefix_of_the_evaluation_and_reach_reporters_behind_the_callback(
-    rows: list[Row], train: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    rows: list[Row],
+    train: Callable[..., Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     monkeypatch.setenv("TENSORBOARD_LOGGING_DIR", str(tmp_path / "board"))
     callback = callback_of(rows, output=tmp_path / "measured", keeps=["hypothesis"])
@@ -109,6 +113,7 @@ def test_numbers_have_the_prefix_of_the_evaluation_and_reach_reporters_behind_th
     board.Reload()
     assert [event.value for event in board.Scalars("eval/attentiveness_premise")] == pytest.approx([value] * 2)
     assert sorted(path.name for path in (tmp_path / "measured").iterdir()) == ["step-2", "step-2-2", "step-2-3"]
+    assert "step-2 exists" in caplog.text
     saved = heedful.load(tmp_path / "measured" / "step-2")
     assert saved["attentiveness", "premise"].value == value == callback.results["attentiveness", "premise"].value
 
