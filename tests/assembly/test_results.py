@@ -223,7 +223,7 @@ def test_a_difference_is_that_of_the_report(two: tuple[Results, Results], capsys
     less.show()
     printed = capsys.readouterr().out
     assert "+25.0 [" in printed
-    assert "majority" not in printed
+    assert "accuracy majority" not in printed
     assert "+25.0 [" in less._repr_html_()
 
 
