@@ -6,11 +6,11 @@ The variants; other packages are used as their documentation shows:
 
 lime, shap, owen, gradients     Heedful's evaluation: predictions, also of masked examples, attributions, files.
 floor of lime, shap, owen       the forward passes of the evaluation alone, on tensors built beforehand.
-... stock layers                the same on the network as transformers builds it, which the packages also use.
+... stock layers                these passes on the network as transformers builds it, which the packages also use.
 lime package                    LimeTextExplainer with a function that predicts in batches.
 shap package                    shap.Explainer(pipeline): Owen values by the Partition explainer.
 captum                          LayerIntegratedGradients over the word embeddings.
-captum, Heedful's layers        the same on Heedful's network.
+captum, Heedful's layers        LayerIntegratedGradients on Heedful's network.
 
 shap and lime read a pair as one text, its parts joined with the separator token; all tokens then have the type of the
 first part. The packages get texts (captum: tokens) that were built beforehand, and their explanations are discarded.
@@ -50,9 +50,9 @@ Explain = Callable[[Sequence[str]], Any]
 def batched_function(
     network: nn.Module, tokenizer: PreTrainedTokenizerBase, batch_size: int, max_length: int
 ) -> Callable[[Sequence[str]], np.ndarray]:
-    """Return a function from texts to probabilities, float32 [texts, labels], as users write it for lime.
+    """Return a function from texts to probabilities, float32 [texts, labels], such as users write for lime.
 
-    It predicts in batches; each batch is padded to its longest text.
+    The function predicts in batches; each batch is padded to its longest text.
     """
 
     @torch.inference_mode()

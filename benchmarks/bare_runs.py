@@ -28,14 +28,14 @@ def measured(
     ckpt_path: str | None = None,
     **settings: Any,
 ) -> Any:
-    """Evaluate a model, and return the engine's measurements, or None if it has none.
+    """Evaluate a model, and return the engine's measurements, or None if the engine has measured nothing.
 
     Args:
         model: The model.
         data: The data.
         evaluations: The evaluations, and other callbacks that run before the engine.
         exhaustive: Whether to measure on all examples, as evaluate.py does, instead of on as many as in training.
-        only: Names of the evaluations to run; None for all of them.
+        only: Names of the evaluations to run; None for the evaluations that run by default.
         outputs: Callbacks that run after the engine, and after the results are written.
         folder: Folder to which the results and an empty config.yaml are written; None writes nothing.
         ckpt_path: Checkpoint with the weights; None keeps the weights of the model.

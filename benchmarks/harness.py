@@ -1,7 +1,7 @@
 """Functions that the benchmarks share: repeats and ratios, the command line, and runs of Heedful and of its rivals.
 
 Heedful runs as its command line builds it: MNLI from local files, MiniLM, the defaults of the trainer. Its rivals are
-data sets that are tokenised anew for every draw, and transformers' Trainer.
+scripts that tokenise a data set anew for every draw, and transformers' Trainer.
 """
 
 import argparse
@@ -200,7 +200,7 @@ class Count:
         forwards: Number of examples that the network got.
         computed: Number of their tokens, padding included.
         real: Number of their tokens without padding.
-        batches: Tensors of each batch, if ``keep`` is set.
+        batches: Inputs of each batch, as tensors by name; empty unless ``keep`` is set.
     """
 
     def __init__(self, network: nn.Module, keep: bool = False) -> None:
@@ -355,7 +355,7 @@ def forward_seconds(network: nn.Module, batches: Batches, accelerator: str, prec
 
 
 def pairs(examples: Examples, task: Task, rng: np.random.Generator | None = None) -> dict[str, list[str]]:
-    """Return the texts per part, by the name of the part.
+    """Return a dictionary from the name of each part to the texts of this part, one per example.
 
     With ``rng``, the first part of each example is taken from a random other example.
     """
@@ -373,7 +373,7 @@ def tokenised(
     max_length: int,
     fixed: bool = False,
 ) -> "Dataset":
-    """Return a data set with the token ids of all examples, and with the columns that are no parts, such as "labels".
+    """Return a data set with the token ids of all examples, and with all columns except parts, such as "labels".
 
     ``fixed`` pads every example to ``max_length``.
     """

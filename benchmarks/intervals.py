@@ -203,7 +203,7 @@ def measured_precision(cell: Swapped, tries: int) -> tuple[Found, float, float]:
     """Simulate ``tries`` measurements of attentiveness (the share of swaps that change the prediction) in two stages.
 
     The first stage, the pilot, measures on 300 examples. From its interval follows how many examples are needed for an
-    interval of half width 2 points, the target. The second stage measures on so many examples, at most all.
+    interval of half width 2 points, the target. The second stage measures on that many examples, at most all.
 
     Returns:
         Coverage and mean width of the intervals of the second stage; the share of these intervals whose half width is
@@ -225,10 +225,10 @@ def is_below(covered: float, tries: int, bar: float = SWAPS_BAR) -> bool:
 
 
 def simulated(kind: str, tries: int) -> dict[Cell, Found]:
-    """Return the results of all simulations of a kind.
+    """Simulate each cell (combination of settings) of a kind, and return the coverage and mean width of its intervals.
 
-    Simulations with a coverage below the bar, which happens by chance in 2 % of correct cells, are repeated with ten
-    times the tries.
+    Cells with a coverage below the bar are simulated again with ten times the tries, since 2 % of correct cells are
+    below the bar by chance.
     """
     results = {cell: measured(cell, tries) for cell in cells(kind)}
     low = [cell for cell, result in results.items() if result.covered < BAR]

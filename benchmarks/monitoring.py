@@ -43,9 +43,9 @@ class Epoch(NamedTuple):
         training: Seconds of training.
         base: Seconds of the base predictions (of unchanged pairs).
         after: Seconds of everything after the base predictions.
-        predicted: Changed examples and null controls that the network predicted.
-        identical: Changed examples that were predicted before.
-        q: Share of predictions other than the default label.
+        predicted: Number of inputs, changed or repeated by the null control, that the network predicted.
+        identical: Number of changed examples whose prediction is copied from another example with an equal input.
+        q: Share of the predictions for unchanged pairs that are not the default label.
     """
 
     seconds: float
@@ -93,8 +93,8 @@ class Subset:
 
 
 class Rates(NamedTuple):
-    """Pairs per second in training, in base predictions (of unchanged pairs), and as changed pairs; and the share q of
-    predictions other than the default label.
+    """Pairs per second in training, in predictions of unchanged pairs ("base"), and in predictions of changed pairs;
+    and q, the share of base predictions that are not the default label.
     """
 
     training: float
@@ -135,8 +135,8 @@ def predicted_seconds(
         sizes: Numbers of pairs to train and to validate on.
 
     Returns:
-        Seconds of "training", "validation" and "test", the number of "forwards" in the test, and its "overhead" in
-        percent.
+        Seconds of "training", "validation" and the attentiveness "test"; the number of network inputs in the test,
+        "forwards"; and the "overhead": the seconds of the test in percent of the other seconds.
     """
     n, m = sizes
     eligible = measured.q * m if limit is None else min(limit, measured.q * m)

@@ -70,7 +70,7 @@ class PairedTables(PairedData):
     A partner is the example whose part is swapped in. Examples about the same table are never partners. The columns
     premise (the table), table (its id) and category are added to the columns of the files. Inoculation (training on
     challenge examples) reads ``inoculation.path``: TabProbe's counterfactual tables, or a file of hypotheses about the
-    tables of ``path``. With ``inoculation.perturbed``, it changes hypotheses of the training set instead.
+    tables of ``path``. With ``inoculation.perturbed``, it uses training examples with changed hypotheses instead.
 
     Args:
         parts: Maps part names to columns, in reading order.
@@ -225,10 +225,10 @@ class VisualQuestions(PairedData):
 
 
 def picture_sides(name: str, parts: dict[str, str], pictures: Sequence[str]) -> list[str]:
-    """Return the default of the setting ``swap``: all pictures together, then each text.
+    """Return the default of the setting ``swap``: all picture parts joined by "+", then each text part by itself.
 
     Raises:
-        SettingError: ``pictures`` are not parts, or not in the order of the parts.
+        SettingError: ``pictures`` is empty, has an unknown or repeated name, or is not in the order of the parts.
     """
     if unknown := [part for part in pictures if part not in parts]:
         raise SettingError(f"data.pictures {unknown[0]} is not a part of {name}. {suggestion(unknown[0], parts)}")
@@ -241,9 +241,9 @@ def picture_sides(name: str, parts: dict[str, str], pictures: Sequence[str]) -> 
 
 
 def answerable_questions(data: Pairs, examples: Examples, training: bool) -> Prepared:
-    """Prepare visual questions for a model. A question is unanswerable if none of its right answers is a label.
+    """Prepare visual questions for a model: keep only the parts in the setting ``partial``, or all without it.
 
-    Unanswerable training questions are dropped. Unanswerable validation questions stay, and are counted.
+    A question without a right answer among the labels is dropped in training; in validation, it stays and is counted.
     """
     has_label = answerable(examples, data.full_task.labels)
     n = int((~has_label).sum())
@@ -263,8 +263,8 @@ class Reading(PairedData):
     """Reading comprehension: questions whose answer is a span of a text, or that have no answer.
 
     Files have the format of SQuAD (json) or MRQA (jsonl), or a row per question, with answers as a list of texts or as
-    ``{text: [...], answer_start: [...]}``. ``partial`` does not drop the other part but replaces it:
-    :func:`~heedful.datamodules.loaders.reading.without_part`.
+    ``{text: [...], answer_start: [...]}``. With ``partial``, the other part is not dropped but replaced at random:
+    :func:`~heedful.datamodules.loaders.reading.with_random_part`.
 
     Args:
         name: Name of the data set.
@@ -320,10 +320,9 @@ class Reading(PairedData):
 
 
 def questions_to_read(data: Pairs, examples: Examples, training: bool) -> Prepared:
-    """Prepare questions about texts for a model, and apply the setting ``partial``.
+    """Prepare questions about texts for a model; keep only the part ``partial``, if given, and replace the other part.
 
-    Training questions are dropped if they have answers and none is in the text. Such validation questions stay, and are
-    counted.
+    A question that has answers, but none in its text, is dropped in training; in validation, it stays and is counted.
     """
     within = SPLIT if data.splits_evaluated and SPLIT in examples.meta else None
     read = with_random_part(examples, data.partial, data.seed, within) if data.partial else examples
@@ -351,8 +350,8 @@ class Msgs(PairedData):
 
     Args:
         task: Name of the task and of its folder.
-        control: Percentages of control rows among the training examples, with the linguistic (L) or the surface label
-            (S), such as "2L" or "1L2S" (Singhal et al. 2023, appendix A).
+        control: Percentages of control rows (whose two labels differ) among the training examples, with the linguistic
+            (L) or the surface label (S), such as "2L" or "1L2S" (Singhal et al. 2023, appendix A).
         name: Start of the name of the data set, ``<name>-<task>``.
         label: Column of the label.
         **kwargs: As for :class:`PairedText`; ``path`` is the folder with a subfolder per task, or rows of this task in

@@ -28,7 +28,7 @@ class Prompting:
         wordings: Names of the wordings to measure, by default the first wording of the data. "template" is the template
             of the data, the default of T5 models; "prompt" is ``model.prompt``, the default of an endpoint.
 
-    Demonstrations show answers, so that evaluated examples are never demonstrations.
+    Evaluated examples are never demonstrations, since demonstrations show the right answers.
     """
 
     tuples: int = 0

@@ -40,7 +40,7 @@ class Answered:
     Attributes:
         source: Parts, labels, spellings and comparison of free texts with which the answers were parsed.
         answers: Maps the key (64-bit hash) of an input to its answer.
-        repeats: Maps the key of an input to its answer in the null control.
+        repeats: Maps the key of an input to its second answer, if the null control repeated the input.
     """
 
     def __init__(self, source: tuple[Any, ...]) -> None:
@@ -53,14 +53,14 @@ class Answered:
 
 
 class Function(BasePredictor):
-    """A model that calls a function, in the process that measures it.
+    """A model whose answers come from a user's function, called in the process that measures the model.
 
     Args:
         predict: Takes a list of inputs, which are dictionaries of part name to content, and returns one answer per
             input: a label, the index of a label, a text, or None for no answer. It may instead return probabilities, as
             an array [inputs, labels] in the order of the labels, or as a dictionary of label to probability for each
             input. Its optional attribute ``quote`` maps an input to its description in messages. With the attribute
-            ``is_recorded``, each input is asked once, and there is no null control.
+            ``is_recorded``, each input is asked once, and the null control, which asks again, is omitted.
         labels: Maps label names to alternative spellings in the answers.
         same: Compares free-text answers; None if answers are labels.
         is_ordered: Whether the order of the labels was given; arrays of probabilities require it.

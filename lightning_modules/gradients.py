@@ -29,21 +29,21 @@ def integrated_gradients(
 ) -> Tensor:
     """Compute how much each token contributes to the probability of a label, by integrated gradients.
 
-    The gradients are integrated along the straight path from a baseline, by the Gauss-Legendre rule with ``steps``
-    points; each point takes a forward and a backward pass.
+    The gradients are integrated along the straight path from the embeddings of a baseline to the embeddings of the
+    inputs, by the Gauss-Legendre rule with ``steps`` points; each point takes a forward and a backward pass.
 
     Args:
         module: A model that reads texts, in eval mode.
-        inputs: Output of its processor: ``input_ids`` int64 [inputs, tokens], masks and token types.
-        baseline: The ids at the start of the path: int64 [inputs, tokens].
+        inputs: Output of the model's processor: ``input_ids`` int64 [inputs, tokens], masks and token types.
+        baseline: The token ids at the start of the path: int64 [inputs, tokens].
         labels: Indices of the labels whose probability is explained: int64 [inputs].
         steps: Number of points of the path.
         at_once: Largest number of inputs per pass.
-        scale: Whether to explain the probability or its log-odds.
+        scale: What to explain: "probability", or "logit" for the log-odds of the probability.
 
     Returns:
-        float64 [inputs, tokens], on the host; the sum over tokens approximates the difference between the probability
-        of the input and the probability of the baseline.
+        float64 [inputs, tokens], on the host; the sum over tokens approximates by how much the probability (or its
+        log-odds) is higher for the input than for the baseline.
 
     Raises:
         HeedfulError: The model does not take embeddings in place of ids.
@@ -78,7 +78,7 @@ def label_probability(scores: Tensor, labels: Tensor, scale: Scale) -> Tensor:
     Args:
         scores: float [inputs, labels].
         labels: Index of the label per input: int64 [inputs].
-        scale: Whether to return the probability or its log-odds.
+        scale: What to return: "probability", or "logit" for the log-odds of the probability.
     """
     log_probs = scores.float().log_softmax(dim=-1)
     log_p = log_probs.gather(1, labels[:, None])

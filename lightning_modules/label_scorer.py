@@ -21,7 +21,7 @@ Decode = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 def teacher_forcing(ids: Sequence[Sequence[int]], pad: int, start: int | None) -> tuple[Tensor, Tensor]:
-    """Make targets and inputs of a decoder for teacher forcing, where each input is the target before.
+    """Make targets and inputs of a decoder for teacher forcing: each input token is the previous target token.
 
     Args:
         ids: Tokens per text, with the end of the text.
@@ -43,7 +43,7 @@ def writing_loss(logits: Tensor, written: Tensor, reduction: str = "mean") -> Te
 
     Args:
         logits: Scores of the next token: [texts, tokens, vocabulary].
-        written: Target tokens from :func:`teach`: int64 [texts, tokens].
+        written: Target tokens from :func:`teacher_forcing`: int64 [texts, tokens].
         reduction: As for :func:`torch.nn.functional.cross_entropy`; "none" returns [texts x tokens].
     """
     return F.cross_entropy(logits.float().flatten(0, 1), written.flatten(), ignore_index=IGNORED, reduction=reduction)
@@ -53,7 +53,7 @@ class LabelScorer(nn.Module):
     """Scores labels by the log-likelihoods of their texts under a decoder, including the end token.
 
     The methods call the decoder as ``decode(states, mask, read)``: it maps encoder states [texts, places, width], their
-    mask and its input tokens to scores of the next token [texts, tokens, vocabulary].
+    mask, and the input tokens ``read`` to scores of the next token [texts, tokens, vocabulary].
 
     Args:
         ids: Tokens per label text, with the end of the text.
@@ -61,7 +61,7 @@ class LabelScorer(nn.Module):
         start: Id of the first input token of the decoder; None for the padding id.
         rank: Number of labels to score: those with the most probable first tokens; ties go to the first label. None for
             all.
-        mean: Divide the score of a text by the number of its tokens.
+        mean: Whether to divide the score of a text by the number of its tokens.
     """
 
     def __init__(
@@ -119,8 +119,8 @@ class LabelScorer(nn.Module):
     def loss(self, decode: Decode, states: Tensor, mask: Tensor, labels: Tensor) -> Tensor:
         """Compute the training loss: the cross-entropy of the tokens of the gold label's text.
 
-        With soft labels [examples, labels], the text of each label is weighted by the score of the label, as in the
-        training of BLIP. The other arguments are as for :meth:`forward`.
+        ``labels`` are indices [examples], or soft labels [examples, labels], by which the losses of all label texts
+        are weighted, as in the training of BLIP. The other arguments are as for :meth:`forward`.
         """
         if labels.ndim == 1:
             return writing_loss(decode(states, mask, self.read[labels]), self.written[labels])

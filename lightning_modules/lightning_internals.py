@@ -11,9 +11,9 @@ from torch.optim import Optimizer
 
 
 def kept_metrics(trainer: Trainer) -> dict[str, Tensor]:
-    """Return the dictionary of the Trainer's metrics for callbacks, to change it.
+    """Return the dictionary behind ``trainer.callback_metrics``, so that the caller can change its entries.
 
-    Reading ``trainer.callback_metrics`` instead would first compute the metrics.
+    Reading the property itself would first compute the metrics.
     """
     return trainer._logger_connector._callback_metrics
 

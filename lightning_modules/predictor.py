@@ -155,7 +155,7 @@ class Predictor(Protocol):
         ...
 
     def require_known(self, statistics: Statistics, examples: str) -> None:
-        """Raise an error if too many tokens of the examples are out of vocabulary; the message names ``examples``."""
+        """Raise an error if too many tokens are out of vocabulary; ``examples`` describes the data in the message."""
         ...
 
     def start(self, examples: Composed, processes: Processes) -> None:
@@ -176,10 +176,10 @@ class Predictor(Protocol):
         ...
 
     def counts_of(self, counted: Mapping[tuple[str, str], int]) -> dict[str, Any]:
-        """Return a dictionary for results.json from each kind to its counts, as {"no_answers": [["maybe", 3]]}.
+        """Convert counts to a dictionary for results.json, such as {"no_answers": [["maybe", 3]]}.
 
-        ``counted`` maps (kind, text) to a count: it is :attr:`counted`, summed over all processes. The dictionary is
-        empty if nothing was counted.
+        ``counted`` maps (kind, text) to a count, such as ("no_answers", "maybe") to 3: it is :attr:`counted`, summed
+        over all processes. The dictionary is empty if nothing was counted.
         """
         ...
 

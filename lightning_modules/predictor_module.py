@@ -47,7 +47,7 @@ class PredictorModule(pl.LightningModule):
         return self.predictor.encode(examples)
 
     def require_known(self, statistics: Statistics, examples: str) -> None:
-        """Raise an error if too many tokens of the examples are out of vocabulary; the message names ``examples``."""
+        """Raise an error if too many tokens are out of vocabulary; ``examples`` describes the data in the message."""
         self.predictor.require_known(statistics, examples)
 
     def validation_step(self, batch: dict[str, Any], batch_idx: int) -> Outputs | None:

@@ -117,7 +117,7 @@ class PretrainedClassifier(Classifier, ABC):
         """Open the backbone, and make the processor for a task."""
 
     def require_architecture(self) -> None:
-        """Raise ModelError for a backbone of another model family."""
+        """Raise ModelError for a backbone of another model family; by default, accept every backbone."""
 
     def open_backbone(self, task: Task) -> PreTrainedTokenizerBase:
         """Read the config, reorder the parts of the task as in training, and return the tokenizer.
@@ -149,7 +149,7 @@ class PretrainedClassifier(Classifier, ABC):
         return tokenizer
 
     def _read_provenance(self) -> Provenance:
-        """Return the training data of the backbone, from its folder; a checkpoint that is loaded later overrides it."""
+        """Return the hub commit of the backbone, and the part names and example hashes of its training, if known."""
         parts, trained_on = self.provenance.parts, self.provenance.trained_on
         if parts is None and (learned := getattr(self.config, LEARNED, {}).get("parts")) is not None:
             parts = tuple(learned)
@@ -305,7 +305,7 @@ class PretrainedClassifier(Classifier, ABC):
         return self.auto.from_config(self.config, dtype=torch.float32, trust_remote_code=False)
 
     def load_network(self) -> nn.Module:
-        """Build the network with the weights of the backbone."""
+        """Build the network with the weights of the backbone, and with a new head unless ``head`` is "kept"."""
         network = load_weights(self.auto.from_pretrained, self.folder, self.head, self.head_name, config=self.config)
         if self.head != "kept":
             self.reset_head(network)

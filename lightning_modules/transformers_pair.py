@@ -123,7 +123,7 @@ class PairProcessor(FunctionProcessor):
         return Statistics(int(read["is_cut"].sum()), int(read["unknown"].sum()) / max(1, int(read["words"].sum())))
 
     def encodings(self, examples: Sequence[Example]) -> np.ndarray:
-        """Return a hash and token counts for each example, with the dtype ``ENCODING``; equal pairs are read once."""
+        """Return a hash and token counts for each example, with the dtype ``ENCODING``; equal inputs are read once."""
         if not isinstance(examples, Examples | Composed):
             return self.encodings(Examples.of(examples))
         if isinstance(examples, Composed) and not (examples.lenders or len(examples.extra)):
@@ -263,7 +263,7 @@ class TransformersPair(BasePredictor):
 
     @property
     def device(self) -> torch.device:
-        """The device of the first weights, other than "meta"."""
+        """The device of the first weights that are not on the device "meta"; the CPU if there are none."""
         return next((tensor.device for tensor in self._tensors() if not tensor.is_meta), torch.device("cpu"))
 
     def answer(self, inputs: dict[str, Any]) -> Outputs:

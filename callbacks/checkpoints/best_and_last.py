@@ -81,7 +81,7 @@ class BestCheckpoint(RecordsArguments, ModelCheckpoint):
     def require_known(self, plans: Plans, data: PairedData) -> None:
         """Check the monitored metric before the training; raise SettingError if no evaluation yields it.
 
-        If the call selects evaluations without accuracy and names no metric to monitor, the last epoch is the best.
+        If no metric to monitor is set, and no selected evaluation yields the default metric, the last epoch is best.
         """
         if self.monitor == ACCURACY:
             self.monitor = f"{data.task.kind.quality}/{data.name}"
@@ -126,8 +126,8 @@ class BestCheckpoint(RecordsArguments, ModelCheckpoint):
             self._last_step = trainer.global_step
 
     def _save_checkpoint(self, trainer: Trainer, filepath: str) -> None:
-        """Save a checkpoint, with optimizer states only in ``last.ckpt``; raise RunError if the weights are not those
-        that were measured.
+        """Save a checkpoint; only ``last.ckpt`` contains optimizer states. For any other checkpoint, raise RunError if
+        the weights have changed since they were measured.
         """
         name = Path(filepath).name
         self.save_weights_only = name != LAST

@@ -66,10 +66,10 @@ def progress(path: Path) -> tuple[int, int]:
 
 
 def best_of(run: Path, display_name: str, finished: bool) -> Path:
-    """Return the path of ``best.ckpt`` in a run; of ``last.ckpt`` if the run is finished and has no best checkpoint.
+    """Return the path of ``best.ckpt`` in a run folder, or of ``last.ckpt`` if a finished run has no ``best.ckpt``.
 
     Raises:
-        RunError: There is no such checkpoint; the message begins with ``display_name``.
+        RunError: The run has no such checkpoint; the message begins with ``display_name``.
     """
     best, last = (run / "checkpoints" / name for name in ("best.ckpt", LAST))
     if best.is_file() or (finished and last.is_file()):

@@ -35,8 +35,8 @@ def with_padding_test(
     The test is omitted for models that generate text, for models whose inputs are unknown, and in half precision.
 
     Args:
-        planned: The evaluations of the pool. The number is stored in the context of those that have a null control over
-            all examples.
+        planned: The evaluations of the pool. Evaluations whose null control covers all examples get the number in their
+            context.
         batches: Predicts the examples.
         pool: The examples.
         encoded: The pool as the model reads it.

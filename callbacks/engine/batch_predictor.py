@@ -59,8 +59,8 @@ def gather_predictions(
 
 
 def require_finite(broken: int, n: int, display_name: str) -> None:
-    """Raise ModelError if ``broken``, the number of inputs with NaN or infinite outputs among ``n`` inputs, is not 0:
-    argmax would still find a label.
+    """Raise ModelError if ``broken``, the number of inputs with NaN or infinite outputs among ``n`` inputs, is not 0,
+    since argmax would choose a label even for these inputs.
     """
     if broken:
         raise ModelError(
@@ -87,7 +87,7 @@ class BatchPredictor:
 
     @property
     def ranks(self) -> int:
-        """Number of ranks (processes) that predict; they are the first ones."""
+        """Number of ranks (processes) that predict, counted from rank 0."""
         return self.predictor.capabilities.predicting_ranks(self.processes.world_size)
 
     @property
@@ -118,7 +118,7 @@ class BatchPredictor:
             batches: For each batch, the positions of its inputs: int64 [inputs].
             display_name: Label of the progress bar.
             pace: Logs the progress.
-            predict: The method of the model to call; ``predict`` by default.
+            predict: The method of the model that predicts a batch; by default the method ``predict``.
         """
         collector = Collector(self.task)
         predict = predict or self.predictor.predict

@@ -55,7 +55,7 @@ class Block:
         self.unread = [pa.nulls(len(each), pa.bool_()) for each in changes]
 
     def rank(self, positions: np.ndarray) -> np.ndarray:
-        """Convert positions in the pool to indices in the block: int64 arrays."""
+        """Convert positions of base examples in the pool to their indices in the block: int64 arrays."""
         return self._by_position[np.searchsorted(self.positions, positions, sorter=self._by_position)]
 
     @property
@@ -249,13 +249,12 @@ def blocks(
 
 
 def _examples_to_fill(n: int, ranks: Sequence[np.ndarray]) -> int:
-    """Return the number of base examples in the next block, which begins with the first base example.
+    """Return how many of the next ``n`` base examples fill a block; 0 if all ``n`` are too few.
 
-    The number is the smallest for which the block has at least :data:`CHUNK` (16,384) base examples or at least as many
-    changes. The number is 0 if the block would have fewer of both even with all ``n`` base examples.
+    A block is full as soon as it has :data:`CHUNK` (16,384) base examples, or at least as many changes.
 
     Args:
-        n: Number of base examples.
+        n: Number of base examples that are available.
         ranks: For each intervention, the index of the base example of each change: int64 [changes].
     """
     counts = sum((np.bincount(each, minlength=n) for each in ranks), np.zeros(n, np.int64))
@@ -280,7 +279,7 @@ def _sort_rows(
 
     Args:
         ranks: int64 [rows], index of the base example by ascending uid.
-        names: For each group, the rank of its pair of intervention and part among all pairs.
+        names: For each group, its rank in the order by intervention and part.
         group: int64 [rows], group of the row: 0 for base rows, k + 1 for the changes by intervention k.
         variants: Strings [rows].
         draws: int16 [rows].

@@ -32,7 +32,7 @@ def counts_of(data: Pairs, base: Predictions, predictor: Predictor) -> dict[str,
 
 
 def truncation(statistics: Statistics) -> dict[str, Any]:
-    """Return the number of truncated examples and, if it is known, how many tokens of them the model still reads."""
+    """Return the number of truncated examples and, if known, the numbers of read tokens and of all tokens per part."""
     tokens = {"tokens_kept": dict(statistics.tokens_kept)} if statistics.tokens_kept else {}
     return {"truncated": statistics.truncated, **tokens}
 

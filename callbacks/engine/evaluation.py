@@ -62,7 +62,7 @@ class Plan:
         interventions: The changes.
         settings: Settings of the metric, which the rows file stores as JSON.
         counts: Counts of included and excluded examples that are known before any prediction.
-        inquiry: Queries the model in rounds, for inputs that depend on earlier answers; excludes ``interventions``.
+        inquiry: Queries the model in rounds, for inputs that depend on earlier answers; replaces ``interventions``.
         most: Copies of ``interventions`` without a limit of examples, if the evaluation may have two stages: a first
             stage of few examples (a pilot), whose results determine how many examples the second stage changes. Empty
             for an evaluation with one stage.
@@ -92,7 +92,7 @@ class Evaluation(RecordsArguments, Callback):
 
     Evaluations may be callbacks of a Trainer, where :class:`~heedful.callbacks.engine.engine.Engine` finds them. Their
     hooks do nothing, except for ``setup``. Lightning's Callback is a base class for type checkers only, so that a
-    function is measured without an import of Lightning.
+    Python function can be measured without importing Lightning.
 
     Attributes:
         metric: Computes the numbers from the rows. The evaluation has the name of the metric.

@@ -112,8 +112,8 @@ class Experiment:
     def _select_examples(self, plan: Sequence[Intervention], done: Masks = ()) -> list[np.ndarray]:
         """Select the examples that each intervention changes, without those in ``done``: bool [pool] per intervention.
 
-        A model that generates text has two answers, the text and the most probable label. An example is eligible by
-        either of them, so that the rows of one run yield the numbers of both.
+        A model that generates text has two answers: the text and the most probable label. Without a limit, an example
+        is selected if the text or the label makes it eligible, so that both answers can be measured on the same rows.
         """
         positions = self.base.positions
         answers = [self.base.texts]

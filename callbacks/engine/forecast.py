@@ -28,8 +28,8 @@ class Amount(NamedTuple):
 def _possible_inputs(
     data: Pairs, plans: Plans, limit: int | float | None = None
 ) -> Iterator[tuple[Composed, np.ndarray]]:
-    """Yield blocks of all inputs that may be needed, whatever the model answers: the examples, and for each its kind
-    (str), such as "base" or "changed".
+    """Yield blocks of all inputs that the model may have to predict. A block is a pair: the examples, and an array
+    with the kind of each example, such as "base" or "changed".
     """
     each = [planned.plan for planned in plans.planned.values()]
     for pool in {id(pool): pool for pool in (data.pool, *(plan.pool for plan in each))}.values():

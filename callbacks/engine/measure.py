@@ -79,7 +79,7 @@ def measure(
         data: The data, after their setup.
         plans: The plans of the evaluations.
         processes: The processes that predict.
-        base: Predictions of all ranks for the unchanged examples, after ``predictor.start``; computed by default.
+        base: Predictions of all ranks for the unchanged examples, if they were already predicted; computed by default.
         about: Further facts for results.json, such as the weights hash and the identity of the model.
         limit: The Trainer's limit_val_batches, used if ``base`` is computed.
 

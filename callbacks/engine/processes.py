@@ -9,7 +9,7 @@ from heedful.datamodules.base import processes
 
 
 class Processes:
-    """Tells the rank of this process, the number of processes and the device; gathers values from all processes.
+    """Provides the rank of this process, the number of processes and the device; gathers values from all processes.
 
     This class is for a measurement without a Trainer, in one process: the rank is 0, and the device is the CPU. The
     subclass :class:`~heedful.callbacks.engine.trainer_processes.TrainerProcesses` is for the processes of a Trainer.

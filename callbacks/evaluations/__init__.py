@@ -44,7 +44,7 @@ def register(kind: type[Evaluation]) -> None:
         kind: The class of the evaluation.
 
     Raises:
-        HeedfulError: There is a metric of that name.
+        HeedfulError: A metric of this name is already registered.
     """
     register_metric(kind.metric)
     EVALUATIONS[kind.metric.name] = kind

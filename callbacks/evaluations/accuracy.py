@@ -1,4 +1,4 @@
-"""The evaluations "accuracy" and "answers" (exact match and F1), which include the null control of numeric noise."""
+"""The evaluations "accuracy" and "answers" (exact match and F1); each also counts repeated predictions that differ."""
 
 from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting
 from heedful.interventions import Null
@@ -8,8 +8,8 @@ from heedful.records import CLASSIFICATION, SOFT, SPAN, TEXT, TaskKind
 
 
 class Accuracy(Evaluation):
-    """Accuracy of the predictions for unchanged examples; if labels are soft (scores of several answers), their mean
-    score.
+    """Accuracy of the predictions for unchanged examples; if labels are soft (scores of several answers), the mean
+    score of the predicted answers.
 
     The null control predicts examples again, unchanged, in other batches. A prediction that differs is numeric noise.
 

@@ -64,8 +64,8 @@ class Attentiveness(Evaluation):
         return Plan(data.pool, swaps, SwapSettings(tuple(data.swap), tuple(data.distractors)), most=most)
 
     def second_stage(self, plan: Plan, rows: pa.Table, context: Context) -> list[Swap] | None:
-        """Return the swaps of as many examples as ``precision`` requires, given the rows of the first stage; None
-        without ``precision``.
+        """Return the swaps with a ``limit``: the number of examples that ``precision`` requires, computed from the rows
+        of the first stage. Return None without ``precision``.
         """
         if self.precision is None:
             return None
@@ -107,8 +107,8 @@ class Attentiveness(Evaluation):
 def examples_needed(half_width: float | None, precision: float) -> int:
     """Return how many examples an interval of half width ``precision`` requires.
 
-    The width falls with the square root of the number of examples. 10 % more examples are returned, since the share in
-    the first stage may be closer to 0 or 1 by chance, where intervals are narrower.
+    The width falls with the square root of the number of examples. The result includes a margin of 10 %, since the
+    share in the first stage may by chance be too close to 0 or 1, where intervals are narrower.
 
     Args:
         half_width: Half width of the interval over :data:`PILOT` examples; None if there is no interval.

@@ -7,7 +7,7 @@ from heedful.metrics.naive_partial import NaivePartialSettings
 
 
 class NaivePartial(Evaluation):
-    """Share of predictions that stay the same when the model receives only one of its parts (CAT, §3.2).
+    """Share of predictions that stay the same when a model of all parts receives only one part (CAT, §3.2).
 
     The paper shows that this share does not measure attentiveness. The evaluation runs only if ``--evaluations`` names
     it.

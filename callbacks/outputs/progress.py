@@ -39,8 +39,8 @@ class Progress(RichProgressBar):
         return metrics
 
     def _seen_loss(self, trainer: Trainer) -> dict[str, float]:
-        """Return the latest training loss under "loss", empty before the first; it is read from the device at most
-        twice a second.
+        """Return a dictionary with the latest training loss under "loss"; the dictionary is empty before the first
+        loss. The loss is read from the device at most twice a second.
         """
         if LOSS in trainer.callback_metrics and time.monotonic() - self._looked >= INTERVAL:
             self._looked = time.monotonic()

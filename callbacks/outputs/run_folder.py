@@ -105,7 +105,7 @@ class RunFolder(Callback):
         return self.folder
 
     def begin(self, folder: Path | None, about: Mapping[str, Any]) -> None:
-        """Use another folder for the next measurements, as for each prompt.
+        """Use another folder for the next measurements, for example for the next prompt.
 
         Args:
             folder: The folder on rank 0; None on other ranks.

@@ -31,7 +31,7 @@ def require_sizes(name: str, sizes: Mapping[str, int | None]) -> None:
 
 
 def require_names(parts: Sequence[Any], labels: Sequence[Any]) -> None:
-    """Raise SettingError unless the names of parts and labels are valid, and there is a part and not just one label.
+    """Raise SettingError if a name of a part or label is not valid, if there is no part, or if there is just one label.
 
     Valid names are printable texts that differ in more than case. Part names do not contain "+", "/" or braces, and no
     label is "majority". An unquoted yes, no, null or number in YAML is not a text, and raises the error.

@@ -66,7 +66,7 @@ class Loader:
         aliases: Maps "train" and "validation" to alternative names of their files: {"validation": ["dev"]}. The names
             themselves are added.
         same: Decides whether two free-text answers are equal.
-        control: Suffix of "mixture" in the name of the training regime, such as "2L1S"; None without control examples.
+        control: Name of a mixture of control examples, such as "2L1S", for the name of the training regime; or None.
     """
 
     load: Load

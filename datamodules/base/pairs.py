@@ -89,7 +89,7 @@ class Counts:
 class Pairs(RecordsArguments):
     """Inputs of several parts, such as premise and hypothesis, for training and for measuring attentiveness.
 
-    Attentiveness swaps a part: a partner, which is an unrelated example of the same split, lends its own.
+    Attentiveness swaps a part: a partner, which is an unrelated example of the same split, lends its part.
 
     Args:
         name: Name of the data set, the start of uids and a component of metric names.
@@ -312,14 +312,14 @@ class Pairs(RecordsArguments):
     def regime(self) -> str:
         """Name of the training regime: plain, counterfactual, mixture, partial-<part> or inoculation-<n>.
 
-        With folds, the suffix -fold-<k> is added. For a mixture of control examples, their name is added, as in
-        mixture-2L1S.
+        With folds, the suffix -fold-<k> is added. If the loader names a mixture of control examples, the name is
+        added, as in mixture-2L1S.
         """
         settings = self.partial, self.augment, self.inoculation.n, self.fold
         return regime_name(*settings, bool(self.mixture), self.loader.control)
 
     def without_examples(self, name: str) -> Self:
-        """Return a copy, named ``name``, with an empty validation set, for evaluations that load their examples."""
+        """Return a copy, named ``name``, with no validation examples, for evaluations that load their own examples."""
         empty = self.with_arguments()
         empty.name = name
         empty.pool = ExamplesBuilder(self.task.parts).finish()
@@ -504,7 +504,7 @@ class Pairs(RecordsArguments):
             inform(f"{self.name}: {agree(n, f'{role} example repeats', f'{role} examples repeat')} another's parts.")
 
     def _report_labels(self, role: str, examples: Examples, labels: Collection[str]) -> None:
-        """Log which ``labels`` no example has; do nothing if examples are unlabelled or may have several labels."""
+        """Log the ``labels`` that no example has; do nothing if examples are unlabelled or may have several labels."""
         if self.full_task.kind.exclusive and not examples.is_unlabelled:
             present = self._labels_of(examples)
             if missing := [label for label in self.full_task.labels if label in labels and label not in present]:
@@ -563,7 +563,7 @@ class Pairs(RecordsArguments):
             inform(f"{self.name}: {self.note}")
 
     def count_seen(self, examples: int) -> None:
-        """Set the number of evaluated examples that the model was trained on."""
+        """Set ``counts.seen``, the number of evaluated examples that the model was trained on."""
         self.counts.seen = examples
 
     def training_set(self, draw: int = 0) -> Composed:

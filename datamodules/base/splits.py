@@ -92,7 +92,7 @@ def limited(examples: Examples, limit: int | float, batch_size: int, seed: int) 
         seed: The run's seed.
 
     Returns:
-        Ascending positions of the sample, int64 [examples], and a limit for the Trainer that leaves out none of them.
+        Ascending positions of the sample, int64 [examples], and a limit for the Trainer that keeps them all.
     """
     batches = -(-len(examples) // batch_size)
     if isinstance(limit, float) and limit < 1:
@@ -206,7 +206,7 @@ def without_overlap(examples: Examples, pool: Examples | None) -> tuple[Examples
 def counterfactual_partners(examples: Examples, swap: Swap, seed: int, draw: int = 0) -> np.ndarray:
     """Draw a partner for each training example whose label is not the default label.
 
-    A part of the partner will replace this part of the training example. Source: the Counterfactual Attentiveness Test
+    The training example will take the swapped part from the partner. Source: the Counterfactual Attentiveness Test
     (CAT), section 6.
 
     Returns:

@@ -35,7 +35,7 @@ class Columns:
             default cluster.
         meta: Columns that are copied into the rows of results; they may be empty.
         kinds: Maps parts that are not texts to "table" or "picture".
-        slices: The columns of ``meta`` that only the setting ``slices`` names.
+        slices: The columns that are in ``meta`` only because the setting ``slices`` names them.
         several: Format of several right labels, as for :class:`Gold`.
         cluster: Part, group or meta column of the clusters for intervals, instead of the first group. Examples that
             share only a meta column may be partners.

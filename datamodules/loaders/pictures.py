@@ -183,7 +183,7 @@ class Pictures:
         Args:
             values: The row: its values by column.
             where: Source and row, for messages.
-            folder: Root of paths and patterns; None if unknown, where a path or a pattern is an error.
+            folder: Root of paths and patterns; None if unknown: then a path or a pattern is an error.
         """
         rows: list[Row] = [dict(values)]
         for column in self.columns.values():
@@ -231,7 +231,7 @@ class Pictures:
         """Read a picture, check its header, and return (picture, bytes).
 
         Args:
-            content: Path of the picture's file, for which the returned bytes are None; or its bytes.
+            content: Path of the picture's file; or the bytes of the picture. For a path, None is returned as bytes.
             where: Source and row, for messages.
             column: Column of the picture, for messages.
         """
@@ -326,7 +326,7 @@ def _bytes_or_path(value: Any, where: str, column: str, folder: Path | None) -> 
         value: Value of the picture column: bytes, a path, or a mapping with "bytes" or "path".
         where: Source and row, for messages.
         column: Name of the column, for messages.
-        folder: Root of paths; None if the rows are in memory, where a path is an error.
+        folder: Root of paths; None if the rows are in memory: then a path is an error.
     """
     if isinstance(value, Mapping):  # as on the hub
         value = value.get("bytes") or value.get("path")

@@ -210,8 +210,8 @@ def with_random_part(examples: Examples, part: str, seed: int, within: str | Non
     """Keep ``part`` (question or text) of each example, and replace the other part at random.
 
     The new text or question comes from an unrelated example. Gold answers stay. If the text is replaced, the first gold
-    answer is inserted between two random words of the new text; if the question has no answer, nothing is inserted,
-    which the paper leaves open.
+    answer is inserted before a random word or at the end of the new text. The paper does not define this for a question
+    without answers: here, nothing is inserted.
 
     Source: the Counterfactual Attentiveness Test (CAT), footnote 16, after Kaushik and Lipton (2018).
 

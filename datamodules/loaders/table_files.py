@@ -26,7 +26,7 @@ def parse_table(content: bytes, where: str) -> Table:
         where: Name of the file, for messages.
 
     Raises:
-        DataError: The content is not such an object, or a value is empty; the message names file and key.
+        DataError: The content has another format, or a value is empty; the message names file and key.
     """
     try:
         pairs = json.loads(content.decode("utf-8-sig"), object_pairs_hook=_Object)

@@ -68,12 +68,12 @@ def load_tables(
 
 
 def short_split(split: str) -> str:
-    """The name of a split without the prefix and the suffix of the file: "alpha1" for "infotabs_test_alpha1.tsv"."""
+    """Return the name of a split without prefix and suffix of the file: "alpha1" for "infotabs_test_alpha1.tsv"."""
     return stem(split).removeprefix("infotabs_").removeprefix("test_")
 
 
 def challenge_tables(source: Source, columns: Columns, split: Split, path: str) -> Examples:
-    """Load a challenge set for inoculation.
+    """Load a challenge set for inoculation (training on a few challenge examples).
 
     Args:
         source: The InfoTabS folder, which has the tables.

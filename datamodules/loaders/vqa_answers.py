@@ -46,8 +46,8 @@ def normalised(answer: str) -> str:
 def answer_scores(answers: Iterable[str]) -> dict[str, float]:
     """Return the VQA accuracy of each answer to a question, as a mapping in alphabetical order of the answers.
 
-    An answer scores a third for each person who gave it, at most 1; the accuracy is the mean over all subsets without
-    one person. If one of ten people gave the answer, it is 0.3; for two people 0.6, for three 0.9, for four or more 1.
+    An answer scores a third for each person who gave it, at most 1. The accuracy is the mean of these scores when each
+    person in turn is left out: 0.3 if one of ten people gave the answer, 0.6 for two, 0.9 for three, 1 for more.
 
     Args:
         answers: Normalised answer per person; "" for a person without an answer. A single answer scores 1.

@@ -56,7 +56,7 @@ def read(path: Path, quoting: bool = True, header: Sequence[str] = ()) -> Iterat
     Args:
         path: A csv, tsv, parquet or jsonl file, or a json file with an object per line or with a list of objects, which
             may be the value of "data". Text may be compressed (.gz, .zst).
-        quoting: Whether fields of a csv or tsv file may be double-quoted; otherwise quotes are characters.
+        quoting: Whether fields of a csv or tsv file may be double-quoted; otherwise quotes are part of the text.
         header: Column names, for a csv or tsv file without a header and for a json file whose rows are lists.
 
     Raises:
@@ -179,8 +179,8 @@ def _header(names: list[str], path: Path) -> list[str]:
 def _require_fields(
     fields: Sequence[str], header: Sequence[str], names: Sequence[str], where: str, delimiter: str, remedy: str
 ) -> None:
-    """Raise DataError if a row is not valid: its number of fields differs from that of the header, it repeats the given
-    column names, or quotes in a tsv file have merged several lines into it.
+    """Raise DataError if a row has more or fewer fields than the header, if it repeats the given column names, or if
+    quotes in a tsv file have merged several lines into it.
 
     ``names`` are the given column names, empty for a file with a header; ``where`` names file and row, and ``remedy``
     is advice, for messages.

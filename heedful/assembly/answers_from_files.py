@@ -213,7 +213,7 @@ def _parse_answer(line: Mapping[str, Any], where: str) -> tuple[Any, str]:
     """Read one line of a file of answers.
 
     Returns:
-        The answer, or the response of a server; None if there is neither. And the reason why there is none, else "".
+        A pair: the answer or the response of a server, None if there is neither; and the reason for None, else "".
     """
     if line.get("error"):
         return None, f"error {brief(line['error'])}"

@@ -458,14 +458,14 @@ def _classes(sections: Mapping[str, Any], live: dict[str, Any]) -> dict[str, typ
 
 
 def _drop_foreign(section: dict[str, Any], model: type, parser: Parser) -> None:
-    """Remove settings that the class ``model`` lacks from the section, if it was written for another class."""
+    """If a model's section names another class than ``model``, drop the settings in it that ``model`` lacks."""
     if section["class_path"] != class_path(model):
         settings = section["init_args"]
         section["init_args"] = {name: settings[name] for name in settings if f"model.{name}" in parser.names}
 
 
 def _without_classes(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings without the sections of data and model that name a class, which :func:`_section` reads."""
+    """Return the settings without those sections of data and model that :func:`_find_section` reads (with a class)."""
     plain_settings = dict(values)
     for kind in CLASSES:
         section = plain_settings.pop(kind, None)
@@ -508,7 +508,7 @@ def _import_callbacks(layers: Sequence[Layer], words: Sequence[str]) -> None:
 
 
 def _trainer_classes(words: Sequence[str], setting: str = "trainer.") -> Iterator[str]:
-    """Yield the import paths of classes in the words of a command line that set ``trainer.*``."""
+    """Yield the import paths in the values of options, such as ``--trainer.callbacks``, that begin with ``setting``."""
     for name, value in pairwise([*words, ""]):
         if name.startswith(f"--{setting}"):
             yield from re.findall(r"[A-Za-z_]\w*(?:\.\w+)+", name.partition("=")[2] or value)

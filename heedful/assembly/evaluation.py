@@ -187,8 +187,8 @@ def each_prompt(plan: Plan) -> Iterator[tuple[str, dict[str, Any]]]:
     prompts.
 
     Yields:
-        Name of the subfolder for the prompt, "" if there are not several; and the facts about the prompt for run.json,
-        with the text that is sent for the first example.
+        Pairs: name of the subfolder for the prompt, "" unless there are several prompts; and the entries of run.json
+        about the prompt, with the text that is sent for the first example.
     """
     if not plan.prompts:
         yield "", {}
@@ -200,7 +200,7 @@ def each_prompt(plan: Plan) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def contents_of(plan: Plan) -> RecomputedContents:
-    """Return an object that recomputes examples before and after a change, whose texts the HTML page shows."""
+    """Return an object that recomputes original and changed examples, so that the HTML page can show their texts."""
     plans = {name: planned.plan for name, planned in plan.plans.planned.items()}
     return RecomputedContents(plans, plan.data.seed, plan.data.task.parts)
 

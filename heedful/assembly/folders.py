@@ -82,8 +82,8 @@ def hyperparameters(plan: Plan) -> dict[str, Any]:
 def run_folder(plan: Plan, held: ExitStack, output: Path | None, *tail: str) -> Path:
     """Return the folder of a new run: ``output``, or a new folder ``runs/<data>/<model>/<tail>/version_N``.
 
-    ``held`` locks a new folder until it closes. ``output`` is from :func:`named_folder`, which has locked it;
-    unfinished files in it are removed.
+    A new folder is locked until ``held`` closes. ``output`` is from :func:`named_folder`, which has locked this folder;
+    unfinished files in ``output`` are removed.
     """
     if output is None:
         return _new(Path("runs", plan.data.name, model_name(plan), *tail), held)

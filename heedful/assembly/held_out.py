@@ -26,7 +26,7 @@ def require_held_out(model: BasePredictor, data: PairedData, checkpoint: str | N
     Args:
         model: The model, bound to the task of the data.
         data: The data module, after its setup.
-        checkpoint: The checkpoint to evaluate, or to resume from.
+        checkpoint: The checkpoint to evaluate; ignored in training.
         evaluating: Whether the run evaluates; if not, it trains.
 
     Raises:

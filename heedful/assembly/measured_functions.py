@@ -29,7 +29,7 @@ OF_TRAINER = ("enable_progress_bar", "limit_val_batches", "accelerator", "device
 def measure_function(
     predict: Any, rows: RowSettings, answers: Answered | None, settings: dict[str, Any]
 ) -> Results | Requests:
-    """Measure a function. If it raises an exception, the answers before it are attached as ``exception.answers``.
+    """Measure a function. If it raises an exception, its earlier answers are attached as ``exception.answers``.
 
     Args:
         predict: The function.
@@ -124,7 +124,7 @@ def _load_other_data(name: str, path: str | None) -> Pairs:
 
 
 def _with_settings(data: Pairs, settings: dict[str, Any]) -> Pairs:
-    """Return the data with the seed, slices and partial input of the call, and remove these from ``settings``."""
+    """Move the seed and the settings ``slices`` and ``partial`` out of ``settings``, and return the data with them."""
     changed = {name: value for name in ("partial", "slices") if (value := settings.pop(name, None)) is not None}
     seed = require_seed(settings.pop(SEED))
     return data.with_arguments(**changed, seed=seed) if changed or data.seed != seed else data

@@ -57,8 +57,8 @@ def _resolve_model(predict: Any) -> tuple[BasePredictor | None, str | None, Any]
     """Load the model that ``predict`` names.
 
     Returns:
-        The model, None for a run or checkpoint; the run or checkpoint, else None; and the folder or hub id with the
-        config.json that names the labels.
+        A triple: the model, None for a run or checkpoint; the run or checkpoint, else None; and the folder or hub id
+        with the config.json that names the labels.
     """
     if isinstance(predict, BasePredictor):
         return predict, None, getattr(predict, "backbone", None)
@@ -83,7 +83,7 @@ def _resolve_model(predict: Any) -> tuple[BasePredictor | None, str | None, Any]
 
 
 def _within_positions(model: BasePredictor) -> BasePredictor:
-    """Return the model with ``max_length`` (tokens per input) lowered to its number of positions, if needed."""
+    """Return the model, with ``max_length`` (tokens per input) lowered if the model has fewer positions."""
     if not isinstance(model, PretrainedClassifier):
         return model
     most = positions_of(open_config(resolve(model.backbone)))

@@ -139,8 +139,8 @@ def order_of_outputs(data: Pairs, settings: RowSettings) -> list[str] | None:
     """Return the labels in the order of a model's outputs, for a model without label names; None if the order is
     unknown.
 
-    A label that the rows spell as 0 or LABEL_0 belongs to output 0. For data by name, only the argument ``labels``
-    counts, since the numbers of a published data set are not the numbers of the model.
+    A label that the rows spell as 0 or LABEL_0 belongs to output 0. If the data are passed by name, only the argument
+    ``labels`` counts, since a published data set may number its labels differently from the model.
 
     Args:
         data: The data module.
@@ -162,7 +162,7 @@ def order_of_outputs(data: Pairs, settings: RowSettings) -> list[str] | None:
 
 def _columns_by_part(settings: RowSettings) -> dict[str, str]:
     """Map the name of each part to its column; raise SettingError for missing or repeated parts, and for unknown parts
-    in ``keeps``.
+    in ``keeps`` (the parts that must not matter).
     """
     names = settings.parts
     if isinstance(names, str) and names:

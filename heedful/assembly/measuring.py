@@ -62,32 +62,32 @@ def measure(
     ``measure`` on rank 0.
 
     Args:
-        predict: The model. A function from a list of dictionaries, part name to text, to a list of labels, numbers of
-            labels, texts, or None for no answer, or to probabilities (an array [inputs, labels], or a list of
-            dictionaries, label to probability); ``(model, tokenizer)`` of transformers; a
+        predict: The model. A function that takes a list of dictionaries (part name to text) and returns a list of
+            labels, label numbers or texts (None for no answer), or probabilities: an array [inputs, labels], or a list
+            of dictionaries (label to probability). Or ``(model, tokenizer)`` of transformers; a
             ``pipeline("text-classification")``; the folder or the hub id of a model; a run folder; a model of Heedful,
             such as ``heedful.Endpoint``.
         rows: The examples: a list of dictionaries, a ``datasets.Dataset``, a frame of pandas or polars, a table of
             Arrow, a file, a data module, or a short name, as ``--data`` takes. Without a column of labels, accuracy is
             not measured, and results cannot tell whether the model is better than a constant prediction.
-        parts: Names of the columns that are the parts; or part name to column.
+        parts: Names of the columns that are the parts; or a mapping from part names to columns.
         default_label: The label of unrelated parts, such as "neutral".
         label: Column of the gold label; None for no gold labels.
-        labels: The labels, in the order of the model's outputs; or label to its spellings in the rows and in answers,
-            as in {"entailment": [0]}. By default the labels of a ``ClassLabel`` column, of the model's config, or of
-            the rows. Without any labels, answers are free texts.
+        labels: The labels, in the order of the model's outputs; or a mapping from labels to their spellings in the rows
+            and in answers, as in {"entailment": [0]}. By default the labels of a ``ClassLabel`` column, of the model's
+            config, or of the rows. Without any labels, answers are free texts.
         swap: Parts that must matter, swapped in turn; "left+right" swaps two parts together. By default all parts that
             are not in ``keeps``.
         keeps: Parts that must not matter: the share of unchanged predictions is measured.
-        same: Equality of free texts: "normalised" (the default), "exact", or a function from an answer to a normal
-            form, None for no answer. Answers are free texts then.
+        same: Equality of free texts: "normalised" (the default), "exact", or a function that maps an answer to a normal
+            form, or to None for no answer. If ``same`` is given, answers are free texts.
         cluster: Column of the clusters of intervals, such as the article of several questions.
         by: Columns whose values break down the numbers.
         uid: Column of a unique id; by default a hash of the content.
         name: Name of the data in results; by default "rows".
         draws: Number of counterfactuals of attentiveness per example and part, by default 5.
         precision: Sufficient half width of the interval of attentiveness, such as 0.02: a pilot of 300 examples
-            determines how many examples are swapped. By default all.
+            determines how many examples are swapped. By default, all examples are swapped.
         batch_size: Maximum number of inputs per call of the model.
         evaluations: Names of the evaluations to run, as for ``heedful.evaluate``.
         seed: Seed of everything random.

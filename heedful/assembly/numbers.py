@@ -39,7 +39,7 @@ class Number:
             example is a cluster.
         std: Sample standard deviation over draws (repetitions with other random swaps); None for fewer than two draws.
         draws: Number of draws; None for metrics without draws.
-        flags: Names of cautions for readers of the number.
+        flags: Names of cautions for readers of the number, such as "not_above_majority".
         reason: Why the value is undefined.
     """
 

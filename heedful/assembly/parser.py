@@ -29,7 +29,7 @@ def build_parser(evaluating: bool, data: type, model: type) -> Parser:
 
     Args:
         evaluating: Whether the command evaluates; if not, it trains. Only an evaluation has settings of prompts, and
-            only a training has settings of checkpoints; their evaluations differ.
+            only a training has settings of checkpoints; each has its own list of evaluations.
         data: The class of the data module.
         model: The class of the model.
     """

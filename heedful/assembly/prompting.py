@@ -56,8 +56,8 @@ class Requests:
     Attributes:
         model: Name of the model or of the function.
         prompts: Number of prompts.
-        amounts: For each prompt, maps each kind of inputs, such as "base" or "changed", to an upper bound on the number
-            of inputs, and on their total length.
+        amounts: For each prompt, maps each kind of inputs, such as "base" or "changed", to upper bounds: the number of
+            inputs, and their total length (in characters for a server).
         most_written: Maximum number of tokens that the server writes per request; None without a limit.
         prices: US dollars per million tokens, read and written; None if unknown.
         cache: Path of the file that stores answers; None for a function.
@@ -106,8 +106,8 @@ class Requests:
 def requests_of_function(function: Any, data: Pairs, plans: Plans, limit: int | float) -> Requests:
     """Return upper bounds on the number of inputs that a function would receive, without calling it.
 
-    The kind "repeated" is the first batch, which :class:`heedful.lightning_modules.Function` asks twice. ``limit`` is
-    the Trainer's limit_val_batches.
+    The kind "repeated" counts the first batch, which :class:`heedful.lightning_modules.Function` predicts twice.
+    ``limit`` is the Trainer's limit_val_batches.
     """
 
     def inputs() -> Iterator[tuple[Any, Composed]]:

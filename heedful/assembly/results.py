@@ -319,8 +319,8 @@ class Differences(Numbers):
         return dict(self.differences)
 
     def show(self) -> None:
-        """Print the differences as a table, without the null control and the majority share; and print the reasons why
-        numbers are omitted.
+        """Print the differences as a table, without the majority share and the null control (second predictions of
+        unchanged inputs); then print the reasons why numbers are omitted.
         """
         emit([self._cells()], notes=self.notes)
 

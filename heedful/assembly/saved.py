@@ -179,9 +179,9 @@ def saved_settings(run: Path) -> Settings:
 
 
 def differences(before: Settings, after: Settings) -> dict[str, tuple[Any, Any]]:
-    """Return the settings that differ, with their values before and after.
+    """Map the dotted names of settings that differ to pairs (value before, value after).
 
-    Settings that cannot change a result, such as the output folder, are left out.
+    Settings that only one side has, or that cannot change a result, such as the output folder, are left out.
     """
     old, new = _flat(before), _flat(after)
     names = sorted(name for name in old.keys() & new.keys() if not NO_NUMBER.fullmatch(name))

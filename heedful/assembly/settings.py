@@ -13,11 +13,7 @@ SEED = "seed_everything"  # the name of the seed in config.yaml, as LightningCLI
 
 
 def require_seed(seed: int) -> int:
-    """Return a seed; raise SettingError if it is out of range.
-
-    Raises:
-        SettingError: The seed is not between 0 and 4294967295.
-    """
+    """Return a seed; raise SettingError unless it is from 0 to 4294967295."""
     if not 0 <= seed < 2**32:
         raise SettingError(f"seed {seed} is not from 0 to {2**32 - 1}.")
     return seed

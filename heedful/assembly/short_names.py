@@ -116,8 +116,8 @@ def imported(path: str) -> Any:
 
 
 def _backbone_form(name: str) -> tuple[str, dict[str, Any]] | None:
-    """For a folder with a model or a hub id, return the short name or the class of the model, and the settings that
-    load it; None for other names.
+    """For a hub id or the folder of a model, return the short name or the class of the model, and the settings that
+    load the model; None for other names.
     """
     path = Path(name)
     is_short = name in names("model")

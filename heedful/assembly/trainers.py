@@ -72,7 +72,7 @@ def require_fit(settings: Settings) -> None:
 
 
 def _why_unsupported(callback: Callback) -> str | None:
-    """Return why Heedful does not support a callback of Lightning, for a message; None if it supports it."""
+    """Return why Heedful does not support a callback, for a message; None for a supported callback."""
     if isinstance(callback, WeightAveraging) and callback.should_update(epoch_idx=LATE):
         return "would change the average after an epoch was measured. Update it after steps only."
     return next((reason for kind, reason in UNSUPPORTED.items() if isinstance(callback, kind)), None)

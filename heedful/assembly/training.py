@@ -134,8 +134,8 @@ def configured(
 
 
 def trained(config: Config) -> Run:
-    """Train a model, measure its best checkpoint, and write both into the folder of the run; a finished run is only
-    read.
+    """Train a model, measure its best checkpoint, and write model and results into the folder of the run; if the run is
+    already finished, only read its results.
 
     Returns:
         The results, on every process.

@@ -125,8 +125,8 @@ class TrainingHook:
 
 
 def logged_numbers(numbers: Mapping[Any, Mapping[str, Any]]) -> dict[str, float]:
-    """Return the numbers to log: attentiveness to each part with its 95 % interval, and the share of flips in the null
-    control.
+    """Return the numbers to log: for each part, attentiveness and the ends of its 95 % interval; and "null_flips", the
+    share of predictions that change if an unchanged input is predicted again.
 
     Undefined numbers and numbers of fewer than ten examples are NaN: a Trainer fails if a monitored number is missing,
     and NaN is never the best.

@@ -16,16 +16,16 @@ class TransformersCallback(TrainingHook, TrainerCallback):
     """Measure, in each evaluation of transformers' Trainer, whether the model uses every part of its input.
 
     Adds ``eval_attentiveness_PART`` with ``_low`` and ``_high`` (the 95 % interval), ``eval_attentiveness_PART_kept``
-    for parts that must not matter, and ``eval_null_flips`` to the metrics, for ``trainer.evaluate()``,
-    ``metric_for_best_model`` and ``EarlyStoppingCallback``. Reporters log these metrics if they follow this callback in
-    ``callbacks``; the reporters of ``report_to`` precede it. Undefined numbers, as for a model that always predicts the
-    default label, are NaN, which is never the best.
+    for parts that must not matter, and ``eval_null_flips`` (the share of predictions that change if an unchanged input
+    is repeated) to the metrics, for ``trainer.evaluate()``, ``metric_for_best_model`` and ``EarlyStoppingCallback``.
+    Reporters log these metrics if they follow this callback in ``callbacks``; the reporters of ``report_to`` precede
+    it. Undefined numbers, as for a model that always predicts the default label, are NaN, which is never the best.
 
     Rank 0 measures the model on its device and in its dtype. Weights and random numbers of the training do not change.
 
     Args:
         rows: As for ``heedful.measure``, as are ``parts`` and ``default_label``.
-        predict: A function of the model and a list of dictionaries, part name to text, that returns answers as for
+        predict: A function of the model and a list of dictionaries (part name to text) that returns answers as for
             ``heedful.measure``. It is called on rank 0, in evaluation mode and without gradients. By default the
             ``processing_class`` of the Trainer tokenizes the parts.
         output: Folder of the results; each evaluation writes into ``step-N``.

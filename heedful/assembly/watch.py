@@ -25,16 +25,16 @@ else:
 class Watch(TrainingHook, Base):
     """Measure, at the end of each validation, whether a model uses every part of its input.
 
-    A callback for the Trainers of ``pytorch_lightning`` and ``lightning``. It logs ``attentiveness_PART`` with
-    ``_low`` and ``_high`` (the 95 % interval), ``attentiveness_PART_kept`` for parts that must not matter, and
-    ``null_flips``, for ModelCheckpoint, EarlyStopping and loggers. Undefined numbers, as for a model that always
-    predicts the default label, are NaN: never the best, but EarlyStopping stops the training at NaN unless
-    ``check_finite=False``.
+    A callback for the Trainers of ``pytorch_lightning`` and ``lightning``. It logs ``attentiveness_PART`` with ``_low``
+    and ``_high`` (the 95 % interval), ``attentiveness_PART_kept`` for parts that must not matter, and ``null_flips``
+    (the share of predictions that change if an unchanged input is repeated), for ModelCheckpoint, EarlyStopping and
+    loggers. Undefined numbers, as for a model that always predicts the default label, are NaN, which is never the best;
+    but EarlyStopping stops the training at NaN unless ``check_finite=False``.
 
     Rank 0 measures. Weights and random numbers of the training do not change.
 
     Args:
-        predict: A function of the module and a list of dictionaries, part name to text, that returns answers as for
+        predict: A function of the module and a list of dictionaries (part name to text) that returns answers as for
             ``heedful.measure``. It is called on rank 0, in evaluation mode and without gradients.
         rows: As for ``heedful.measure``, as are ``parts`` and ``default_label``.
         output: Folder of the results; each validation writes into ``step-N``.

@@ -1,4 +1,4 @@
-"""``heedful measure``: call :func:`heedful.measure` from a shell, for a Python function or any other model."""
+"""``heedful measure``: measure whether a model, such as a Python function, uses every part of its input."""
 
 import sys
 from collections.abc import Callable

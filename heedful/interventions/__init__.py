@@ -1,4 +1,4 @@
-"""Interventions, the rules that change examples: their result depends only on the pool, seed, uid and draw."""
+"""Interventions: rules that change examples. A changed example depends only on the pool, seed, uid and draw."""
 
 from heedful.interventions.base import Changes, EachExample, Intervention, manifest_hash, within_limit
 from heedful.interventions.basic import KeepPart, Null, PredictedAs

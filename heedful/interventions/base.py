@@ -28,7 +28,7 @@ class Changes:
 
     Attributes:
         positions: Position of the base example in the pool: int64 [changes].
-        draws: Index of the draw, or -1: int16 [changes].
+        draws: Index of the draw, -1 for a change without randomness: int16 [changes].
         clusters: Names of the clusters of a change, first the uid of the base example: lists of texts [changes].
         lenders: Maps names of parts to the position of the example that lends this part, or ``EMPTIED``: int64
             [changes].
@@ -36,7 +36,7 @@ class Changes:
         examples: The changed examples, with the uids of their base examples.
         partner: uid of the lending example: texts [changes], or one text for all.
         variant: Text that tells the changes of one draw apart: texts [changes], or one text for all.
-        allowed: Key into the table of allowed transitions: texts [changes], or one text for all.
+        allowed: Key of the allowed label changes after an edit of table rows, or "": texts [changes], or one for all.
     """
 
     positions: np.ndarray

@@ -17,7 +17,7 @@ from heedful.records.rows import NO_DRAW, lists_of
 class Null(EveryExample):
     """The null control: predict each example a second time, unchanged and in another batch.
 
-    A prediction that differs from the first one is numeric noise.
+    If the two predictions on an example differ, the difference is due to numerical error, since the input is the same.
     """
 
     name: str = "null"
@@ -63,12 +63,12 @@ class KeepPart(EveryExample):
 class PredictedAs:
     """Apply another intervention only to the examples that are predicted as a given label.
 
-    Name, version, parts, draws and limit are copied from the other intervention.
+    Name, version, parts, draws and limit are copied from ``intervention``.
 
     Attributes:
         label: The required prediction before the change.
         intervention: The intervention that changes the examples.
-        expectation: The expected effect on the prediction, in place of the other intervention's.
+        expectation: The expected effect on the prediction, in place of ``intervention.expectation``.
     """
 
     label: str

@@ -40,7 +40,7 @@ class Design:
         codes: Values of :data:`VARIABLES` (the context, for instance) as integers: [variables, examples].
         inside: Whether each example is used: bool [examples].
         left_out: Number of examples that are not used, by reason: "neither" if the monotonicity of the context is not
-            in :data:`MONOTONE`; "eq" if the relation of the words is not in :data:`RELATED`; "repeated" if an earlier
+            "up" or "down"; "eq" if the relation of the words is not "leq", "geq" or "none"; "repeated" if an earlier
             example has the same context and the same words.
     """
 

@@ -113,8 +113,8 @@ def sentences(rows: Iterable[Row], where: str = "") -> list[Sentence]:
         where: Folder of the file with a final "/", for messages.
 
     Raises:
-        DataError: If a column is missing, a context does not have exactly one gap, a monotonicity or mark is unknown,
-            or an earlier row gives the same context another monotonicity.
+        DataError: If a column is missing, a context does not have exactly one gap, a monotonicity is unknown, a
+            cell for grammar is not "x" or "", or an earlier row gives the same context another monotonicity.
     """
     unsorted: list[Sentence] = []
     first: dict[str, tuple[int, str]] = {}
@@ -152,7 +152,7 @@ def compose(contexts: Iterable[Row], pairs: Iterable[Row], where: str = "") -> I
     Yields:
         Examples as dictionaries with the keys ``uid``, ``premise``, ``hypothesis``, ``gold``, ``context`` (hash of the
         sentence), ``insertion`` (both words in order), ``pair`` (both words sorted), ``monotonicity``, ``relation`` and
-        ``operator``. They do not depend on the order of the rows.
+        ``operator``. The examples do not depend on the order of the rows.
 
     Raises:
         HeedfulError: If a row is wrong, see :func:`word_pairs` and :func:`sentences`; the message has file and row.

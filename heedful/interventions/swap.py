@@ -20,7 +20,7 @@ class Swap:
     """Replace a part of an example by the same part of a random partner.
 
     A partner must be unrelated: it shares with the example neither the content of a part (unless all examples have this
-    content) nor a group of the data set, and the new pair is not an example of the pool. A partner is drawn uniformly
+    content) nor a group of the data set, and the swapped example is not in the pool. A partner is drawn uniformly
     from all such examples, independently in each draw. The paper excludes no partner.
 
     Attributes:

@@ -15,7 +15,7 @@ class Scores(NamedTuple):
     """Scores of predictions on examples with a gold label.
 
     Attributes:
-        golds: Gold labels: object [examples]; of two classes, whether the first is gold: bool [examples].
+        golds: Gold labels: object [examples]; by :meth:`of_classes`, whether the first class is gold: bool [examples].
         each: Score per prediction, between 0 and 1: float64 [examples].
         best: Score of the majority baseline (the best constant answer) on each example: float64 [examples].
         cluster: Cluster per example: int [examples].

@@ -47,7 +47,7 @@ def attentiveness(
         rows: Base rows and rows of the intervention "swap", in their canonical order.
         part: The part that was swapped.
         context: Task and settings of the evaluation.
-        flags: Flags of all numbers; by default, the flag of an accuracy that is not above the majority baseline.
+        flags: Flags of all numbers; by default, a flag if accuracy is not above the majority baseline.
 
     Yields:
         With ``name`` = ``attentiveness/<data>/<part>``:
@@ -125,9 +125,9 @@ def _labels_to_report(context: Context) -> list[str]:
 
 
 def _with_few_undefined(of_labels: list[Number]) -> Iterator[Number]:
-    """Yield the numbers, one per predicted label. If more than two are undefined, tables show one line for these.
+    """Yield the numbers, one per predicted label. If more than two are undefined, they share one table line.
 
-    No value changes. To get this line, the undefined numbers lose their own lines (``label`` ""), and one more
+    No value changes. For the shared line, the undefined numbers lose their own lines (``label`` ""), and one more
     ``Number`` follows, whose ``text`` tells how many numbers are undefined.
     """
     never = [number for number in of_labels if number.measured is not None and number.measured.value is None]

@@ -1,4 +1,4 @@
-"""Find the swaps over which attentiveness is a share, and the hits, such as changed predictions (CAT, §3.3 and §4).
+"""Find the swaps that attentiveness counts, and the hits among them, such as changed predictions (CAT, §3.3, §4).
 
 A swap replaces a part of an example, such as the premise, by the part of another example.
 """
@@ -32,7 +32,7 @@ class Hits(NamedTuple):
     """Masks of the swaps of a part: bool [rows] each. A swap is a row with the predictions before and after.
 
     Attributes:
-        swapped: Swaps whose prediction before the swap is not the default answer, the right one for unrelated parts. A
+        swapped: Swaps whose prediction before the swap is not the default answer (right for unrelated parts). A
             missing prediction is not the default answer. All swaps for a distractor (a part that must not matter), or
             if there is no default answer.
         base_answered: Swaps of ``swapped`` whose prediction before the swap is not missing.
@@ -60,13 +60,13 @@ def is_distractor(part: str, context: Context) -> bool:
 def eligible(rows: pa.Table, part: str, context: Context) -> np.ndarray:
     """Whether the prediction before a swap is an answer other than the default answer: bool [rows].
 
-    For a distractor (a part that must not matter), it may be any answer.
+    For a distractor (a part that must not matter), the prediction may be any answer.
     """
     return is_answer(rows) & _is_other(rows, part, context)
 
 
 def hits(rows: pa.Table, part: str, context: Context) -> Hits:
-    """Find the swaps of a part over which attentiveness is a share, and those that are hits.
+    """Find the swaps of a part that attentiveness counts, and the hits among them.
 
     A hit is a changed label; in reading comprehension, a change to "no answer"; for a distractor (a part that must not
     matter), an answer that stays. :class:`Hits` tells which swaps are left out.
@@ -99,7 +99,7 @@ def _is_other(rows: pa.Table, part: str, context: Context) -> np.ndarray:
 
 def _compare(rows: pa.Table, among: np.ndarray, holds: Callable[[str, str], bool]) -> np.ndarray:
     """Whether ``holds`` is true of the answers before and after a change: bool [rows]; False for rows outside the mask
-    ``among``, bool [rows]. It is called once for each distinct pair of answers.
+    ``among``, bool [rows]. ``holds`` is called once for each distinct pair of answers.
     """
     changed = rows.select(["y", "y2"]).filter(pa.array(among))
     result = np.zeros(rows.num_rows, dtype=bool)

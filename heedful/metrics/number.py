@@ -64,7 +64,7 @@ class Number:
         curve: Curve over epochs; None if there is none. The list of curves is found before any row exists, so a metric
             must also yield this number when its table of rows is empty.
         section: Heading above the line in tables, and a description of the examples of all lines below the heading.
-        aside: Description of a number without a line, for a note that tells readers to find it in results.json.
+        aside: Description of a number without a line; a note below the table refers to results.json for it.
         text: Text that tables show in place of the number.
     """
 

@@ -22,9 +22,7 @@ FEWEST = 4  # different accuracies for Heedful's test; with 3, up to 7 % of 200 
 
 
 def uniforms(n: int, samples: int, seed: int) -> np.ndarray:
-    """Draw random numbers in [0, 1), from which :func:`drawn` chooses the n examples of each sample: float64
-    [samples, n].
-    """
+    """Draw random numbers in [0, 1) for :func:`drawn_positions`, one per example of a sample: float64 [samples, n]."""
     return generator("few-shot samples", seed, n).random((samples, n))
 
 
@@ -39,7 +37,7 @@ def drawn_positions(choices: np.ndarray, population: int) -> np.ndarray:
 
 
 def sample_means(values: np.ndarray, samples: np.ndarray) -> np.ndarray:
-    """Return the mean of values over each sample of examples: float64 [..., samples]; nan if all of its values are nan.
+    """Return the mean of the values that are not nan over each sample: float64 [..., samples]; nan if all are nan.
 
     Equal values have bit-identical means, so that ties stay ties.
 
@@ -175,13 +173,13 @@ class Ranking:
 
 
 def baselines(p: np.ndarray, y: np.ndarray, gold: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the values that the baseline rankers ACC, CONF and CONF-GT give one model: float64 [examples] by ranker.
+    """Map each baseline ranker (ACC, CONF, CONF-GT) to the values that it gives one model: float64 [examples].
 
     ACC is whether the prediction is gold, CONF the probability of the prediction, CONF-GT the probability of the gold
     label. "conf_gt reversed", minus CONF-GT, resembles the paper's numbers for CONF-GT.
 
     Args:
-        p: Probabilities of the labels: float [examples, labels]. Without labels, only ACC is computed.
+        p: Probabilities of the labels: float [examples, labels]. If ``labels`` is 0, only ACC is computed.
         y: Positions of the predicted labels, -1 for a missing answer: int [examples].
         gold: Positions of the gold labels: int [examples].
     """

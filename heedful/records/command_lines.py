@@ -63,7 +63,7 @@ def resume_command(folder: Path, objects: Iterable[object]) -> str:
 
     Args:
         folder: The folder of the run.
-        objects: The model and the data of the run. For classes outside of Heedful, the command allows their package.
+        objects: The model and the data of the run. A class outside of Heedful adds ``--allow_package <package>``.
     """
     packages = {type(each).__module__.partition(".")[0] for each in objects} - {"heedful"}
     allowed = [word for package in sorted(packages) for word in ("--allow_package", package)]

@@ -84,7 +84,9 @@ class Composed(Sequence[Example]):
 
     @property
     def repeated(self) -> np.ndarray:
-        """Mask of the unchanged examples, which the null control predicts again: bool [examples]; see ``again``."""
+        """Mask of the unchanged examples, which the null control predicts again: bool [examples]; all False without
+        ``again``.
+        """
         return self.again & (self.positions < len(self.pool)) & ~self.borrowed
 
     def take(self, indices: np.ndarray) -> "Composed":

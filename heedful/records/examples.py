@@ -359,7 +359,7 @@ def repeats(keys: np.ndarray) -> int:
 
 
 def _names_of_repeated(content_keys: np.ndarray) -> pa.Array:
-    """Name the content of each example: texts of 16 hexadecimal digits [examples], null if no other example has it."""
+    """Name the content of each example: texts of 16 hexadecimal digits [examples], null if it occurs once."""
     _, inverse, counts = np.unique(content_keys, return_inverse=True, return_counts=True)
     names = (f"{key:016x}" if n > 1 else None for key, n in zip(content_keys.tolist(), counts[inverse], strict=True))
     return pa.array(list(names), pa.string())

@@ -39,7 +39,7 @@ def _digest(key: Sequence[str | int]) -> bytes:
 
 
 def philox(key: int, counter: Sequence[np.ndarray | int]) -> np.ndarray:
-    """The counter-based random number generator Philox4x32-10.
+    """Generate random words with the counter-based random number generator Philox4x32-10.
 
     Source: Salmon et al. 2011, "Parallel Random Numbers: As Easy as 1, 2, 3".
 

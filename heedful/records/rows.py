@@ -86,7 +86,7 @@ def lists_of(*columns: pa.Array) -> pa.ListArray:
 
 
 def rows_with(rows: pa.Table, **equal: Any) -> np.ndarray:
-    """Mask of the rows that have the given value in each given column, as in ``where(rows, draw=0)``: bool [rows]."""
+    """Mask of the rows with the given value in each given column, as in ``rows_with(rows, draw=0)``: bool [rows]."""
     mask = np.ones(rows.num_rows, dtype=bool)
     for name, value in equal.items():
         equals = pc.equal(rows[name], pa.scalar(value, rows.schema.field(name).type))
@@ -142,7 +142,7 @@ def of_split(rows: pa.Table, split: str) -> pa.Table:
 
 
 def number_runs(rows: pa.Table, name: str) -> np.ndarray:
-    """Number the sequences of adjacent rows with equal values in a column from 0: int32 [rows].
+    """Number sequences of adjacent rows with equal values in a column; return the number per row, from 0: int32 [rows].
 
     In canonical order (:func:`require_canonical`), the rows of a uid are one sequence.
     """
@@ -161,10 +161,10 @@ def cluster_of(rows: pa.Table) -> np.ndarray:
 
 
 def clusters_of_pairs(rows: pa.Table) -> tuple[np.ndarray, np.ndarray]:
-    """Return the number of each base example's cluster and of each lender's cluster: two arrays int64 [rows].
+    """Return the id of each base example's cluster, and the id of each lender's cluster: two arrays int64 [rows].
 
     A lender is the example that lends a part; rows without a lender have -1 in the second array. A cluster has the same
-    number in both arrays. A cluster without base examples is numbered by a hash of its name.
+    id in both arrays. The id of a cluster without base examples is derived from a hash of its name.
     """
     clusters = cluster_of(rows).astype(np.int64)
     has_lender = pc.not_equal(rows["partner"], "")

@@ -69,5 +69,5 @@ def requested() -> bool:
 
 
 def leave_to_parent(_: int = 0) -> None:
-    """Ignore SIGTERM in a DataLoader worker, because it ends together with its parent process."""
+    """Ignore SIGTERM in a DataLoader worker, because the worker ends together with its parent."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)

@@ -216,8 +216,8 @@ KINDS: dict[str, TaskKind] = {kind.name: kind for kind in (CLASSIFICATION, SOFT,
 
 
 def same_parts(parts: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
-    """Rename parts to the given names: a part with a given name keeps it, and the others get the remaining names in
-    order.
+    """Return new names for parts: a part whose name is in ``names`` keeps it, and the others get the remaining names
+    in order.
 
     Example:
         >>> same_parts(["premise", "hypothesis"], ["hypothesis", "premise"])

@@ -130,7 +130,7 @@ def by_data(runs: Sequence[Run]) -> list[list[Run]]:
 
 
 def _model_differences(first: Run, second: Run) -> Found:
-    """Yield the differences between the models and trainings of two runs: MODEL, STEPS, KIND, REGIME and TRAINING."""
+    """Yield the :func:`differences` about the models of two runs, by aspect: MODEL, STEPS, KIND, REGIME or TRAINING."""
     names = f"{first.folder} and {second.folder}"
     is_copy = bool(first.kind and first.results["rows"]) and first.results["rows"] == second.results["rows"]
     if is_copy or (first.fingerprint is not None and first.fingerprint == second.fingerprint):
@@ -185,7 +185,7 @@ def _row_differences(first: Run, second: Run, names: str, evaluations: Sequence[
 
     Each difference is a pair. The first item is the aspect: DEFAULT (the default label), SEED, EXAMPLES, GROUPS or
     CHANGES (the changed inputs). The second item is a sentence without its full stop. ``names`` is the text for both
-    runs in this sentence, such as "runs/a and runs/b". Both runs have rows of all ``evaluations``, which are compared.
+    runs in this sentence, such as "runs/a and runs/b". Both runs have rows of each evaluation in ``evaluations``.
     """
     seeds = first.results["seed"], second.results["seed"]
     metadata = {name: (first.rows[name][1], second.rows[name][1]) for name in evaluations}

@@ -1,7 +1,7 @@
 """The command ``heedful card RUN [--push USER/NAME]``: a folder for the Hugging Face hub.
 
-The folder holds the exported model, README.md with metadata for the hub, results.json and report.html. No file names a
-path, user or host of the machine, or quotes texts of the data.
+The folder holds the exported model, README.md with metadata for the hub, results.json and report.html. The files
+reveal no path, user or host of the machine, and quote no texts of the data.
 """
 
 import re
@@ -165,7 +165,7 @@ def readme(measured: Run, run: Path, name: str | None) -> str:
 
 
 def base_model(name: str) -> str | None:
-    """Return the hub id of the initial weights called ``name``; None if it is unknown or ``name`` is a local folder."""
+    """Return the hub id of the initial weights called ``name``; None if no id is known or ``name`` is a folder."""
     configured = {backbone for backbone, _ in backbones().values()}
     return PUBLISHED.get(name) or (name if name in configured and not Path(name).exists() else None)
 

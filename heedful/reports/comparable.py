@@ -61,7 +61,7 @@ class Swaps:
     def score(self, examples: np.ndarray, reason: str) -> Measurement:
         """Return the attentiveness over some examples, given by a mask, bool [examples].
 
-        It is undefined, for ``reason``, if no swap of these examples counts.
+        If no swap of these examples counts, the attentiveness is undefined, and ``reason`` says why.
         """
         among = examples[self.example]
         columns = self.columns.where(among)
@@ -70,9 +70,9 @@ class Swaps:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The attentiveness of several runs to one part, the share of swaps of this part that change the prediction.
+    """The attentiveness to one part in several runs: per run, the share of swaps of the part that change a prediction.
 
-    An example is eligible in a run if at least one of its swaps counts: the model predicts it, and not as the default
+    An example is eligible in a run if at least one of its swaps counts: the model answers it, but not with the default
     label. U is the set of examples that are eligible in all runs and have the same prediction in all runs.
 
     Attributes:

@@ -43,8 +43,8 @@ def averaged(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
     Returns:
         Content of a results.json: the value of a metric is the mean, ``std`` the sample standard deviation, ``n`` the
-        number of runs, and ``per_draw`` the values of the runs. A metric has the flags of all runs. It is undefined if
-        any run has no value, or too few examples.
+        number of runs, and ``per_draw`` the values of the runs. A metric has each flag that it has in any run. It is
+        undefined if a run has no value or too few examples for it.
 
     Raises:
         RunError: The runs have no metric in common.

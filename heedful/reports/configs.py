@@ -1,4 +1,4 @@
-"""Read the settings of a run from config.yaml, and of the earlier trainings of the same weights."""
+"""Read from config.yaml the settings of a run, and the settings of earlier trainings of the same weights."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +13,7 @@ DEEPEST = 9  # trainings in a chain of initial weights
 
 
 def run_settings(folder: Path) -> dict[str, Any]:
-    """Read config.yaml in the folder of a run and return its sections, as :func:`sections_of`; empty without the file.
+    """Return the sections (:func:`sections_of`) of config.yaml in the folder of a run; empty without the file.
 
     Raises:
         RunError: The file is no configuration of train.py or evaluate.py.

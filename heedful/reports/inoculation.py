@@ -4,7 +4,7 @@ Inoculation is training on a few examples of a challenge test, whose examples we
 accuracy of the model before and after inoculation on the original test, on the challenge test, and on the originals of
 the challenge examples.
 
-The arguments are folders of evaluate.py on the same data with the same settings. The evaluated data are the original
+The arguments are folders that evaluate.py wrote, on the same data with the same settings. These data are the original
 test. If the data have several splits, each split is an original test of its own. There are two sorts of challenge test.
 The first is an original test after one kind of change. The second is a data set of its own, such as
 "counterfactuals-alpha1": if the data have the split "alpha1", this split is its original test, otherwise all data are.
@@ -59,7 +59,7 @@ class Test(NamedTuple):
         return f"{self.source or self.evaluation}{split}, {self.family}, label {self.kind}"
 
     def select(self, rows: pa.Table) -> pa.Table:
-        """Select the rows of this test from the rows of its evaluation."""
+        """Select the rows with the source or the split of this test from the rows of its evaluation."""
         if self.source:
             return rows.filter(pc.starts_with(rows["uid"], f"{self.source}/"))
         return _in_split(rows, self.split)
@@ -94,7 +94,7 @@ def challenge_tests(rows: pa.Table, evaluation: str, context: Context, splits: S
     """Yield a description (:class:`Test`) of each challenge test that has rows in an evaluation.
 
     A challenge test is a set of edited examples. These examples have the same source and split and the same kind of
-    change, and either all keep or all flip the label. :meth:`Test.select` finds their rows.
+    change, and either all keep or all flip the label.
 
     Args:
         rows: The rows of the evaluation.

@@ -72,8 +72,8 @@ class Population:
             better models, are negated; nan if a factor is undefined.
         undefined: For each factor among the rankers, the number of examples on which it is undefined for any model.
         left_out: The reason why a factor is omitted, by factor; Holm's correction does not count omitted factors.
-        without_swap: Number of examples without words that change places between the parts; the factors "swap_avg" and
-            "swap_max_diff", which are about such words, are 0 on these examples.
+        without_swap: Number of examples without words that the parts have in different orders; the factors "swap_avg"
+            and "swap_max_diff", which are about these words, are 0 on these examples.
         places: Indices of the population among all examples: int64 [population].
     """
 
@@ -214,8 +214,8 @@ def _population(
     """Compute the values by which models are ranked, on the examples that one attribution method explains.
 
     Each ranker (a factor or a baseline) gives each model one value per example. A factor is omitted if it is undefined
-    for all examples, if it equals an earlier factor, or if it is a SWAP factor and no example has swapped words. A
-    baseline is omitted if a model lacks it.
+    for all examples, if it equals an earlier factor, or if it is about swapped words (words that the parts have in
+    different orders) and no example has such words. A baseline is omitted if a model lacks it.
 
     Args:
         bases: Base rows (predictions for the original examples) of each model.
@@ -377,8 +377,8 @@ def _rankings(ranking: Ranking) -> Cells:
 
 
 def _pairs(ranking: Ranking) -> Cells:
-    """Build table 4: the pairwise accuracy of each ranker for each pair of models; the first model of a pair is the
-    better one.
+    """Build table 4: for each ranker (factor or baseline) and pair of models, the share of samples that it orders
+    correctly. The first model of a pair is the better one.
     """
     near, models = ranking.suite.near(), ranking.suite.models
     header = [
@@ -430,7 +430,7 @@ def set_dependent(ranking: Ranking) -> str:
     A factor is a statistic of the attributions of words, see :data:`heedful.metrics.attributions.factors.FACTORS`. The
     first of these candidates that the ranking has is returned: "const", "irreg", "adj" or "verb", if the factor can be
     computed on more than half of the examples; "swap_avg", if more than half of the examples have swapped words (words
-    that change places between the parts); and "index_diff".
+    that the parts have in different orders); and "index_diff".
     """
     # The paper gives no rule for the choice
     population = ranking.suite.populations[ranking.method]
@@ -459,7 +459,7 @@ def notes(suites: Sequence[Suite], rankings: Sequence[Ranking]) -> Iterator[str]
 
 
 def draw(rankings: Sequence[Ranking], folder: Path) -> Iterator[Path]:
-    """Write figures 4 to 6 for each method of attribution as PNG, and yield their paths."""
+    """Draw figures 4 to 6 of the paper for each method of attribution, write them as PNG, and yield their paths."""
     for method in dict.fromkeys(ranking.method for ranking in rankings):
         results = {ranking.suite.name: ranking.result for ranking in rankings if ranking.method == method}
         shares = {

@@ -82,8 +82,8 @@ def _identity(run: Mapping[str, Any], evaluated: Mapping[str, Evaluated]) -> dic
 
 
 def _flag_noise(numbers: Numbers) -> Numbers:
-    """Return the numbers with a flag on attentiveness if the null control found that a server answers equal inputs
-    differently.
+    """Return the numbers with a flag on attentiveness if the null control (a second prediction of the same inputs)
+    found that a server answers equal inputs differently.
     """
     differ = {name.data for name, m in numbers.items() if name.family == "null" and ON_TIME in m.flags}
     return {

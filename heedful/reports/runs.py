@@ -105,9 +105,9 @@ class Run:
     def fingerprint(self) -> str | None:
         """A text that is equal for two runs if they measure the same model with the same input format.
 
-        The text holds the hash of the weights (without it, the hash of the server), the settings of the model
-        without its backbone, the data settings that change the input (such as the template), and the prompt. None if
-        the run has neither hash.
+        The text holds the hash of the weights (or else of the server), the settings of the model without its
+        backbone, the data settings that change the input (such as the template), and the prompt. None if neither the
+        hash of the weights nor the hash of the server is known.
         """
         identity = self.identity
         origin = identity.get("weights") or identity.get("server")
@@ -178,7 +178,7 @@ class Run:
 
 
 def is_above_majority(m: Mapping[str, Any]) -> bool:
-    """Whether the accuracy is above the majority share: an entry of results.json (``m``) has a flag if not."""
+    """Whether the accuracy is above the majority share, according to the flags of ``m``, an entry of results.json."""
     return NOT_ABOVE_MAJORITY not in m["flags"]
 
 
@@ -212,7 +212,7 @@ def read_runs(folders: Sequence[str]) -> list[Run]:
 
 
 def distinguished(names: Sequence[str], settings: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the names of models with the settings in which models of the same name differ.
+    """Return the names of models; if several have the same name, append the settings in which they differ.
 
     Example:
         >>> distinguished(["bert", "gpt", "gpt"], [{}, {"seed": 0, "chat": True}, {"seed": 1, "chat": True}])

@@ -95,8 +95,8 @@ def precise(m: Mapping[str, Any], unit: str) -> tuple[str, str]:
 
     Returns:
         Two texts: the value with its standard deviation over draws, with two decimals; and the interval ("" for none),
-        with one decimal for "percent" and two for "ratio". If the printed number, after the multiplication, would be
-        between 0 and 0.01 in absolute value, the value is in scientific notation, and so are such bounds.
+        with one decimal for "percent" and two for "ratio". A value that is, in this unit, between 0 and 0.01 in
+        absolute value is in scientific notation, and so are its bounds in this range.
 
     Example:
         >>> precise({"value": 0.5, "std": 0.01, "ci95": [0.4, 0.6]}, "percent")

@@ -65,7 +65,7 @@ def package_folder(module: str) -> Path | None:
 
 
 def has_weights(folder: str) -> bool:
-    """Whether a backbone has weights: a folder with a file of weights, or any hub id."""
+    """Whether the folder of a backbone has a file of weights; True for every hub id."""
     path = Path(folder)
     return not path.is_dir() or any(True for pattern in WEIGHTS for _ in path.glob(pattern))
 

@@ -1,7 +1,7 @@
 """Linear layers that use oneDNN on CPUs where torch's default is slow.
 
 On x86, torch multiplies float32 matrices with MKL, which reaches less than half the speed of oneDNN on processors that
-are not made by Intel. torch ships both libraries. The operator is the one that torch.compile uses.
+are not made by Intel. torch ships both libraries. This module uses the same oneDNN operator as ``torch.compile``.
 """
 
 from functools import cache

@@ -17,7 +17,7 @@ class Inputs:
     Attributes:
         parts: Maps each part name to the contents of this part, one per input.
         keys: 64-bit hash of the contents per input: uint64 [inputs].
-        again: Whether an input is asked a second time, for the null control: bool [inputs].
+        again: Whether an input repeats an unchanged example, for the null control: bool [inputs].
     """
 
     def __init__(self, parts: dict[str, list[Any]], keys: np.ndarray, again: np.ndarray) -> None:
@@ -30,7 +30,7 @@ class Inputs:
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """The inputs as dictionaries from part names to contents; new ones, since a function may modify them."""
+        """The inputs as dictionaries from part names to contents, made anew, since a function may modify them."""
         (first, contents), *further = self.parts.items()
         rows = [{first: content} for content in contents]
         for part, contents in further:
@@ -51,7 +51,7 @@ class Inputs:
 
 
 class FunctionProcessor(NumberProcessor):
-    """Turns examples into dictionaries for a function.
+    """Turns examples into dictionaries from part names to contents, the inputs of a Python function.
 
     Fingerprints (hashes of what a model reads) are None: it is unknown what the function reads.
 

@@ -41,16 +41,16 @@ def ranges(starts: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 
 class Frame:
-    """Layout of an input as slots. A slot holds the tokens of a part, or one frame token, which is outside the parts.
+    """Layout of an input as slots. A slot holds all tokens of a part, or one frame token (token outside the parts).
 
     Args:
-        slots: Token id, token type and part per slot; the part is None for a frame token.
+        slots: Token id, token type and index of the part per slot; the index is None for a frame token.
 
     Attributes:
         ids: int64 [slots], the token ids; undefined for parts.
         types: int64 [slots], the token types.
-        parts: int64 [slots], the part in the slot; -1 for a frame token.
-        behind: int64 [slots], the highest part in the slot itself or in the slots before it; -1 if they have no part.
+        parts: int64 [slots], the index of the part in the slot; -1 for a frame token.
+        behind: int64 [slots], the highest index of a part in this slot and all slots before it; -1 without a part.
         size: Number of frame tokens.
     """
 

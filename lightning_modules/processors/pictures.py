@@ -131,7 +131,7 @@ def normalised(pixels: Sequence[np.ndarray], mean: Sequence[float], std: Sequenc
 class PictureProcessor(TextProcessor):
     """Turns an example into token ids of its text and indices of its pictures; ``store`` maps an index to pixels.
 
-    A task without a text (``--partial image``) gets the empty text, and a task without a picture gets an empty picture.
+    If the parts of the task are all pictures, the text is empty; if they are all texts, an empty picture is added.
     The indices are a numpy array rather than a tensor, so that they stay on the host.
 
     Args:

@@ -82,8 +82,8 @@ NO_HIDING_IN_MEMORY = (
 class Processor(ABC):
     """Turns examples into inputs of a model. Processors are picklable.
 
-    ``examples`` is a list, a pool (:class:`~heedful.records.Examples`), or a composition of parts of examples in a pool
-    (:class:`~heedful.records.Composed`).
+    The methods take ``examples`` as a list, a pool (:class:`~heedful.records.Examples`), or a composition of parts of
+    examples in a pool (:class:`~heedful.records.Composed`).
 
     Attributes:
         pad_to: Batches are padded to a multiple of this number of tokens, up to the longest input of the model.
@@ -169,7 +169,7 @@ class NumberProcessor(Processor):
     def _gathered(self, examples: Composed) -> np.ndarray:
         """Return the index of the content of each part of composed examples: int32 [parts, examples].
 
-        The index of a part is the index of this part in the example of the pool from which the part comes.
+        A part keeps the index that it has in the example of the pool from which it comes.
         """
         numbers = self.numbers(examples.pool)
         positions = examples.positions
@@ -200,7 +200,7 @@ class NumberProcessor(Processor):
 
 
 def combined(hashes: np.ndarray) -> np.ndarray:
-    """Combine the hashes of the parts to a hash per example; the order of the parts counts.
+    """Combine the hashes of an example's parts into one hash per example; the order of the parts counts.
 
     Args:
         hashes: uint64 [parts, examples].
@@ -215,7 +215,7 @@ def combined(hashes: np.ndarray) -> np.ndarray:
 
 
 def kept_of(parts: Sequence[str], counts: np.ndarray, lengths: np.ndarray) -> dict[str, list[int]]:
-    """Return the tokens read and all tokens per part, for ``Statistics.tokens_kept``; empty without truncation.
+    """Return [tokens read, all tokens] for each part, summed over the examples; empty if no example is truncated.
 
     Args:
         parts: Names of the parts.

@@ -18,8 +18,8 @@ def plain_tokenizer(
 ) -> Callable[[list[str]], Mapping[str, Any]]:
     """Return a function that tokenises texts without adding special tokens.
 
-    It reads a special token in a text, such as "</s>", as ordinary text. With ``offsets``, it also returns the
-    characters per token.
+    The function reads a special token in a text, such as "</s>", as ordinary text. With ``offsets``, it also returns
+    the start and the end of each token in its text.
     """
     settings = {"add_special_tokens": False, "split_special_tokens": True, "return_offsets_mapping": offsets}
     return partial(tokenizer, **settings, return_attention_mask=False, return_token_type_ids=False, verbose=False)
@@ -32,7 +32,7 @@ class TokenStore:
         encode: Maps texts to ``input_ids`` and, with ``offsets``, ``offset_mapping``.
         unknown_id: Id of the unknown token; None without one.
         first: Ids at the start of the store, before the ids of texts.
-        offsets: Whether to store the first and last character of tokens as well.
+        offsets: Whether to store the start and the end of each token in its text as well.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class TokenStore:
         self._rows[:, 0] = first
 
     def numbers(self, texts: Sequence[str]) -> np.ndarray:
-        """Return the number of each text in the store: int32 [texts]; new texts are tokenised and stored."""
+        """Return the index of each text in the store: int32 [texts]; new texts are tokenised and stored."""
         wanted = keys(texts)
         is_new = self._keys[np.searchsorted(self._keys, wanted)] != wanted
         if is_new.any():
@@ -87,7 +87,7 @@ class TokenStore:
 
         Returns:
             Number of tokens per text, int64 [texts]; and a row per token, int32 [tokens, 1 or 3]: its id and, with
-            ``offsets``, its first character and the character after its last.
+            ``offsets``, its start and its end in the text.
         """
         encoded = self._encode(texts)
         lengths = np.fromiter(map(len, encoded["input_ids"]), np.int64, len(texts))
@@ -137,5 +137,5 @@ class TokenStore:
 
     @property
     def characters(self) -> np.ndarray:
-        """First character of each token in its text, and the character after its last: int32 [capacity, 2]."""
+        """Positions of the first character of each token and of the character after its last: int32 [capacity, 2]."""
         return self._rows[:, 1:]

@@ -18,8 +18,8 @@ class WindowProcessor(TextProcessor):
     """Encodes a question and a text for extractive readers.
 
     The question comes first. A long text is split into overlapping windows, so that each span of up to ``overlap`` + 1
-    tokens lies within one window. A text is never truncated. A question is truncated to half of the tokens that the
-    overlap leaves.
+    tokens lies within one window. A text is never truncated. A question is truncated to half of the room that
+    special tokens and the overlap leave in a window.
 
     Args:
         tokenizer: A fast Hugging Face tokenizer.
@@ -139,13 +139,13 @@ def _answer(label: str | None, places: str) -> tuple[int, int] | None:
 def _answer_tokens(
     characters: np.ndarray, answer: tuple[int, int], first: int, begin: int, count: int
 ) -> tuple[int, int]:
-    """Return the first and the last token of an answer in a window; 0 and 0 if not all of its tokens are in the window.
+    """Return the positions in a window of an answer's first and last token; 0 and 0 if one of them is outside.
 
     Args:
         characters: Start and end of the tokens of the text: int32 [tokens, 2].
-        answer: Start and end of the answer.
+        answer: Positions in the text of the answer's first character and of the character after the answer.
         first: Position of the window's first text token in the text.
-        begin: Its position in the window.
+        begin: Position of the window's first text token in the window, after the question and special tokens.
         count: Number of text tokens in the window.
     """
     start = int(np.searchsorted(characters[:, 1], answer[0], side="right"))

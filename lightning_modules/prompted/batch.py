@@ -11,7 +11,7 @@ from heedful.records import DataError
 
 
 class BatchEndpoint(Endpoint):
-    """A model whose answers come from the batch API of a server.
+    """A model whose answers come from a file of the batch API of a server.
 
     Args:
         responses: Function from a request to the JSON of its response and the place of the response in a file.

@@ -190,8 +190,8 @@ class CausalLM(BasePredictor):
         """Compute the log-likelihoods of the answers after the prompts.
 
         Returns:
-            float32 [examples, answers]; and the model's state after the prompts, for :meth:`_written`, or None if no
-            cache was used.
+            float32 [examples, answers]; and, for :meth:`_generated_answers`, the cache after the prompts and whether
+            greedy decoding generates each answer, or None if no cache was used.
         """
         queries = Queries(**inputs)
         tokens = self.processor.tokens
@@ -216,7 +216,7 @@ class CausalLM(BasePredictor):
         return scores - self._content_free_log_probs() if self.calibrated else scores
 
     def _content_free_log_probs(self) -> Tensor:
-        """Return the log of each label's mean probability over content-free inputs: float32 [labels]."""
+        """Return the log of each label's mean probability for content-free inputs such as "N/A": float32 [labels]."""
         if self._prior is None:
             questions = [self.prompt.question([content] * len(self.task.parts)) for content in EMPTY]
             tokens = self.processor.tokens
@@ -226,7 +226,7 @@ class CausalLM(BasePredictor):
         return self._prior
 
     def _generated_answers(self, inputs: dict[str, Tensor], read: Written | None) -> list[str]:
-        """Return the generated answers as texts; ``read`` is the state after the prompts, from :meth:`_read`."""
+        """Return the generated answers as texts; ``read`` is the second result of :meth:`_score_answers`."""
         queries = Queries(**inputs)
         prefix = self.processor.tokens.prefix
         if read is None:  # without a shared prefix: whole prompts with padding on the left

@@ -311,8 +311,8 @@ class Endpoint(BasePredictor):
         """Return counts of replies for results.json; ``counted`` maps (kind, text) to a count.
 
         The key ``no_answers`` has up to 3 lists [reply without a readable answer, count], the largest count first. The
-        key ``models`` maps the name of each model that wrote replies to their number. Each is the kind of this name in
-        ``counted``, and is left out without counts.
+        key ``models`` maps the name of each model that wrote replies to their number. A key is left out if
+        ``counted`` has no entry of this kind.
         """
         models = {text: n for (kind, text), n in sorted(counted.items()) if kind == "models"}
         return super().counts_of(counted) | ({"models": models} if models else {})

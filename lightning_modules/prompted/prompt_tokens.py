@@ -82,7 +82,7 @@ class PromptTokens:
         return list(tokens)
 
     def require_no_special(self, question: str, uid: str) -> None:
-        """Raise ModelError if the text of the example ``uid`` has a special token, which would change the prompt."""
+        """Raise ModelError if the question of example ``uid`` has a special token, which would change the prompt."""
         if special := next((token for token in self._special if token in question), None):
             raise ModelError(f"{uid} holds {special!r}, which the model reads as a mark of its own. Change the text.")
 

@@ -57,7 +57,7 @@ class Queries(NamedTuple):
 
 
 def most_columns(network: nn.Module) -> int:
-    """Return the width of a batch from which on its prompts cannot share a cached prefix.
+    """Return the smallest width of a batch at which its prompts can no longer share a cached prefix.
 
     The width is the number of token positions in the padded batch, from the prefix to the end of the longest answer.
 

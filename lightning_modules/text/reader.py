@@ -84,7 +84,7 @@ class Reader(PretrainedClassifier):
     def loss(self, batch: dict[str, Any]) -> Tensor:
         """Compute the training loss: the mean cross-entropy of starts and ends over windows.
 
-        If a window does not contain the whole answer, its target is 0.
+        If a window does not contain the whole answer, its target is token 0, which stands for no answer.
         """
         start, end = self.logits(batch["inputs"]).float()
         targets = batch["inputs"]["targets"]

@@ -22,7 +22,7 @@ class AnswerProcessor(TemplateProcessor):
     """A :class:`TemplateProcessor` whose output also has the tokens of target answers, for training.
 
     The target is the first gold answer, or the text of no answer. The entries ``written`` (targets) and ``read``
-    (inputs of the decoder) are int64 [examples, tokens], from :func:`~heedful.lightning_modules.label_scorer.teach`.
+    (inputs of the decoder), int64 [examples, tokens], are results of :func:`.label_scorer.teacher_forcing`.
     """
 
     no_answer: str

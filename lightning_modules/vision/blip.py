@@ -169,7 +169,7 @@ class Blip(PictureClassifier):
         return self.network.vision_model, self.network.text_encoder
 
     def _encoded_pictures(self, numbers: np.ndarray) -> Tensor:
-        """Encode pictures, given by number: [examples, pictures x patches, width].
+        """Encode pictures, given by their indices in the picture store: [examples, pictures x patches, width].
 
         In evaluation, a picture that occurs several times in a batch is encoded once.
         """

@@ -206,7 +206,7 @@ class LateFusion(PictureClassifier):
         vision.train(was_training)
 
     def _make_blocks(self, numbers: Iterable[int]) -> None:
-        """Assign pictures, given by number, to blocks that are encoded together, in the order of their content hashes.
+        """Assign pictures, given by index, to blocks that are encoded together, in the order of their content hashes.
 
         Pictures that have a block keep it.
         """

@@ -24,7 +24,7 @@ class Vilt(PictureClassifier):
     """ViLT: ``ViltForQuestionAnswering`` for one picture, ``ViltForImagesAndTextClassification`` for several.
 
     Patches are selected in a fixed order, whereas transformers samples them from the global generator, even in
-    evaluation. A task without pictures (``--partial sentence``) gets one grey picture.
+    evaluation. A task without pictures gets one grey picture.
 
     Args:
         backbone: Hub id or folder of a ViLT.

@@ -102,7 +102,7 @@ class AttributionInquiry:
         HiddenWords(processor, Composed(pool, np.arange(min(1, len(pool)))), pool.parts, self.delete)
 
     def rows(self, pool: Examples, base: Predictions, ask: Ask, seed: int) -> Iterator[pa.Table]:
-        """Yield the rows block by block; the arguments match :class:`~heedful.callbacks.engine.inquiry.Inquiry`."""
+        """Yield the rows in blocks; for the arguments, see :meth:`~heedful.callbacks.engine.inquiry.Inquiry.rows`."""
         explained = self._explained(pool, base, ask, seed)
         pace = Pace("Attributions", len(explained.positions))
         for block in explained.blocks():

@@ -95,7 +95,7 @@ class CounterfactualTables(Evaluation):
         ``pool`` has the originals, with the parts of ``data``; ``changed`` has the same examples with edited tables.
 
         Raises:
-            RunError: The rows of that model are about other examples, or its predictions depend on the table.
+            RunError: The rows of the hypothesis-only model have other examples, or its predictions depend on the table.
         """
         flag = f"counterfactual_tables.hypothesis_only {self.hypothesis_only}"
         rows, _ = self._evaluated()

@@ -59,14 +59,14 @@ class TableRows(Evaluation):
         return Plan(data.pool, edits, TableRowsSettings(tuple(self.operations)))
 
     def _chosen(self, pool: Examples, data: Pairs) -> frozenset[str] | None:
-        """Return the uids of the hypotheses that are tested; None if all are."""
+        """Return the uids of the hypotheses that are tested; None if all are tested."""
         if not data.splits_evaluated and len(pool) <= (self.max_examples or len(pool)):
             return None
         return frozenset(map(pool.uid, by_hash(pool, data.seed, self.name)[: self.max_examples]))
 
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
-        """Count, for each operation, hypotheses with and without an edit, tables, edits, and pairs of predictions
-        (before and after an edit).
+        """Count, for each operation: hypotheses with and without an edit, tables, edits, and edits by the two labels
+        that are predicted before and after the edit.
         """
         base = set(strings(select(rows, intervention=BASE), "uid"))
         counts = {}

@@ -29,7 +29,7 @@ class Claim:
         entailed: Whether the table entails the hypothesis; otherwise the table contradicts it.
         table: The table.
         names: Maps types of entities to names that may replace an entity.
-        values: Maps keys of table rows to values that tables of the split have for this key.
+        values: Maps each key of a table row to the values that tables of the split have for the key.
     """
 
     analysis: Analysis

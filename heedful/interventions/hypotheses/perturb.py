@@ -122,7 +122,7 @@ class Source:
 
 @dataclass(frozen=True)
 class PerturbHypothesis(EachExample):
-    """Perturb each hypothesis by one kind of change. If several such changes are possible, one of them is drawn.
+    """Perturb each hypothesis by one kind of change. If several changes of this kind are possible, one is drawn.
 
     Attributes:
         kind: Kind of perturbation, one of :data:`KINDS`, such as "numbers".
@@ -164,7 +164,7 @@ class PerturbHypothesis(EachExample):
         return self.source.holds(uid)
 
     def edits(self, uid: str, draw: int, seed: int) -> tuple[Edit, ...]:
-        """Return the edits of the hypothesis of an example in one draw; empty if this perturbation is not possible."""
+        """Return the edits of the hypothesis of an example in one draw; empty if it cannot be perturbed."""
         claim = self.source.claim(uid)
         flip = self.direction == "flipped"
         if claim is None or (flip and not claim.entailed):

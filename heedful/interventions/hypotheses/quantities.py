@@ -92,7 +92,7 @@ def numbers(claim: Claim, flip: bool, rng: np.random.Generator, half_or_double: 
 
 
 def _flipping(claim: Claim, number: Number) -> list[Decimal]:
-    """Return the values that flip the label when they replace a number; empty if it is unclear.
+    """Return the values that flip the label when they replace a number; empty if no value is certain to flip it.
 
     The values are the half and the double of the number. After a governor such as "more than", only the value that
     makes the statement stronger is returned.

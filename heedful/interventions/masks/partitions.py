@@ -21,9 +21,9 @@ class Node:
 
     @cached_property
     def splits(self) -> int:
-        """Number of splits of nodes into halves that Owen values need for the subtree below and including this node.
+        """Number of splits into halves that Owen values need for this node and all nodes below it.
 
-        A node below this node is split several times, and each time counts. A single feature needs 0 splits.
+        This node is split once, and each node below it several times. A single feature needs 0 splits.
         """
         # each half is split with the other half present, and once more with the other half absent
         return 1 + 2 * sum(half.splits for half in self.halves) if self.halves else 0
@@ -35,9 +35,9 @@ class Node:
 
 
 def partition(segments: Sequence[int]) -> Node:
-    """Return the root of a tree over all features.
+    """Build a balanced binary tree over all features, and return its root.
 
-    Segments (runs of adjacent features) are halved down to single segments, and these down to single features.
+    A list of segments (runs of adjacent features) is halved down to single segments, a segment to single features.
 
     Args:
         segments: Number of features in each segment, at least 1.

@@ -64,8 +64,8 @@ class Loan(NamedTuple):
 class Donors:
     """Lends rows and values of a pool's tables to other tables of the pool.
 
-    Tables are identified by :func:`table_column`. Of a table with several contents, such as counterfactual versions,
-    only the content of the smallest uid is lent, and never to another version of the same table.
+    Tables are identified by :func:`table_column`. If a table has several versions, such as counterfactual
+    versions, only the version in the example with the smallest uid lends, and only to other tables.
 
     Args:
         pool: The examples. If they have a meta column "category", tables lend rows only within a category.
@@ -108,7 +108,7 @@ class Donors:
             rng: Random number generator.
 
         Returns:
-            The row, or None if all rows are excluded.
+            The row, with the uid of an example that has its table; None if all rows are excluded.
         """
         excluded = set(map(same_key, (*keys, *self._tables[table].keys)))
         return _draw(self._rows.get(self._kind[table], []), excluded, rng)
@@ -123,7 +123,7 @@ class Donors:
             rng: Random number generator.
 
         Returns:
-            The value, or None if all values are excluded.
+            The value, with the uid of an example that has its table; None if all values are excluded.
         """
         present = (v for k, vs in self._tables[table].rows if same_key(k) == same_key(key) for v in vs)
         return _draw(self._values.get(same_key(key), []), set(map(same_value, (*values, *present))), rng)

@@ -72,8 +72,8 @@ class RowEdits(EachExample):
         part: Name of the part that is the table.
         donors: The rows and values that other tables lend.
         rows_per_table: Maximum number of changed examples of a table in each draw; None for all rows.
-        relevant: Maps uids to the keys of the rows that the hypothesis depends on, where they are known. They determine
-            the allowed transitions (:mod:`heedful.interventions.tables.allowed_transitions`), not the edits.
+        relevant: Maps uids to the keys of the rows that the hypothesis depends on, where known. The keys determine the
+            allowed transitions (:mod:`heedful.interventions.tables.allowed_transitions`), not the edits.
         only: uids of the examples to edit; None for all examples.
         draws: Number of draws per example; becomes 0 if nothing is random.
     """
@@ -177,13 +177,13 @@ class RowEdits(EachExample):
     ) -> _Edited | None:
         """Apply all operations in order, and return the edited table; None if an operation is not possible.
 
-        A deletion or update edits the row ``target`` if it is the main operation, and otherwise a random row that has
-        not been edited yet. An insertion adds a random row of another table. A permutation reorders all rows.
+        The main operation is the first other than "permute". A deletion or update edits the row ``target`` if it is the
+        main operation, else a random row that is not yet edited. An insertion adds a random row of another table.
 
         Args:
             table: The table.
             table_id: Id of the table.
-            main: Index of the main operation in :attr:`operations`; None if no operation but "permute" is given.
+            main: Index of the main operation in :attr:`operations`; None if there is none.
             target: Key of the row that the main operation deletes or updates; "" if it does neither.
             inserted: Keys that the main operation must not insert again; the key that it inserts is appended.
             rng: Random number generator.

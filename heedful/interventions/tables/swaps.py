@@ -39,8 +39,8 @@ class Lender(NamedTuple):
 def title_lenders(table: Table, lenders: Sequence[Lender]) -> list[Lender]:
     """Return the tables whose title may replace the title of ``table``.
 
-    Such a table has at least half of the keys of ``table``, and its title does not contain a form of the title of
-    ``table``.
+    Such a table has at least half of the keys of ``table``, and its title contains neither the title of ``table``
+    nor a short form of this title, such as the last name of a person.
     """
     forms = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, title_forms(table).values()))})(?!\w)")
     return [
@@ -70,7 +70,7 @@ def _changed(
         parts: New content of changed parts; parts that the example does not have are ignored.
         lender: The table that lent its title.
         edits: Edits of the hypothesis, which are recorded as the variant.
-        cluster: Name of the cluster of the table.
+        cluster: Name of the cluster of the original table.
     """
     parts = {name: part for name, part in parts.items() if name in base.parts}
     groups = {name: content_id(part) for name, part in parts.items()}
@@ -84,7 +84,7 @@ class SwapValues(EachExample):
 
     Attributes:
         relevant: Maps uids to the keys of the relevant rows; examples that are not in it are not changed.
-        lenders: Examples with the tables that may receive the values; one table is drawn uniformly.
+        lenders: Examples whose tables may receive the values and lend their title; one table is drawn uniformly.
         part: Name of the part that is the table.
         hypothesis: Name of the part that is the hypothesis.
         draws: Number of draws of another table per example.

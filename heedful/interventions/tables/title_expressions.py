@@ -1,6 +1,6 @@
 """Title expressions: mentions of a table's title in a hypothesis.
 
-The paper finds title expressions by dependency paths that it does not specify. Heedful searches for three forms:
+Gupta et al. 2022 find title expressions by dependency paths that they do not specify. Heedful searches for three forms:
 
 1. "title": the complete title;
 2. "name": the title without parentheses and without the text after a comma, as in "Journey (band)" and "Ithaca, New
@@ -78,7 +78,7 @@ def replace_title(text: str, table: Table, lender: Table) -> tuple[Edit, ...]:
     """Return the edits that replace each mention of a table's title by the same form of another table's title.
 
     A form is the complete title, the name (title without parentheses), or the last name of a person. If the other title
-    lacks the form, as the title of a city has no last name, the other name is inserted.
+    lacks the form, as a city has no last name, its name is inserted, or else the complete title.
 
     Args:
         text: The hypothesis.

@@ -1,7 +1,7 @@
 """Attributions: contributions of words to a prediction, as rows (one per word) and as objects (one per example).
 
-Rows have the key columns of other rows. ``intervention`` is the method of attribution, ``part`` the part that the word
-belongs to, ``variant`` the change of the example ("" for none), and ``draw`` the position of the word in its part. A
+A row is identified by uid and four columns: ``intervention`` is the attribution method, ``part`` the part that the
+word belongs to, ``variant`` the change of the example ("" for none), ``draw`` the position of the word in its part. A
 separator between parts has the part "", and the position of the part before it as ``draw``.
 """
 

@@ -3,7 +3,7 @@
 A higher factor predicts a lower out-of-distribution accuracy. Source: "Assessing Out-of-Domain Language Model
 Performance from Few Examples" (Singhal et al. 2023), sections 5 and 6.1. An attribution gives each word its phi, the
 contribution of the word to the probability of the prediction. Parts a and b are the first two parts of an example,
-such as premise and hypothesis. A factor is None where it is undefined.
+such as premise and hypothesis. The value of a factor is None for examples where it is undefined.
 """
 
 import pkgutil
@@ -31,7 +31,7 @@ def of_two_parts(function: Callable[[Sequence[str], np.ndarray, Sequence[str], n
     """Make a factor from a function that compares two parts. Its four arguments are the words of part a, the
     attributions (phi) of these words, the words of part b, and the attributions of these words.
 
-    The factor is None unless both parts have words.
+    The factor returns None unless both parts have words.
     """
 
     @wraps(function)
@@ -132,7 +132,7 @@ def swap_max_diff(a: Sequence[str], phi_a: np.ndarray, b: Sequence[str], phi_b: 
     phi with the largest absolute value among the swapped words of part b.
 
     Swapped words are words of both parts in another order (:func:`swapped`). The factor is 0 without swapped words. If
-    a positive and a negative phi of a part have the same largest absolute value, 0 takes the place of this phi.
+    a positive and a negative phi of a part tie for the largest absolute value, 0 replaces this phi.
     """
     in_a, in_b = swapped(a, b)
     return _largest_by_magnitude(phi_a[in_a]) - _largest_by_magnitude(phi_b[in_b]) if len(in_a) else 0.0
@@ -149,7 +149,7 @@ def around_target(attribution: Attribution, feature: str) -> float | None:
     """IRREG, ADJ and VERB: minus the sum of phi over the target word and two words on either side of it.
 
     The target is the irregular form, the adjective or the main verb of part a; the meta column "target" holds its
-    position. The factor is None without this position, and in tasks of MSGS about another linguistic feature.
+    position. The result is None without this position, and for data sets of MSGS about another linguistic feature.
 
     Args:
         attribution: The attribution.

@@ -103,8 +103,8 @@ def solve(
         its solution is added to ``solutions``.
 
         ``game`` is the index of the example in ``games``. ``rounds`` is the generator of the method, which yields
-        masks and is sent their values. ``values`` are those of its last masks, None at the start; ``masks_before`` is
-        the number of masks so far.
+        masks and is sent their values. ``values`` has the values of the last masks, None at the start;
+        ``masks_before`` is the number of masks so far.
         """
         try:
             masks = next(rounds) if values is None else rounds.send(values)
@@ -131,7 +131,7 @@ def solve(
 
 
 def _evaluate(runs: Sequence[_Running], values_by_game: Sequence[dict[bytes, float]], width: int, value: Value) -> None:
-    """Evaluate, in one call of ``value``, all current masks that have no value yet, and add to ``values_by_game``.
+    """Evaluate, in one call of ``value``, all masks without a value, and add the values to ``values_by_game``.
 
     ``values_by_game`` maps the masks of each game, as bytes, to known values; ``width`` is the largest number of
     features of a game; ``value`` is as in :func:`solve`.

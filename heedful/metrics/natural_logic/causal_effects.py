@@ -55,8 +55,8 @@ class NaturalLogicSettings(Settings):
 
 
 def _values_per_pair(rows: pa.Table, labels: Sequence[str]) -> dict[str, np.ndarray]:
-    """Compute values of each pair of examples, such as whether the prediction changes; map each
-    name in ``MEANS`` to its values: float64 [pairs]. Each row holds a pair.
+    """Map each name in ``MEANS`` to a value for each pair of examples, such as whether the prediction changes: float64
+    [pairs]. Each row holds a pair.
     """
     gold = gold_entailed(rows)
     entail = entailment_at(labels)
@@ -147,8 +147,8 @@ class _Pairs:
     def per_base(self, mask: np.ndarray) -> Measurement:
         """Return the share of changed predictions, averaged such that each first example of a pair counts once.
 
-        For each first example, the share among its pairs is computed; the result is the mean of these shares. Its field
-        ``n`` is the number of first examples. Pairs outside ``mask``, bool [pairs], do not count.
+        For each first example, the share among its pairs is computed; the result is the mean of these shares. The
+        field ``n`` of the result is the number of first examples. Pairs outside ``mask``, bool [pairs], do not count.
         """
         _, base, count = np.unique(self.base[mask], return_inverse=True, return_counts=True)
         hit = self.values[""][mask]

@@ -39,12 +39,12 @@ def interval(resampled: np.ndarray) -> tuple[float, float]:
 
 
 def few_clusters_flag(clusters: np.ndarray) -> tuple[str, ...]:
-    """Return a flag if an interval is too narrow, since there are fewer than 30 clusters; else no flag.
+    """Return a flag that an interval may be too narrow, if there are fewer than 30 clusters; else no flag.
 
-    There is no flag either if each entry is a cluster.
+    If each example is its own cluster, there is no flag.
 
     Args:
-        clusters: Cluster per entry: int [entries].
+        clusters: Cluster per example: int [examples].
     """
     number = len(np.unique(clusters))
     return (FEW_CLUSTERS,) if number < min(FEW, len(clusters)) else ()

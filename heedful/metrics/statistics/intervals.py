@@ -19,8 +19,8 @@ have an example in common, in either role. The variance for such pairs is that o
 2015, "Cluster-robust variance estimation for dyadic data", Political Analysis 23); :func:`covariances` computes it. The
 variance that is used is at least the variance between examples and the variance between lenders.
 
-Intervals of differences and ratios combine the distances between both shares and their ends as standard errors are
-combined (MOVER: Zou and Donner 2008, Statistics in Medicine 27; ratios: Donner and Zou 2012, Statistical Methods in
+Intervals of differences and ratios combine, like standard errors, the distances of each share to the ends of its
+interval (MOVER: Zou and Donner 2008, Statistics in Medicine 27; ratios: Donner and Zou 2012, Statistical Methods in
 Medical Research 21). Nothing is drawn at random.
 """
 
@@ -202,9 +202,9 @@ def gains_and_losses(entries: Entries) -> tuple[Share, Share]:
 
 
 def _part_of_a_cluster(hits: np.ndarray, counts: np.ndarray) -> float:
-    """Return the mean share of hits within the clusters that have hits, moved towards 1 if there are few such clusters.
+    """Return the mean share of hits over clusters, weighted by hits, and moved towards 1 if few clusters have hits.
 
-    ``hits`` and ``counts`` are sums per cluster: float64 [clusters].
+    ``hits`` and ``counts`` are sums per cluster: float64 [clusters]. Without hits, the result is 1.
     """
     total = hits.sum()
     if not total:

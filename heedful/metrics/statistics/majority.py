@@ -50,10 +50,10 @@ def majority_flag(scores: np.ndarray, best: np.ndarray, clusters: np.ndarray, ke
 
 
 def above_zero(differences: Sequence[float] | np.ndarray, key: Key) -> float:
-    """Return the p value of the one-sided randomisation test that differences are above 0.
+    """Return the p value of a one-sided randomisation test of whether differences are above 0.
 
-    Under the null hypothesis, each difference has either sign with the same probability. The p value is the share of
-    choices of signs whose sum is at least the observed sum, among 10,000 random choices and the observed choice. Equal
+    Under the null hypothesis, each difference has either sign with the same probability. Among 10,000 random choices
+    of signs and the observed signs, the p value is the share whose sum is at least the observed sum. The signs of equal
     differences are drawn together, so that the cost does not grow with their number.
 
     Args:

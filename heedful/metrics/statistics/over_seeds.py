@@ -44,14 +44,14 @@ class OverSeeds:
 def crossed(bounds: Bounds, numbers: Sequence[float], least: float, level: float = LEVEL) -> Bounds:
     """Widen the interval of a mean over seeds, so that it also covers the choice of the seeds.
 
-    A seed chooses the demonstrations (example inputs with answers) in a prompt. For one seed, ``bounds`` is returned:
-    that interval says nothing about other demonstrations. For two seeds, the interval is wide, as it should be.
+    A seed chooses the demonstrations (example inputs with answers) in a prompt. For one seed, ``bounds`` is returned
+    unchanged, and does not cover other demonstrations. For two seeds, the interval is wide, as it should be.
 
     Args:
         bounds: Interval of the mean for the given seeds. It covers the choice of the examples and of the lenders, which
             are the examples that new parts come from.
         numbers: The number for each seed.
-        least: The lowest possible end: 0, or -1 for a difference.
+        least: Lowest possible value of the mean: 0, or -1 for a difference.
         level: Coverage of the interval.
     """
     # An end is away from the mean by the root of a sum of two squares: the distance of that end of ``bounds``, and half
@@ -138,7 +138,7 @@ def _mean(values: Sequence[float | None], examples: Sequence[float], reason: str
 
 
 def is_above(pairs: Sequence[tuple[Measurement, Measurement]]) -> bool:
-    """Whether the mean over seeds of the first number is above that of the second (p < 0.05, one-sided).
+    """Whether the mean over seeds of the first number is above the mean of the second number (p < 0.05, one-sided).
 
     Args:
         pairs: Both numbers for each seed, computed within :func:`.paired.recording` from the same examples.

@@ -1,7 +1,7 @@
 """Difference of a number between two runs on the same examples, with its paired 95 % interval.
 
 A paired interval needs the entries (hits and counts) of both shares. Within :func:`recording`, shares keep their
-entries. Their clusters are stored by name, since names are the same in both runs.
+entries. Entries store their clusters by name, since names are the same in both runs.
 """
 
 from collections.abc import Iterator, Sequence
@@ -48,7 +48,7 @@ def recorded(measured: Measurement, entries: Entries) -> Measurement:
 
 
 def number_ways(entries: Entries) -> Entries:
-    """Return a copy of the entries in which clusters have numbers instead of names, in ascending order of the names."""
+    """Return a copy of the entries with integer ids for clusters instead of names, in ascending order of the names."""
     if entries.are_pairs:
         ways = np.split(np.unique(np.concatenate(entries.ways), return_inverse=True)[1], 2)
     else:

@@ -17,18 +17,18 @@ Clusters = Sequence[str] | np.ndarray | None
 
 
 def numbered(clusters: np.ndarray) -> np.ndarray:
-    """Replace the names of clusters by numbers, from 0 in ascending order of the names: int64 [entries]."""
+    """Replace the names of clusters by integer ids, from 0 in ascending order of the names: int64 [entries]."""
     if clusters.dtype.kind in "iu" and (clusters[1:] >= clusters[:-1]).all():  # sorted already, as in rows
         return np.cumsum(np.diff(clusters, prepend=clusters[:1]) != 0)
     return np.unique(clusters, return_inverse=True)[1]
 
 
 def ways_of(entries: int, *clusters: Clusters) -> list[np.ndarray]:
-    """Return, for each way of clustering, the number of the cluster of each entry: int [entries] each.
+    """Return the integer id of each entry's cluster, for each way of clustering: int [entries] each.
 
     Args:
         entries: Number of entries.
-        *clusters: Names of clusters for each way; None is omitted. Without any, each entry is a cluster.
+        *clusters: Cluster names per entry, for each way; None is skipped. If all are None, each entry is a cluster.
     """
     ways = [numbered(np.asarray(names)) for names in clusters if names is not None]
     return ways or [np.arange(entries)]
@@ -128,7 +128,7 @@ def difference(
     also: Clusters = None,
     n: int | None = None,
 ) -> Measurement:
-    """Compute the first share minus the second, over the same clusters, with its 95 % interval.
+    """Compute the difference of two shares over the same entries, first minus second, with its 95 % interval.
 
     Args:
         first: Hits or score per entry in the first share, between 0 and ``counts``: [entries].

@@ -68,7 +68,7 @@ class Values(NamedTuple):
 
 @dataclass(frozen=True)
 class Pair:
-    """An original example with its changed examples of one kind; a changed example, drawn at random, is scored.
+    """An original example with its changed examples of one kind; one of them, drawn at random, is scored.
 
     Attributes:
         uid: uid of the original.
@@ -161,7 +161,7 @@ def challenge_counts(rows: pa.Table, interventions: Sequence[str]) -> dict[str, 
         - "preserved", "flipped": originals with a change that keeps the gold label, or flips it;
         - "flipped_from_entailment", "flipped_from_contradiction": originals of "flipped" with this gold label;
         - "preserved_changes", "flipped_changes": changed examples per kind;
-        - "neutral": examples of the data with a neutral gold label; "unchanged": other examples without such a change.
+        - "neutral": examples with a neutral gold label; "unchanged": other examples without a change of either kind.
     """
     pairs = challenge_pairs(rows, interventions)
     base = select(rows, intervention=BASE)
@@ -205,7 +205,7 @@ def challenge(
 ) -> Iterator[Number]:
     """Measure accuracy on originals, and on changed examples with the same or a flipped label (tables 4 and 7).
 
-    A missing answer is wrong. Tables are the clusters of intervals.
+    A missing answer is wrong. For intervals, all examples about a table form one cluster.
 
     Args:
         rows: Base rows and rows of the interventions, in their canonical order.
@@ -278,7 +278,7 @@ def mean_of(
 
     Args:
         values: Values of the pairs.
-        table: Name of the table of each pair; the pairs of a table are a cluster of the interval.
+        table: Name of the table of each pair; for the interval, the pairs of a table form one cluster.
         reason: Reason why the mean is undefined, if there are no pairs.
         cells: Group of each pair: int [pairs]. If given, the result is the unweighted mean of the means of the groups.
     """
@@ -294,10 +294,10 @@ def mean_of(
 
 
 def by_way(prefix: MetricName, values: Values, pairs: Sequence[Pair]) -> Iterator[Number]:
-    """Yield the means of values over the flipped pairs of each label, and the unweighted mean of both means.
+    """Yield the mean of values over the flipped pairs of each label, and the unweighted mean of these two means.
 
-    A flipped pair is an original and a changed example with another gold label. The label of a pair is that of its
-    original: entailment or contradiction.
+    A flipped pair is an original and a changed example with another gold label. The label of a pair is the gold label
+    of its original: entailment or contradiction.
 
     Args:
         prefix: Metric name of the mean over all pairs.
@@ -305,8 +305,8 @@ def by_way(prefix: MetricName, values: Values, pairs: Sequence[Pair]) -> Iterato
         pairs: Flipped pairs.
 
     Yields:
-        The means ``<statistic>/from_entailment`` and ``<statistic>/from_contradiction``, where ``<statistic>`` is that
-        of ``prefix``; and their mean ``<statistic>/both_ways``, which is undefined if a label has no pair.
+        The means ``<statistic>/from_entailment`` and ``<statistic>/from_contradiction``, where ``<statistic>`` is the
+        statistic of ``prefix``; and their mean ``<statistic>/both_ways``, which is undefined if a label has no pair.
     """
     labels = np.array([pair.label for pair in pairs], dtype=str)
     table = np.array([pair.table for pair in pairs], dtype=str)

@@ -133,7 +133,7 @@ def evidence(rows: pa.Table, data: str, part: str, relevant: Mapping[str, Set[st
 
     An example is a pair of a table and a hypothesis. A model uses a row if its prediction changes when only this row is
     deleted. A pair counts if its gold label is not neutral, a row is marked, and the model answers the pair and all of
-    its deletions. Tables are the clusters of intervals, and ``n`` is the number of pairs in the denominator.
+    its deletions. For intervals, the pairs of a table form one cluster; ``n`` counts the pairs in the denominator.
 
     Precision is the share of marked rows among the rows that the model uses, recall the share of used rows among the
     marked rows. The paper does not define their averages, nor the precision of a pair without used rows. The micro
@@ -153,12 +153,12 @@ def evidence(rows: pa.Table, data: str, part: str, relevant: Mapping[str, Set[st
 
         - ``precision``, ``recall``: micro averages;
         - ``macro_precision`` over the pairs with used rows, ``macro_precision_or_zero``, ``macro_recall``;
-        - ``all``, ``partial``, ``none``: shares of pairs by the marked rows that the model uses, which sum to 1;
+        - ``all``, ``partial``, ``none``: shares of pairs where the model uses all, some or none of the marked rows;
         - ``exact``: share of pairs where the model uses the marked rows and no other row;
         - ``ignored``: share of pairs without used rows; ``ignored_of_none``: the same among the pairs of ``none``;
-        - ``correct``: share of pairs with a correct prediction; ``correct/<all, partial, none or ignored>``: shares of
-          pairs with both, whose first three sum to ``correct`` (21 + 12 + 37 = 70 % in the paper);
-        - ``among_correct/<...>``: the same as shares of the pairs with a correct prediction.
+        - ``correct``: share of pairs with a correct prediction; ``correct/<all, partial, none or ignored>``: share of
+          pairs that are also in this group; the first three sum to ``correct`` (21 + 12 + 37 = 70 % in the paper);
+        - ``among_correct/<...>``: share of the group among the pairs with a correct prediction.
 
     Raises:
         HeedfulError: A marked row was not deleted, or a pair does not name its table.

@@ -54,8 +54,8 @@ def _challenges(runs: Runs, interventions: Sequence[str], kind: str, seed: int) 
 
     Returns:
         - Whether predictions are right: float64 [originals, 4], 1 or 0. Columns 0 and 1: the original before and after
-          inoculation. Columns 2 and 3: the challenge example before and after, a changed version of the original. An
-          original may have several; the one drawn at random is scored.
+          inoculation. Columns 2 and 3: its challenge example, a changed version of the original, before and after. If
+          an original has several, one drawn at random is scored.
         - The :class:`Pair` of each row, an original with its challenge examples, with the predictions before.
     """
     before, after = (challenge_pairs(rows, interventions, seed)[kind] for rows in runs)
@@ -75,9 +75,9 @@ def inoculation(
 
     Inoculation is fine-tuning on a few challenge examples (examples with an edited hypothesis or title). Source:
     Gupta et al. (2022), "Is My Model Using the Right Evidence?", tables 9 to 12.
-    Examples must be the same before and after. Only some originals have a challenge example: no neutral ones, and
-    perhaps easier ones. So the gap, a difference of accuracies, compares the challenge examples with the originals that
-    they were made from, not with all originals. Tables are the clusters of intervals.
+    Examples must be the same before and after. Only some originals have a challenge example: neutral originals have
+    none, and originals with one may be easier. So the gap, a difference of accuracies, compares challenge examples with
+    their own originals, not with all originals. For intervals, all examples about a table form one cluster.
 
     Args:
         original: Rows before and after. All base rows count, also with a neutral label (tables 9 and 11).
@@ -138,9 +138,9 @@ def _format_points(m: Measurement) -> str:
 def inoculation_outcome(numbers: Mapping[MetricName, Measurement], data: str, margin: float = MARGIN) -> Outcome:
     """Determine the outcome of an inoculation, which is fine-tuning on a few challenge examples.
 
-    The original test is the accuracy on all originals; the challenge test, that on challenge examples; the gap, the
-    accuracy on the originals of the challenge examples minus the challenge test. Outcome 1: the gap closes. Outcome 2:
-    the challenge test stays hard. Outcome 3: the original test drops.
+    The original test is the accuracy on all originals; the challenge test is the accuracy on challenge examples; the
+    gap is the accuracy on the originals of the challenge examples minus the challenge test. Outcome 1: the gap closes.
+    Outcome 2: the challenge test stays hard. Outcome 3: the original test drops.
 
     The first rule that applies decides. A number lies above or below a bound if its whole 95 % interval does.
 
@@ -150,7 +150,7 @@ def inoculation_outcome(numbers: Mapping[MetricName, Measurement], data: str, ma
     - the gap before inoculation does not lie above 0: undecided;
     - the change of the challenge test lies below the margin: outcome 2;
     - the change of the challenge test lies above the margin, and the change of the gap below 0: outcome 1;
-    - else undecided, such as if both tests improve equally, or if intervals are wide.
+    - else undecided, for instance if both tests improve equally, or if intervals are wide.
 
     Args:
         numbers: The measurements of :func:`inoculation`.

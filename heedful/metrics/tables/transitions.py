@@ -59,7 +59,7 @@ class Changes:
     Attributes:
         before: Prediction before the edit, as a position in ``LABELS``: int [rows].
         after: Prediction after the edit: int [rows].
-        table: Number of the table, equal for equal tables: int [rows].
+        table: Id of the table, equal for equal tables: int [rows].
         split: Position in ``splits``, 0 without splits: int [rows].
         relevance: Relevance of the deleted row, as a position in ``RELEVANCE``, or -1: int [rows].
         hypotheses: Number of different originals, with and without answers.
@@ -130,7 +130,7 @@ class _Share:
 
 
 def _shares_to_measure(changes: Changes, mask: np.ndarray, key: str, name: MetricName) -> Iterator[_Share]:
-    """Yield the shares to measure: of forbidden transitions, and of each transition.
+    """Yield the shares to measure: of all forbidden transitions, of those from each label, and of each transition.
 
     Args:
         changes: The edited examples of an operation.
@@ -153,7 +153,7 @@ def _shares_to_measure(changes: Changes, mask: np.ndarray, key: str, name: Metri
 
 
 def _of_split(share: _Share, changes: Changes, split: int) -> Measurement:
-    """Measure a share of transitions within one split; tables are the clusters of its interval."""
+    """Compute a share within one split; for its interval, the examples of a table form one cluster."""
     mine = share.among & (changes.split == split)
     hit = share.hit[mine]
     before = changes.before[mine]
@@ -168,9 +168,9 @@ def _of_split(share: _Share, changes: Changes, split: int) -> Measurement:
 
 
 def _over_splits(share: _Share, changes: Changes, of_split: dict[str, Measurement]) -> Measurement:
-    """Measure the unweighted mean of a share over splits. Tables are the clusters of its interval.
+    """Compute the unweighted mean of a share over splits; for its interval, the examples of a table form one cluster.
 
-    ``of_split`` maps each split to the share measured in it.
+    ``of_split`` maps each split to the share within this split.
     """
     n = sum(m.n for m in of_split.values())
     undefined = [f"{split}: {m.reason}" for split, m in of_split.items() if m.value is None]
@@ -189,12 +189,12 @@ def _missing(label: str) -> str:
 def invalid_transitions(
     rows: pa.Table, data: str, operations: Sequence[str], splits: Sequence[str] = ()
 ) -> Iterator[Number]:
-    """Measure the shares of transitions, and of forbidden transitions, for each operation on the rows of tables.
+    """Measure how often edits of table rows turn one predicted label into another, and how often this is forbidden.
 
     A transition is the pair of the predictions before and after the edit. It is forbidden if the edit must not lead
-    from the first to the second; deleting a row must not turn neutral into entailment. Edited examples without an
-    answer before or after do not count. Tables are the clusters of intervals, with all hypotheses about a table in all
-    splits.
+    from the first to the second; for instance, deleting a row must not turn neutral into entailment. Edited examples
+    without an answer before or after do not count. For intervals, all examples about a table, in all splits, form one
+    cluster.
 
     The share of a label is the share among the ``n`` edited examples that are predicted as the label before the edit. A
     mean over labels is the unweighted mean of the shares of the three labels; its ``n`` is the number of all edited
@@ -215,13 +215,13 @@ def invalid_transitions(
           allowed if one of the operations allows it;
         - ``name/invalid_composed``, ``name/invalid_composed/from_<label>``: the same by a rule for several operations
           in turn. Each operation makes one allowed step from label to label; a transition is allowed if such steps lead
-          from its first label to its second. Yielded only if this rule and that of ``invalid`` differ;
+          from its first label to its second. Yielded only if this rule differs from the rule of ``invalid``;
         - ``name/from_<label>/to_<label>``: share of the transition between two labels.
 
         These numbers ignore whether edited rows are relevant to the hypothesis. If relevance is annotated,
-        ``<operation>_relevant`` and ``<operation>_irrelevant`` are the same for edits of relevant or irrelevant rows,
-        with the transitions that are forbidden for these. If there are several splits, ``<...>/split=<split>`` is the
-        number of a split alone.
+        ``<operation>_relevant`` and ``<operation>_irrelevant`` are the numbers for edits of relevant or irrelevant
+        rows, with the transitions that are forbidden for such edits. If there are several splits,
+        ``<...>/split=<split>`` is the number of a split alone.
     """
     is_label = is_answer(rows)
     for operation in operations:
@@ -244,7 +244,7 @@ def invalid_transitions(
 
 
 def _labelled_number(name: MetricName, measured: Measurement, changed: np.ndarray | None = None) -> Number:
-    """Create a number with its label in tables; ``changed`` is the mask :attr:`.Number.changed`, bool [rows]."""
+    """Create a number with its label in tables; ``changed`` marks the changed rows that it is about: bool [rows]."""
     label, level = FROM.get(name.statistic, "") if not name.slice else "", 1
     if name.statistic in TITLES:
         title = TITLES[name.statistic].format(name.part.replace("_", ", "))

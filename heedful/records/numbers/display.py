@@ -61,8 +61,8 @@ class Shown:
 
     Attributes:
         lines: Lines from top to bottom. A metric without a line is not in the table, only in results.json.
-        asides: Phrases, such as "naive intervals", that describe metrics without a line. A note below the table names
-            the phrases, and refers the reader to results.json.
+        asides: Descriptions, such as "naive intervals", of metrics that have no line. A note below the table lists the
+            descriptions and refers the reader to results.json.
         sections: Maps a heading above lines to a description of the examples behind these lines.
     """
 

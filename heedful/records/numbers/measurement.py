@@ -10,7 +10,7 @@ class Measurement:
 
     Attributes:
         value: The value; None if it is undefined (see ``reason``).
-        n: Number of base examples; for transitions and unread shares, number of changed examples.
+        n: Number of base examples; for transitions and for shares of unread changes, number of changed examples.
         draws: Number of draws; None for metrics without draws.
         std: Sample standard deviation over the draws (ddof 1); None for fewer than two draws.
         ci95: 95 % confidence interval (low, high), or None.

@@ -18,7 +18,7 @@ class Partners:
     Args:
         related: Tells which examples are related to each other.
         base: For each example, an id of the content of the kept parts: int64 [examples]. If no part is kept, an id of
-            the content of all parts, so that the second condition excludes no partner.
+            the content of all parts, so that the condition on combinations excludes no partner.
         lent: For each example, an id of the content of the parts that are swapped: int64 [examples].
     """
 

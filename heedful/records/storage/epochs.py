@@ -16,7 +16,7 @@ def as_plain(history: Mapping[str, Points]) -> dict[str, Any]:
     """Convert the measurements of all epochs to values that JSON can express.
 
     Args:
-        history: Maps figures to pairs of an epoch and a mapping from curves to measurements.
+        history: Maps the name of each figure to pairs: an epoch, and a mapping from curves to measurements.
     """
     return {
         figure: [[epoch, {curve: m.as_dict() for curve, m in curves.items()}] for epoch, curves in points]

@@ -31,12 +31,12 @@ def regime_name(
     """Return the folder name of a training regime: which parts, examples and augmentation a model is trained with.
 
     Args:
-        partial: The only part that the model receives, or None for all parts.
+        partial: Name of the only part that the model receives; None if the model receives all parts.
         augment: Name of the augmentation, or None.
         n: Number of challenge examples, for inoculation (fine-tuning on a few of them).
         fold: Index of the held-out fold, or None without folds.
         mixed: Whether examples of another data set are mixed into the training set.
-        control: Name of the mixture of control examples, for MSGS; or None.
+        control: Name of the mixture of control examples, such as "2L1S", for the data set MSGS; or None.
 
     Example:
         >>> regime_name("premise", None, 100, 2), regime_name(None, "inoculation", 100, None)

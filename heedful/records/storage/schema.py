@@ -1,4 +1,4 @@
-"""The version of the format of results.json, rows and caches of answers."""
+"""The version number of the file formats of results.json, rows and caches of answers."""
 
 import json
 from collections.abc import Mapping

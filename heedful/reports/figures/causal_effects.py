@@ -23,9 +23,9 @@ Point = tuple[Mapping[str, Any], Mapping[str, Any]]  # DCE and TCE: entries of r
 
 
 def points(run: Run) -> dict[str, dict[str, Point]]:
-    """Return the pairs of DCE and TCE of a run, by data set and by kind of edit ("context" or "insertion").
+    """Return the direct and the total causal effect (DCE, TCE) of a run, by data set and by kind of edit.
 
-    A kind with an undefined effect is omitted.
+    The kinds are "context" and "insertion"; a kind with an undefined effect is omitted.
     """
     by_data = {}
     for data in dict.fromkeys(name.data for name in run.numbers if name.family == NATURAL_LOGIC):
@@ -39,7 +39,7 @@ def points(run: Run) -> dict[str, dict[str, Point]]:
 
 @figure("causal_effects", "total and direct causal effects, with 95 % intervals", NATURAL_LOGIC)
 def draw(runs: Sequence[Run]) -> Iterator[Drawn]:
-    """Yield one figure of TCE against DCE, with a point for each run and data set; none if no run has these numbers."""
+    """Yield one figure of total against direct causal effects, for all runs; no figure if no run has these numbers."""
     labelled = {}
     for run in runs:
         effects_of = points(run)

@@ -26,7 +26,7 @@ ALL, WITHIN = "over all", "within data sets"  # names of rank correlations
 
 
 class Point(NamedTuple):
-    """A point of the figure: the measurements of a full-input model on one data set, with one swapped part."""
+    """A point of the scatter plot: the measurements of a full-input model on one data set, for one swapped part."""
 
     data: str  # name of the data set and of the swapped part
     model: str  # name of the model
@@ -38,7 +38,7 @@ class Point(NamedTuple):
 def spearman(points: Sequence[Point]) -> float | None:
     """Return Spearman's rank correlation of gain and attentiveness over all points.
 
-    None for fewer than three points or constant values.
+    Gain is a partial-input model's score minus the majority share. None for fewer than three points or constant values.
 
     Example:
         >>> spearman([Point("d", "m", Measurement(x, 1), Measurement(-x, 1), True) for x in (0.1, 0.2, 0.4)])
@@ -48,9 +48,9 @@ def spearman(points: Sequence[Point]) -> float | None:
 
 
 def spearman_within(points: Sequence[Point]) -> float | None:
-    """Return Spearman's rank correlation within data sets: gain and attentiveness are ranked and centred in each.
+    """Return Spearman's rank correlation of gain and attentiveness (fields of :class:`Point`) within data sets.
 
-    None for fewer than three points or constant values.
+    Ranks are computed and centred in each data set. None for fewer than three points or constant values.
     """
     return _correlation([[p for p in points if p.data == data] for data in dict.fromkeys(p.data for p in points)])
 
@@ -89,7 +89,7 @@ def less(score: Mapping[str, Any], majority: float) -> Measurement:
 
 
 def points_of(runs: Sequence[Run]) -> tuple[list[Point], list[str]]:
-    """Return the points of full-input models, and a note for each attentiveness without a point, with the reason."""
+    """Return the points of the scatter plot, and notes on the reasons why an attentiveness has no point."""
     points = []
     without = []
     names = columns(runs)

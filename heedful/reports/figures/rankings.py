@@ -1,9 +1,8 @@
 """Figures 4 to 6 of ``heedful rank``: how often rankers order pairs of models correctly.
 
-A ranker orders models by a number that is computed on a sample of a few examples. The ranker ACC uses the accuracy on
-the sample. A factor is a ranker that uses a statistic of the attributions (contributions of words). The pairwise
-accuracy of a ranker for two models is the share of samples in which it orders the two models correctly. Figure 4 shows
-all rankers; figures 5 and 6 compare each factor with ACC.
+A ranker orders models by a number that is computed on a sample of a few examples: the ranker ACC by accuracy, a factor
+by a statistic of attributions (contributions of words). The pairwise accuracy of a ranker for two models is the share
+of samples in which it orders them correctly. Figure 4 shows all rankers; figures 5 and 6 compare each factor with ACC.
 Source: "Assessing Out-of-Domain Language Model Performance from Few Examples".
 """
 
@@ -23,7 +22,10 @@ Panels = Mapping[str, Mapping[str, Sequence[float]]]  # pairwise accuracies of p
 
 
 def histograms(pairwise: Panels, title: str) -> "Figure":
-    """Draw figure 4: for each ranker, a histogram of its pairwise accuracies (from 0 to 1), stacked by data set."""
+    """Draw figure 4: for each ranker, a histogram of its pairwise accuracies (from 0 to 1), stacked by data set.
+
+    A pairwise accuracy is the share of samples in which a ranker, such as accuracy, orders two models correctly.
+    """
     canvas, panels, sets = _panels(pairwise, title, 1.9, "pairwise accuracy, %")
     for axes, (ranker, by_set) in zip(panels, pairwise.items(), strict=True):
         columns = [100 * np.asarray(by_set.get(name, ())) for name in sets]
@@ -36,10 +38,9 @@ def histograms(pairwise: Panels, title: str) -> "Figure":
 
 
 def against(pairwise: Panels, acc: Mapping[str, Sequence[float]], title: str) -> "Figure":
-    """Draw figures 5 and 6, which compare each factor with the ranker ACC.
+    """Draw figures 5 and 6, which compare each factor (a statistic of attributions) with the ranker ACC (accuracy).
 
-    Each factor has a panel. In a panel, each point is a pair of models: y is the pairwise accuracy of the factor for
-    this pair, x is the pairwise accuracy of ACC for the same pair.
+    Each factor has a panel. Each point is a pair of models: y is the pairwise accuracy of the factor, x of ACC.
 
     Args:
         pairwise: Pairwise accuracies by factor and data set: shares from 0 to 1.
@@ -64,8 +65,7 @@ def against(pairwise: Panels, acc: Mapping[str, Sequence[float]], title: str) ->
 def _panels(pairwise: Panels, title: str, height: float, label: str) -> tuple["Figure", list, list[str]]:
     """Create a figure with a panel for each ranker; return the figure, the panels and the names of the data sets.
 
-    ``height`` is the height of a panel in inches. ``label`` is the label of the x axis; only the lowest panels have it,
-    since a label of the whole figure would overlap the legend.
+    ``height`` is the height of a panel in inches. ``label`` is the label of the x axis; only the lowest panels have it.
     """
     from matplotlib.figure import Figure
 

@@ -36,7 +36,7 @@ KINDS = {  # (colour, line style, legend) by kind of transition
 
 
 def edges(run: Run, operation: str, splits: bool = False) -> dict[str, Edges]:
-    """Return the shares of all transitions (pairs of labels before and after an edit) of a run, by data set.
+    """Return, by data set, the share of the predictions A that an edit turns into B, for all pairs of labels (A, B).
 
     Args:
         run: The run.
@@ -53,7 +53,7 @@ def edges(run: Run, operation: str, splits: bool = False) -> dict[str, Edges]:
 
 
 def collect(runs: Sequence[Run], operation: str) -> dict[str, Edges]:
-    """Return the shares of transitions (pairs of labels before and after an edit) that one figure shows.
+    """Return what one figure shows: the shares of the predictions A that an edit turns into B, by labels (A, B).
 
     Args:
         runs: The runs.
@@ -74,7 +74,7 @@ def collect(runs: Sequence[Run], operation: str) -> dict[str, Edges]:
 
 @figure("transitions", "predictions of edited tables, an operation each (InfoTabS, figure 3)", "table_rows")
 def draw(runs: Sequence[Run]) -> Iterator[Drawn]:
-    """Yield the graph of transitions for each kind of edit."""
+    """Yield a graph for each kind of edit; its arrows show how often one predicted label becomes another."""
     operations = dict.fromkeys(name.part for run in runs for name in run.numbers if name.family == TRANSITIONS)
     for operation in operations:
         if shares_of := collect(runs, operation):
@@ -85,10 +85,10 @@ def draw(runs: Sequence[Run]) -> Iterator[Drawn]:
 def kind_of(operation: str, before: str, after: str) -> str:
     """Return whether an edit of a table allows the prediction to go from ``before`` to ``after``: a key of ``KINDS``.
 
-    "valid" is allowed and "invalid" is not. Some edits delete a row without saying whether the row matters for the
-    hypothesis. For these edits, the result is "relevant" or "irrelevant" if the transition is allowed only for such
-    rows, and "either" if it is allowed for both. In the example, a prediction may stay "entailment" only if the deleted
-    row is irrelevant.
+    "valid" means allowed, "invalid" not allowed. The name of an edit that deletes a row may leave open whether the row
+    is relevant for the hypothesis. The result is then "relevant" if the change is allowed only for relevant rows,
+    "irrelevant" if only for irrelevant rows, and "either" if for both. In the example, a prediction may stay
+    "entailment" only if the deleted row is irrelevant.
 
     Example:
         >>> kind_of("delete", "entailment", "entailment"), kind_of("insert", "entailment", "entailment")
@@ -136,10 +136,10 @@ def _edge(axes: "Axes", edge: tuple[str, str], text: str, kind: str, share: floa
 
 
 def graph(runs: Mapping[str, Edges], operation: str) -> "Figure":
-    """Draw the graph of transitions after an edit.
+    """Draw a graph of labels; its arrows show how often an edit turns one predicted label into another.
 
     Args:
-        runs: Shares of transitions by name of the run.
+        runs: The shares of predictions (:func:`collect`) by name of the run.
         operation: The edit, such as "delete", "delete_relevant" or "delete+insert".
     """
     from matplotlib.figure import Figure

@@ -199,7 +199,7 @@ def with_most_probable(rows: pa.Table, labels: tuple[str, ...]) -> pa.Table | No
         labels: The labels, in the order of the probabilities.
 
     Returns:
-        The rows with other ``y`` and ``y2``; None without labels or probabilities.
+        The rows with the replaced answers ``y`` and ``y2``; None without labels or probabilities.
     """
     answered = rows["y2"].is_valid()
     if not labels or rows["p"].null_count or rows.filter(answered)["p2"].null_count:

@@ -18,9 +18,9 @@ class About:
 
     Attributes:
         title: Title of the evaluation.
-        families: Families of its numbers, the first component of names such as "attentiveness/mnli/premise".
+        families: Families of its numbers; a family is the first component of a name, such as "attentiveness".
         question: The question that the evaluation answers.
-        says: A sentence about the number for each statistic, with the placeholders {value}, {part} and {data}.
+        says: For each statistic, a sentence about its number, with the placeholders {value}, {part} and {data}.
         reading: How to read the numbers.
         limits: Conclusions that the numbers do not allow.
         paper: The paper that defines the evaluation; "" for none.
@@ -61,7 +61,7 @@ def _about(entry: Mapping[str, Any], paper: str) -> About:
 def about_of(run: Run, evaluation: str) -> About:
     """Return the texts that explain an evaluation of a run. An evaluation of a plugin has only a title, its name.
 
-    Without gold labels, the texts of the evaluation "accuracy" describe only its null control.
+    Without gold labels, the texts of "accuracy" explain only its null control (a second prediction of equal inputs).
     """
     families = {name.family for name in run.numbers if evaluation_of(run, name) == evaluation}
     if run.unlabelled and families == {"null"}:
@@ -75,7 +75,7 @@ def evaluation_of(run: Run, name: MetricName) -> str:
     The section of this evaluation on a page shows the number. The family of a number is the first component of its
     name, such as "attentiveness". A number belongs to the first evaluation on the page that lists its family
     (:attr:`About.families`). One exception: in a run with the evaluation "evidence", numbers of the family
-    "transitions" belong to "evidence" if their names contain another data set than that of the run.
+    "transitions" belong to "evidence" if the data set in their names is not the data set of the run.
     """
     evaluations = [
         evaluation

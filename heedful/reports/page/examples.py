@@ -24,7 +24,7 @@ KEY = ("evaluation", "uid", "intervention", "part", "variant", "draw")
 
 
 def key_of(entry: Mapping[str, Any]) -> list[Any]:
-    """Return the fields of a row, given as a dictionary, that identify it in a run."""
+    """Return the values that identify a row (a dictionary) in its run: evaluation, uid, change and draw."""
     return [entry[name] for name in KEY]
 
 

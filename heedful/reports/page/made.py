@@ -43,7 +43,7 @@ def without_places(text: str) -> str:
 
 
 def without_quotes(results: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the content of results.json without counts that quote texts, such as answers that are no label."""
+    """Return the content of results.json without the counts that contain answers of the model as texts."""
     counts = {name: n for name, n in results["counts"].items() if PurePosixPath(name).name not in QUOTES}
     return {**results, "counts": counts}
 

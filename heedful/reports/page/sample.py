@@ -24,7 +24,7 @@ class Sample(NamedTuple):
 
     Attributes:
         rows: The sampled rows, in the order of the page, as dictionaries. Further keys are "evaluation"; "p" and "p2",
-            the probability of the base prediction before and after the change; "moved", p2 minus p; and "changed". For
+            the probability of the original answer before and after the change; "moved", p2 minus p; and "changed". For
             an unchanged example, "changed" says whether the prediction is wrong (False without gold labels); for a
             changed example, whether the prediction changed.
         total: Number of rows from which the sample was drawn.
@@ -69,10 +69,10 @@ def sampled(evaluated: Mapping[str, Evaluated], seed: int, most: int = MOST) -> 
 def _candidates(rows: pa.Table, name: str) -> np.ndarray:
     """Return the mask of the rows from which the sample is drawn: bool [rows].
 
-    For the evaluations in :data:`BASES`, these are all base rows (predictions for unchanged examples). A row of the
-    null control (a second prediction of the same input) is included if both predictions differ. For all other
-    evaluations, these are the rows of changed examples. If a change has several random draws, only the first draw is
-    included. ``name`` is the name of the evaluation.
+    For evaluations in :data:`BASES`, the mask has all base rows (predictions for unchanged examples), and those rows of
+    the null control (a second prediction of the same input) whose prediction differs from the first. For all other
+    evaluations, it has the rows of changed examples; if a change has several random draws, only the first draw.
+    ``name`` is the name of the evaluation.
     """
     is_base, is_null = rows_with(rows, intervention=BASE), rows_with(rows, intervention=NULL)
     if name in BASES:
@@ -113,8 +113,8 @@ def _stratum_order(rows: pa.Table, changed: np.ndarray, seed: int) -> tuple[np.n
 
 
 def _rows_as_dicts(rows: pa.Table, name: str, labels: Sequence[str]) -> list[dict[str, Any]]:
-    """Return rows of the evaluation ``name`` as dictionaries, with the probability of the base prediction instead of
-    the probabilities of all labels.
+    """Return rows of the evaluation ``name`` as dictionaries, with the probability of the original answer (before and
+    after the change) instead of the probabilities of all labels.
     """
     index = {label: k for k, label in enumerate(labels)}
     entries = rows.select(COLUMNS).to_pylist()

@@ -157,7 +157,7 @@ def _environment() -> Environment:
 def _rendered(
     environment: Environment, parts: Sequence[Part], comparison: Comparison | None, html: Sequence[str], total: int
 ) -> str:
-    """Return the HTML of the page. ``html`` are the example cards, a sample of ``total`` examples."""
+    """Return the HTML of the page. ``html`` holds the cards of examples, which were sampled from ``total`` rows."""
     sources = {name: Path(__file__).with_name(f"page.{name}").read_text(encoding="utf-8") for name in ("css", "js")}
     warnings = dict.fromkeys(warning for part in parts for warning in part.warnings)
     names_by_caution: dict[str, list[str]] = {}

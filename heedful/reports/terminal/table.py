@@ -126,7 +126,7 @@ def print_table(
         console: The terminal.
         title: Title of the column of labels.
         notes: Further notes.
-        footer: Lines below the folders.
+        footer: Lines below the paths of the folders.
     """
     runs = list(results.values())
     lines = _shown(runs)
@@ -181,8 +181,8 @@ def _term_keys(label: str) -> list[str]:
     """Return the keys of table.yaml that explain the label of a table row.
 
     Returns:
-        The keys: the one that explains the end of the label, if any, then those that explain its beginning. Empty if no
-        key explains the label.
+        The key that explains the end of the label, if any, then the keys that explain its beginning; empty if no key
+        explains the label.
     """
     # A plain key explains labels that end with its words; the longest such key is the most specific. A key that ends
     # with "...", such as "default label ...", explains labels that begin with the text before the dots.

@@ -178,13 +178,13 @@ class Client:
 
     Args:
         server: The server.
-        cache: Path of the file.
+        cache: Path of the file of stored answers.
         concurrency: Most requests at once.
         most: Most requests that are sent; None for any number.
         beat: Heartbeat, called regularly while other processes wait.
 
     Attributes:
-        sent: Number of requests.
+        sent: Number of requests sent.
         read: Number of tokens that the server read.
         wrote: Number of tokens that the server generated.
         found: Whether replies of earlier commands were used.

@@ -49,7 +49,7 @@ class Reply:
     Attributes:
         text: The text that the model wrote.
         scores: The most probable first tokens with their log-probabilities.
-        model: The model that answered, as the server names it; "" where it does not.
+        model: Name of the model that answered; "" if the server does not name it.
         failure: Why there is no answer; "" if there is one. Failures are not stored.
         read: Number of tokens that the server read.
         wrote: Number of tokens that the model wrote.
@@ -139,10 +139,10 @@ class Written:
 class FirstToken(Written):
     """Compares the labels by the log-probabilities of the first token, for which the server lists probable tokens.
 
-    A listed token counts for a label if the label's text begins with the token, or the token with the text; case and
-    spaces around it are ignored. The probability of a label is the sum over its tokens. A label without a listed token
-    gets the smallest listed probability, which is an upper bound. Probabilities are then divided by their sum. If all
-    labels together have less than 0.01, there is no answer.
+    A listed token counts for a label if the label's text begins with the token, or the token begins with the text,
+    without regard to case and outer spaces. The probability of a label is the sum over its tokens. A label without a
+    listed token gets the smallest listed probability, which is an upper bound. Probabilities are then divided by their
+    sum. If all labels together have less than 0.01, there is no answer.
     """
 
     name = "first_token"

@@ -119,7 +119,7 @@ def _split_stake(stake: Stake, with_left: float, with_right: float) -> list[Stak
 
 
 def _sure_to_be_split(queue: list[Stake], answers: Answers, splits_left: int) -> list[Stake]:
-    """Return the nodes of ``queue`` or below that are certain to be among the next ``splits_left`` splits, and whose
+    """Return the nodes, from ``queue`` or below, that are certain to be among the next ``splits_left`` splits and whose
     halves have no values in ``answers`` yet.
 
     In the worst case, all descendants of a node are split before the next node of the queue.
