@@ -202,9 +202,9 @@ class Comparison:
 def summary(runs: Mapping[str, Sequence[Run]]) -> dict[str, dict[str, Any]]:
     """Summarise the repeated runs of each variant; ``runs`` maps the letter of a variant to its runs.
 
-    Each letter is mapped to the median and range of "seconds", of "tokenising" (also seconds), and of "over_heedful",
-    the seconds divided by the seconds of variant "a", Heedful's evaluation; and to counts of network inputs
-    ("forwards", "padding", "tokens") in the last run.
+    Each letter is mapped to a summary. "seconds" and "tokenising" are times, as median and range. "over_heedful" is the
+    ratio of the seconds to the seconds of variant "a" (Heedful's evaluation), as median and range. "forwards",
+    "padding" and "tokens" are counts of network inputs in the last run.
     """
     base = [run.seconds for run in runs["a"]]
     return {

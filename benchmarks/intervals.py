@@ -92,8 +92,8 @@ class Found(NamedTuple):
 def cells(kind: str) -> Iterator[Cell]:
     """Yield the settings of all simulations of a kind, one of :data:`KINDS`.
 
-    :class:`Cell` defines the ways "beta" and "alike", in which the hits of a cluster depend on each other. If clusters
-    have one entry each, or if the correlation is 0, both ways are the same, and only "beta" is yielded.
+    The setting ``way``, "beta" or "alike", is how the hits of a cluster depend on each other (:class:`Cell`). Hits are
+    independent if each cluster has one entry, or if the correlation is 0. Only "beta" is then yielded.
     """
     for clusters, size in product(CLUSTERS, SIZES):
         for correlation in CORRELATIONS if size != "1" else (0,):
@@ -236,14 +236,14 @@ def simulated(kind: str, tries: int) -> dict[Cell, Found]:
 
 
 def of_shares(kind: str, tries: int) -> pd.DataFrame:
-    """Simulate confidence intervals, and return their lowest coverage in % and mean width in points.
+    """Simulate confidence intervals, and return a table of their lowest coverage in % and mean width in points.
 
-    ``kind``, one of :data:`KINDS`, selects what the intervals are of: a share of hits, or a difference of two runs. The
-    table has a row for each number of clusters and size of clusters, and columns for each true share of hits.
+    ``kind``, one of :data:`KINDS`, selects the intervals: of a share of hits, or of a difference of two runs. A row is
+    a number and a size of clusters. The columns are the true shares of hits. For the kind "share", a true share and
+    its complement, such as 0.01 and 0.99, are one column.
 
-    Each number of the table summarises several simulations with the same clusters and true share: one for each
-    correlation of the hits, and for each way in which the hits depend on each other, "beta" or "alike" (:class:`Cell`).
-    For the kind "share", a true share and its complement, such as 0.01 and 0.99, are one column.
+    Each number of the table summarises all simulations with the same clusters and true share. These simulations
+    differ in the correlation of the hits and in the way ("beta" or "alike"): see :class:`Cell`.
     """
     frame = pd.DataFrame([cell._asdict() | result._asdict() for cell, result in simulated(kind, tries).items()])
     if kind == "share":  # a share and its complement are mirror images

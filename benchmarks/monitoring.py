@@ -2,9 +2,9 @@
 
 python -m benchmarks.monitoring --data DIR/mnli --examples 1000
 
-The rates of this machine (pairs per second in training and evaluation) are measured, and enter the cost model. "with"
-is an epoch of train.py, with k draws for at most 2,000 eligible pairs; "without" is the same without the attentiveness
-test. Both validate, with the null control (a second prediction) of 512 pairs.
+The cost model uses the rates of this machine (pairs per second in training and evaluation), which are measured first.
+"with" is an epoch of train.py with the attentiveness test: k draws for at most 2,000 eligible pairs. "without" is an
+epoch without this test. Both validate, with the null control (a second prediction) of 512 pairs.
 """
 
 import argparse

@@ -67,10 +67,10 @@ class NaturalLogic(PairedData):
 class PairedTables(PairedData):
     """Hypotheses about tables, in a folder like InfoTabS.
 
-    A partner is the example whose part is swapped in. Examples about the same table are never partners. The columns
-    premise (the table), table (its id) and category are added to the columns of the files. Inoculation (training on
-    challenge examples) reads ``inoculation.path``: TabProbe's counterfactual tables, or a file of hypotheses about the
-    tables of ``path``. With ``inoculation.perturbed``, it uses training examples with changed hypotheses instead.
+    A partner is the example whose part is swapped in. Examples about the same table are never partners. The rows of the
+    files get three more columns: premise (the table), table (the id of the table) and category. Inoculation is training
+    on challenge examples. ``inoculation.path`` has TabProbe's counterfactual tables, or hypotheses about the tables of
+    ``path``. With ``inoculation.perturbed``, the challenge examples are training examples with changed hypotheses.
 
     Args:
         parts: Maps part names to columns, in reading order.
@@ -262,9 +262,9 @@ def answerable_questions(data: Pairs, examples: Examples, training: bool) -> Pre
 class Reading(PairedData):
     """Reading comprehension: questions whose answer is a span of a text, or that have no answer.
 
-    Files have the format of SQuAD (json) or MRQA (jsonl), or a row per question, with answers as a list of texts or as
-    ``{text: [...], answer_start: [...]}``. With ``partial``, the other part is not dropped but replaced at random:
-    :func:`~heedful.datamodules.loaders.reading.with_random_part`.
+    Files have the format of SQuAD (json) or MRQA (jsonl), or a row per question. The answers in a row are a list of
+    texts, or ``{text: [...], answer_start: [...]}``. With ``partial`` "question", the text is not dropped but replaced
+    at random, and vice versa: :func:`~heedful.datamodules.loaders.reading.with_random_part`.
 
     Args:
         name: Name of the data set.

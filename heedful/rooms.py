@@ -1,7 +1,7 @@
 """Find the folders callbacks/, datamodules/, lightning_modules/ and configs/, which are at the top of a clone.
 
-In a clone, heedful/ has links to them; an installed package contains them. If git wrote files instead of links, as on
-Windows, an import finder leads to the folders.
+In a clone, heedful/ has links to these folders; in an installed package, heedful/ contains the folders. If git wrote
+text files instead of links, as on Windows, an import finder leads to the folders.
 """
 
 import sys

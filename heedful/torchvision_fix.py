@@ -1,13 +1,12 @@
 """Make a stock torchvision importable with a CPU-only torch.
 
-The torchvision wheel of the package index is built for CUDA. With a CPU build of torch its C++ library does not load,
-its operators stay undefined, and ``import torchvision`` fails with ``operator torchvision::nms does not exist``. timm,
-torchmetrics, Lightning and transformers all import torchvision, so they fail as well. The import succeeds once the
-schemas of the two operators with fake kernels are defined; the operators stay unavailable, and Heedful calls neither.
+The torchvision wheel of the package index is built for CUDA. With a CPU build of torch, ``import torchvision`` fails
+with ``operator torchvision::nms does not exist``. timm, torchmetrics, Lightning and transformers import torchvision,
+and fail as well. This module defines the schemas of two operators, so that the import succeeds. The operators stay
+unavailable; Heedful calls neither.
 
 Import this module first: it patches later imports of torchvision if necessary. It does nothing if torchvision works or
-is not installed, and imports neither torch nor torchvision. Run as a program, as ``make install`` does, it installs
-itself into the environment, for every Python session.
+is not installed. Run as a program, as ``make install`` does, it installs itself for every Python session.
 """
 
 import shutil
@@ -19,6 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+# The CUDA library does not load, and leaves undefined the operators to which torchvision adds fake kernels
 OPERATORS = (
     "nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
     "qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",

@@ -1,7 +1,7 @@
 """A model that calls a user's Python function, and knows nothing but the answers."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from inspect import unwrap
@@ -22,6 +22,7 @@ from heedful.records import (
     ModelError,
     SettingError,
     Task,
+    listing,
     printable,
 )
 from heedful.records.messages import warn
@@ -39,12 +40,14 @@ class Answered:
 
     Attributes:
         source: Parts, labels, spellings and comparison of free texts with which the answers were parsed.
+        is_steady: Whether the first batch was asked twice, and got the same answers.
         answers: Maps the key (64-bit hash) of an input to its answer.
         repeats: Maps the key of an input to its second answer, if the null control repeated the input.
     """
 
     def __init__(self, source: tuple[Any, ...]) -> None:
         self.source = source
+        self.is_steady = False
         self.answers: dict[int, Answer] = {}
         self.repeats: dict[int, Answer] = {}
 
@@ -69,6 +72,7 @@ class Function(BasePredictor):
 
     Attributes:
         answered: The answers so far; None before :meth:`bind`, unless ``answers`` were given.
+        need_probabilities: Names of evaluations that answers without probabilities end with an error.
     """
 
     capabilities = Capabilities(ranks=1)
@@ -97,7 +101,9 @@ class Function(BasePredictor):
         self._has_numbers = is_ordered and not any((labels or {}).values())  # a spelling may be a number
         self.answered: Answered | None = answers
         self.doubtful: str | None = doubtful
-        self._is_steady = is_recorded = getattr(predict, "is_recorded", False)
+        self.need_probabilities: Sequence[str] = ()
+        is_recorded = getattr(predict, "is_recorded", False)
+        self._is_steady = is_recorded or (answers is not None and answers.is_steady)
         if is_recorded:
             self.capabilities = replace(self.capabilities, repeats=0)
 
@@ -139,7 +145,8 @@ class Function(BasePredictor):
         batch: Inputs = inputs["function"]
         assert self.answered is not None
         answer_of, repeat_of, input_keys = self.answered.answers, self.answered.repeats, batch.keys.tolist()
-        new = np.flatnonzero([key not in answer_of for key in input_keys])
+        places = dict(zip(input_keys[::-1], range(len(input_keys))[::-1], strict=True))  # of the first of equal inputs
+        new = np.array(sorted(place for key, place in places.items() if key not in answer_of), dtype=np.int64)
         answer_of |= zip(batch.keys[new].tolist(), self._ask(batch.take(new)), strict=True)
         is_asked = (batch.again | (not self._is_steady)) & [key not in repeat_of for key in input_keys]
         repeated = np.flatnonzero(is_asked)  # the first batch reveals random answers
@@ -147,7 +154,7 @@ class Function(BasePredictor):
             self._require_steady(batch, place, answer_of[input_keys[place]], answer)
             if batch.again[place]:
                 repeat_of[input_keys[place]] = answer
-        self._is_steady = True
+        self._is_steady = self.answered.is_steady = True
         is_again = batch.again.tolist()
         return self._outputs(
             [(repeat_of if again else answer_of)[k] for k, again in zip(input_keys, is_again, strict=True)]
@@ -201,6 +208,9 @@ class Function(BasePredictor):
         earlier = next(iter(self.answered.answers.values()), answers[0])
         if {isinstance(answer, str) for answer in (earlier, *answers)} == {True, False}:
             problem = ", and others with probabilities, or without. Return one or the other for all."
+            raise self._invalid_answer_error(values[0], inputs, 0, problem)
+        if isinstance(answers[0], str) and self.need_probabilities:
+            problem = f". {listing(self.need_probabilities)} needs probabilities: return them, or leave it out."
             raise self._invalid_answer_error(values[0], inputs, 0, problem)
         if isinstance(answers[0], str):
             return answers

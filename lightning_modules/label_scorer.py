@@ -52,8 +52,8 @@ def writing_loss(logits: Tensor, written: Tensor, reduction: str = "mean") -> Te
 class LabelScorer(nn.Module):
     """Scores labels by the log-likelihoods of their texts under a decoder, including the end token.
 
-    The methods call the decoder as ``decode(states, mask, read)``: it maps encoder states [texts, places, width], their
-    mask, and the input tokens ``read`` to scores of the next token [texts, tokens, vocabulary].
+    The methods take a decoder ``decode(states, mask, read)``. The decoder maps encoder states [texts, places, width],
+    their mask and the input tokens ``read`` to scores of the next token [texts, tokens, vocabulary].
 
     Args:
         ids: Tokens per label text, with the end of the text.
@@ -150,13 +150,12 @@ class ScoresLabels(PretrainedClassifier):
         return self.keeps_head
 
     def learned_words(self, task: Task) -> tuple[str, tuple[str, ...]]:
-        """Return the template and the label texts with which the model was trained.
+        """Return the template and the label texts with which the model was trained, or else those of the task.
 
-        In the template, the first part of the training is renamed as the first part of the task, and so on. There is
-        one text per label, in the order of the labels. If several outputs of the model mean one label, there is one
-        text per output, in the order of the outputs; :attr:`label_map` has the label of each output. The template and
-        the texts of the task are returned instead if those of the training are unknown, if the number of parts differs,
-        or if the labels do not match by name.
+        Those of the task are returned if those of the training are unknown, if the number of parts differs, or if the
+        labels do not match by name. In the template, the first part of the training is renamed as the first part of the
+        task, and so on. There is one text per label, in the order of the labels. If several outputs of the model mean
+        one label, there is one text per output; :attr:`label_map` has the label of each output.
         """
         template, texts = default = task.wording, task.targets
         learned = {"template": "", "parts": task.parts, "targets": ()} | getattr(self.config, LEARNED, {})

@@ -22,9 +22,8 @@ FEW = 64  # base examples per call if an intervention writes new content, perhap
 class Block:
     """A block of base examples and all changes of these examples.
 
-    The dimension [changed] below is the number of changed examples to predict, sorted by base example and then by
-    intervention. A change that yields another example of the pool is not counted, since that example is already
-    predicted.
+    Arrays of the form [changed] have an entry for each changed example to predict, sorted by base example and then by
+    intervention. A change to another example of the pool has no entry, since that example is predicted already.
 
     Args:
         pool: The examples.
@@ -34,10 +33,10 @@ class Block:
     Attributes:
         interventions: int64 [changed], index of the intervention.
         bases: int64 [changed], position of the base example in the pool.
-        source: int64 [changed], index of the changed example whose prediction is used: the first one with an equal
-            input. -1 means the prediction of the base example. Repeats (the null control) use their own prediction.
-        unread: For each intervention, whether the model receives the same input as for the base example: bool
-            [changes]; null for repeats, and if the inputs are unknown.
+        source: int64 [changed], whose prediction is used: the index in [changed] of the first example with an equal
+            input, or -1 for the base example. Repeats (the null control) use their own prediction.
+        unread: For each intervention, bool [changes]: whether the model receives the same input as for the base
+            example. Null for repeats, and if the inputs are unknown.
     """
 
     def __init__(self, pool: Examples, positions: np.ndarray, changes: Sequence[Changes]) -> None:

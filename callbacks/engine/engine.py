@@ -179,8 +179,8 @@ class Engine(Callback):
     def _log_intervals(self, numbers: Numbers, trainer: Trainer, pl_module: LightningModule) -> None:
         """Log both bounds of the 95 % interval of each metric that is drawn as a curve over training.
 
-        Callbacks can then monitor a bound. If the Trainer has only TensorBoard loggers, no logger receives the bounds.
-        If the Trainer has a logger of another kind, all loggers receive the bounds.
+        Callbacks can then monitor a bound. Loggers receive the bounds only if one of the loggers is not a TensorBoard
+        logger.
         """
         shows_bounds = any(not isinstance(logger, TensorBoardLogger) for logger in trainer.loggers)
         for name in {name: None for chart in self.plans.charts for name in chart.curves.values()}:

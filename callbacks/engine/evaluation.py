@@ -66,6 +66,7 @@ class Plan:
         most: Copies of ``interventions`` without a limit of examples, if the evaluation may have two stages: a first
             stage of few examples (a pilot), whose results determine how many examples the second stage changes. Empty
             for an evaluation with one stage.
+        needs_probabilities: Whether answers without probabilities of the labels are an error.
     """
 
     pool: Examples
@@ -74,6 +75,7 @@ class Plan:
     counts: Mapping[str, Any] = field(default_factory=dict)
     inquiry: Inquiry | None = None
     most: Sequence[Intervention] = ()
+    needs_probabilities: bool = False
 
 
 @dataclass(frozen=True)

@@ -110,10 +110,11 @@ class Experiment:
         return several if self.batches.is_on_cpu else ahead(several, depth=1)
 
     def _select_examples(self, plan: Sequence[Intervention], done: Masks = ()) -> list[np.ndarray]:
-        """Select the examples that each intervention changes, without those in ``done``: bool [pool] per intervention.
+        """Select the examples that each intervention changes, as a mask per intervention: bool [pool].
 
-        A model that generates text has two answers: the text and the most probable label. Without a limit, an example
-        is selected if the text or the label makes it eligible, so that both answers can be measured on the same rows.
+        The examples in the masks ``done`` are left out. A model that generates text may have two answers: the text and
+        the most probable label. An example is then selected if either answer makes the example eligible, so that
+        both answers can be measured on the same rows. With a limit, only the text counts.
         """
         positions = self.base.positions
         answers = [self.base.texts]

@@ -89,9 +89,9 @@ def _may_change(
 ) -> np.ndarray:
     """Return for each example whether an intervention might change the example: bool [pool].
 
-    The answers of the model are not yet known. An example is True if at least one possible answer makes the example
-    eligible (allowed to be changed). At most ``intervention.limit`` examples are True if eligibility does not depend
-    on the answer, or if ``is_pilot``. Otherwise the result ignores the limit.
+    The answers of the model are not yet known. An example is True if a possible answer makes the example eligible
+    (allowed to be changed). The limit of the intervention applies only if eligibility does not depend on the answer, or
+    if ``is_pilot``.
 
     Args:
         intervention: The intervention.

@@ -157,13 +157,13 @@ def _pool_rows(
 def _staged_rows(
     experiment: Experiment, plans: Mapping[str, Any], planned: Sequence[Planned], manifests: dict[str, str]
 ) -> dict[str, Rows]:
-    """Change examples, predict the changed examples, and return the rows of each evaluation.
+    """Change and predict examples, in one or two stages, and return the rows of each evaluation from all its stages.
 
-    Every evaluation changes the examples of its plan (first stage). An evaluation then changes more examples (second
-    stage) if its method ``second_stage`` returns interventions; its rows then come from both stages.
+    The first stage changes the examples of each plan. A second stage changes more examples, for evaluations whose
+    method ``second_stage`` returns interventions.
 
-    ``plans`` maps evaluations to interventions. ``manifests`` maps evaluations to the hash of the planned changes; a
-    second stage replaces the hash.
+    ``plans`` maps evaluations to the interventions of the first stage. ``manifests`` maps evaluations to a hash of
+    their planned changes. A second stage overwrites the hash in ``manifests``.
     """
     rows, changed = experiment.rows(plans)
     second: dict[str, Sequence[Intervention]] = {}

@@ -16,9 +16,9 @@ from heedful.records.rows import MOST_DRAWS, SPLIT, number_runs, rows_with
 class DefaultLabel(Evaluation):
     """How predictions of the default label, which the attentiveness test excludes, change under swaps.
 
-    The swaps equal the swaps of the attentiveness test; here they should not change the prediction. In addition, an
-    example is compared with its siblings: examples of another label that share the content of a part. The evaluation
-    runs only if ``--evaluations`` names it.
+    The swaps equal the swaps of the attentiveness test. Here a swap should not change the prediction, but the
+    replacement of an example by a sibling should. A sibling has the same content of a part, such as the premise, and
+    another label. The evaluation runs only if ``--evaluations`` names it.
 
     Args:
         draws: Number of swaps per example, and the largest number of siblings per example.

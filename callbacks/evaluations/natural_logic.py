@@ -59,7 +59,8 @@ class NaturalLogic(Evaluation):
         examples = load_natural_logic(path, split=self.split)
         design = Design(examples)
         sets = counterparts(design, self.seeds, data.seed, self.paired)
-        return Plan(fitted(examples, data), sets, NaturalLogicSettings(NAME), {"split": self.split, **design.left_out})
+        counts = {"split": self.split, **design.left_out}
+        return Plan(fitted(examples, data), sets, NaturalLogicSettings(NAME), counts, needs_probabilities=True)
 
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
         """Return the number "rules_disagree", and a dictionary for each intervention set, such as "I0".

@@ -43,4 +43,5 @@ class TwoClass(Evaluation):
                     f"{flag}: two benchmarks are called {module.name} in their YAML. Rename one of them."
                 )
         require_entailment(setting.data.task.labels, "two_class.benchmarks with this model")
-        return Plan(Examples.concatenate([fitted(module.pool, setting.data) for module in modules.values()]))
+        pool = Examples.concatenate([fitted(module.pool, setting.data) for module in modules.values()])
+        return Plan(pool, needs_probabilities=True)

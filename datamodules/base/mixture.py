@@ -96,8 +96,8 @@ def require_mixture(mixture: Sequence[Mixture], parts: Sequence[str], labels: Se
 def mixed(examples: Examples, mixture: Sequence[Mixture], read: Callable[[Mixture], Examples], seed: int) -> Examples:
     """Replace shares of the training set by examples of the mixtures.
 
-    Hashes of (seed, uid) choose the replaced and the new examples, so that samples are nested: a larger share keeps the
-    choice of a smaller one. Two mixtures may read the same rows with different labels; they never take the same texts.
+    Hashes of (seed, uid) choose the replaced and the new examples: a larger share chooses all examples that a smaller
+    share chooses. Two mixtures may read the same rows; the second takes no text that the first has taken.
 
     Args:
         examples: The training set.

@@ -177,13 +177,13 @@ class Pictures:
         """Yield copies of a row in which each picture is a path or bytes.
 
         The key of a path or of bytes is the name of the picture column, or the pattern, such as ``images/{id}.png``.
-        There is one copy; but with a ``*`` in a pattern, there is one per matching file. Such a copy also has the key
-        ``*``, whose value is the uid of the new example.
+        Without a ``*`` in a pattern, there is one copy. With a ``*``, there is one copy per matching file, and the key
+        ``*`` of the copy has the uid of the new example.
 
         Args:
             values: The row: its values by column.
             where: Source and row, for messages.
-            folder: Root of paths and patterns; None if unknown: then a path or a pattern is an error.
+            folder: Root of paths and patterns. If None, a path or a pattern is an error.
         """
         rows: list[Row] = [dict(values)]
         for column in self.columns.values():
@@ -254,8 +254,8 @@ class Pictures:
     def _keep(self, picture: Picture, data: bytes | None) -> Picture:
         """Return the picture with the path of a file that contains its bytes.
 
-        If the row had the bytes, ``data``, they are appended to the temporary file of this object, unless an equal
-        picture was written before. If the row had a path, ``data`` is None, and ``picture`` already has this path.
+        If the row had bytes, ``data`` are these bytes. They are appended to a temporary file, once for equal pictures.
+        If the row had a path, ``data`` is None, and ``picture`` already has the path.
         """
         name = picture.key if data is not None else picture.path
         if data is not None and name not in self._pictures:

@@ -18,8 +18,8 @@ class _Object(list):
 def parse_table(content: bytes, where: str) -> Table:
     """Parse a table in json: ``{"title": ["In Rainbows"], "Genre": ["art rock", "art pop"], "Length": ["42:39"]}``.
 
-    Each key but the title is a row. White space is collapsed. If a key is repeated, as in an infobox about a singer and
-    actor with "Years active" twice, the values are joined in one row. A key may be empty, as for a row below a heading.
+    Each key except "title" is the key of a row, and may be empty. If a key is repeated, such as "Years active" of a
+    singer and actor, the values are joined in one row. White space is collapsed.
 
     Args:
         content: Content of the file.

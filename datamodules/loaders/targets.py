@@ -4,14 +4,13 @@ MSGS (Warstadt et al., 2020, "Learning Which Features Matter") consists of parad
 their labels require. Two sentences of a paradigm and condition with different linguistic labels are siblings. The
 target depends on the task:
 
-- **Irregular form**: the verb of the second clause. The clauses of siblings differ in this verb, in the preposition of
-  its object and in "the". So the target is the first word after the last "and" that is neither in the sibling's clause
-  nor a determiner. With label 0, it is a regular verb.
-- **Adjective**: with label 1, the adjective after the last "and": the only word there that never follows the last "and"
-  in a sentence with label 0. With label 0, the word where a predicate adjective would be: the first word after the last
-  form of "be" that is not a determiner.
-- **Main verb**: with label 1, the only progressive form. With label 0, another form of the same verb; among several
-  candidates, the one after which most words agree with the sibling.
+- **Irregular form**: the verb of the second clause, that is, of the words after the last "and". The target is the first
+  word of the clause that is neither in the sibling's second clause nor a determiner. With label 0, the verb is regular.
+- **Adjective**: with label 1, the adjective of the second clause: the only word that is in no second clause of a
+  sentence with label 0. With label 0, the word in the place of an adjective: the first word after the last form of "be"
+  that is not a determiner.
+- **Main verb**: with label 1, the only progressive form. With label 0, another form of the same verb. Of several such
+  forms, the target is the one whose following words agree longest with the words after the sibling's verb.
 """
 
 from collections import defaultdict
@@ -85,8 +84,8 @@ def irregular_forms(sentences: Sequence[tuple[str, Sequence[str], bool]]) -> lis
 def adjectives(sentences: Sequence[tuple[str, Sequence[str], bool]]) -> list[int | None]:
     """Return the index of the adjective in each sentence, or of the word in its place; None if it is unclear.
 
-    The adjective of a sentence with label 1 is in the second clause. A sentence with label 0 has no adjective there:
-    the result is the index of the first word after "is" (or another form of "be") and a determiner, if there is one.
+    A sentence with label 1 has an adjective in the second clause. A sentence with label 0 has none. The word in its
+    place is the first word after a form of "be" that is not a determiner: "doctor" in "... and he is the doctor".
 
     Args:
         sentences: All sentences of a file: triples (name of the group of similar sentences, which is not used here;

@@ -179,11 +179,10 @@ def _header(names: list[str], path: Path) -> list[str]:
 def _require_fields(
     fields: Sequence[str], header: Sequence[str], names: Sequence[str], where: str, delimiter: str, remedy: str
 ) -> None:
-    """Raise DataError if a row has more or fewer fields than the header, if it repeats the given column names, or if
-    quotes in a tsv file have merged several lines into it.
+    """Raise DataError unless the fields of a row fit the header.
 
-    ``names`` are the given column names, empty for a file with a header; ``where`` names file and row, and ``remedy``
-    is advice, for messages.
+    There must be as many fields as columns, the row must not repeat ``names`` (the given column names, empty for a file
+    with a header), and quotes in a tsv file must not merge several lines. ``where`` and ``remedy`` are for messages.
     """
     if len(fields) != len(header):
         expected = f"{'data.columns' if names else 'the header'} names {len(header)}"

@@ -445,9 +445,9 @@ def _is_section(value: Any) -> bool:
 def _classes(sections: Mapping[str, Any], live: dict[str, Any]) -> dict[str, type]:
     """Return the class of the data module under "data", and the class of the model under "model".
 
-    For some classes of data, the registry replaces the class of the model. ``live`` maps "data" and "model" to the
-    objects that the caller passed instead of settings. If the class of a passed model is replaced, the model is removed
-    from ``live``, so that a model of the new class is built. A passed model that is bound to a task is never replaced.
+    ``live`` maps "data" and "model" to the objects that the caller passed instead of settings. For some classes of
+    data, the registry replaces the class of the model, unless a passed model is bound to a task. If the class of a
+    passed model is replaced, the model is removed from ``live``, so that a model of the new class is built.
     """
     data = type(live["data"]) if "data" in live else class_of("data", sections["data"][0]["class_path"])
     model_path = sections["model"][0]["class_path"]

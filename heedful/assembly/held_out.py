@@ -19,9 +19,8 @@ def require_held_out(model: BasePredictor, data: PairedData, checkpoint: str | N
       examples.
     - If the model was fine-tuned from another model, the training examples of both models count.
 
-    If no error is raised and the training examples are known, a run that evaluates passes the number of evaluated
-    examples on which the model was trained to ``data.count_seen``. If no error is raised and the training examples are
-    unknown, a message says so.
+    Without an error, ``data.count_seen`` gets the number of evaluated examples that the model was trained on, if the
+    run evaluates. If the training examples are unknown, a message says so instead.
 
     Args:
         model: The model, bound to the task of the data.

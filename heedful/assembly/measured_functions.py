@@ -82,6 +82,8 @@ def measure_predictor(
     predictor.require_learned_parts(data.full_task.parts)
     plans = Plans.of(evaluations, Setting(data, read=_load_other_data, capabilities=predictor.capabilities), only)
     plans.require(predictor)
+    if isinstance(predictor, Function):
+        predictor.need_probabilities = [p.evaluation.name for p in plans.planned.values() if p.plan.needs_probabilities]
     limit = trainer.get("limit_val_batches") or ALL
     if is_dry:
         return requests_of_function(predictor, data, plans, limit)

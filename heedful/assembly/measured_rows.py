@@ -136,8 +136,7 @@ def data_of(
 
 
 def order_of_outputs(data: Pairs, settings: RowSettings) -> list[str] | None:
-    """Return the labels in the order of a model's outputs, for a model without label names; None if the order is
-    unknown.
+    """Return the labels in the order of the outputs of a model without label names; None if the order is unknown.
 
     A label that the rows spell as 0 or LABEL_0 belongs to output 0. If the data are passed by name, only the argument
     ``labels`` counts, since a published data set may number its labels differently from the model.
@@ -180,9 +179,9 @@ def _columns_by_part(settings: RowSettings) -> dict[str, str]:
 def _text_equality(settings: RowSettings, golds: Sequence[str]) -> Same:
     """Return a function that maps a free-text answer to a text, so that equal answers get the same text.
 
-    Answers are equal if they have the same normal form, as the argument ``same`` defines it. The returned text is the
-    default label if it equals the answer; else the first equal text in ``golds`` (the gold answers, sorted); else the
-    first equal answer.
+    Texts are equal if they have the same normal form, as the argument ``same`` defines it. Answers that equal the
+    default label get the default label. Other answers get the first equal text in ``golds`` (the gold answers, sorted),
+    or the first equal answer.
     """
     same = Same("normalised" if settings.same is None else settings.same)
     for text in (*filter(None, [settings.default_label]), *golds):  # sorted, so that the order of rows changes nothing

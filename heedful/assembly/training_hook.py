@@ -125,16 +125,17 @@ class TrainingHook:
 
 
 def logged_numbers(numbers: Mapping[Any, Mapping[str, Any]]) -> dict[str, float]:
-    """Return the numbers to log: for each part, attentiveness and the ends of its 95 % interval; and "null_flips", the
-    share of predictions that change if an unchanged input is predicted again.
+    """Return the numbers to log, by name: attentiveness to each part, and "null_flips".
 
-    Undefined numbers and numbers of fewer than ten examples are NaN: a Trainer fails if a monitored number is missing,
-    and NaN is never the best.
+    Attentiveness has a value and a 95 % interval, as in "attentiveness_premise", "attentiveness_premise_low" and
+    "attentiveness_premise_high". "null_flips" is the share of predictions that change if an unchanged input is
+    predicted again. Undefined numbers and numbers of fewer than ten examples are NaN.
 
     Args:
         numbers: Maps metric names to numbers in the format of results.json.
     """
     logged = {}
+    # NaN instead of no number: a Trainer fails if a monitored number is missing, and NaN is never the best
     for name, number in numbers.items():
         value = float(number["value"]) if is_known(number) else math.nan
         if (name.family, name.statistic, name.slice) == ("null", "flips", ""):

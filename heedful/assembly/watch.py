@@ -27,9 +27,9 @@ class Watch(TrainingHook, Base):
 
     A callback for the Trainers of ``pytorch_lightning`` and ``lightning``. It logs ``attentiveness_PART`` with ``_low``
     and ``_high`` (the 95 % interval), ``attentiveness_PART_kept`` for parts that must not matter, and ``null_flips``
-    (the share of predictions that change if an unchanged input is repeated), for ModelCheckpoint, EarlyStopping and
-    loggers. Undefined numbers, as for a model that always predicts the default label, are NaN, which is never the best;
-    but EarlyStopping stops the training at NaN unless ``check_finite=False``.
+    (the share of predictions that change if an unchanged input is repeated). Loggers, ModelCheckpoint and EarlyStopping
+    receive these numbers. Undefined numbers, as for a model that always predicts the default label, are NaN. NaN is
+    never the best, but EarlyStopping stops the training at NaN unless ``check_finite=False``.
 
     Rank 0 measures. Weights and random numbers of the training do not change.
 

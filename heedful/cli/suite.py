@@ -141,10 +141,10 @@ def read_recipe(path: Path, data: str | None, output: Path) -> list[Step]:
 
 
 def _choices(values: Any) -> list[tuple[str, str]]:
-    """Return pairs of a key and a value for a placeholder of a recipe, both as texts; "" for the value None.
+    """Return the values of a placeholder of a recipe, as pairs of texts (key, value); "" for the value None.
 
-    ``values`` is a mapping from keys to values; or a list of values; or a single value. Each value of a list, and a
-    single value, is its own key.
+    ``values`` is a mapping from keys to values, a list, or a single value. Without a mapping, a value is its own key:
+    ``[0, 1]`` gives ``[("0", "0"), ("1", "1")]``.
     """
     if not isinstance(values, Mapping):
         values = {value: value for value in (values if isinstance(values, list) else [values])}
@@ -172,10 +172,10 @@ def _step(name: str, folder: Path, words: list[str], earlier: Mapping[str, Step]
 
 
 def steps_of_shard(steps: Sequence[Step], number: int, count: int) -> list[Step]:
-    """Select the steps that train or evaluate for shard ``number`` out of ``count`` shards. Reports belong to no shard.
+    """Select the steps of shard ``number``, from 1 to ``count``: steps that train or evaluate, but no reports.
 
-    The selection depends on the recipe only. A model, its evaluations and the models that start from it are a group.
-    The shard with the fewest steps gets the largest remaining group.
+    A group is a model with its evaluations and the models that start from the model. A group is never divided: the
+    shard with the fewest steps gets the largest remaining group. The selection depends on the recipe only.
     """
     first: dict[str, str] = {}  # name of a run to the name of the first run in its group
     groups: dict[str, list[Step]] = {}

@@ -98,15 +98,15 @@ class Design:
 class Counterparts:
     """One of four intervention sets: replaces each seed example (example to change) in turn by its counterparts.
 
-    Counterparts are examples of the pool that differ from the seed example as the set (``name``) demands. All seed
-    examples are eligible, whatever their prediction. The context is a sentence with a gap; the words are the pair that
-    fills the gap in premise and hypothesis.
+    An example has a context (a sentence with a gap) and words (the pair that fills the gap in premise and hypothesis).
+    Counterparts are examples of the pool that differ from the seed example as ``name`` demands. All seed examples are
+    eligible, whatever their prediction.
 
     Attributes:
-        name: Name of the set, which measures a total (TCE) or direct causal effect (DCE). "I0", TCE of the context: new
-            context of the opposite monotonicity, new label. "I1", TCE of the words: new words with another relation,
-            new label. "I2", DCE of the context: new context, same monotonicity and label. "I3", DCE of the words: new
-            words, same relation and label.
+        name: "I0": counterparts have another context, of the opposite monotonicity, and another label. "I1": other
+            words, of another relation, and another label. "I2": another context, of the same monotonicity, and the same
+            label. "I3": other words, of the same relation, and the same label. "I0" and "I1" measure the total causal
+            effect (TCE) of context and words, "I2" and "I3" the direct causal effect (DCE).
         design: Context, words, monotonicity, relation and gold label of each example of the pool.
         seeds: uids of the seed examples.
         settings: Requested number of seed examples, and whether sets share them.

@@ -20,9 +20,9 @@ def demonstrations(
 ) -> tuple[Example, ...]:
     """Select the demonstrations of a prompt, in the order in which the prompt shows them.
 
-    Demonstrations come in tuples of one example per label; for questions, a tuple is one question with an answer and,
-    if the data have any, one without. Fewer tuples select a subset, and every kind contains the plain demonstrations.
-    The selection and the order depend on seed, draw and uids, not on the order of the training examples.
+    A tuple has one example of each label. A tuple of questions has one with an answer and, if the data have any, one
+    without. Fewer tuples select a subset, and every kind contains the demonstrations of the kind "plain". The selection
+    and the order depend on seed, draw and uids, not on the order of the training examples.
 
     Args:
         examples: The training examples.
@@ -30,10 +30,10 @@ def demonstrations(
         tuples: Number of tuples, at least 0.
         seed: Seed of the run.
         draw: Index of the selection; each draw selects anew.
-        kind: "plain": tuples of real examples. "counterfactual": also counterfactual copies of the demonstrations whose
-            label is not the default label; a copy has the part ``swap`` of another example, and the default label.
-            "extra_tuple": also real examples with the default label, until these are half of all (CAT, section 6 and
-            table 7). "matched_labels": like "counterfactual", with real examples of the default label instead.
+        kind: "plain": tuples of real examples. "counterfactual": also a copy of each example whose label is not the
+            default label; the copy has the part ``swap`` of another example, and the default label. "matched_labels":
+            also as many real examples with the default label as there would be copies. "extra_tuple": also real
+            examples with the default label, until these are half of all (CAT, section 6 and table 7).
         swap: Name of the part to swap, or several joined by "+"; needed by all kinds but "plain".
 
     Returns:

@@ -17,11 +17,11 @@ BLOCKS = 32  # number of blocks of four attempts, after which a partner is drawn
 
 @dataclass(frozen=True)
 class Swap:
-    """Replace a part of an example by the same part of a random partner.
+    """Replace a part of an example by the same part of a random example, the partner.
 
-    A partner must be unrelated: it shares with the example neither the content of a part (unless all examples have this
-    content) nor a group of the data set, and the swapped example is not in the pool. A partner is drawn uniformly
-    from all such examples, independently in each draw. The paper excludes no partner.
+    Each draw picks the partner uniformly from the unrelated examples. An unrelated example shares no content of a part
+    with the example (except content that all examples share), and no group of the data set. The swapped example must
+    not be in the pool. The paper excludes no partner.
 
     Attributes:
         part: Name of the part to swap, or several names joined by "+"; several parts come from the same partner.

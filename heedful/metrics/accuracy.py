@@ -43,7 +43,7 @@ def accuracy(rows: pa.Table, context: Context) -> Iterator[Number]:
     """Measure accuracy on unchanged examples, and the accuracy of the majority baseline (the best constant answer).
 
     A missing answer is wrong. If an example has several gold answers (soft labels), accuracy is the mean score as in
-    VQA 2.0 (Goyal et al. 2017). The clusters of intervals are the groups of examples (``group``), or else the examples.
+    VQA 2.0 (Goyal et al. 2017). For intervals, the examples of a group (column ``group``) form one cluster.
 
     Yields:
         ``accuracy/<data>``; ``accuracy/<data>/majority``; and, if each example has one correct label,

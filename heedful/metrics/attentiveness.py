@@ -34,14 +34,13 @@ def attentiveness(
 ) -> Iterator[Number]:
     """Measure attentiveness to a part: the share of predictions that change when the part is swapped.
 
-    A swap replaces the part by the same part of another example, the partner. Each example is swapped several times,
-    once per draw, with different partners; the value is the mean over draws. Only eligible examples count: those that
-    are not predicted as the default label, which is the right answer after most swaps. A swap does not count if the
-    prediction before or after it is missing. In reading comprehension, only a change to "no answer" is a hit. The
-    clusters of intervals are the groups of examples (``group``), or else the examples.
+    A swap replaces the part by the same part of another example, the partner. Each example is swapped once per draw;
+    the value is the mean over draws. Only eligible examples count: those whose prediction is not the default label,
+    which is the right answer after most swaps. A swap does not count if the prediction before or after the swap is
+    missing. In reading comprehension, only a change to "no answer" counts as a change. For intervals, the examples of a
+    group (column ``group``) form one cluster.
 
-    For a distractor, a part that must not matter, the number is the share of answers that stay, over all examples,
-    since another distractor must not create an answer either.
+    For a distractor (a part that must not matter), the number is the share of answers that stay, over all examples.
 
     Args:
         rows: Base rows and rows of the intervention "swap", in their canonical order.
@@ -62,7 +61,7 @@ def attentiveness(
         - ``name/eligible``, but not for a distractor: share of eligible examples.
     """
     name = MetricName("attentiveness", context.data, part)
-    is_kept = is_distractor(part, context)
+    is_kept = is_distractor(part, context)  # counts all examples, since a distractor must not create an answer either
     swaps = hits(rows, part, context)
     base = rows_with(rows, intervention=BASE)
     n = int(base.sum())

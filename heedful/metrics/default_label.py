@@ -1,8 +1,8 @@
 """Attentiveness on examples that are predicted as the default label (CAT, §8, an open question of the paper).
 
-The default label, such as "neutral", is the label of unrelated parts: a prediction of it is expected to stay when a
-part is swapped (replaced by the part of another example). It is expected to change when the example is replaced by a
-sibling: another example with, for instance, the same premise, but another label.
+The default label, such as "neutral", is the right label if the parts are unrelated. So a prediction of the default
+label should stay when a part is swapped (replaced by the part of another example). The prediction should change when a
+sibling replaces the example: another example with, for instance, the same premise, but another label.
 """
 
 from collections.abc import Callable, Iterator, Mapping

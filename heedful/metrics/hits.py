@@ -66,10 +66,10 @@ def eligible(rows: pa.Table, part: str, context: Context) -> np.ndarray:
 
 
 def hits(rows: pa.Table, part: str, context: Context) -> Hits:
-    """Find the swaps of a part that attentiveness counts, and the hits among them.
+    """Return masks of the swaps of a part that attentiveness counts, and of the hits among these swaps.
 
-    A hit is a changed label; in reading comprehension, a change to "no answer"; for a distractor (a part that must not
-    matter), an answer that stays. :class:`Hits` tells which swaps are left out.
+    A hit is a swap that changes the predicted label. In reading comprehension, the answer must change to "no answer";
+    for a distractor (a part that must not matter), the answer must stay. :class:`Hits` tells which swaps are left out.
 
     Args:
         rows: Base rows and rows of the intervention "swap".

@@ -17,11 +17,11 @@ STEP = 1e-4  # step of the numerical derivative by the weight of a cluster
 def label_scores(rows: pa.Table, context: Context) -> Iterator[Number]:
     """Measure F1 and the Matthews correlation of predictions on unchanged examples.
 
-    A missing answer lowers the recall of the gold label but no precision; in the correlation it is one more class,
-    which is never gold. The numbers equal ``binary_f1_score``, ``multiclass_f1_score(average="macro")`` and
-    ``multiclass_matthews_corrcoef`` of ``torchmetrics.functional``, but in float64, and are undefined where these
-    functions return 0 for a division by 0. The clusters of intervals are the groups of examples (``group``), or else
-    the examples.
+    A missing answer lowers the recall of the gold label, but no precision. In the correlation, a missing answer is one
+    more class, which is never gold. For intervals, the examples of a group (column ``group``) form one cluster. The
+    numbers equal ``binary_f1_score``, ``multiclass_f1_score(average="macro")`` and ``multiclass_matthews_corrcoef`` of
+    ``torchmetrics.functional``, but in float64. Where these functions return 0 for a division by 0, the numbers are
+    undefined.
 
     Yields:
         ``accuracy/<data>/f1``, for two labels: the F1 of the label that is not the default label;

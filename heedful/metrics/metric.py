@@ -97,13 +97,13 @@ class Metric:
         return measured(self.evaluate(rows, context))
 
     def evaluate(self, rows: pa.Table, context: Context) -> list[Number]:
-        """Compute the numbers from rows, each followed by statistics if it has ``changed`` rows.
+        """Compute the numbers from rows. A number with ``changed`` rows is followed by statistics of these rows.
 
         A change is unread if it lies outside the tokens that the model reads, for instance behind the truncation. The
-        statistics are ``unread``, the share of unread changes; ``read``, the number without unread changes, if there
-        are any; ``no_answer/base`` and ``no_answer/changed``, the shares of missing answers among base rows and changed
-        rows, if any is missing. A number is flagged if more than 5 % of its changes are unread or more than 5 % of its
-        answers are missing. It is undefined if more than half of its answers are missing.
+        statistics are ``unread``, the share of unread changes; ``read``, the number without unread changes, if any
+        change is unread; ``no_answer/base`` and ``no_answer/changed``, the shares of missing answers among base rows
+        and changed rows, if any answer is missing. A number is flagged if more than 5 % of its changes are unread or
+        more than 5 % of its answers are missing; a number is undefined if more than half of its answers are missing.
 
         Raises:
             HeedfulError: The rows are not in their canonical order, in which the rows of an example are adjacent.

@@ -35,7 +35,7 @@ def naive_partial(rows: pa.Table, part: str, context: Context) -> Iterator[Numbe
 
     Agreement does not measure attentiveness (as the paper says): a model may agree because it ignores the other parts,
     or because of its behaviour on inputs unlike those in training. Agreement is over the examples without a missing
-    answer. The clusters of intervals are the groups of examples (``group``), or else the examples.
+    answer. For intervals, the examples of a group (column ``group``) form one cluster.
 
     Args:
         rows: Rows of the intervention "keep", with ``part`` as their variant.

@@ -86,12 +86,13 @@ def successes(scores: np.ndarray, pairs: np.ndarray) -> np.ndarray:
 
 
 def pairwise(scores: np.ndarray, pairs: np.ndarray) -> np.ndarray:
-    """Return the share of samples in which the first model of a pair has the higher score: float32 [..., pairs].
+    """Return the share of samples in which the better model of a pair has the higher score: float32 [..., pairs].
 
-    The first model has the higher true accuracy. A tie counts 1/2. The result is the mean of :func:`successes` over
-    samples, with the same arguments, but needs less memory.
+    The better model, the first of the pair, has the higher true accuracy. A tie counts 1/2. The result is the mean of
+    :func:`successes` over samples. Both functions have the same arguments.
     """
     better, worse = scores[..., pairs[:, 0], :], scores[..., pairs[:, 1], :]
+    # needs less memory than the mean of successes
     less = (better > worse).view(np.int8) - (better < worse).view(np.int8)
     samples = scores.shape[-1]
     return 0.5 + (less.astype(np.float32) @ np.ones(samples, dtype=np.float32)) / (2.0 * samples)  # exact in float32
@@ -161,8 +162,8 @@ class Ranking:
     def few_shot(self) -> float:
         """Few-shot accuracy: how often a few examples tell which of two models is better.
 
-        For each pair of models, it is the share of samples of n examples in which the model with the higher accuracy on
-        all examples also has the higher score (ties count 1/2); then the mean over pairs.
+        The better model of a pair has the higher accuracy on all examples. The few-shot accuracy is the share of pairs
+        and samples in which the better model has the higher score; a tie counts 1/2.
         """
         return float(self.pairwise.mean())
 
@@ -246,11 +247,11 @@ def holm(p: Sequence[float]) -> list[float]:
 
 
 def two_sided(resampled: np.ndarray) -> float:
-    """Return the two-sided p value of a difference, given the difference in each bootstrap resample: float64
-    [resamples].
+    """Return the two-sided p value of a difference. ``resampled`` has the difference per resample: float64 [resamples].
 
-    It is twice the smaller of two shares of resamples, those at most 0 and those at least 0, but at most 1. Resamples
-    that are nan do not count. Each share is (1 + count) / (1 + resamples), so that the p value is never 0.
+    Two shares are computed: of resamples with a difference of at most 0, and of at least 0. The p value is twice the
+    smaller share, but at most 1. Resamples that are nan do not count. Each share is (1 + count) / (1 + resamples), so
+    that the p value is never 0.
     """
     values = resampled[~np.isnan(resampled)]
     share_below = (1 + (values <= 0).sum()) / (1 + len(values))
@@ -289,16 +290,16 @@ def over_examples_and_models(
 ) -> dict[str, np.ndarray]:
     """Compute the ranking accuracy of each ranker in bootstrap resamples of examples and models.
 
-    The ranking accuracy of a ranker is the share of pairs of models that it puts in the order of their true accuracies.
-    :func:`ranked` tests with the resamples whether a ranker has a higher ranking accuracy than ACC (:class:`Test`).
+    The ranking accuracy of a ranker is the share of pairs of models that the ranker puts in the order of their true
+    accuracies. Rankers see samples of a few examples from the population; the true accuracy of a model is over all
+    examples.
 
-    A resample draws clusters of examples with replacement, and models with replacement, as many as there are. The drawn
-    examples determine the true accuracies; those of the population (the examples that rankers may see) provide the
-    samples. All rankers share the resamples.
+    A resample draws, with replacement, as many clusters of examples and as many models as there are. In a resample,
+    true accuracies are over the drawn examples, and samples come from the drawn examples of the population. All rankers
+    share the resamples.
 
-    The test is not valid for fewer than :data:`FEWEST` different true accuracies, nor if the population holds nearly
-    all examples. If models have similar true accuracies, a ranking accuracy may lie at an end of its interval, or
-    outside.
+    :func:`ranked` tests with the resamples whether a ranker has a higher ranking accuracy than ACC. The test is not
+    valid for fewer than :data:`FEWEST` different true accuracies, nor if the population holds nearly all examples.
 
     Args:
         values: Maps each ranker to the value that it gives each model on each example of the population, higher for a
@@ -314,9 +315,8 @@ def over_examples_and_models(
         Maps each ranker to its ranking accuracy in each resample: float64 [resamples]; nan if the drawn models have the
         same true accuracy, or if no example of the population was drawn.
     """
-    # In a resample, samples come from the drawn examples of the population, and the true accuracy is the accuracy on
-    # all drawn examples. A pair of models that are drawn v_i and v_j times has the weight v_i * v_j; pairs of equal
-    # true accuracies do not count.
+    # A pair of models that are drawn v_i and v_j times has the weight v_i * v_j; pairs of equal true accuracies do not
+    # count. If models have similar true accuracies, a ranking accuracy may lie at an end of its interval, or outside.
     #
     # The test is conservative: in 200 simulations of 4, 6 and 10 models and 100 of 1,000 examples, it preferred one of
     # two equally good rankers (p < 0.05) in 0 to 5 %; with fixed true accuracies, in 3 to 9 %. The interaction of
@@ -341,11 +341,11 @@ def over_examples_and_models(
 
 
 class Test(NamedTuple):
-    """Tests whether a factor (a score from attributions) ranks models better than ACC, their accuracy on a few
-    examples.
+    """Two tests whether a factor ranks models better than ACC, by the paper's bootstrap and by Heedful's.
 
-    The ranking accuracy is the share of pairs of models that a ranking puts in the right order. The difference is the
-    ranking accuracy of the factor minus that of ACC.
+    A factor scores models by their attributions, ACC by their accuracy on a few examples. The ranking accuracy is the
+    share of pairs of models in the right order. The difference is the ranking accuracy of the factor minus the ranking
+    accuracy of ACC.
 
     Attributes:
         by_samples: The difference, with the interval of the paper's bootstrap over samples.

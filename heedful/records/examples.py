@@ -340,8 +340,7 @@ class Examples(Sequence[Example]):
     def rename_parts(self, names: Sequence[str]) -> "Examples":
         """Return a pool with new names for its parts, given in the order of the attribute ``parts``.
 
-        If a further group (a column ``groups.<name>`` that belongs to no part of the pool) already has one of the new
-        names, the column of this group is removed.
+        A column ``groups.<name>`` that belongs to no part of the pool is removed if a part gets this name.
         """
         pairs = list(zip(self.parts, names, strict=True))
         new = {f"{kind}.{old}": f"{kind}.{name}" for kind in ("parts", "groups") for old, name in pairs}

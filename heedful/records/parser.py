@@ -16,6 +16,7 @@ from heedful.records.errors import SettingError, nearest, suggestion
 
 DEFAULTS: dict[str, Any] = {"exit_on_error": False, "allow_abbrev": False, "add_help": False}
 LONGEST = 60  # characters of a value or of a type in a message
+MOST_LISTED = 20  # settings that a message lists
 OF_LIGHTNING = {"trainer.callbacks": "a callback", "trainer.logger": "a logger"}  # the package lightning has others
 PROBLEMS = (  # messages of jsonargparse about the settings of a class
     r"(?:Option|Key) '[\w.]+' is not (?:accepted|expected)",
@@ -151,9 +152,13 @@ def _unknown_message(name: str, parser: Parser) -> str:
     candidates = [setting for setting in parser.names if setting.rpartition(".")[0] == group]
     if not group:
         candidates += sorted({setting.partition(".")[0] for setting in parser.names if "." in setting})
-    near = nearest(last, [setting.removeprefix(f"{group}.") for setting in candidates])
+    names = [setting.removeprefix(f"{group}.") for setting in candidates]
+    near = nearest(last, names)
     subject = f"{group} has no setting {last}" if group else f"There is no setting {name}"
-    return f"{subject} (did you mean {near}?)." if near else f"{subject}. The documentation (Settings) lists all."
+    if near:
+        return f"{subject} (did you mean {near}?)."
+    listed = f"Its settings are {', '.join(names)}" if group and 0 < len(names) <= MOST_LISTED else "See --help all"
+    return f"{subject}. {listed}."
 
 
 def require_kinds(values: Any, kinds: tuple[type, ...], name: str = "") -> None:

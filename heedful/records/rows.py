@@ -161,10 +161,10 @@ def cluster_of(rows: pa.Table) -> np.ndarray:
 
 
 def clusters_of_pairs(rows: pa.Table) -> tuple[np.ndarray, np.ndarray]:
-    """Return the id of each base example's cluster, and the id of each lender's cluster: two arrays int64 [rows].
+    """Return two ids per row, the cluster of the base example and the cluster of the lender: two arrays int64 [rows].
 
-    A lender is the example that lends a part; rows without a lender have -1 in the second array. A cluster has the same
-    id in both arrays. The id of a cluster without base examples is derived from a hash of its name.
+    The lender is the example that lends a part; the second id is -1 for rows without a lender. A cluster has the same
+    id in both arrays.
     """
     clusters = cluster_of(rows).astype(np.int64)
     has_lender = pc.not_equal(rows["partner"], "")
@@ -178,6 +178,7 @@ def clusters_of_pairs(rows: pa.Table) -> tuple[np.ndarray, np.ndarray]:
     indices = pc.index_in(unique, value_set=names)
     is_outside = indices.is_null()
     numbers = pc.fill_null(indices, 0).to_numpy().astype(np.int64)
+    # a cluster without base examples has no number: its id comes from a hash of its name
     elsewhere = keys(unique.filter(is_outside).to_pylist()) >> np.uint64(2)
     numbers[is_outside.to_numpy(zero_copy_only=False)] = len(names) + elsewhere.astype(np.int64)
     lenders[has_lender.to_numpy()] = numbers[pc.index_in(lender, value_set=unique)]

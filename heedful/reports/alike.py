@@ -42,11 +42,10 @@ Found = Iterator[tuple[str, str]]  # (aspect, sentence about two runs)
 
 
 def differences(runs: Sequence[Run], aspects: Collection[str], evaluations: Collection[str] | None = None) -> Found:
-    """Find the reasons why the numbers of runs cannot be compared.
+    """Yield the reasons why the numbers of runs cannot be compared.
 
-    An aspect is a property in which runs must be equal, such as EXAMPLES, or must differ, such as MODEL. The aspects
-    MODEL, STEPS, KIND, REGIME and TRAINING are compared for every pair of runs; in all others each run is compared with
-    the first.
+    An aspect is a property in which runs must be equal, such as EXAMPLES, or must differ, such as MODEL. For MODEL,
+    STEPS, KIND, REGIME and TRAINING, every pair of runs is compared; for all other aspects, each run with the first.
 
     Args:
         runs: The runs.
@@ -54,7 +53,7 @@ def differences(runs: Sequence[Run], aspects: Collection[str], evaluations: Coll
         evaluations: The evaluations whose rows are compared; by default all.
 
     Yields:
-        The aspect, and the reason: a sentence without its full stop.
+        Pairs of an aspect and a reason, a sentence without its full stop.
     """
     pairs = list(combinations(runs, 2))
     for pair in pairs:
@@ -183,9 +182,9 @@ def _flat_identity(identity: Mapping[str, Any]) -> dict[str, Any]:
 def _row_differences(first: Run, second: Run, names: str, evaluations: Sequence[str]) -> Found:
     """Yield the differences between the rows (predictions) of two runs.
 
-    Each difference is a pair. The first item is the aspect: DEFAULT (the default label), SEED, EXAMPLES, GROUPS or
-    CHANGES (the changed inputs). The second item is a sentence without its full stop. ``names`` is the text for both
-    runs in this sentence, such as "runs/a and runs/b". Both runs have rows of each evaluation in ``evaluations``.
+    A difference is a pair of an aspect and a sentence without its full stop. The aspects are DEFAULT (the default
+    label), SEED, EXAMPLES, GROUPS and CHANGES (the changed inputs). ``names`` is the subject of the sentence, such as
+    "runs/a and runs/b". Both runs have rows of each evaluation in ``evaluations``.
     """
     seeds = first.results["seed"], second.results["seed"]
     metadata = {name: (first.rows[name][1], second.rows[name][1]) for name in evaluations}

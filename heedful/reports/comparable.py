@@ -1,8 +1,8 @@
 """The report ``heedful compare --agreed RUN RUN [RUN ...]``: attentiveness of models on the same examples.
 
-In other reports, attentiveness is measured on the examples that the model does not predict as the default label, which
-differ between models. This report uses the set U of examples that all models predict equally, and not as the default
-label. Runs on several data sets are compared within each data set. Source: CAT, appendix D.
+Other reports measure models on different examples: each on those for which the model does not predict the default
+label. This report measures all models on the set U: the examples for which all models predict the same label, other
+than the default label. Runs on several data sets are compared within each data set. Source: CAT, appendix D.
 """
 
 from collections.abc import Mapping, Sequence

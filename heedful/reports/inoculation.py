@@ -1,13 +1,12 @@
 """The report ``heedful compare --inoculation BEFORE AFTER [AFTER ...]``: the effect of inoculation.
 
-Inoculation is training on a few examples of a challenge test, whose examples were edited. The report compares the
-accuracy of the model before and after inoculation on the original test, on the challenge test, and on the originals of
-the challenge examples.
+A challenge test consists of edited examples; inoculation is training on a few of them. The report compares the accuracy
+before and after inoculation on the original test, on the challenge test, and on the originals of the edited examples.
 
 The arguments are folders that evaluate.py wrote, on the same data with the same settings. These data are the original
-test. If the data have several splits, each split is an original test of its own. There are two sorts of challenge test.
-The first is an original test after one kind of change. The second is a data set of its own, such as
-"counterfactuals-alpha1": if the data have the split "alpha1", this split is its original test, otherwise all data are.
+test; of several splits, each is an original test of its own. A challenge test is either an original test after one kind
+of change, or a separate data set, such as "counterfactuals-alpha1". The original test of "counterfactuals-alpha1" is
+the split "alpha1" if the data have this split, and otherwise all data.
 """
 
 from collections.abc import Iterator, Sequence
@@ -70,7 +69,7 @@ def _in_split(rows: pa.Table, split: str) -> pa.Table:
 
 
 def _challenge_sets(evaluation: str, context: Context, splits: Sequence[str]) -> Iterator[tuple[str, str, Families]]:
-    """Yield the sets of challenge examples (edited examples) of an evaluation: a tuple (source, split, families) each.
+    """Yield a tuple (source, split, families) for each set of challenge examples (edited examples) of an evaluation.
 
     - source: name of a separate data set that holds the edited examples; "" if Heedful edits the evaluated data.
     - split: the split of the evaluated data with which the edited examples are compared; "" for all splits.

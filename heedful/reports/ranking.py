@@ -70,10 +70,10 @@ class Population:
     Attributes:
         values: Numbers by ranker, higher for a better model: float64 [models, population]. Factors, which are lower for
             better models, are negated; nan if a factor is undefined.
-        undefined: For each factor among the rankers, the number of examples on which it is undefined for any model.
+        undefined: For each factor in ``values``, the number of examples on which it is undefined for some model.
         left_out: The reason why a factor is omitted, by factor; Holm's correction does not count omitted factors.
-        without_swap: Number of examples without words that the parts have in different orders; the factors "swap_avg"
-            and "swap_max_diff", which are about these words, are 0 on these examples.
+        without_swap: Number of examples without swapped words (words that the parts have in different orders). On these
+            examples, the factors "swap_avg" and "swap_max_diff" are 0.
         places: Indices of the population among all examples: int64 [population].
     """
 
@@ -312,19 +312,19 @@ def _sizes(suites: Sequence[Suite], sizes: Sequence[int], samples: int) -> Cells
 def rankers(results: Sequence[Ranked]) -> list[str]:
     """Return the names of all rankers in several results, each name once.
 
-    A ranker orders models by a number: a baseline, such as accuracy on a few examples, or a factor, a statistic of
-    attributions. Baselines come first, then the factors of the paper in its order, then other factors.
+    A ranker is a baseline, such as accuracy on a few examples, or a factor (a statistic of attributions). Baselines
+    come first, then the factors of the paper in the order of the paper, then other factors.
     """
     names = dict.fromkeys(name for each in results for name in each.rankings)
     return list(dict.fromkeys([*(name for name in (*BASELINES, *FACTORS) if name in names), *names]))
 
 
 def _few_shot(heading: str, results: Mapping[str, Ranked]) -> Cells:
-    """Build a table of few-shot accuracies, with intervals and the marks of both significance tests.
+    """Build a table of few-shot accuracies: a row for each ranker, a column for each entry of ``results``.
 
     A ranker (a factor or a baseline) ranks models by a few examples. The few-shot accuracy of a ranker is the share of
-    pairs of models that its ranking orders as their accuracies on all examples do. The table has a row for each ranker
-    and a column for each entry of ``results``.
+    pairs of models that it orders as the accuracies on all examples do. A cell has the few-shot accuracy, its interval
+    and the marks of both significance tests.
     """
 
     def cell(name: str, ranking: Ranked) -> str:
@@ -341,12 +341,11 @@ def _few_shot(heading: str, results: Mapping[str, Ranked]) -> Cells:
 
 
 def _tests(ranking: Ranking) -> Cells:
-    """Build the table that tests, for each factor, whether it ranks models better than ACC does.
+    """Build the table that tests, for each factor, whether the factor ranks models better than ACC does.
 
-    A factor ranks models by a statistic of attributions on a few examples, ACC by the accuracy on these examples. The
-    few-shot accuracy of a ranking is the share of pairs of models that it orders as their accuracies on all examples
-    do. The table shows the few-shot accuracy of the factor minus that of ACC, and p values of the paper's test and of
-    Heedful's test.
+    On a few examples, a factor ranks models by a statistic of attributions, and ACC by accuracy. Few-shot accuracy is
+    the share of pairs of models that a ranking orders as the accuracies on all examples do. The table shows the
+    few-shot accuracy of the factor minus that of ACC, and p values of the paper's test and of Heedful's test.
     """
 
     def p(value: float | None) -> str:
@@ -361,11 +360,10 @@ def _tests(ranking: Ranking) -> Cells:
 
 
 def _rankings(ranking: Ranking) -> Cells:
-    """Build the table that compares the ranking by each ranker with the ranking by true accuracy.
+    """Build the table that compares, for each ranker, its ranking of the models with the true ranking.
 
-    A ranker ranks models by a number on a few examples; the true accuracy of a model is its accuracy on all examples.
-    The columns are few-shot accuracy (the share of pairs of models that both rankings order alike), ties, Kendall's tau
-    and regret.
+    A ranker ranks models by a number on a few examples; the true ranking is by accuracy on all examples. The columns
+    are few-shot accuracy (the share of pairs of models that both rankings order alike), ties, Kendall's tau and regret.
     """
     results = {name: ranking.result.rankings[name] for name in rankers([ranking.result])}
     rows = [
@@ -425,12 +423,13 @@ def _pooled(rankings: Sequence[Ranking]) -> Cells:
 
 
 def set_dependent(ranking: Ranking) -> str:
-    """Return the name of the factor that suits the examples of the data set of a ranking; "" for none.
+    """Return the name of the factor that suits the data set of a ranking; "" for none.
 
-    A factor is a statistic of the attributions of words, see :data:`heedful.metrics.attributions.factors.FACTORS`. The
-    first of these candidates that the ranking has is returned: "const", "irreg", "adj" or "verb", if the factor can be
-    computed on more than half of the examples; "swap_avg", if more than half of the examples have swapped words (words
-    that the parts have in different orders); and "index_diff".
+    The result is the first of these factors (:data:`.FACTORS`, statistics of attributions) that the ranking has:
+
+    - "const", "irreg", "adj" or "verb", if defined on more than half of the examples;
+    - "swap_avg", if more than half of the examples have swapped words (words that the parts have in different orders);
+    - "index_diff".
     """
     # The paper gives no rule for the choice
     population = ranking.suite.populations[ranking.method]

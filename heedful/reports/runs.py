@@ -90,8 +90,8 @@ class Run:
     def kind(self) -> Mapping[str, Any]:
         """Properties that distinguish models of one name; empty if the model is unknown.
 
-        A trained model has "trained", True, and "backbone", the model that its first training started from. Any other
-        model has "trained", False, its settings without those of :data:`FITTED`, and a short hash of weights or server.
+        A trained model has "trained" (True) and "backbone" (the model that its first training started from). Any other
+        model has "trained" (False), its settings except :data:`FITTED`, and a short hash of its weights or server.
         """
         settings = self.identity.get("settings", {})
         if "model" not in self.identity:

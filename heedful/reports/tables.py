@@ -137,8 +137,8 @@ def basis(m: Entry) -> str:
         ('n=202', 'n=202 in 11 clusters')
     """
     entry = m if isinstance(m, Mapping) else vars(m)
-    clusters = entry.get("clusters")
-    return f"n={entry['n']}" if clusters is None else f"n={entry['n']} in {clusters} cluster{'s' * (clusters > 1)}"
+    n, clusters = entry["n"], entry.get("clusters")  # a difference has clusters of two runs, and the smaller n
+    return f"n={n}" if clusters is None or clusters >= n else f"n={n} in {clusters} cluster{'s' * (clusters > 1)}"
 
 
 def emit(

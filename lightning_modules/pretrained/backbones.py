@@ -159,10 +159,9 @@ def require_fit(
 ) -> None:
     """Raise an error if weights belong to another network, or leave tensors of the network randomly initialised.
 
-    The head is the output layer. What is allowed depends on ``head``. If it is "kept", all tensors must fit. If it is
-    "replaced", the head in the file may have another shape. If it is "new", the file may lack the head and a pooler. If
-    it is "replaced" or "new", the file may have heads of other tasks. The file may always have unused buffers and
-    poolers.
+    The head is the output layer. If ``head`` is "kept", all tensors must fit. Otherwise, the head in the file may have
+    another shape, and the file may have heads of other tasks; if ``head`` is "new", the file may also lack the head and
+    a pooler. The file may always have unused buffers and poolers.
 
     Args:
         network: The network.

@@ -103,7 +103,7 @@ def require_head_for(
     of_three = is_two_class(task) and len(head) == 3 and not is_named(head)
     if not renaming or (len(head) != len(task) and not of_three):
         raise ModelError(f"{clash} Train the model on the data.")
-    setting = f"{setting} (labels= of heedful.measure)" if setting == "model.labels" else setting
+    setting = f"{setting} (labels in measure)" if setting == "model.labels" else setting
     raise ModelError(f"{clash} Set {setting} to the labels that the outputs mean, in the order of the outputs.")
 
 

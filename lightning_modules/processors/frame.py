@@ -61,11 +61,11 @@ class Frame:
         self.size = int((self.parts < 0).sum())
 
     def layout(self, starts: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Locate the tokens of inputs in a token store, one input after the other.
+        """Return where the tokens of inputs are in a token store (an array of token ids), one input after the other.
 
-        A token store is an array of token ids. A slot is a place in the input, either for one part or for one frame
-        token (token outside the parts). The store must begin with :attr:`ids`, one entry per slot. If slot k has a
-        frame token, the token is read at position k of the store. If slot k has a part, position k is not read.
+        A slot of an input holds one part or one frame token (token outside the parts). The store must begin with
+        :attr:`ids`, one entry per slot. If slot k holds a frame token, the token is read at position k of the store;
+        otherwise, position k is not read.
 
         Args:
             starts: Position in the store of the first token of each part: int64 [parts, inputs].

@@ -18,10 +18,9 @@ SENTINEL = "<extra_id_0>"  # sentinel that replaces hidden words in the pretrain
 class HiddenWords:
     """Makes inputs of examples in which some features are hidden.
 
-    The features of an example are, for each part, the words of the part and the separator after it: special tokens or
-    template words. Hiding a feature hides all of its tokens. A token that belongs to several words, such as a byte pair
-    of two punctuation marks, is hidden with any of them. Tokens lost by truncation never occur; their words are
-    features without effect.
+    A feature is a word of a part, or the separator after a part (special tokens or template words). Hiding a feature
+    hides all of its tokens. A token of several words, such as a byte pair of two punctuation marks, is hidden with any
+    of these words. A word that is lost by truncation is a feature without effect.
 
     Args:
         processor: Processor of the model.

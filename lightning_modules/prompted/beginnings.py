@@ -35,19 +35,19 @@ def beginning_sort_keys(rows: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def split_beginnings(rows: Sequence[np.ndarray]) -> tuple[list[np.ndarray], np.ndarray]:
-    """Split each prompt into a beginning and a suffix, so that a shared beginning is read only once.
+    """Return the beginning of each prompt, so that a shared beginning is read only once; the rest is the suffix.
 
-    Prompts with the same first 8 tokens form a group. The beginning of a group is the longest beginning that all its
-    prompts have in common, and that leaves each prompt a suffix of at least one token. A group of one prompt gets a
-    suffix as long as the longest suffix in larger groups; if the prompt is not longer, its beginning is empty.
+    Prompts with the same first 8 tokens form a group. The beginning of a group is the longest that all its prompts
+    share, and that leaves each prompt a suffix of at least one token. A group of one prompt gets a suffix as long as
+    the longest suffix in larger groups; if the prompt is not longer, the beginning is empty.
 
     Args:
         rows: Token ids of the prompts, at least one token each.
 
     Returns:
-        The beginnings, one per group, and the index of the beginning per prompt, int64 [prompts]. There is only one
-        beginning, which is empty, if each group is a single prompt, or if splitting saves at most a tenth of the tokens
-        to read, including padding.
+        The beginnings, one per group, and the index of the beginning per prompt, int64 [prompts]. All prompts have one
+        empty beginning instead if each group is a single prompt, or if splitting saves at most a tenth of the tokens to
+        read, including padding.
 
     Example:
         >>> beginnings, of = split_beginnings([np.arange(12), np.r_[0:10, 5], np.arange(20, 24)])

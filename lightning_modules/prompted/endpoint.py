@@ -311,7 +311,7 @@ class Endpoint(BasePredictor):
         """Return counts of replies for results.json; ``counted`` maps (kind, text) to a count.
 
         The key ``no_answers`` has up to 3 lists [reply without a readable answer, count], the largest count first. The
-        key ``models`` maps the name of each model that wrote replies to their number. A key is left out if
+        key ``models`` maps the name of each model to the number of replies that the model wrote. A key is left out if
         ``counted`` has no entry of this kind.
         """
         models = {text: n for (kind, text), n in sorted(counted.items()) if kind == "models"}

@@ -20,9 +20,9 @@ WINDOWS = 64  # windows per forward pass
 class Reader(PretrainedClassifier):
     """Any ``AutoModelForQuestionAnswering`` over a text and a question; the answer is a span of the text, or "".
 
-    The prediction is the span with the highest sum of start score and end score in any window. The prediction is no
-    answer if the score of no answer (start and end at the first token; the lowest over the windows) is higher by more
-    than ``threshold``: the rule of Devlin et al. (2019) for SQuAD 2.0.
+    The best span has the highest sum of start score and end score in any window. The score of no answer is this sum at
+    the first token, the lowest over the windows. The prediction is "" if the score of no answer exceeds the score of
+    the best span by more than ``threshold``, as in Devlin et al. (2019) for SQuAD 2.0; otherwise the best span.
 
     Args:
         max_length: Most tokens of a window, with the question.

@@ -20,10 +20,12 @@ from heedful.records.rows import SPLIT
 class Attributions(Evaluation):
     """Contribution (phi) of every word to the probability of the prediction, computed by masking words or by gradients.
 
-    Examples are selected by a hash of their uid, the same for every model. Three counts are in results.json: examples
-    without a label to explain, which are omitted; truncated examples, in which phi of a truncated word is 0 up to the
-    error of the method; and examples with fewer ``samples`` than twice their words and separators ("shap_scarce"), for
-    which SHAP shrinks phi towards equal values. The evaluation runs only if ``--evaluations`` names it.
+    The examples are the same for every model. The evaluation runs only if ``--evaluations`` names it. results.json
+    counts three kinds of examples:
+
+    - "without_label": there is no label to explain, and the example is omitted;
+    - "truncated": phi of a truncated word is 0 up to the error of the method;
+    - "shap_scarce": ``samples`` is less than twice the words and separators, and SHAP shrinks phi towards equal values.
 
     Args:
         methods: lime, shap, owen, gradients, or several.

@@ -37,9 +37,9 @@ def entities(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
 
     Args:
         claim: The hypothesis.
-        flip: True turns an entailed hypothesis into a contradiction; a name is replaced only if the table has this name
-            in a row whose key fits the type, such as "Born" for a place. False keeps the label of a contradicted
-            hypothesis; for an entailed hypothesis, the result is then empty.
+        flip: True turns an entailed hypothesis into a contradiction. A name is then replaced only if the table has this
+            name in a row whose key fits the type, such as "Born" for a place. False keeps the label of a contradicted
+            hypothesis; the result is empty for an entailed hypothesis.
         rng: Random number generator.
     """
     if (claim.entailed and not flip) or claim.analysis.negations or NOT_ALONE.search(claim.text):

@@ -26,8 +26,8 @@ def modifiers(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]
 
     The clause is inserted after the first mention of the table's title that precedes a verb: "X, whose occupation is
     mathematician, ...". To keep the label, the clause has a value of the row, and is true. To flip the label, the
-    clause has a value from another table that shares no word with the hypothesis and its table, and rows with several
-    values are skipped, since a list of values may be incomplete.
+    clause has a value from another table, without words of the hypothesis and its table. A flip skips rows with several
+    values, since a list of values may be incomplete.
 
     Args:
         claim: The hypothesis and its table.

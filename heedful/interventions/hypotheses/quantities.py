@@ -57,9 +57,9 @@ DURING = re.compile(  # as in "took place over 16 days", where "over" is no lowe
 def numbers(claim: Claim, flip: bool, rng: np.random.Generator, half_or_double: bool = False) -> list[Edits]:
     """Return the possible changes of a number in a hypothesis, one element per change.
 
-    A governor is the word that makes a number a bound, such as "over". To keep the label, a number with a governor
-    moves in the direction that keeps the label (Gupta et al. 2022, table 2). To flip the label, a number without a
-    governor is halved or doubled. ``half_or_double`` decides what flips the label of a number with a governor.
+    A governor is the word that makes a number a bound, such as "over" in "over 30". To keep the label, only numbers
+    with a governor change: an entailed "over 30" may become "over 20" (Gupta et al. 2022, table 2). To flip the label,
+    a number without a governor is halved or doubled; for a number with a governor, see ``half_or_double``.
 
     Args:
         claim: The hypothesis.
@@ -94,8 +94,8 @@ def numbers(claim: Claim, flip: bool, rng: np.random.Generator, half_or_double: 
 def _flipping(claim: Claim, number: Number) -> list[Decimal]:
     """Return the values that flip the label when they replace a number; empty if no value is certain to flip it.
 
-    The values are the half and the double of the number. After a governor such as "more than", only the value that
-    makes the statement stronger is returned.
+    The values are the half and the double of the number. After a governor (a word that makes the number a bound), only
+    the value that makes the statement stronger is returned: 60 for "more than 30".
     """
     prefix, suffix = claim.text[: number.start], claim.text[number.end :]
     if number.value < 2 or OR_SO.search(claim.text) or GAMES.match(suffix) or AND_MORE.match(suffix):
@@ -117,10 +117,9 @@ def dates(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
     - To keep the label, a year or decade moves in the direction that keeps the label (Gupta et al. 2022, table 2).
     - To flip the label, the governor is replaced by its opposite.
 
-    Without a governor, the new date contradicts the table of the claim, to flip an entailed hypothesis or to keep the
-    label of a contradicted one. A new year or decade is near the old one, and the table neither contains nor spans it;
-    unless the hypothesis is about a unique event, it also precedes all years of the table. A new month is not in the
-    table. A season becomes the opposite season, only to flip the label.
+    Without a governor, the new date contradicts the table of the claim. This flips the label of an entailed hypothesis,
+    and keeps the label of a contradicted one. A new year, decade or month is not in the table. A season becomes the
+    opposite season, only to flip the label.
     """
     if claim.analysis.negations:
         return []

@@ -33,21 +33,21 @@ class Coalitions:
 
 
 def coalitions(n: int, budget: int, rng: np.random.Generator) -> Coalitions:
-    """Choose coalitions (subsets of features) within a budget.
+    """Choose coalitions (subsets of features) within a budget of masks, in pairs of a subset and its complement.
 
-    Small and large coalitions are enumerated; all others are drawn by the Shapley kernel. Pairs of a single feature and
-    its complement come first, since they determine phi (the attributions). Pairs of the next size are enumerated if the
-    expected number of draws from the remaining budget would cover them. The remaining pairs are drawn independently
-    with replacement, first a size by the kernel and then a uniform subset; equal pairs are merged.
-
-    Sources: Lundberg and Lee 2017, theorem 2 (kernel), KernelExplainer of shap (enumerated sizes), Covert and
-    Lee 2021 (complementary pairs).
+    The size of a pair is the size of its smaller subset. The sizes 1, 2, ... are enumerated, with all pairs of a size,
+    until the budget left is too small for the next size. The budget left is then spent on random pairs of all other
+    sizes. Equal pairs are merged.
 
     Args:
         n: Number of features, at least 2.
         budget: Maximum number of masks, at least 2.
         rng: Random number generator; not used if the budget covers all ``2**n - 2`` coalitions.
     """
+    # Size 1 alone determines phi (the attributions). A further size is enumerated if the expected number of draws from
+    # the remaining budget would cover its pairs. A random pair has a size drawn by the Shapley kernel, then a uniform
+    # subset. Sources: Lundberg and Lee 2017, theorem 2 (kernel), KernelExplainer of shap (enumerated sizes), Covert and
+    # Lee 2021 (complementary pairs).
     sizes = np.arange(1, n // 2 + 1)
     kernel = np.where(2 * sizes < n, 2.0, 1.0) / (sizes * (n - sizes))  # weight of all pairs of each size
     kernel /= kernel.sum()

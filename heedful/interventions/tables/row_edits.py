@@ -53,7 +53,7 @@ class _Edited:
 
 @dataclass(frozen=True)
 class RowEdits(EachExample):
-    """Edit one row of a table; each row gives one changed example.
+    """Edit the rows of a table by one operation, or by several operations in a sequence.
 
     - delete: remove the row, unless it is the only one.
     - insert: insert a row of another table of the same category at a random position. The key of the row is new in the
@@ -62,10 +62,10 @@ class RowEdits(EachExample):
     - permute: reorder all rows.
     - identity: change nothing.
 
-    In a sequence of operations, the first operation other than permute takes the rows in turn, and each further
-    operation draws a row that has not been edited yet. If an operation is not possible, there is no changed example.
-
-    A changed example has no gold label, unless all operations keep the meaning of the table.
+    A deletion or update edits another row in each changed example. In a sequence such as "delete+update", this holds
+    for the first operation other than permute; each further deletion or update draws a row that has not been edited
+    yet. If an operation is not possible, there is no changed example. A changed example has a gold label only if all
+    operations are permute or identity.
 
     Attributes:
         name: The operation, or several joined by "+", such as "delete+insert".
@@ -177,15 +177,16 @@ class RowEdits(EachExample):
     ) -> _Edited | None:
         """Apply all operations in order, and return the edited table; None if an operation is not possible.
 
-        The main operation is the first other than "permute". A deletion or update edits the row ``target`` if it is the
-        main operation, else a random row that is not yet edited. An insertion adds a random row of another table.
+        The main operation is the first other than "permute". As main operation, a deletion or update edits the row
+        ``target``. Each further deletion or update edits a random row that is not yet edited. An insertion adds a
+        random row of another table.
 
         Args:
             table: The table.
             table_id: Id of the table.
             main: Index of the main operation in :attr:`operations`; None if there is none.
             target: Key of the row that the main operation deletes or updates; "" if it does neither.
-            inserted: Keys that the main operation must not insert again; the key that it inserts is appended.
+            inserted: Keys that an insertion as main operation must not insert again; the inserted key is appended.
             rng: Random number generator.
         """
         edited = _Edited(table, table)

@@ -1,8 +1,8 @@
 """Counterfactual tables with unchanged labels (Gupta et al. 2022, "Is My Model Using the Right Evidence?", section 6).
 
-The label of a hypothesis depends only on its relevant rows. So the label stays if the values of these rows are copied
-to another table with the same keys, whose title then replaces the old one in the hypothesis (figure 5); or if the title
-is replaced in both the table and its hypothesis (figure 6).
+The label of a hypothesis depends only on the relevant rows of its table. So two changes keep the label. Either the
+values of these rows are copied to another table with the same keys, and the hypothesis gets the title of that table
+(figure 5). Or the title is replaced in both the table and the hypothesis (figure 6).
 """
 
 import json

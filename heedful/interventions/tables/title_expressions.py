@@ -78,7 +78,7 @@ def replace_title(text: str, table: Table, lender: Table) -> tuple[Edit, ...]:
     """Return the edits that replace each mention of a table's title by the same form of another table's title.
 
     A form is the complete title, the name (title without parentheses), or the last name of a person. If the other title
-    lacks the form, as a city has no last name, its name is inserted, or else the complete title.
+    has no last name, as for a city, the name of the other title is inserted instead.
 
     Args:
         text: The hypothesis.

@@ -26,11 +26,10 @@ class Alignments(NamedTuple):
 
 
 def aligned(first: Sequence[str], second: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Return, for each word of two texts, the share of their longest common subsequences that contain the word: float64
-    [words] for each text.
+    """Return, for each word of two texts, the share of longest common subsequences with the word: float64 [words] each.
 
-    The shares do not depend on the direction of reading. In each list, they sum to the length of the subsequences. Case
-    is ignored.
+    A common subsequence is a list of words that both texts contain in this order. In each text, the shares sum to the
+    length of a longest common subsequence. Case is ignored.
 
     Example:
         >>> first, second = aligned(["The", "cat", "saw", "it"], ["it", "saw", "the", "cat"])
@@ -85,9 +84,9 @@ def _suffixes(a: Sequence[str], b: Sequence[str]) -> tuple[list[list[int]], list
 def swapped(first: Sequence[str], second: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     """Return the positions of the swapped words, in the first and in the second list: int64 [swapped words] each.
 
-    A swapped word occurs in both lists and is movable in both. A word is movable if some longest common subsequence of
-    the lists (longest list of words that both contain in this order) does not contain the word. If any swapped
-    word is a content word (:func:`is_content`), only content words are returned. Case is ignored.
+    A common subsequence is a list of words that both lists contain in this order. A word is swapped if both lists
+    contain the word, and in each list some longest common subsequence leaves the word out. If any swapped word is a
+    content word (:func:`is_content`), only content words are returned. Case is ignored.
 
     Example:
         >>> a, b = "a good dog became a bad cat".split(), "a bad dog became a good cat".split()

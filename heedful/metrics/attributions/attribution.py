@@ -1,8 +1,8 @@
 """Attributions: contributions of words to a prediction, as rows (one per word) and as objects (one per example).
 
 A row is identified by uid and four columns: ``intervention`` is the attribution method, ``part`` the part that the
-word belongs to, ``variant`` the change of the example ("" for none), ``draw`` the position of the word in its part. A
-separator between parts has the part "", and the position of the part before it as ``draw``.
+word belongs to, ``variant`` the change of the example ("" for none), ``draw`` the position of the word in its part.
+The row of a separator between parts has the part "", and ``draw`` is the position of the part before the separator.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

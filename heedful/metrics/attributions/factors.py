@@ -1,9 +1,9 @@
 """Factors: numbers computed from the attribution of an example; models are ranked by the mean over examples.
 
-A higher factor predicts a lower out-of-distribution accuracy. Source: "Assessing Out-of-Domain Language Model
-Performance from Few Examples" (Singhal et al. 2023), sections 5 and 6.1. An attribution gives each word its phi, the
-contribution of the word to the probability of the prediction. Parts a and b are the first two parts of an example,
-such as premise and hypothesis. The value of a factor is None for examples where it is undefined.
+An attribution gives each word its phi, the contribution of the word to the probability of the prediction. Parts a and b
+are the first two parts of an example, such as premise and hypothesis. A factor is None for examples where the factor is
+undefined. A higher factor predicts a lower out-of-distribution accuracy. Source: "Assessing Out-of-Domain Language
+Model Performance from Few Examples" (Singhal et al. 2023), sections 5 and 6.1.
 """
 
 import pkgutil
@@ -75,9 +75,9 @@ def first_tok(attribution: Attribution) -> float | None:
 def control_words(premise: Sequence[str], subcase: str) -> np.ndarray | None:
     """Return the positions of the control words of a premise: int64 [words]; None if there are none.
 
-    Control words, such as "knew that", occur in premises that contain the hypothesis; each subcase of the data set
-    HANS has a list of such expressions. If several occur, the longest counts, with all of its words, such as "whether
-    or not".
+    Each subcase of the data set HANS has a list of expressions, such as "knew that". The control words are the words of
+    the longest expression that the premise contains (for some subcases, at the start): three words for "whether or
+    not".
 
     Example:
         >>> control_words("The author knew that the judge ran .".split(), "ce_embedded_under_verb").tolist()
@@ -128,11 +128,10 @@ def swap_avg(a: Sequence[str], phi_a: np.ndarray, b: Sequence[str], phi_b: np.nd
 
 @of_two_parts
 def swap_max_diff(a: Sequence[str], phi_a: np.ndarray, b: Sequence[str], phi_b: np.ndarray) -> float:
-    """SWAP-MAX-DIFF: the phi with the largest absolute value among the swapped words of part a, minus the
-    phi with the largest absolute value among the swapped words of part b.
+    """SWAP-MAX-DIFF: the strongest phi (contribution) of a swapped word in part a, minus the strongest phi in part b.
 
-    Swapped words are words of both parts in another order (:func:`swapped`). The factor is 0 without swapped words. If
-    a positive and a negative phi of a part tie for the largest absolute value, 0 replaces this phi.
+    Swapped words are words of both parts in another order (:func:`swapped`). The strongest phi has the largest absolute
+    value; if a positive and a negative phi tie, 0 replaces the strongest phi. The factor is 0 without swapped words.
     """
     in_a, in_b = swapped(a, b)
     return _largest_by_magnitude(phi_a[in_a]) - _largest_by_magnitude(phi_b[in_b]) if len(in_a) else 0.0
@@ -146,10 +145,10 @@ def _largest_by_magnitude(phi: np.ndarray) -> float:
 
 
 def around_target(attribution: Attribution, feature: str) -> float | None:
-    """IRREG, ADJ and VERB: minus the sum of phi over the target word and two words on either side of it.
+    """IRREG, ADJ and VERB: minus the sum of phi (contributions) over the target word and two words on either side.
 
-    The target is the irregular form, the adjective or the main verb of part a; the meta column "target" holds its
-    position. The result is None without this position, and for data sets of MSGS about another linguistic feature.
+    The target is an irregular form, an adjective or the main verb of part a. The meta column "target" holds the
+    position of the target. The result is None without this position, and for data sets of MSGS about another feature.
 
     Args:
         attribution: The attribution.

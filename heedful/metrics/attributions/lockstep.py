@@ -99,12 +99,12 @@ def solve(
     waiting: list[_Running] = []
 
     def advance(method: str, game: int, rounds: Rounds, values: np.ndarray | None, masks_before: int) -> None:
-        """Run one step of an attribution method on one example. Its next masks are added to ``waiting``; if it is done,
-        its solution is added to ``solutions``.
+        """Run an attribution method on one example until the method asks for the next masks, or is done.
 
-        ``game`` is the index of the example in ``games``. ``rounds`` is the generator of the method, which yields
-        masks and is sent their values. ``values`` has the values of the last masks, None at the start;
-        ``masks_before`` is the number of masks so far.
+        The masks are added to ``waiting``; the solution of a method that is done is added to ``solutions``. ``game`` is
+        the index of the example in ``games``. ``rounds`` is the generator of the method, which yields masks and is sent
+        their values. ``values`` has the values of the last masks, None at the start. ``masks_before`` is the number of
+        masks so far.
         """
         try:
             masks = next(rounds) if values is None else rounds.send(values)

@@ -145,10 +145,10 @@ class _Pairs:
         return replace(measured, value=float(values.mean()))  # share sums in another order, with other last bits
 
     def per_base(self, mask: np.ndarray) -> Measurement:
-        """Return the share of changed predictions, averaged such that each first example of a pair counts once.
+        """Return the mean over first examples of the share of changed predictions among the pairs of a first example.
 
-        For each first example, the share among its pairs is computed; the result is the mean of these shares. The
-        field ``n`` of the result is the number of first examples. Pairs outside ``mask``, bool [pairs], do not count.
+        With 1 of 2 changes for a first example and 0 of 8 for another, the mean is 0.25. The field ``n`` of the result
+        is the number of first examples. Pairs outside ``mask``, bool [pairs], do not count.
         """
         _, base, count = np.unique(self.base[mask], return_inverse=True, return_counts=True)
         hit = self.values[""][mask]
@@ -182,9 +182,8 @@ class _Pairs:
 def _numbers_of_change(rows: pa.Table, context: Context, data: str, kind: str) -> Iterator[Number]:
     """Yield the effects of one kind of change on the predictions, over the pairs without a missing answer.
 
-    The ``kind`` "context" changes the context, "insertion" the inserted words. A pair has two examples; if the answer
-    on the first or on the second is missing, the pair does not count. ``data`` is the name of the data set in the
-    metric names.
+    A pair is an example and its changed example. The ``kind`` "context" changes the context, "insertion" the inserted
+    words. ``data`` is the name of the data set in the metric names.
     """
     prefix = MetricName(NATURAL_LOGIC, data, kind)
     is_pair = rows_with(rows, part=kind) & is_answer(rows)
@@ -246,9 +245,9 @@ def causal_effects(rows: pa.Table, context: Context) -> Iterator[Number]:
     :func:`~heedful.metrics.natural_logic.entailment.entailed`. A pair counts if both inputs got an answer; for
     accuracy, a missing answer is wrong. The field ``n`` of a measurement of pairs is the number of first examples.
 
-    Pairs with the same value of the unchanged feature depend on each other, and so do pairs with the same new value of
-    the changed feature. Intervals allow for both. Pairs with the same old value of the changed feature also depend on
-    each other. Intervals ignore this, and are somewhat too narrow.
+    Pairs depend on each other if they have the same value of the unchanged feature, or the same new value of the
+    changed feature. Intervals allow for both. Pairs with the same old value of the changed feature depend on each
+    other, too; intervals ignore this, and are somewhat too narrow.
 
     Args:
         rows: Base rows and the rows of the interventions "I0" to "I3", all with probabilities. Pairs with the

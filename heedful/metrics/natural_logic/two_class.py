@@ -17,8 +17,8 @@ from heedful.records.rows import BASE, cluster_of, rows_with, select, strings
 def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
     """Measure accuracy in the two classes entailment and non-entailment, for each data set among the rows.
 
-    A missing answer is wrong. An accuracy that is not above the share of the larger class is flagged. The clusters of
-    intervals are the groups of examples (``group``), or else the examples.
+    A missing answer is wrong. An accuracy that is not above the share of the larger class is flagged. For
+    intervals, the examples of a group (column ``group``) form one cluster.
 
     Args:
         rows: Base rows of one data set or several; a uid begins with the name of its data set.

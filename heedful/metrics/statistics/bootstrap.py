@@ -12,10 +12,9 @@ Key = tuple[str | int, ...]  # seed and purpose of random numbers
 
 
 def resample(sums: np.ndarray, key: Key, resamples: int = RESAMPLES) -> np.ndarray:
-    """Sum columns over bootstrap samples of clusters.
+    """Return the sum of each column over each bootstrap sample of clusters.
 
-    Clusters with equal sums are interchangeable, so a sample is one multinomial draw over the distinct sums. It has the
-    same distribution as drawing clusters one by one, at a cost that does not grow with the number of clusters.
+    A sample draws as many clusters as there are, with replacement.
 
     Args:
         sums: Sum of each column within each cluster: float64 [clusters, columns].
@@ -25,6 +24,8 @@ def resample(sums: np.ndarray, key: Key, resamples: int = RESAMPLES) -> np.ndarr
     Returns:
         The sums: float64 [resamples, columns].
     """
+    # Clusters with equal sums are interchangeable, so a sample is one multinomial draw over the distinct sums. The cost
+    # of a draw does not grow with the number of clusters.
     kinds, frequency = np.unique(sums, axis=0, return_counts=True)
     rng = generator("bootstrap", *key)
     step = max(1, BLOCK // len(kinds))

@@ -37,8 +37,7 @@ class Drawn(NamedTuple):
     def of(cls, rows: pa.Table) -> "Drawn":
         """Read the columns from rows of changed examples, in the order of the rows.
 
-        The base examples get indices from 0; clusters of base examples and of lenders get ids. The rows must already be
-        in canonical order, in which the rows of an example are adjacent; they are not sorted here.
+        The rows must already be in canonical order, in which the rows of an example are adjacent.
         """
         clusters, lenders = clusters_of_pairs(rows)
         return cls(number_runs(rows, "uid"), clusters, rows["draw"].to_numpy(), lenders)
@@ -69,9 +68,9 @@ def is_known(m: Measurement | Mapping[str, Any] | None) -> bool:
 def mean_over_draws(hit: np.ndarray, columns: Drawn, flags: tuple[str, ...] = (), reason: str = "") -> Measurement:
     """Compute the share of hits in each draw, and the mean of these shares with its interval.
 
-    In a draw, each example gets a part of another random example, the lender. The interval regards two changed examples
-    as dependent if they have a cluster in common: that of the example, or that of the lender. If any row has no lender,
-    the interval ignores lenders.
+    In a draw, each example gets a part of another random example, the lender. For the interval, two changed examples
+    depend on each other if they have the cluster of an example or of a lender in common. If any row has no lender, the
+    interval ignores lenders.
 
     Args:
         hit: Score per changed example, between 0 and 1: [rows].

@@ -9,15 +9,15 @@ proportions with small expected number of positive counts estimated from survey 
 entry is a cluster, the result is the Clopper-Pearson interval. If all entries are hits, or none is, the effective
 number of entries is the number of clusters.
 
-That interval is too narrow if a few large clusters contain all hits. So it is computed as if the data had one more
-cluster of typical size. For the upper end, all entries of this cluster are hits; for the lower end, none is. Clopper
-and Pearson add one hit in the same way, and Fay and Feuer one event (1997, "Confidence intervals for directly
+That interval is too narrow if a few large clusters contain all hits. So the interval is computed as if the data had one
+more cluster of typical size. For the upper end, all entries of this cluster are hits; for the lower end, none is.
+Clopper and Pearson add one hit in the same way, and Fay and Feuer one event (1997, "Confidence intervals for directly
 standardized rates", Statistics in Medicine 16).
 
-A swap is a pair of an example and a lender, the example that lends the new part. Two swaps depend on each other if they
-have an example in common, in either role. The variance for such pairs is that of dyads (Aronow, Samii and Assenova
-2015, "Cluster-robust variance estimation for dyadic data", Political Analysis 23); :func:`covariances` computes it. The
-variance that is used is at least the variance between examples and the variance between lenders.
+A swap is a pair of an example and a lender, the example that lends the new part. Two swaps depend on each other if an
+example of one swap, in either role, occurs in the other swap. :func:`covariances` computes three variances: of dyads
+(Aronow, Samii and Assenova 2015, "Cluster-robust variance estimation for dyadic data", Political Analysis 23), between
+examples, and between lenders. The interval uses the largest.
 
 Intervals of differences and ratios combine, like standard errors, the distances of each share to the ends of its
 interval (MOVER: Zou and Donner 2008, Statistics in Medicine 27; ratios: Donner and Zou 2012, Statistical Methods in
@@ -63,14 +63,13 @@ class Entries(NamedTuple):
 
 @dataclass(frozen=True)
 class Share:
-    """The share of hits among entries (such as predictions), or an unweighted mean of shares, and what its interval
-    needs.
+    """A share of hits among entries (such as predictions), and what the interval of the share needs.
 
-    Entries are grouped into clusters, such as all predictions for examples of one article. They may be grouped in
-    several ways, such as by the swapped example and by the example that lends its part (the lender).
+    Entries are grouped into clusters, such as all predictions for examples of one article. There may be several ways of
+    grouping: swaps are grouped by the swapped example, and by the lender (the example that lends the new part).
 
     Attributes:
-        value: The share, between 0 and 1.
+        value: The share, or the unweighted mean of several shares, between 0 and 1.
         influence: For each way of grouping, the contribution of each cluster to the error of the value: float64
             [clusters], with sum 0.
         clusters: For each way of grouping, the number of clusters.
@@ -112,12 +111,12 @@ class Share:
 
     @property
     def more(self) -> float:
-        """Weight of the imaginary cluster that widens the interval of the share: 1, or 20 / k if k is above 20.
+        """Weight of the imaginary cluster that widens the interval: 1, or 20 / k for k > 20 effective clusters.
 
         The interval is computed as if one more cluster were in the data: all hits for the upper end, all misses for the
-        lower end. k is the effective number of clusters: the number of clusters if all influence the value equally, and
-        a smaller number if a few clusters have most of the influence. If entries are grouped into clusters in several
-        ways, the smallest k decides.
+        lower end. The effective number of clusters is the number of clusters if all influence the value equally, and
+        smaller if a few clusters have most of the influence. If entries are grouped in several ways, the smallest k
+        decides.
         """
         squares = [z**2 for z in self.influence]
         effective = [z.sum() ** 2 / (z @ z) if z.any() else 0.0 for z in squares]  # effective numbers of clusters
@@ -159,10 +158,10 @@ def share_of(entries: Entries) -> Share:
 
 
 def _dyads(ways: Sequence[np.ndarray]) -> np.ndarray:
-    """Return an id for the pair of example cluster and lender cluster of each entry: int [entries].
+    """Return an id per entry, equal for entries with the same two clusters: int [entries]; ids are 0, 1, ...
 
-    Entries with the same pair have the same id; ids are 0, 1, ... ``ways`` holds the example cluster of each entry and
-    its lender cluster (the cluster of the example that lends its part).
+    An entry is a swap. ``ways`` holds the cluster of the swapped example of each entry, and the cluster of the lender
+    (the example that lends the new part).
     """
     example, lender = ways
     return np.unique(example * (int(lender.max()) + 1) + lender, return_inverse=True)[1]
@@ -271,14 +270,15 @@ def _effective_entries(share: Share, tail: float) -> float:
 def _variance(share: Share, tail: float) -> float:
     """Return the variance of a share, estimated from the differences between clusters.
 
-    For few clusters, the variance is multiplied by a squared ratio of quantiles of Student's t, for which ``tail`` is
-    the probability beyond one end of the interval. The result is at least the variance of independent entries.
+    The estimate is corrected for few clusters, and is at least the variance of independent entries. ``tail`` is the
+    probability beyond one end of the interval.
     """
     few = share.fewest - 1
     n = share.entries
     if not few:
         return share.least
-    # if each entry is a cluster, the factors cancel, and the variance is p * q / n
+    # The correction is a squared ratio of quantiles of Student's t. If each entry is a cluster, the factors cancel, and
+    # the variance is p * q / n.
     entries = -ndtri(tail) if np.isinf(n) else -stdtrit(n - 1, tail) * np.sqrt(n / (n - 1))
     return max(covariances(share, share).max() * float(stdtrit(few, tail) / entries) ** 2, share.least)
 

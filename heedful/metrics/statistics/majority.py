@@ -52,15 +52,16 @@ def majority_flag(scores: np.ndarray, best: np.ndarray, clusters: np.ndarray, ke
 def above_zero(differences: Sequence[float] | np.ndarray, key: Key) -> float:
     """Return the p value of a one-sided randomisation test of whether differences are above 0.
 
-    Under the null hypothesis, each difference has either sign with the same probability. Among 10,000 random choices
-    of signs and the observed signs, the p value is the share whose sum is at least the observed sum. The signs of equal
-    differences are drawn together, so that the cost does not grow with their number.
+    Under the null hypothesis, each difference has either sign with the same probability. So the signs are drawn 10,000
+    times, and the observed signs are added. The p value is the share of these 10,001 choices in which the sum of the
+    differences is at least the observed sum.
 
     Args:
         differences: Sum of the differences within each cluster: float64 [clusters].
         key: Seed and purpose, which determine the random numbers.
     """
-    # rounding and a tolerance make equal sums ties, although floats are added in another order
+    # Rounding and a tolerance make equal sums ties, although floats are added in another order. The signs of equal
+    # differences are drawn together, so that the cost does not grow with their number.
     size, count = np.unique(np.round(np.abs(differences), 9), return_counts=True)
     against = generator("signs", *key).binomial(count, 0.5, size=(CHOICES, len(count)))
     sums = (count - 2 * against) @ size

@@ -42,10 +42,10 @@ class OverSeeds:
 
 
 def crossed(bounds: Bounds, numbers: Sequence[float], least: float, level: float = LEVEL) -> Bounds:
-    """Widen the interval of a mean over seeds, so that it also covers the choice of the seeds.
+    """Return the interval of a mean over seeds, widened to cover the choice of the seeds.
 
     A seed chooses the demonstrations (example inputs with answers) in a prompt. For one seed, ``bounds`` is returned
-    unchanged, and does not cover other demonstrations. For two seeds, the interval is wide, as it should be.
+    unchanged, and does not cover other demonstrations.
 
     Args:
         bounds: Interval of the mean for the given seeds. It covers the choice of the examples and of the lenders, which

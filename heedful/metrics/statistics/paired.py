@@ -89,15 +89,15 @@ def joined(several: Sequence[Entries]) -> Entries:
 
 
 def aligned(first: Entries, second: Entries) -> tuple[Entries, Entries]:
-    """Put the entries of two shares into a common order, as :func:`.paired_interval` needs.
+    """Put the entries of two shares into a common order: entry i of both shares then has the same cell and clusters.
 
     An entry is the data of one observation, such as an example: hits, count, cell and clusters. A cell is a group with
     a share of its own, such as a label. A cluster is a group of dependent entries.
 
     Returns:
-        The entries of the first and of the second share; entry i of both has the same cell and clusters. If the given
-        order or counts differ, all entries of a share with the same cell and clusters become one, the sum of their hits
-        and counts. Where only one share has such entries, the other gets an entry with hits 0 and count 0.
+        The entries of the first and of the second share. If the given order or counts differ, the entries of a share
+        with the same cell and clusters are summed to one entry. If a share has no entry for a cell and clusters of the
+        other share, an entry with hits 0 and count 0 is added.
     """
     n = len(first.counts)
     both = number_ways(joined([first, second]))

@@ -112,10 +112,10 @@ def kind_masks(rows: pa.Table, interventions: Sequence[str]) -> dict[str, np.nda
 
 
 def challenge_pairs(rows: pa.Table, interventions: Sequence[str], seed: int = 0) -> dict[str, list[Pair]]:
-    """Pair each original with its changed examples; map each kind of change, "preserved" and "flipped", to the pairs.
+    """Map each kind of change, "preserved" and "flipped", to pairs of an original and its changed examples.
 
-    As in the paper, one changed example is sampled for each original and kind. The sample depends only on the seed, the
-    uid and the kind, so that it is the same for all models.
+    As in the paper, one changed example of each pair is drawn at random to be scored. The draw depends only on the
+    seed, the uid and the kind, and is the same for all models.
 
     Args:
         rows: Base rows, and rows of the interventions with the label of the changed example as ``gold``, in their
@@ -176,12 +176,10 @@ def challenge_counts(rows: pa.Table, interventions: Sequence[str]) -> dict[str, 
 
 
 def subsampled(hits: np.ndarray, key: Key, reason: str) -> Measurement:
-    """Compute the paper's "average accuracy and standard deviation across 100 samplings, with 80% of the data
-    selected".
+    """Compute the paper's mean accuracy over 100 random samples of 80 % of the data, and the standard deviation.
 
-    The standard deviation is too small for a standard error: it is half the standard error of independent examples, and
-    it ignores that examples share tables. The flag "std_is_half_a_standard_error" marks the result, which has no
-    interval.
+    The standard deviation is no standard error: it is half the standard error of independent examples, and ignores that
+    examples share tables. So the result has no interval, and the flag "std_is_half_a_standard_error".
 
     Args:
         hits: Whether each prediction is right: float64 [examples].

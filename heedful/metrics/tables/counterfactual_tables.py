@@ -67,11 +67,11 @@ def eight_cells(
 ) -> Iterator[Number]:
     """Measure how often the full and a hypothesis-only model are right on pairs with flipped labels (table 8).
 
-    A pair is an original and its changed example; the pair counts if the full model answers both. For intervals, all
-    pairs about a table form one cluster. A cell is one of the eight combinations of three predictions, each right or
-    wrong. The paper prints only the four cells in which the full model is right on exactly one of the two examples. The
-    paper attributes an error on the changed example to prior knowledge if the hypothesis-only model is wrong on the
-    original as well.
+    A pair is an original and its changed example; the pair counts if the full model answers both. A cell is one of the
+    eight combinations of three predictions (see Yields), each right or wrong. The paper prints only the four cells in
+    which the full model is right on exactly one of the two examples, and attributes an error on the changed example to
+    prior knowledge if the hypothesis-only model is wrong on the original as well. For intervals, all pairs about a
+    table form one cluster.
 
     Args:
         rows: Rows of the full model, which reads the tables, as for

@@ -135,10 +135,10 @@ def evidence(rows: pa.Table, data: str, part: str, relevant: Mapping[str, Set[st
     deleted. A pair counts if its gold label is not neutral, a row is marked, and the model answers the pair and all of
     its deletions. For intervals, the pairs of a table form one cluster; ``n`` counts the pairs in the denominator.
 
-    Precision is the share of marked rows among the rows that the model uses, recall the share of used rows among the
-    marked rows. The paper does not define their averages, nor the precision of a pair without used rows. The micro
-    average sums rows over pairs, so that such a pair adds nothing to precision. The macro average is the mean over
-    pairs: either without such pairs, or with a precision of 0 for them.
+    Precision is the share of marked rows among the used rows, recall the share of used rows among the marked rows. The
+    micro average sums rows over pairs; the macro average is the mean over pairs. A pair without used rows adds nothing
+    to the micro average of precision; the macro average leaves the pair out, or sets its precision to 0. The paper does
+    not define the averages.
 
     Args:
         rows: Base rows, and rows of the intervention "delete", one for each row of each table, with the key of the

@@ -73,11 +73,11 @@ def inoculation(
 ) -> Numbers:
     """Measure accuracy on originals and on challenge examples, before and after inoculation.
 
-    Inoculation is fine-tuning on a few challenge examples (examples with an edited hypothesis or title). Source:
-    Gupta et al. (2022), "Is My Model Using the Right Evidence?", tables 9 to 12.
-    Examples must be the same before and after. Only some originals have a challenge example: neutral originals have
-    none, and originals with one may be easier. So the gap, a difference of accuracies, compares challenge examples with
-    their own originals, not with all originals. For intervals, all examples about a table form one cluster.
+    Inoculation is fine-tuning on a few challenge examples (examples with an edited hypothesis or title). The gap is the
+    accuracy on the originals of the challenge examples minus the accuracy on the challenge examples. All originals
+    are no fair comparison: neutral originals have no challenge example, and originals with one may be easier. Examples
+    must be the same before and after. For intervals, all examples about a table form one cluster. Source: Gupta et al.
+    (2022), "Is My Model Using the Right Evidence?", tables 9 to 12.
 
     Args:
         original: Rows before and after. All base rows count, also with a neutral label (tables 9 and 11).

@@ -12,9 +12,8 @@ from heedful.records.pool.related import ODD, Related
 def related(table: pa.Table, within: str | None = None, without: Collection[str] = ()) -> Related:
     """Return which examples are related; a swap never copies a part from a related example.
 
-    Two examples are related if they share the content of a part, or the value of a column ``groups.<name>`` that
-    belongs to no part. Contents are compared across parts: the premise of one example may equal the hypothesis of
-    another.
+    Two examples are related if they share the content of a part; the premise of one example may equal the hypothesis
+    of the other. They are also related if they share the value of a column ``groups.<name>`` that belongs to no part.
 
     Args:
         table: The Arrow table of a pool, with the columns ``parts.<name>``, ``groups.<name>`` and ``meta.<name>``.

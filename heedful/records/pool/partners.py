@@ -10,16 +10,16 @@ PAIRS = 2**22  # pairs of examples that are compared at a time, to limit memory
 
 
 class Partners:
-    """The possible partners of each example in a swap, which replaces some parts of the example by the partner's.
+    """The possible partners of each example in a swap; a partner lends some of its parts to the example.
 
-    A partner must be unrelated to the example, and the swap must yield a new combination: no example of the pool may
-    have both the kept parts of the example and the swapped parts of the partner.
+    A partner is unrelated to the example, and the swapped input is new: no example of the pool has both the kept parts
+    of the example and the lent parts of the partner.
 
     Args:
         related: Tells which examples are related to each other.
         base: For each example, an id of the content of the kept parts: int64 [examples]. If no part is kept, an id of
-            the content of all parts, so that the condition on combinations excludes no partner.
-        lent: For each example, an id of the content of the parts that are swapped: int64 [examples].
+            the content of all parts, so that every swap with an unrelated example counts as new.
+        lent: For each example, an id of the content of the parts that are lent: int64 [examples].
     """
 
     def __init__(self, related: Related, base: np.ndarray, lent: np.ndarray) -> None:

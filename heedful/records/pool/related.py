@@ -12,16 +12,15 @@ ODD = np.uint64(0x9E3779B97F4A7C15)  # spreads small numbers over 64 bits
 
 
 class Related:
-    """A relation between examples: two examples are related if they share a value, and then lend no parts.
+    """Tells which examples are related: two examples are related if they share a value, such as the text of a part.
 
     Values are compared only within a vocabulary (a set of columns). The columns of all parts are one vocabulary, since
     a text may be the premise of one example and the hypothesis of another. Each further group is a vocabulary.
 
     Args:
         columns: One array for each vocabulary, with the hashes of its columns: uint64 [columns, examples].
-        within: Index of the subset of each example, such as the split: int64 [examples]. Parts are lent only within a
-            subset: two examples of different subsets count as related, whether they share a value or not. None if all
-            examples are one subset.
+        within: Index of the subset of each example, such as the split: int64 [examples]. Examples of different subsets
+            always count as related, so that they lend each other no parts. None if all examples are one subset.
 
     Attributes:
         codes: Ids of the values, distinct across vocabularies: int32 [all columns, examples].
@@ -89,11 +88,10 @@ class Related:
 def _extended_sets(
     last: np.ndarray, positions: np.ndarray, sets: np.ndarray, codes: np.ndarray, is_shared: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Extend each set of values by one more value of the same example, in every possible way.
+    """Return all sets that result from adding one more value of the same example to a set of values.
 
-    The values of an example are one column of ``codes``; a set contains some of them. A value can be added if its row
-    is below the row of the set's last value, and if ``is_shared`` is true for the value. Each such value yields one
-    larger set.
+    The values of an example are one column of ``codes``; a set contains some of them. Only values in later rows are
+    added: a set of rows 0 and 2 is extended by row 3, but not by row 1. Values that are not ``is_shared`` are left out.
 
     Args:
         last: Row of each set's last value in ``codes``: int64 [sets].

@@ -89,10 +89,10 @@ class Prompt:
         return [{"role": ("user", "assistant")[i % 2], "content": text} for i, text in enumerate(turns)]
 
     def read(self, written: str) -> str:
-        """Return the label or the free answer in a text that a model has written.
+        """Return the answer in a text that a model has written: a label, or a text for tasks with free answers.
 
-        The first line with words must begin with the text of a label, regardless of case and quotes; of several
-        matching texts, the longest is taken. An answer that also names a different label has no label.
+        For a label, the first line with words must begin with the text of the label, regardless of case and quotes. If
+        several texts match, the longest counts. An answer that also names a different label has no label.
 
         Args:
             written: The generated text, without the prompt.

@@ -46,8 +46,8 @@ def write_results(
 ) -> None:
     """Write results.json and the rows of all evaluations to the folder of a run, and remove other files of rows.
 
-    All temporary files are complete before the first one is renamed, and results.json is renamed last. A full disk
-    therefore leaves the old files; :func:`read_results` detects that a process was killed between two renamings.
+    All files are first written under temporary names, and then renamed, results.json last. A full disk therefore leaves
+    the old files. If the process is killed between two renamings, :func:`read_results` detects the mixture.
 
     Args:
         folder: The folder of the run.

@@ -55,10 +55,10 @@ def bars_of(
 
 @figure("attentiveness", "attentiveness to each part, with 95 % intervals", "attentiveness")
 def draw(runs: Sequence[Run]) -> Iterator[Drawn]:
-    """Yield a figure with the attentiveness of all runs, if there are several, and a figure for each run.
+    """Yield one figure with the attentiveness of all runs, if there are several, and one figure for each run.
 
-    The figure of a run has a point for each swapped part. Beside it stands, if it was measured, the accuracy of the
-    model when it reads only the parts that are not swapped.
+    The figure of a run has a point for each swapped part. A hollow point beside it is the accuracy of the model when
+    the model reads only the other parts, if this accuracy was measured.
     """
     has_several_data = len({run.data for run in runs}) > 1
     together = {

@@ -1,8 +1,8 @@
 """The figure "partial": attentiveness against the score of a partial-input model (CAT, section 5.2 and figure 2).
 
-Each full-input model is paired with the same model trained only on the parts that are not swapped (--partial). Rank
-correlations are over the full-input models whose accuracy is above the majority share: over all data sets, and within
-data sets, since differences between data sets alone can cause a correlation.
+A full-input model is trained on all parts. Its partial-input model is the same model, trained only on the parts that
+are not swapped (--partial). Rank correlations, over all data sets and within data sets, use the full-input models whose
+accuracy is above the majority share.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -122,9 +122,9 @@ def points_of(runs: Sequence[Run]) -> tuple[list[Point], list[str]]:
 def correlations(points: Sequence[Point]) -> dict[str, str]:
     """Return Spearman's rank correlations of gain and attentiveness (:class:`Point`), as texts such as "+0.80 (n=5)".
 
-    Only models whose accuracy is above the majority share count. The key "over all" is the correlation over all points.
-    With several data sets, there are further keys: "within data sets", with ranks within each data set; and each data
-    set of at least three points, under its name.
+    Points of models whose accuracy is not above the majority share are left out. The key "over all" has the correlation
+    over all other points. With several data sets, the key "within data sets" has the correlation of the ranks within
+    data sets, and the name of each data set with at least three points has the correlation over this data set.
     """
     points = [point for point in points if point.is_above]
     by_data = {data: [p for p in points if p.data == data] for data in dict.fromkeys(p.data for p in points)}

@@ -1,9 +1,9 @@
 """Figures 4 to 6 of ``heedful rank``: how often rankers order pairs of models correctly.
 
-A ranker orders models by a number that is computed on a sample of a few examples: the ranker ACC by accuracy, a factor
-by a statistic of attributions (contributions of words). The pairwise accuracy of a ranker for two models is the share
-of samples in which it orders them correctly. Figure 4 shows all rankers; figures 5 and 6 compare each factor with ACC.
-Source: "Assessing Out-of-Domain Language Model Performance from Few Examples".
+A ranker orders models by a number that is computed on a sample of a few examples. The ranker ACC takes the accuracy, a
+factor takes a statistic of attributions (contributions of words). The pairwise accuracy of a ranker for two models is
+90 % if the ranker orders the models correctly on 9 of 10 samples. Figure 4 shows all rankers; figures 5 and 6 compare
+each factor with ACC. Source: "Assessing Out-of-Domain Language Model Performance from Few Examples".
 """
 
 from collections.abc import Mapping, Sequence

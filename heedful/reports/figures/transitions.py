@@ -85,10 +85,9 @@ def draw(runs: Sequence[Run]) -> Iterator[Drawn]:
 def kind_of(operation: str, before: str, after: str) -> str:
     """Return whether an edit of a table allows the prediction to go from ``before`` to ``after``: a key of ``KINDS``.
 
-    "valid" means allowed, "invalid" not allowed. The name of an edit that deletes a row may leave open whether the row
-    is relevant for the hypothesis. The result is then "relevant" if the change is allowed only for relevant rows,
-    "irrelevant" if only for irrelevant rows, and "either" if for both. In the example, a prediction may stay
-    "entailment" only if the deleted row is irrelevant.
+    "valid" means allowed, "invalid" not allowed. A name such as "delete" does not tell whether the deleted row is
+    relevant for the hypothesis. "valid" is then replaced by "relevant" (allowed only if the row is relevant),
+    "irrelevant" (allowed only if the row is irrelevant) or "either" (allowed for both).
 
     Example:
         >>> kind_of("delete", "entailment", "entailment"), kind_of("insert", "entailment", "entailment")

@@ -169,16 +169,15 @@ def attentiveness(groups: Sequence[Group], part: str, with_all: bool) -> Cells:
 
 
 def augmentation(groups: Sequence[Group], part: str, with_all: bool) -> Iterator[Cells]:
-    """Build tables that compare counterfactual demonstrations with plain demonstrations and with two controls, as table
-    7 of Elazar et al. (2023) does.
+    """Yield tables that compare counterfactual demonstrations with other kinds, as table 7 of Elazar et al. (2023).
 
-    The control "half default" of the paper adds real demonstrations of the default label until half of all
-    demonstrations have this label. The control "matched" has real demonstrations with the same labels as the
-    counterfactual demonstrations.
+    The other kinds are plain demonstrations and two controls. The control "half default" of the paper adds real
+    demonstrations of the default label until half of all demonstrations have this label. The control "matched" has real
+    demonstrations with the same labels as the counterfactual demonstrations.
 
     Yields:
-        For each wording and number of demonstrations, a table with the accuracy and the attentiveness of each kind of
-        demonstrations, and a table with counterfactual demonstrations minus each other kind.
+        For each wording and number of demonstrations, two tables: accuracy and attentiveness of each kind of
+        demonstrations, and the same numbers of counterfactual demonstrations minus those of each other kind.
     """
     for key in dict.fromkeys((group.key.wording, group.key.tuples) for group in groups):
         same = [group for group in groups if (group.key.wording, group.key.tuples) == key]
@@ -219,9 +218,9 @@ def _difference_row(first: Group, second: Group, part: str, with_all: bool) -> l
 def tables_across_data(groups: Sequence[Group], with_all: bool) -> Iterator[Cells]:
     """Build up to three tables across data sets, as tables 6, 9 and 11 of Elazar et al. (2023).
 
-    Rows are models, columns are data sets. The tables show attentiveness; accuracy, with the majority share; and how
-    often a swap changes the answer to the default label. Demonstrations are plain: real examples, no counterfactual
-    copies. ``with_all`` includes attentiveness of models whose accuracy is not above the majority share.
+    Rows are models, columns are data sets. One table shows attentiveness, one the accuracy and the majority share, and
+    one how often a swap changes the answer to the default label. Only groups with plain demonstrations (real examples)
+    count. ``with_all`` includes attentiveness of models whose accuracy is not above the majority share.
     """
     plain = [group for group in ordered(groups) if group.key.kind == PLAIN]
     labels = {group.key: f"{group.key.model} k={group.key.tuples}{_wording(group, plain)}" for group in plain}

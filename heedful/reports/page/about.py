@@ -70,12 +70,11 @@ def about_of(run: Run, evaluation: str) -> About:
 
 
 def evaluation_of(run: Run, name: MetricName) -> str:
-    """Return the name of the evaluation that a number of a run belongs to; "" for none.
+    """Return the name of the evaluation whose section of a page shows a number of a run; "" for none.
 
-    The section of this evaluation on a page shows the number. The family of a number is the first component of its
-    name, such as "attentiveness". A number belongs to the first evaluation on the page that lists its family
-    (:attr:`About.families`). One exception: in a run with the evaluation "evidence", numbers of the family
-    "transitions" belong to "evidence" if the data set in their names is not the data set of the run.
+    The family of a number is the first component of its name, such as "attentiveness". The result is the first
+    evaluation on the page that lists this family (:attr:`About.families`). Exception: a number of the family
+    "transitions" with another data set than the run belongs to "evidence", if the run has this evaluation.
     """
     evaluations = [
         evaluation

@@ -105,10 +105,10 @@ def marked(before: str, after: str) -> tuple[Segments, Segments] | None:
 
 
 def _pieces(words: list[str], words_after: list[str]) -> list[tuple[list[str], list[str]]]:
-    """Split two lists of words into pairs of pieces, which are equal or differ.
+    """Split two lists of words into pairs of pieces: "a b c" and "a x c" become ("a", "a"), ("b", "x"), ("c", "c").
 
-    The common prefix and the common suffix are pieces. The words between them are compared word by word; if they are
-    many, they are a single piece, to limit the running time.
+    The common prefix and the common suffix are pairs. The words between them are compared word by word; if they are
+    many, they are a single pair, to limit the running time.
     """
     start = len(os.path.commonprefix([words, words_after]))
     end = len(os.path.commonprefix([words[start:][::-1], words_after[start:][::-1]]))
@@ -124,10 +124,10 @@ def _pieces(words: list[str], words_after: list[str]) -> list[tuple[list[str], l
 def compared(before: Content, after: Content) -> tuple[Any, Any]:
     """Return the contents of an input part before and after a change, with marks on their differences.
 
-    Two texts with many common words become segments (:func:`marked`). Two tables become dictionaries with the keys
-    "title"; "rows", a list of [key, values, mark]; and "titled", whether the titles differ. The mark of a row is
-    "gone" (only in ``before``), "new" (only in ``after``), "changed" (other values), "moved" (another place
-    among the rows with keys in both tables) or "" (no difference). Other contents are returned as they are.
+    Two texts with many common words become segments (:func:`marked`). Two tables become dictionaries: "title", "titled"
+    (whether the titles differ) and "rows" (a list of [key, values, mark]). The mark of a row is "gone" (key only in
+    ``before``), "new" (key only in ``after``), "changed" (other values), "moved" (another place among the rows with
+    keys in both tables) or "" (no difference). Other contents are returned as they are.
     """
     if isinstance(before, str) and isinstance(after, str):
         return marked(before, after) or (before, after)

@@ -30,11 +30,10 @@ class Moves:
 
 
 def moves_of(run: Run, evaluation: str) -> list[Moves]:
-    """Return a table for each change, such as a swap of the premise, that an evaluation makes.
+    """Return a table of predictions for each change that an evaluation makes, such as a swap of the premise.
 
-    A table counts the predictions of all draws. Each label predicted before the change has a row; the row has the
-    shares of the labels predicted after the change. A change has no table if its predictions, before and after, have
-    more than 8 distinct labels.
+    A table has a row for each label predicted before the change. The row has the shares of the labels predicted after
+    the change, over all draws. A change with more than 8 distinct labels, before and after together, has no table.
 
     The list is empty if the evaluation is not in :data:`SHOWN`, if the run has no rows of the evaluation, or if answers
     are free texts.

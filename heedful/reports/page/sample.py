@@ -67,12 +67,11 @@ def sampled(evaluated: Mapping[str, Evaluated], seed: int, most: int = MOST) -> 
 
 
 def _candidates(rows: pa.Table, name: str) -> np.ndarray:
-    """Return the mask of the rows from which the sample is drawn: bool [rows].
+    """Return which rows of the evaluation ``name`` the sample is drawn from: bool [rows].
 
-    For evaluations in :data:`BASES`, the mask has all base rows (predictions for unchanged examples), and those rows of
-    the null control (a second prediction of the same input) whose prediction differs from the first. For all other
-    evaluations, it has the rows of changed examples; if a change has several random draws, only the first draw.
-    ``name`` is the name of the evaluation.
+    For evaluations in :data:`BASES`, these are the base rows (predictions for unchanged examples), and the rows of the
+    null control (a second prediction of the same input) whose two predictions differ. For all other evaluations, these
+    are the rows of changed examples; if a change has several random draws, only the first draw.
     """
     is_base, is_null = rows_with(rows, intervention=BASE), rows_with(rows, intervention=NULL)
     if name in BASES:

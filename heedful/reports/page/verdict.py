@@ -93,12 +93,11 @@ def _sample_size_text(run: Run, name: MetricName, m: Entry) -> str:
 
 
 def _to_default(run: Run, name: MetricName) -> str:
-    """Return words that end a sentence about attentiveness, as "; 40.0 % become “neutral”, the right answer then".
+    """Return the end of a sentence about attentiveness, as "; 40.0 % become “neutral”, the right answer then".
 
-    The percentage is the share of predictions that become the default label. ``name`` is the metric of the sentence.
-
-    Return "" in three cases: the metric is not one of attentiveness; the share is unknown; or the share equals the
-    value of the metric, since then every prediction that changes becomes the default label.
+    The percentage is the share of predictions that become the default label. The result is "" if ``name`` is not a
+    metric of attentiveness, if the share is unknown, or if the share equals the value of the metric: then every
+    prediction that changes becomes the default label.
     """
     m = run.numbers.get(name._replace(statistic="to_default"))
     if name.family != ATTENTIVENESS or m is None or not is_known(m) or m["value"] == run.numbers[name]["value"]:

@@ -30,10 +30,10 @@ def explanations(attributions: Iterable[Attribution], most: int = MOST) -> list[
 
 
 def example_html(explanation: Explanation) -> str:
-    """Return the HTML of an example: a legend of colours, and a row for each attribution method with a cell for each
-    variant (the original example, or a change of it).
+    """Return the HTML of an example: a legend of colours, and a row of cells for each attribution method.
 
-    All words of the example share one scale of colours. The pointer over a word shows its phi.
+    A row has a cell for each variant (the original example, or a change of it). All words of the example share one
+    scale of colours. The pointer over a word shows its phi.
     """
     first, largest = next(iter(explanation.values())), scale_of(explanation)
     about = f"{first.uid}, gold {'none' if first.gold is None else first.gold}, y {first.y}"

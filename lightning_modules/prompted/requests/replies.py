@@ -137,10 +137,10 @@ class Written:
 
 
 class FirstToken(Written):
-    """Compares the labels by the log-probabilities of the first token, for which the server lists probable tokens.
+    """Computes label probabilities from the probabilities that the server lists for the first token of an answer.
 
     A listed token counts for a label if the label's text begins with the token, or the token begins with the text,
-    without regard to case and outer spaces. The probability of a label is the sum over its tokens. A label without a
+    without regard to case and outer spaces. The probability of a label is the sum over these tokens. A label without a
     listed token gets the smallest listed probability, which is an upper bound. Probabilities are then divided by their
     sum. If all labels together have less than 0.01, there is no answer.
     """

@@ -31,10 +31,9 @@ def explain(
 
 
 def coefficients(present: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Fit f, the probability of a label, on masks by ridge regression, weighted by similarity to the unmasked example.
+    """Fit f, the probability of a label, on masks by ridge regression.
 
-    The weight is ``sqrt(exp(-d**2 / 25**2))`` with d = 100 * cosine distance to the unmasked example; the lime
-    package takes this square root, the formula in section 3.4 of the paper does not. The intercept is not penalised.
+    Masks that are more similar to the unmasked example weigh more (:func:`kernel`). The intercept is not penalised.
 
     Args:
         present: Masks, True for a feature that is kept: bool [masks, n]. The first is the unmasked example; the others
@@ -45,6 +44,8 @@ def coefficients(present: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, n
         The coefficients (phi), and their standard errors over the drawn masks (HC3), without the bias of the penalty:
         float64 [n] each.
     """
+    # The weight is sqrt(exp(-d**2 / 25**2)) with d = 100 * cosine distance to the unmasked example. The lime package
+    # takes this square root, the formula in section 3.4 of the paper does not.
     weights = kernel(present)
     shares = weights / weights.sum()
     x = present - product(shares, present.astype(np.float64))

@@ -16,10 +16,10 @@ NAME, VERSION = "owen", 1
 
 
 class Stake(NamedTuple):
-    """A node of the tree (a range of features), in a context: the features outside the node that are kept.
+    """A node of the tree in a context, for a heap in which the node with the largest stake comes first.
 
-    The stake of the node is the size of its contribution in this context, ``abs(high - low) * weight``. A split of the
-    node divides this contribution among its halves. In a heap, the node with the largest stake comes first.
+    A node is a range of features. The context is the features outside the node that are kept. The stake is the size of
+    the contribution that the features of the node make in this context, ``abs(high - low) * weight``.
 
     Attributes:
         order: Sort key: minus the stake.
@@ -142,11 +142,11 @@ def _sure_to_be_split(queue: list[Stake], answers: Answers, splits_left: int) ->
 
 
 def _masks(stakes: Sequence[Stake], n: int) -> np.ndarray:
-    """Return the two masks that are needed to split each node into its halves: bool [2 * stakes, n], True for a feature
-    that is kept. The first keeps the context and the left half of the node, the second the context and the right half.
+    """Return the two masks that split each node into halves: bool [2 * stakes, n], True for a feature that is kept.
 
     ``stakes`` holds the nodes (ranges of features), each with a context: the features outside the node that are kept.
-    ``n`` is the number of features.
+    The first mask of a node keeps the context and the left half of the node; the second mask keeps the context and the
+    right half. ``n`` is the number of features.
     """
     size = (n + 7) // 8
     masks = b"".join((s.context | half.bits).to_bytes(size, "little") for s in stakes for half in s.node.halves)

@@ -47,16 +47,13 @@ def is_scarce(n: np.ndarray, budget: int) -> np.ndarray:
 
 
 def shapley(subsets: Coalitions, values: np.ndarray, full: float, nothing: float) -> tuple[np.ndarray, np.ndarray]:
-    """Estimate the Shapley values phi of the n features from f on coalitions, by weighted least squares with the
-    constraint ``sum(phi) = full - nothing`` (Lundberg and Lee 2017, theorem 2). f is the probability of a label as a
-    function of the kept features.
+    """Estimate the Shapley values phi of n features by weighted least squares (Lundberg and Lee 2017, theorem 2).
 
-    Coalitions come in pairs of a coalition S and its complement. With z = 1 for a feature of S and -1 for another
-    feature, ``z @ phi`` should equal ``f(S) - f(complement of S)``. The regression fits the deviations of phi from
-    ``(full - nothing) / n``.
+    f is the probability of a label as a function of the kept features. The phi sum to ``full - nothing``. Coalitions
+    come in pairs of a coalition and its complement.
 
     With fewer pairs than features (a budget below ``2 * n``), phi is undetermined or ill-conditioned. A ridge penalty
-    then shrinks the deviations: the constraint still holds, but large phi are too small, an additive f is not explained
+    then moves each phi towards ``(full - nothing) / n``: large phi are too small, an additive f is not explained
     exactly, and errors are nan.
 
     Args:
@@ -69,6 +66,8 @@ def shapley(subsets: Coalitions, values: np.ndarray, full: float, nothing: float
         phi, and their standard errors over the random pairs (HC3): float64 [n] each. The errors are 0 if all coalitions
         are present, and nan for fewer than two random pairs, or fewer than a quarter of the number of features.
     """
+    # With z = 1 for a feature of a coalition S and -1 for another feature, z @ phi should equal f(S) - f(complement of
+    # S). The regression fits the deviations of phi from (full - nothing) / n, under the constraint of a fixed sum.
     n = subsets.half.shape[1]
     weights = subsets.weights / subsets.weights.sum()
     z = np.where(subsets.half, 1.0, -1.0)
