@@ -65,8 +65,10 @@ def paired_by_script(
     fixed: bool = False,
     **settings: Any,
 ) -> dict[str, Any]:
-    """Measure attentiveness as in a user's script: all examples are predicted unchanged, and with a new partner per
-    draw.
+    """Measure attentiveness with a plain script, without Heedful: variants (b) and (c) of the module.
+
+    The script predicts all pairs once unchanged, and once per draw with the first part of a random other pair.
+    Attentiveness is the share of changed predictions, among pairs that are not predicted as the default label.
 
     Args:
         network: A trained classifier.

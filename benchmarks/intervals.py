@@ -259,10 +259,12 @@ def of_swaps(tries: int) -> pd.DataFrame:
     simple interval treats only the examples as random.
 
     Returns:
-        A table. :class:`Swapped` describes the settings. A row holds "decided_by", "draws" and "examples", and sums up
-        all combinations with these values, which differ in "value" and "eligible". The columns are:
+        A table. The index is "decided_by" (what determines whether a swap changes the prediction), "draws" (swaps per
+        example) and "examples" (their number), as in :class:`Swapped`. A row sums up several combinations, which differ
+        only in the true share and in the share of swapped examples. The columns are:
 
-        - "covered", "conditional": lowest coverage of the crossed interval, and of the simple interval, in %;
+        - "covered": lowest coverage of the crossed interval, in %;
+        - "conditional": lowest coverage of the simple interval, in %;
         - "narrowest", "widest": lowest and highest ratio of mean widths, crossed interval by simple interval;
         - "below": number of combinations with a coverage of the crossed interval significantly below 93 %.
     """

@@ -320,9 +320,11 @@ class Reading(PairedData):
 
 
 def questions_to_read(data: Pairs, examples: Examples, training: bool) -> Prepared:
-    """Prepare questions about texts for a model; keep only the part ``partial``, if given, and replace the other part.
+    """Prepare questions about texts for a model, for training or for validation.
 
-    A question that has answers, but none in its text, is dropped in training; in validation, it stays and is counted.
+    The setting ``partial`` names the part to keep, text or question. The other part comes from an unrelated example.
+    A question may have gold answers, but none in the text that the model reads. Training leaves such questions out.
+    Validation keeps such questions, and counts them in ``hopeless``.
     """
     within = SPLIT if data.splits_evaluated and SPLIT in examples.meta else None
     read = with_random_part(examples, data.partial, data.seed, within) if data.partial else examples

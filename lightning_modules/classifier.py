@@ -36,11 +36,16 @@ class Classifier(BasePredictor, pl.LightningModule):
         label_map: Maps the outputs of the head (last layer) to labels; None for a head without labels.
         keeps_head: Whether to keep a pretrained head with several outputs per label. False if the model will be
             trained.
+        names_outputs: Whether the family itself matches outputs and labels by name. If False, a checkpoint determines
+            the labels of the outputs.
+        label_order: Index of the output of each label of the data; None if outputs have the order of the labels.
     """
 
     is_trainable = True
     label_map: LabelMap | None = None
     keeps_head: bool = False
+    names_outputs: bool = False
+    label_order: Sequence[int] | None = None
 
     def __init__(
         self,
@@ -109,6 +114,11 @@ class Classifier(BasePredictor, pl.LightningModule):
         """Compute the scores of all labels: [examples, labels], in the order of ``task.labels``."""
         raise NotImplementedError
 
+    def label_scores(self, inputs: dict[str, Tensor]) -> Tensor:
+        """Return the scores of :meth:`logits` in the order of the labels of the data."""
+        scores = self.logits(inputs)
+        return scores if self.label_order is None else scores[:, self.label_order]
+
     def export(self, folder: str, weights: bool) -> None:
         """Save the model in a folder that loads without a hub: config, tokenizer and, if ``weights``, safetensors."""
         raise NotImplementedError
@@ -148,6 +158,8 @@ class Classifier(BasePredictor, pl.LightningModule):
             self.prepare_for(trained)
             self.configure_model()
         self._learn_order(trained.parts)
+        if not self.names_outputs:
+            self._learn_labels(trained.labels)
         revision = checkpoint.get("revision", self.provenance.revision)
         self.provenance = replace(self.provenance, revision=revision, steps=checkpoint.get("global_step"))
         if (before := TrainedOn.of_state(checkpoint.get("trained_on"))) is not None:
@@ -174,6 +186,22 @@ class Classifier(BasePredictor, pl.LightningModule):
             pad_to = self.processor.pad_to
             self.prepare_for(ordered)
             self.processor.pad_to = pad_to
+
+    def _learn_labels(self, labels: Sequence[str]) -> None:
+        """Take over the order of ``labels``, the labels in a checkpoint, for the outputs of the network.
+
+        Raises:
+            ModelError: The data have other labels.
+        """
+        wanted = self.task.labels
+        if sorted(wanted) != sorted(labels):
+            raise ModelError(
+                f"{self.description} was trained on the labels {listing(labels)}, and the data have {listing(wanted)}. "
+                "Give the data the labels of the model: data.labels, or labels in measure."
+            )
+        if wanted != tuple(labels):
+            self.prepare_for(replace(self.task, labels=tuple(labels)))
+            self.label_order = [labels.index(label) for label in wanted]
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
         """Load weights as in torch; Lightning calls it with the weights of a checkpoint.
@@ -221,7 +249,7 @@ class Classifier(BasePredictor, pl.LightningModule):
         For soft labels, which have one score per label, it is binary cross-entropy summed over labels, as in ViLT (Kim
         et al. 2021).
         """
-        scores = self.logits(batch["inputs"]).float()
+        scores = self.label_scores(batch["inputs"]).float()
         labels = batch["labels"]
         if self.task.kind.exclusive:
             return F.cross_entropy(scores, labels)
@@ -232,11 +260,11 @@ class Classifier(BasePredictor, pl.LightningModule):
 
     def probabilities(self, batch: dict[str, Any]) -> Outputs | None:
         """Return the probabilities of the labels for a batch, without generating an answer; None for an empty batch."""
-        return Outputs(self.logits(batch["inputs"]).float().softmax(dim=-1)) if batch["size"] else None
+        return Outputs(self.label_scores(batch["inputs"]).float().softmax(dim=-1)) if batch["size"] else None
 
     def answer(self, inputs: dict[str, Any]) -> Outputs:
         """Return the predictions for the inputs of at least one example, without waiting for the device."""
-        scores = self.logits(inputs).float()
+        scores = self.label_scores(inputs).float()
         if self.task.kind.exclusive:
             return Outputs(probs=scores.softmax(dim=-1))
         return Outputs(answers=most_probable(scores))

@@ -80,6 +80,7 @@ class PretrainedClassifier(Classifier, ABC):
             backbone has no head.
     """
 
+    names_outputs = True
     kinds: tuple[TaskKind, ...] = (CLASSIFICATION, SOFT)
     auto: Any
     head_name: str | None = None

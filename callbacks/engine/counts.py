@@ -18,7 +18,10 @@ from heedful.reports.results import Evaluated
 
 
 def counts_of(data: Pairs, base: Predictions, predictor: Predictor) -> dict[str, Any]:
-    """Return the counts of unchanged examples for results.json, by name, such as "truncated" or "trained_on"."""
+    """Count, for results.json, how many unchanged examples were predicted, truncated, seen in training, and so on.
+
+    The result is, for instance, {"examples": 500, "truncated": 3, "trained_on": 12, ...}.
+    """
     return {
         "examples": len(base),
         "not_predicted": len(data.pool) - len(base),

@@ -112,9 +112,10 @@ class Experiment:
     def _select_examples(self, plan: Sequence[Intervention], done: Masks = ()) -> list[np.ndarray]:
         """Select the examples that each intervention changes, as a mask per intervention: bool [pool].
 
-        The examples in the masks ``done`` are left out. A model that generates text may have two answers: the text and
-        the most probable label. An example is then selected if either answer makes the example eligible, so that
-        both answers can be measured on the same rows. With a limit, only the text counts.
+        The prediction of an example decides whether the example is eligible. A model that generates text may give two
+        predictions: the text and the most probable label. The example is eligible by either prediction, so that both
+        predictions can be measured on the same rows. For an intervention with a ``limit`` (a maximum number of
+        examples), only the text decides. The examples in the masks ``done`` are left out.
         """
         positions = self.base.positions
         answers = [self.base.texts]

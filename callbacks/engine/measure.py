@@ -117,15 +117,16 @@ def measure(
 def _pool_rows(
     batches: BatchPredictor, data: Pairs, planned: Sequence[Planned], run: Mapping[str, Any], base: Predictions | None
 ) -> dict[str, Evaluated]:
-    """Predict the changed examples of all evaluations with the same pool. Return the rows and metadata of each
-    evaluation on rank 0, and an empty mapping on other ranks.
+    """Predict the changed examples of all evaluations that change the same pool of examples. Return the rows and
+    metadata of each evaluation on rank 0, and an empty mapping on other ranks.
 
     Args:
         batches: Predicts batches with the model.
         data: The data module.
-        planned: The evaluations of the pool.
+        planned: The evaluations. All have the same pool, ``plan.pool``.
         run: Facts about the run, for the metadata.
-        base: Predictions of the pool of the data module; None for another pool, whose examples are then predicted.
+        base: Predictions of the unchanged examples if the pool is ``data.pool``. None for a pool that the evaluations
+            bring: its unchanged examples are predicted here.
     """
     pool = planned[0].plan.pool
     interventions = {p.evaluation.name: list(p.plan.interventions) for p in planned if p.plan.inquiry is None}

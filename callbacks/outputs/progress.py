@@ -1,4 +1,4 @@
-"""Lightning's progress bar, which also shows the training loss and the metrics in the files ``figures/*.png``."""
+"""Lightning's progress bar with two additions: the training loss, and the metrics that ``figures/*.png`` also plot."""
 
 import time
 from typing import Any

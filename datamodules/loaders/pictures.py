@@ -97,10 +97,10 @@ def starred(columns: Columns) -> Columns:
 
 
 def with_pictures(rows: Rows, where: str, columns: Columns, image_folder: str | None) -> Rows:
-    """Yield the rows with their pictures, as :class:`Pictures` finds them, and with the values of group patterns.
+    """Yield the rows with their pictures, as :class:`Pictures` finds them, and with the values of groups.
 
-    A group is a column, or a pattern such as ``{folder}/{id}`` (a text with names of columns in braces). For a pattern,
-    each yielded row has one more entry: the key is the pattern, the value is the pattern filled from the row.
+    Examples with an equal value of a group are never partners in a swap. A group is usually a column. If a group is a
+    pattern, each row gets an entry for the pattern: {"folder": "a", "id": 7} gets {"{folder}/{id}": "a/7"}.
 
     Args:
         rows: Pairs (row number, values by column).
@@ -174,11 +174,11 @@ class Pictures:
             inform(f"{where}: {animated}, and the first frame is read.")
 
     def _named(self, values: Mapping[str, Any], where: str, folder: Path | None) -> Iterator[Row]:
-        """Yield copies of a row in which each picture is a path or bytes.
+        """Yield a row with the path or bytes of each picture; if a pattern has a ``*``, yield a copy per matching file.
 
-        The key of a path or of bytes is the name of the picture column, or the pattern, such as ``images/{id}.png``.
-        Without a ``*`` in a pattern, there is one copy. With a ``*``, there is one copy per matching file, and the key
-        ``*`` of the copy has the uid of the new example.
+        The key of the path or bytes is the picture column, or the pattern itself: the row {"id": 7} becomes
+        ``{"id": 7, "images/{id}.png": Path("images/7.png")}``. In the copies for a ``*``, the key ``*`` has the uid of
+        the new example: "7-a" for the pattern ``images/{id}/*.png`` and the file ``images/7/a.png``.
 
         Args:
             values: The row: its values by column.

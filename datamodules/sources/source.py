@@ -34,7 +34,7 @@ class Split:
     @property
     def names(self) -> tuple[str, ...]:
         """The names to try for the split: its name, then its aliases."""
-        return (self.name, *self.aliases)
+        return tuple(dict.fromkeys((self.name, *self.aliases)))
 
 
 @dataclass(frozen=True)

@@ -213,12 +213,12 @@ def resolve(evaluating: bool, call: Call) -> Config:
     for kind, (section, where, _) in sections.items():
         values = parsed(parser, {kind: section["init_args"]}, values, where)
     for layer in layers:
-        values = parsed(parser, _without_classes(layer.values), values, layer.where)
+        values = parsed(parser, _without_class_sections(layer.values), values, layer.where)
     if call.words:
         words, nested = _split_words(call.words, parser)
         values = parsed(parser, nested, parser.parse_args(words, namespace=values, defaults=False), "")
     require_kinds(values.get("trainer"), TRAINER_KINDS, "trainer")
-    values = parsed(parser, _without_classes(settings), values, "")
+    values = parsed(parser, _without_class_sections(settings), values, "")
     _settle_seed(values, parser)
     _settle_modes(values)
     values["evaluations"] = name_list(values.get("evaluations"))
@@ -445,9 +445,10 @@ def _is_section(value: Any) -> bool:
 def _classes(sections: Mapping[str, Any], live: dict[str, Any]) -> dict[str, type]:
     """Return the class of the data module under "data", and the class of the model under "model".
 
-    ``live`` maps "data" and "model" to the objects that the caller passed instead of settings. For some classes of
-    data, the registry replaces the class of the model, unless a passed model is bound to a task. If the class of a
-    passed model is replaced, the model is removed from ``live``, so that a model of the new class is built.
+    The registry may replace the class of the model for some data, such as Encoder by Reader for reading comprehension.
+    ``live`` maps "data" and "model" to the objects that the caller passed instead of settings. A passed model that is
+    bound to a task keeps its class. A passed model whose class is replaced is removed from ``live``, so that a model of
+    the new class is built.
     """
     data = type(live["data"]) if "data" in live else class_of("data", sections["data"][0]["class_path"])
     model_path = sections["model"][0]["class_path"]
@@ -464,8 +465,11 @@ def _drop_foreign(section: dict[str, Any], model: type, parser: Parser) -> None:
         section["init_args"] = {name: settings[name] for name in settings if f"model.{name}" in parser.names}
 
 
-def _without_classes(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings without those sections of data and model that :func:`_find_section` reads (with a class)."""
+def _without_class_sections(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings without the sections of data and model that name a class, which were read before.
+
+    Removed are a short name, such as "mnli", and a mapping with "class_path". A mapping without "class_path" stays.
+    """
     plain_settings = dict(values)
     for kind in CLASSES:
         section = plain_settings.pop(kind, None)

@@ -107,7 +107,7 @@ def data_of(
         HeedfulError: The rows cannot be read, lack a column, or have ambiguous labels.
     """
     if (data := _load_named(settings.rows)) is not None:
-        return _with_batch_size(data, settings, is_function), set()
+        return _adapt_to_call(data, settings, is_function), set()
     parts = _columns_by_part(settings)
     gold = _read_gold(settings) if settings.labels is None else GoldLabels()
     labels = _spellings_by_label(settings, gold.labels, outputs, is_function)
@@ -205,15 +205,15 @@ def _load_named(rows: Any) -> Pairs | None:
     return load_data(rows)
 
 
-def _with_batch_size(data: Pairs, settings: RowSettings, is_function: bool) -> Pairs:
-    """Return a data module that equals ``data``, except for the batch size, and for the order of the labels if the
-    model is a function.
+def _adapt_to_call(data: Pairs, settings: RowSettings, is_function: bool) -> Pairs:
+    """Return a copy of a data module, with the batch size and the label order of a call of :func:`heedful.measure`.
 
-    If the model is a function, the note of the returned data module also warns of truncation.
+    The order of the labels changes only if the model is a function and ``settings.labels`` is given. For a function,
+    the note of the copy also warns that the function may truncate inputs.
 
     Raises:
-        SettingError: The call of :func:`heedful.measure` also gives ``parts`` or another argument that describes rows,
-            or ``labels`` other than a list of all labels of the data in the order of the outputs.
+        SettingError: The call has another argument that describes rows, such as ``parts``; or ``labels`` other than a
+            list of all labels of the data (for a function and generated data, in the order of the data).
     """
     names = class_parser(cast(Any, type(data)), "data").names
     arguments: dict[str, Any] = {"eval_batch_size": settings.batch_size}

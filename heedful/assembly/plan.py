@@ -119,9 +119,9 @@ def _bound_data(config: Config, objects: Objects, name: str) -> PairedData:
     Args:
         config: All settings.
         objects: The data module and the model.
-        name: Ignored in training. "" for an evaluation that needs the examples of the data. Otherwise the evaluation
-            needs none of these examples: the function reads none, and returns a copy of the data called ``name``. The
-            labels of the model, if known, become the labels of the copy.
+        name: Ignored in training. In an evaluation, "" returns the data with their examples. Any other name returns a
+            copy with this name and without examples, for evaluations that bring their own examples. The copy gets the
+            labels of the model, if known.
     """
     data, model = objects.data, objects.model
     if config.evaluating and name:

@@ -1,4 +1,4 @@
-"""Create the prompts of an evaluation, and estimate how many requests a server, or inputs a function, would receive."""
+"""Create the prompts of an evaluation, and estimate its size: the requests to a server, or the inputs of a function."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +19,10 @@ CHARACTERS = 4  # average length of a token in English
 
 
 def prompts_of(prompting: Prompting | None, model: BasePredictor, data: Pairs) -> list[Prompt]:
-    """Return the prompts to measure; empty in training and for a model that reads no prompts.
+    """Return the prompts to measure, after a check that the model can read each of them.
+
+    The list is empty in training, for a model that reads no prompts, and, if ``prompting`` has only default values, for
+    a model that also works without a prompt, such as T5.
 
     Args:
         prompting: The settings of the prompts; None in training.
@@ -27,7 +30,7 @@ def prompts_of(prompting: Prompting | None, model: BasePredictor, data: Pairs) -
         data: The data module, set up.
 
     Raises:
-        HeedfulError: The model cannot be trained, or cannot read a prompt.
+        HeedfulError: In training, the model cannot be trained; or a prompt does not fit the model, such as a long one.
     """
     if prompting is None:
         if model.needs_prompt or not model.is_trainable:

@@ -100,7 +100,13 @@ def initial_model(name: str) -> dict[str, Any]:
     backbone = run / BACKBONE
     if not (backbone.is_dir() and has_weights(str(backbone))):
         raise RunError(f"init_from {name} has no weights in checkpoints/backbone. Finish that run: resume {name}.")
-    return _settings_with_exported_model(config, backbone)["model"]
+    model = _settings_with_exported_model(config, backbone)["model"]
+    if "backbone" not in model["init_args"]:
+        raise RunError(
+            f"init_from {name}: {model['class_path']} has no setting backbone, the folder from which it would load the "
+            "weights. Add the setting, as the documentation shows (A new model)."
+        )
+    return model
 
 
 def start_of(resume: str | None, ckpt_path: str | None, output: str | None) -> tuple[Path | None, str | None]:

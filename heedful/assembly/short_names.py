@@ -81,7 +81,11 @@ def class_of(kind: str, path: str) -> type:
     owner = imported(path)
     if owner is None:
         near = nearest(path.rpartition(".")[2], public_classes(kind))
-        raise SettingError(f"{kind}: there is no class {path}{f' (did you mean {near}?)' if near else ''}.")
+        hint = f" (did you mean {near}?)" if near else ""
+        raise SettingError(
+            f"{kind}: there is no class {path}{hint}. A module of your own must be in the working folder or on "
+            "PYTHONPATH."
+        )
     if not (isinstance(owner, type) and issubclass(owner, CLASSES[kind])):
         raise not_supported(kind, path)
     return owner

@@ -111,7 +111,8 @@ def _is_wanted(record: logging.LogRecord) -> bool:
 def allowing(packages: str | Sequence[str] | None) -> Iterator[None]:
     """Context manager in which weights and classes may come from these Python packages (``allow_package``)."""
     before = set(allowed_packages)
-    allowed_packages.update([packages] if isinstance(packages, str) else packages or ())
+    listed = [packages] if isinstance(packages, str) else packages or ()
+    allowed_packages.update(name for text in listed for name in text.split(","))
     try:
         yield
     finally:

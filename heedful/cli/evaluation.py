@@ -6,13 +6,13 @@ from heedful.assembly.evaluation import configured, evaluated
 from heedful.assembly.prompting import Requests
 from heedful.assembly.starts import is_first
 from heedful.assembly.trainers import allowing
-from heedful.cli.words import divide
+from heedful.cli.words import split_words
 from heedful.records.parser import dump
 
 
 def main(words: Sequence[str]) -> None:
     """Evaluate a model with the settings on the command line."""
-    options, call = divide(True, words)
+    options, call = split_words(True, words)
     with allowing(options.allow_package):
         config = configured(call, options.config, options.checkpoint)
         if options.print_config:

@@ -9,7 +9,7 @@ from heedful.assembly.starts import is_first
 from heedful.assembly.trainers import allowing
 from heedful.assembly.training import configured, trained
 from heedful.callbacks.checkpoints.files import LAST
-from heedful.cli.words import divide
+from heedful.cli.words import split_words
 from heedful.records.command_lines import command_words
 from heedful.records.parser import dump
 from heedful.reports.configs import run_settings
@@ -17,7 +17,7 @@ from heedful.reports.configs import run_settings
 
 def main(words: Sequence[str]) -> None:
     """Train a model with the settings on the command line."""
-    options, call = divide(False, words)
+    options, call = split_words(False, words)
     with allowing(options.allow_package):
         config = configured(call, options.config, options.output, options.init_from, options.resume, options.ckpt_path)
         if options.print_config:

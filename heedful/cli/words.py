@@ -13,21 +13,21 @@ from heedful.records.command_lines import CommandParser
 ALIASES = {r"^--endpoint[.]": "--model.", r"^(--[\w.]+?)[.]init_args(?=[.])": r"\1", r"^--seed(?=$|=)": f"--{SEED}"}
 
 
-def divide(evaluating: bool, words: Sequence[str]) -> tuple[Namespace, Call]:
-    """Split a command line into short forms, such as ``--data mnli``, and other settings.
+def split_words(evaluating: bool, words: Sequence[str]) -> tuple[Namespace, Call]:
+    """Parse the options of a command line that have a short form, such as ``--data mnli``, and keep all other words.
 
     Args:
         evaluating: Whether the command is evaluate.py.
         words: The arguments of the command.
 
     Returns:
-        The options such as ``--config`` and ``--checkpoint``, and a call with the short forms and all other words.
+        The parsed options, such as ``checkpoint`` and ``config``; and a call with data, model and all other words.
 
     Raises:
         SettingError: A short form has no value.
 
     Example:
-        >>> options, call = divide(True, ["--data", "mnli", "--checkpoint", "RUN", "--attentiveness.draws=3"])
+        >>> options, call = split_words(True, ["--data", "mnli", "--checkpoint", "RUN", "--attentiveness.draws=3"])
         >>> options.checkpoint, call.data, call.words
         ('RUN', 'mnli', ['--attentiveness.draws=3'])
     """
@@ -53,5 +53,5 @@ def divide(evaluating: bool, words: Sequence[str]) -> tuple[Namespace, Call]:
 
 def print_help(command: str, words: Sequence[str]) -> None:
     """Print all settings of a command, including the settings of the data and the model that its words name."""
-    _, call = divide(command == "evaluate", [word for word in words if word not in ("-h", "--help", "all")])
+    _, call = split_words(command == "evaluate", [word for word in words if word not in ("-h", "--help", "all")])
     resolve(command == "evaluate", call).parser.print_help()

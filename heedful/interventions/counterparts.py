@@ -81,8 +81,9 @@ class Design:
     def matches(self, name: str, i: int) -> np.ndarray:
         """Return the positions of the counterparts of the example at position ``i``: int64, ascending.
 
-        A counterpart is a used example that has the same values in the variables that the set keeps (:data:`SETS`), and
-        other values in all other variables.
+        Each intervention set keeps some variables and changes all others (:data:`SETS`). In "I0", a counterpart has
+        the same words and relation as the example, but another context, monotonicity and gold label. Counterparts are
+        always examples that :attr:`inside` marks.
 
         Args:
             name: Name of the intervention set: "I0" to "I3".

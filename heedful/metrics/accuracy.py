@@ -165,8 +165,8 @@ def noise(rows: pa.Table, context: Context) -> Iterator[Number]:
         yield Number(MetricName("null", data, statistic="max_change"), Measurement(change, n))
 
 
-def with_constant(number: Number, rows: pa.Table) -> Number:
-    """Return the number, flagged if the model predicts the same label for all of two or more unchanged examples."""
+def flagged_if_constant(number: Number, rows: pa.Table) -> Number:
+    """Return the number, with a flag if the model gives all unchanged examples, at least two, the same prediction."""
     answers = rows["y"].filter(pa.array(rows_with(rows, intervention=BASE)))
     if number.measured is None or len(answers) < 2 or len(pc.unique(answers)) > 1:
         return number
@@ -180,7 +180,7 @@ def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
     if not context.unlabelled:
         is_exclusive = context.kind.exclusive
         first, *further = accuracy(rows, context)
-        yield replace(with_constant(first, rows), curve=Curve("accuracy", "accuracy", "attentiveness"))
+        yield replace(flagged_if_constant(first, rows), curve=Curve("accuracy", "accuracy", "attentiveness"))
         yield from further
         if is_exclusive:
             for label in context.labels if len(context.labels) <= MANY else ():

@@ -116,8 +116,9 @@ def attentiveness(
 
 
 def _labels_to_report(context: Context) -> list[str]:
-    """Return the labels for which attentiveness over the examples predicted as this label is reported: all labels
-    except the default label; none if there are more than :data:`~heedful.records.MANY` labels.
+    """Return the labels with an attentiveness of their own: attentiveness over the examples predicted as the label.
+
+    These are all labels except the default label, or none if there are more than :data:`~heedful.records.MANY` labels.
     """
     few = context.labels if len(context.labels) <= MANY else ()
     return [label for label in few if label != context.default_label]

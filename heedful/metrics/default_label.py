@@ -60,8 +60,6 @@ class DefaultLabelSettings(Settings):
 def default_label(rows: pa.Table, context: Context) -> Iterator[Number]:
     """Measure the effects of changes on examples that are predicted as the default label.
 
-    A sibling of an example has the same content in one part, and another gold label.
-
     Args:
         rows: Base rows, and rows of the interventions "swap", "sibling" and "null", in their canonical order.
         context: Task and settings of the evaluation, with :class:`DefaultLabelSettings`.
@@ -72,8 +70,9 @@ def default_label(rows: pa.Table, context: Context) -> Iterator[Number]:
         - ``name``: share of predictions that stay the default label when the part is swapped;
         - ``name/total_variation``, ``name/default_probability``: mean distances between the probabilities before and
           after a swap (:func:`distances`);
-        - ``name/siblings``: share of predictions that change when the example is replaced by a sibling;
-        - ``name/siblings_gold``: mean score of these predictions, with the gold label of the sibling.
+        - ``name/siblings``: share of predictions that change when a sibling replaces the example. A sibling is another
+          example with the same content in the part, and another gold label;
+        - ``name/siblings_gold``: mean score of all predictions on siblings, by the gold labels of the siblings.
 
         For all parts together: ``default_label/<data>/null_total_variation`` and ``/null_default_probability``, the
         same distances between two predictions on the same input; ``/eligible``, the share of examples that are

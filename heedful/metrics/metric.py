@@ -73,12 +73,12 @@ class Metric:
     def may_have(self, metric: str, context: Context) -> bool:
         """Whether the metric may yield a number with the name ``metric``, so that training may monitor this number.
 
-        A curve shows a number over training epochs; :meth:`charts` lists the curves. The short name of a number is the
-        name without statistic and slice. True for:
+        A number with a curve is one that :meth:`charts` draws over training epochs. Its short name is its name without
+        statistic and slice, such as "attentiveness/mnli/premise". Valid names are:
 
-        - the name of a number with a curve, and its short name;
-        - its short name, "/" and any text, if ``statistics`` is None;
-        - otherwise its short name, "/" and one of: a name in ``statistics``, "unread", "read", "no_answer/base",
+        - the name and the short name of each number with a curve;
+        - if ``statistics`` is None, a short name followed by "/" and any text;
+        - else, a short name followed by "/" and a name in ``statistics``, "unread", "read", "no_answer/base",
           "no_answer/changed", "<label>" (the slice of a label), or "from_<label>".
         """
         curves = [name for chart in self.charts(context) for name in chart.curves.values()]
@@ -113,7 +113,7 @@ class Metric:
         changes = {number.name: number.changed for number in numbers if number.changed is not None}
         if not changes:
             return numbers
-        without = {name: shares_without(rows, changed) for name, changed in changes.items()}
+        without = {name: shares_of_missing_answers(rows, changed) for name, changed in changes.items()}
         worst: dict[tuple[str, str], float] = {}  # largest share of missing answers by data and part
         for name, shares in without.items():
             share = max(m.value or 0.0 for m in shares.values())
@@ -206,7 +206,7 @@ def _number_below(number: Number, statistic: str, m: Measurement) -> Number:
     )
 
 
-def shares_without(rows: pa.Table, changed: np.ndarray) -> dict[str, Measurement]:
+def shares_of_missing_answers(rows: pa.Table, changed: np.ndarray) -> dict[str, Measurement]:
     """Return two shares of missing answers: "no_answer/base" over base rows (unchanged examples), and
     "no_answer/changed" over the rows of the mask ``changed``, bool [rows].
     """
@@ -226,7 +226,7 @@ def has_too_few_answers(rows: pa.Table, changed: np.ndarray) -> bool:
     """Whether more than half of the answers are missing, among the base rows or among the rows of the mask
     ``changed``, bool [rows].
     """
-    return any((m.value or 0.0) > TOO_MANY_WITHOUT for m in shares_without(rows, changed).values())
+    return any((m.value or 0.0) > TOO_MANY_WITHOUT for m in shares_of_missing_answers(rows, changed).values())
 
 
 def _flag_missing(number: Number, without: float) -> Number:

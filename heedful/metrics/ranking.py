@@ -174,10 +174,11 @@ class Ranking:
 
 
 def baselines(p: np.ndarray, y: np.ndarray, gold: np.ndarray) -> dict[str, np.ndarray]:
-    """Map each baseline ranker (ACC, CONF, CONF-GT) to the values that it gives one model: float64 [examples].
+    """Map each baseline ranker to the values that the ranker gives one model: float64 [examples].
 
-    ACC is whether the prediction is gold, CONF the probability of the prediction, CONF-GT the probability of the gold
-    label. "conf_gt reversed", minus CONF-GT, resembles the paper's numbers for CONF-GT.
+    The keys are "acc" (whether the prediction is gold), "conf" (probability of the prediction), "conf_gt" (probability
+    of the gold label) and "conf_gt reversed" (minus the probability of the gold label). Results of "conf_gt reversed"
+    resemble those that Singhal et al. (2023) report for CONF-GT.
 
     Args:
         p: Probabilities of the labels: float [examples, labels]. If ``labels`` is 0, only ACC is computed.
@@ -290,13 +291,13 @@ def over_examples_and_models(
 ) -> dict[str, np.ndarray]:
     """Compute the ranking accuracy of each ranker in bootstrap resamples of examples and models.
 
-    The ranking accuracy of a ranker is the share of pairs of models that the ranker puts in the order of their true
-    accuracies. Rankers see samples of a few examples from the population; the true accuracy of a model is over all
-    examples.
+    The true accuracy of a model is its accuracy on all examples. A ranker sees only few-shot samples: n examples each,
+    drawn from the population (a subset of all examples). The ranking accuracy of a ranker is the share of pairs of
+    models that the ranker puts in the order of their true accuracies, as a mean over few-shot samples.
 
-    A resample draws, with replacement, as many clusters of examples and as many models as there are. In a resample,
-    true accuracies are over the drawn examples, and samples come from the drawn examples of the population. All rankers
-    share the resamples.
+    Each resample draws clusters of examples and models with replacement, as many as there are. True accuracies are
+    computed on the drawn examples; few-shot samples are drawn from those drawn examples that are in the population.
+    All rankers share the resamples.
 
     :func:`ranked` tests with the resamples whether a ranker has a higher ranking accuracy than ACC. The test is not
     valid for fewer than :data:`FEWEST` different true accuracies, nor if the population holds nearly all examples.
@@ -305,8 +306,8 @@ def over_examples_and_models(
         values: Maps each ranker to the value that it gives each model on each example of the population, higher for a
             better model: float64 [models, population].
         correct: Scores of predictions, whose mean is the true accuracy of a model: float64 [models, examples].
-        population: Indices, among all examples, of the examples from which rankers see samples: int64 [population].
-        choices: Random numbers of :func:`uniforms`, which choose the n examples of each sample: float64 [samples, n].
+        population: Indices, among all examples, of the examples in the population: int64 [population].
+        choices: Random numbers of :func:`uniforms` that choose the examples of few-shot samples: float64 [samples, n].
         clusters: Cluster (group of dependent examples) per example: int [examples].
         key: Seed and purpose, which determine the random numbers.
         resamples: Number of resamples.
@@ -400,12 +401,13 @@ def ranked(
     seed: int = 0,
     resamples: int = RESAMPLES,
 ) -> Ranked:
-    """Rank models by each ranker, and at random. Test whether some rankers order models better than ACC does.
+    """Measure how well rankers order models, and test whether the rankers in ``factors`` do better than ACC.
 
-    A ranker scores each model on samples of n examples, drawn with replacement from the population; all rankers see the
-    same samples. The score is the mean of ``values`` over the sample. The ranker :data:`ACC` scores by the accuracy on
-    the sample. The true order of the models is the order of their accuracies on all examples, inside or outside the
-    population. A test compares how many pairs of models a ranker and ACC put in the true order.
+    The true order of the models is the order of their accuracies on all examples. A ranker sees only samples of n
+    examples, drawn with replacement from the population. The score of a model is the mean of its ``values`` over a
+    sample; the ranker :data:`ACC` has the accuracy on the sample as score. The ranking accuracy is the share of pairs
+    of models that the scores put in the true order, as a mean over samples. All rankers see the same samples. A further
+    ranker of the result is :data:`RANDOM`, whose scores are random numbers.
 
     Args:
         values: Maps each ranker, :data:`ACC` among them, to the value that it gives each model on each example of the

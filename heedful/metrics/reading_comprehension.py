@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from heedful.metrics.accuracy import NOBODY, noise, with_constant, without_answer
+from heedful.metrics.accuracy import NOBODY, flagged_if_constant, noise, without_answer
 from heedful.metrics.answers import majority_flags
 from heedful.metrics.metric import Metric
 from heedful.metrics.number import Curve, Number
@@ -72,7 +72,7 @@ def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
                 curve = Curve("F1 and exact match", curves[number.name], "attentiveness")
                 number = replace(number, curve=curve)
             is_first = number.name == MetricName("exact_match", context.data)
-            yield with_constant(number, rows) if is_first else number
+            yield flagged_if_constant(number, rows) if is_first else number
     yield from without_answer(rows, context)
     yield from noise(rows, context)
 

@@ -47,13 +47,12 @@ def command_name() -> str:
 
 
 def command_words(command: str) -> list[str]:
-    """Return the words with which a user starts a command, in the form in which the running command was started.
+    """Return the words with which a user starts a command: ``["python", "train.py"]`` or ``["heedful", "train"]``.
+
+    The first form is returned if the running program is train.py or evaluate.py; otherwise, the second form.
 
     Args:
         command: "train" or "evaluate".
-
-    Returns:
-        ``["python", "train.py"]`` if train.py or evaluate.py is running; otherwise ``["heedful", "train"]``.
     """
     return ["python", f"{command}.py"] if command_name() in ("train.py", "evaluate.py") else ["heedful", command]
 

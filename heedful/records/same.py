@@ -63,10 +63,11 @@ class Same:
     def __call__(self, text: str) -> str:
         """Return the representative of ``text``: the first text with an equal normal form in this and earlier calls.
 
-        The result is NO_LABEL if the user's function maps ``text`` to None, for no answer.
+        The argument ``same`` of the class determines normal forms. If ``same`` is a function, its result is the normal
+        form. A function returns None for a text that is no answer; the representative is then NO_LABEL.
 
         Raises:
-            ModelError: If the user's function fails.
+            ModelError: If the function ``same`` fails.
         """
         if text not in self.representatives:
             try:

@@ -20,7 +20,7 @@ from heedful.records.storage.named_configs import backbones, names
 from heedful.records.storage.results import BACKBONE, RESULTS, read_results, read_run, results_text
 from heedful.reports.citing import bibtex
 from heedful.reports.configs import backbone_of, run_settings, trainings
-from heedful.reports.page.made import name_of, without_quotes
+from heedful.reports.page.made import name_of, without_model_texts
 from heedful.reports.page.writing import REPORT, write_page
 from heedful.reports.runs import Run, read_runs
 from heedful.reports.tables import as_markdown, escaped
@@ -64,7 +64,7 @@ def write_card(folder: str | Path, to: str | Path, name: str | None = None) -> P
             shutil.copytree(run / BACKBONE, card, ignore=shutil.ignore_patterns(".*"))
             for file in (card / config for config in CONFIGS if (card / config).is_file()):
                 file.write_text(as_json(without_path_entries(read_json(file))), encoding="utf-8")
-            text = results_text(without_quotes(measured.results), measured.results["rows"])
+            text = results_text(without_model_texts(measured.results), measured.results["rows"])
             (card / RESULTS).write_text(text, encoding="utf-8")
             (card / "README.md").write_text(readme(measured, run, name), encoding="utf-8")
             write_page([folder], card / REPORT, examples=False)
@@ -90,6 +90,8 @@ def _run_of(measured: Run) -> Path:
         )
     if "finished" not in read_run(run) or measured.results.get("unfinished"):
         raise RunError(f"{run} has not ended: its model is not final. Wait for its end, or resume it.")
+    if not (run / BACKBONE / "config.json").is_file():
+        raise RunError(f"{run / BACKBONE} has no config.json. A card is for models that transformers can load.")
     if measured.identity.get("weights") != read_results(run)["identity"].get("weights"):
         raise RunError(f"{folder} measured other weights than {run} exported. Evaluate the checkpoint of the run.")
     return run

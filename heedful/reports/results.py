@@ -63,7 +63,7 @@ def score(
         "metrics": {str(name): measurement.as_dict() for name, measurement in numbers.items()},
         "names": {str(name): list(name) for name in numbers},
         "counts": counts,
-        "display": _together(displays).as_dict(),
+        "display": _join_tables(displays).as_dict(),
     }
     return Scored(numbers, results)
 
@@ -94,10 +94,8 @@ def _flag_noise(numbers: Numbers) -> Numbers:
     }
 
 
-def _together(displays: list[Shown]) -> Shown:
-    """Join the tables of several evaluations into one: their lines, sections and asides (names of numbers without a
-    line).
-    """
+def _join_tables(displays: list[Shown]) -> Shown:
+    """Join the tables of several evaluations: lines, sections and asides (descriptions of numbers without a line)."""
     sections: dict[str, Section] = {}
     for each in displays:
         sections |= each.sections

@@ -47,9 +47,10 @@ class TrainedOn:
         return np.isin(self.keys_of(examples, parts), self.keys)
 
     def keys_of(self, examples: Examples, parts: Sequence[str]) -> np.ndarray:
-        """Hash examples by the contents of their parts: uint64 [examples].
+        """Hash examples by the contents of their parts, as the training examples were hashed: uint64 [examples].
 
-        Parts are matched with the parts of training by name if all names are equal, otherwise by position.
+        A hash depends on the order of the parts. If ``parts`` has the names of training, the order of training is used.
+        If a name differs, the order of ``parts`` is used, as if the parts of training were renamed.
         """
         return examples.content_keys(self.parts if set(self.parts) == set(parts) else parts)
 

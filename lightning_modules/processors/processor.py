@@ -142,10 +142,10 @@ NUMBERS: WeakKeyDictionary["NumberProcessor", WeakKeyDictionary[Sequence[Example
 
 
 class NumberProcessor(Processor):
-    """A processor that stores the content of each part under an index, once per pool (all examples of the data).
+    """A processor that keeps a store of the contents of parts, and refers to a content by its number in the store.
 
-    Composed examples consist of parts of examples in the pool. Their indices are copied from the indices of the pool,
-    without reading contents again.
+    The parts of a pool (the examples that an evaluation changes) are stored once. A composed example consists of parts
+    of examples in the pool, so its numbers are copied from the numbers of the pool, without reading contents again.
 
     Attributes:
         parts: Names of the parts, in the order of the rows of :meth:`numbers`.
@@ -154,9 +154,9 @@ class NumberProcessor(Processor):
     parts: tuple[str, ...]
 
     def numbers(self, examples: Sequence[Example]) -> np.ndarray:
-        """Return the index under which each part's content is stored: int32 [parts, examples].
+        """Return the number of each part's content, its index in the store: int32 [parts, examples].
 
-        The same index means the same content. The result is cached for a pool and for composed examples.
+        The same number means the same content. The result is cached for a pool and for composed examples.
         """
         if not isinstance(examples, Examples | Composed):
             return self._numbers(examples)

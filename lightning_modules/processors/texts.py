@@ -105,9 +105,9 @@ class TextProcessor(NumberProcessor):
         return (ids, self.frame.types[slots].tolist()) == (encoded["input_ids"], encoded["token_type_ids"])
 
     def _whole(self, texts: Sequence[str]) -> Sequence[str]:
-        """Return the texts to pass to the tokenizer in one call that encodes all parts; here, the text of each part.
+        """Return the arguments of a single tokenizer call that encodes a whole input; here, ``texts`` unchanged.
 
-        A subclass with a template returns a single text instead, the filled template.
+        ``texts`` holds the text of each part. A subclass with a template returns one text, the filled template.
         """
         return texts
 

@@ -35,19 +35,20 @@ def beginning_sort_keys(rows: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def split_beginnings(rows: Sequence[np.ndarray]) -> tuple[list[np.ndarray], np.ndarray]:
-    """Return the beginning of each prompt, so that a shared beginning is read only once; the rest is the suffix.
+    """Split prompts into a beginning, which is read once for all prompts that share it, and a suffix.
 
     Prompts with the same first 8 tokens form a group. The beginning of a group is the longest that all its prompts
-    share, and that leaves each prompt a suffix of at least one token. A group of one prompt gets a suffix as long as
-    the longest suffix in larger groups; if the prompt is not longer, the beginning is empty.
+    share, and that leaves each prompt a suffix of at least one token.
+
+    All suffixes are padded to the longest suffix in groups of several prompts, say 20 tokens. So the suffix of a prompt
+    that is alone in its group is its last 20 tokens; its beginning is the tokens before, if there are any.
 
     Args:
         rows: Token ids of the prompts, at least one token each.
 
     Returns:
         The beginnings, one per group, and the index of the beginning per prompt, int64 [prompts]. All prompts have one
-        empty beginning instead if each group is a single prompt, or if splitting saves at most a tenth of the tokens to
-        read, including padding.
+        empty beginning if no two are in a group, or if splitting saves at most a tenth of the tokens and padding.
 
     Example:
         >>> beginnings, of = split_beginnings([np.arange(12), np.r_[0:10, 5], np.arange(20, 24)])

@@ -19,11 +19,11 @@ from heedful.lightning_modules.pretrained.vocabulary import open_tokenizer
 from heedful.lightning_modules.prompted.prompt_processor import PromptProcessor
 from heedful.lightning_modules.prompted.shared_prefix import (
     Queries,
-    most_columns,
     plain_scores,
     read_answers,
     read_prefix,
     read_queries,
+    width_limit,
 )
 from heedful.records import CLASSIFICATION, SPAN, Composed, Example, ModelError, SettingError, Task
 from heedful.records.prompts.prompt import Prompt
@@ -199,7 +199,7 @@ class CausalLM(BasePredictor):
             self._answers = [torch.tensor(answer, device=self.device) for answer in tokens.answers]
             self._lengths = torch.tensor([len(answer) for answer in tokens.answers], device=self.device)
             self._stops = torch.tensor(self._ends, device=self.device) if self.capabilities.writes else None
-            self._most = most_columns(self.network) if self.share_prefix else 0
+            self._most = width_limit(self.network) if self.share_prefix else 0
         columns = len(tokens.prefix) + queries.beginnings.shape[1] + queries.input_ids.shape[1] + self.longest
         if columns >= self._most:
             return plain_scores(self.network, queries.whole(tokens.prefix), tokens.answers), None

@@ -126,7 +126,7 @@ class PromptProcessor(NumberProcessor):
         return beginning_sort_keys(self._rows(numbers))[place]
 
     def _rows(self, numbers: np.ndarray) -> list[np.ndarray]:
-        """Return the token ids of the prompts with these numbers, without the shared prefix."""
+        """Return the token ids of prompts, without the prefix of all prompts; ``numbers`` are indices in ``store``."""
         bounds = zip(self.store.starts(numbers), self.store.starts(numbers + 1), strict=True)
         return [self.store.tokens[start:stop] for start, stop in bounds]
 

@@ -37,10 +37,10 @@ class Queries(NamedTuple):
     attention_mask: Tensor
 
     def join(self, prefix: Sequence[int]) -> tuple[Tensor, Tensor]:
-        """Return the complete prompts: each is the prefix, then the beginning of this prompt, then its suffix.
+        """Return the complete prompts: join the prefix of all prompts with the beginning and the suffix of each prompt.
 
         Args:
-            prefix: Token ids with which all prompts start.
+            prefix: Token ids with which all prompts start, before the beginnings that only some prompts share.
 
         Returns:
             Token ids with padding, and their mask: int64 [examples, tokens] each.
@@ -56,14 +56,14 @@ class Queries(NamedTuple):
         return [row[mask.bool()].tolist() for row, mask in rows]
 
 
-def most_columns(network: nn.Module) -> int:
-    """Return the smallest width of a batch at which its prompts can no longer share a cached prefix.
+def width_limit(network: nn.Module) -> int:
+    """Return a limit: the prompts of a batch can share a cached prefix if the width of the batch is below the limit.
 
     The width is the number of token positions in the padded batch, from the prefix to the end of the longest answer.
 
     Returns:
-        The size of the sliding window, in tokens; :data:`UNLIMITED` without a sliding window; 0 if the network cannot
-        share a prefix.
+        The size of the smallest sliding window of the network, in tokens; :data:`UNLIMITED` for a network without a
+        sliding window; 0 for a network that cannot share a prefix, such as one with recurrent states.
     """
     # A prompt has padding between its prefix and its suffix. The padding is harmless if the model accepts position ids
     # and attends to all columns. A model with a sliding window attends to all columns within the window. A model with

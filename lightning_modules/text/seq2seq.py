@@ -70,7 +70,7 @@ class Seq2Seq(ScoresLabels):
         tokenizer = self.open_backbone(task)
         template, targets = self.learned_words(task)
         self.processor = TemplateProcessor(tokenizer, template, self.max_length, task.form)
-        self._encode_targets(targets)
+        self._set_label_texts(targets)
         if not self.merges:  # with two texts per label, the answer of a demonstration would be ambiguous
             self.own_wording = Wording(template, answers=dict(zip(task.labels, targets, strict=True)))
         setattr(self.config, LEARNED, {"template": template, "parts": list(task.parts), "targets": list(targets)})
@@ -79,7 +79,7 @@ class Seq2Seq(ScoresLabels):
         self.prompt = prompt
         self.label_map = None  # a prompt has one text per label
         self._make_prompt_processor(prompt)
-        self._encode_targets(prompt.answers)
+        self._set_label_texts(prompt.answers)
         self.longest = max(LONGEST, self.longest)
 
     def sent(self, example: Example) -> dict[str, Any]:
@@ -98,8 +98,8 @@ class Seq2Seq(ScoresLabels):
         self.processor = type(before)(before.tokenizer, template, self.max_length, self.task.form, prefix)
         self.processor.pad_to = before.pad_to
 
-    def _encode_targets(self, targets: Sequence[str]) -> None:
-        """Set the texts of the labels; the decoder scores them, or generated texts are compared with them."""
+    def _set_label_texts(self, targets: Sequence[str]) -> None:
+        """Encode the label texts ``targets`` for the scorer; for greedy decoding, map generated texts to labels."""
         ids = [self.processor.tokenizer(text_target=text)["input_ids"] for text in targets]
         self.score_texts(targets, ids, self.config.decoder_start_token_id, mean=self.score == "mean")
         self.longest = max(self.scorer.lengths)

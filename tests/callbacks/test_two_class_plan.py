@@ -33,7 +33,7 @@ def test_benchmarks_are_measured_together():
 @pytest.mark.parametrize(
     ("setting", "error", "facts"),
     [
-        ({}, SettingError, ["benchmarks snli: ", "evaluate.py"]),
+        ({}, SettingError, ["benchmarks snli: ", "heedful.evaluate"]),
         ({"capabilities": Capabilities(probabilities=False)}, DataError, ["benchmarks", "read first_token"]),
         ({"read": missing}, DataError, ["benchmarks snli: the file a.tsv does not exist."]),
         ({"read": lambda name, path: benchmark("both")}, SettingError, ["benchmarks med", "called both"]),

@@ -13,7 +13,7 @@ from heedful.assembly import evaluation, training
 from heedful.assembly.config import Config
 from heedful.assembly.plan import Plan, prepare
 from heedful.callbacks.outputs import board
-from heedful.cli.words import divide
+from heedful.cli.words import split_words
 
 QUIET = ["--trainer.accelerator", "cpu", "--trainer.enable_progress_bar", "false", "--trainer.log_every_n_steps", "1"]
 
@@ -30,7 +30,7 @@ def run(main: Callable[[Sequence[str]], None], *argv: Any) -> None:
 
 def config_of(argv: Sequence[str], evaluating: bool = False) -> Config:
     """The configuration of a command line, before objects are built."""
-    options, call = divide(evaluating, argv)
+    options, call = split_words(evaluating, argv)
     if evaluating:
         return evaluation.configured(call, options.config, options.checkpoint)
     start = options.output, options.init_from, options.resume, options.ckpt_path

@@ -6,7 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
+import torch
 from families import CASES, Family, assert_alike, predicted
+from safetensors.torch import load_file
 
 import heedful
 from benchmarks.bare_runs import fitted, measured
@@ -15,7 +17,7 @@ from heedful.assembly.short_names import section_of
 from heedful.callbacks import Accuracy, Attentiveness
 from heedful.datamodules import Planted
 from heedful.lightning_modules.registry import TABLE
-from heedful.records import ModelError
+from heedful.records import ModelError, RunError
 
 from refusals import refused
 
@@ -50,6 +52,44 @@ def test_a_network_without_a_backbone_is_trained_and_evaluated(modules, tmp_path
     again = heedful.evaluate(checkpoint=run.folder, allow_package="bag", trainer=quiet, output=tmp_path / "again")
     for name in ("accuracy", ("attentiveness", "premise", "eligible")):
         assert again[name].value == run[name].value
+
+
+def test_outputs_of_a_network_without_a_backbone_are_matched_with_labels_by_name(modules, tmp_path):
+    """Whatever the order of the labels in the data; other labels are an error."""
+    quiet = {"enable_progress_bar": False, "max_epochs": 2, "accelerator": "cpu", "log_every_n_steps": 1}
+    planted = Planted(n_train=1000, n_validation=60)
+    bag = modules("bag").Bag(dim=8, learning_rate=3e-2)
+    run = heedful.train(bag, planted, trainer=quiet, output=tmp_path / "run", seed=1)
+    assert run["accuracy"].value > 0.6
+    rows = [{**e.parts, "label": e.label, "id": e.uid} for e in planted.load("validation")]
+    labels = sorted(planted.task.labels)
+    assert labels != list(planted.task.labels)
+    how = {"parts": planted.task.parts, "default_label": "neutral", "uid": "id", "draws": 1}
+    how |= {"trainer": {"accelerator": "cpu", "enable_progress_bar": False}}
+    for given in (None, labels, labels[::-1]):
+        again = heedful.measure(run.folder, rows, labels=given, **how)
+        assert again["accuracy"].value == run["accuracy"].value
+        assert again["attentiveness", "premise"].n == run["attentiveness", "premise"].n
+    other = [row | {"label": row["label"].replace("neutral", "open")} for row in rows]
+    with refused(ModelError, "neutral", "open"):
+        heedful.measure(run.folder, other, **how | {"default_label": "open"})
+
+
+def test_a_network_without_a_backbone_is_trained_further(modules, tmp_path, monkeypatch):
+    quiet = {"enable_progress_bar": False, "max_epochs": 1, "accelerator": "cpu", "log_every_n_steps": 1}
+    how = {"allow_package": "bag", "trainer": quiet}
+    data = Planted(n_train=64, n_validation=24)
+    bag = modules("bag").Bag
+    run = heedful.train(bag(dim=8, learning_rate=1e-9), data, trainer=quiet, output=tmp_path / "run", seed=1)
+    further = heedful.train(data=data, init_from=run.folder, output=tmp_path / "further", seed=2, **how)
+    before, after = (load_file(r.folder / "checkpoints" / "backbone" / "model.safetensors") for r in (run, further))
+    assert all(torch.allclose(before[name], after[name], atol=1e-6) for name in before)
+    loaded = bag.load_from_checkpoint(run.folder / "checkpoints" / "best.ckpt", weights_only=True)
+    assert all(torch.equal(loaded.network.state_dict()[name], before[name]) for name in before)
+    config = run.folder / "config.yaml"
+    config.write_text("".join(line for line in config.read_text().splitlines(True) if "backbone" not in line))
+    with refused(RunError, "backbone"):
+        heedful.train(data=data, init_from=run.folder, output=tmp_path / "refused", **how)
 
 
 def test_it_is_trained_exported_and_measured(choice, tiny_bert, tmp_path):

@@ -87,7 +87,7 @@ class Source:
 
     @cached_property
     def values(self) -> Mapping[str, tuple[str, ...]]:
-        """Maps keys of table rows to the values that fit into a sentence, over all tables of the split."""
+        """Maps keys of table rows, such as "Occupation", to all their short values without digits in the split."""
         by_key: dict[str, set[str]] = defaultdict(set)
         for table in {t.encode(): t for t in map(as_table, self.pool.column(f"parts.{self.table}"))}.values():
             for key, values in table.rows:

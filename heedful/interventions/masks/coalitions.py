@@ -75,12 +75,12 @@ def coalitions(n: int, budget: int, rng: np.random.Generator) -> Coalitions:
 
 
 def _enumerated(n: int, size: int, pairs: int) -> np.ndarray:
-    """Return all subsets of ``size`` features; for ``size`` n / 2, one of each pair of complements: bool [pairs, n].
+    """Return one subset of ``size`` features from each pair of a subset and its complement: bool [pairs, n].
 
     Args:
         n: Number of features.
-        size: Number of features in each subset, at most n / 2.
-        pairs: Number of subsets to return, as computed by the caller.
+        size: Number of features in each returned subset, at most n / 2.
+        pairs: Number of pairs: ``comb(n, size)``; half of this if ``size`` is n / 2, the size of both subsets.
     """
     # for size n / 2, the first half of the combinations has the first feature, and the other half are complements
     members = np.array(list(islice(combinations(range(n), size), pairs)))

@@ -177,16 +177,17 @@ class RowEdits(EachExample):
     ) -> _Edited | None:
         """Apply all operations in order, and return the edited table; None if an operation is not possible.
 
-        The main operation is the first other than "permute". As main operation, a deletion or update edits the row
-        ``target``. Each further deletion or update edits a random row that is not yet edited. An insertion adds a
-        random row of another table.
+        The main operation is the first other than "permute". A main deletion or update edits the row ``target``. Any
+        further deletion or update edits a random row that is not edited yet. An insertion adds a random row of another
+        table.
 
         Args:
             table: The table.
             table_id: Id of the table.
             main: Index of the main operation in :attr:`operations`; None if there is none.
             target: Key of the row that the main operation deletes or updates; "" if it does neither.
-            inserted: Keys that an insertion as main operation must not insert again; the inserted key is appended.
+            inserted: Keys that the main operation inserted in earlier edits of the table, and must not insert again. A
+                main insertion appends its new key.
             rng: Random number generator.
         """
         edited = _Edited(table, table)

@@ -84,9 +84,9 @@ def _suffixes(a: Sequence[str], b: Sequence[str]) -> tuple[list[list[int]], list
 def swapped(first: Sequence[str], second: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     """Return the positions of the swapped words, in the first and in the second list: int64 [swapped words] each.
 
-    A common subsequence is a list of words that both lists contain in this order. A word is swapped if both lists
-    contain the word, and in each list some longest common subsequence leaves the word out. If any swapped word is a
-    content word (:func:`is_content`), only content words are returned. Case is ignored.
+    A common subsequence is a list of words that both lists contain in this order. A position is loose if some longest
+    common subsequence does not use the word at this position. A word is swapped if it has a loose position in both
+    lists. If any swapped word is a content word (:func:`is_content`), only content words are returned. Case is ignored.
 
     Example:
         >>> a, b = "a good dog became a bad cat".split(), "a bad dog became a good cat".split()

@@ -105,15 +105,15 @@ class _Pairs:
     """Pairs of examples that differ in one feature (the context or the word pair). Both examples have a prediction.
 
     Args:
-        rows: Rows of pairs. The column ``clusters`` holds three texts for each pair: the first example, the value of
-            the unchanged feature, and the new value of the changed feature.
+        rows: Rows of pairs. The column ``clusters`` holds three texts for each pair: the first example; the unchanged
+            feature, such as the word pair; and the new value of the changed feature, such as another context.
         labels: Labels in the order of the probabilities.
 
     Attributes:
         base: Id of the first example, equal for pairs with the same first example: int [pairs].
-        ways: Two arrays of cluster ids: int [pairs] each. A cluster is a group of pairs that depend on each other. Ids
-            in the first array are equal for pairs with the same value of the unchanged feature; ids in the second
-            array, for pairs with the same new value of the changed feature.
+        ways: Two groupings of pairs that depend on each other, as arrays of ids: int [pairs] each. Pairs with the same
+            id in the first array have the same unchanged feature. Pairs with the same id in the second array have the
+            same new value of the changed feature.
         values: Maps each name of ``MEANS`` to its values: float64 [pairs]. The first is whether the prediction changes.
         groups: Maps each slice, "column=value", to a mask: bool [pairs].
     """
@@ -144,11 +144,11 @@ class _Pairs:
             measured = share(values, unchanged, also=new, n=n)
         return replace(measured, value=float(values.mean()))  # share sums in another order, with other last bits
 
-    def per_base(self, mask: np.ndarray) -> Measurement:
-        """Return the mean over first examples of the share of changed predictions among the pairs of a first example.
+    def mean_per_first_example(self, mask: np.ndarray) -> Measurement:
+        """Return the share of changed predictions, averaged so that each first example of pairs counts equally.
 
-        With 1 of 2 changes for a first example and 0 of 8 for another, the mean is 0.25. The field ``n`` of the result
-        is the number of first examples. Pairs outside ``mask``, bool [pairs], do not count.
+        If the prediction changes in 1 of 2 pairs of a first example, and in 0 of 8 pairs of another, the result is the
+        mean of 0.5 and 0. Its field ``n`` is the number of first examples. ``mask``, bool [pairs], selects the pairs.
         """
         _, base, count = np.unique(self.base[mask], return_inverse=True, return_counts=True)
         hit = self.values[""][mask]
@@ -199,7 +199,7 @@ def _numbers_of_change(rows: pa.Table, context: Context, data: str, kind: str) -
         yield Number(name, headline, f"{effect.upper()} {kind}", 0, headline=True, changed=changed, curve=curve)
         means = {mean: none or pairs.mean(mean, mask) for mean in MEANS[1:]}
         means["naive"] = none or share(pairs.values[""][mask], flags=(CLUSTERS_IGNORED,), n=headline.n)
-        means["per_seed"] = none or pairs.per_base(mask)
+        means["per_seed"] = none or pairs.mean_per_first_example(mask)
         for mean, measured in means.items():
             aside = "" if mean in SHOWN else NAIVE if mean == "naive" else OTHER_RULES
             full = prefix._replace(statistic=f"{effect}/{mean}")

@@ -63,23 +63,24 @@ class Entries(NamedTuple):
 
 @dataclass(frozen=True)
 class Share:
-    """A share of hits among entries (such as predictions), and what the interval of the share needs.
+    """A share of hits among entries (such as predictions), and the numbers from which its interval is computed.
 
-    Entries are grouped into clusters, such as all predictions for examples of one article. There may be several ways of
-    grouping: swaps are grouped by the swapped example, and by the lender (the example that lends the new part).
+    Hits are counted events, such as changed predictions; a score such as 0.5 is half a hit. Entries are grouped into
+    clusters, such as all predictions for examples of one article. There may be several ways of grouping: swaps are
+    grouped by the swapped example, and by the lender (the example that lends the new part).
 
     Attributes:
         value: The share, or the unweighted mean of several shares, between 0 and 1.
-        influence: For each way of grouping, the contribution of each cluster to the error of the value: float64
-            [clusters], with sum 0.
+        influence: For each way of grouping, the excess hits of each cluster: float64 [clusters], with sum 0. The excess
+            is (hits - value * counts) of the cluster, divided by the counts of all clusters.
         clusters: For each way of grouping, the number of clusters.
-        down: How much the value decreases if a cluster in which all entries are misses is added.
-        up: How much the value increases if a cluster in which all entries are hits is added.
-        least: Variance of the value if all entries were independent, a lower bound of its variance; 0 for scores other
-            than 0 and 1.
-        entries: Number of entries; inf for scores other than 0 and 1.
-        pairs: Contribution of each pair of a swapped example and a lender to the error: float64 [pairs]; None if
-            entries are not such pairs.
+        down: Decrease of the value if one more cluster of typical size is added, in which no entry is a hit.
+        up: Increase of the value if one more cluster of typical size is added, in which all entries are hits.
+        least: Variance of the value if all entries were independent, a lower bound of the variance; 0 if hits or counts
+            are not whole numbers.
+        entries: Sum of the counts of all entries; inf if hits or counts are not whole numbers.
+        pairs: The excess hits of each pair of a swapped example and a lender: float64 [pairs]; None if entries are not
+            swaps.
     """
 
     value: float
@@ -196,14 +197,16 @@ def gains_and_losses(entries: Entries) -> tuple[Share, Share]:
     if not is_one_way:
         return gained, lost
     # the cluster that an interval adds is as mixed as the clusters of the other sign
-    part_gained, part_lost = (_part_of_a_cluster(part, counts) for part in parts)
+    part_gained, part_lost = (_cautious_hit_share(part, counts) for part in parts)
     return replace(gained, up=gained.up * part_lost), replace(lost, up=lost.up * part_gained)
 
 
-def _part_of_a_cluster(hits: np.ndarray, counts: np.ndarray) -> float:
-    """Return the mean share of hits over clusters, weighted by hits, and moved towards 1 if few clusters have hits.
+def _cautious_hit_share(hits: np.ndarray, counts: np.ndarray) -> float:
+    """Estimate the share of hits within a cluster that has hits; 1, the cautious estimate, if no cluster has hits.
 
-    ``hits`` and ``counts`` are sums per cluster: float64 [clusters]. Without hits, the result is 1.
+    The estimate is the mean of the share hits / counts over clusters, weighted by hits. Since a mean over few clusters
+    is unreliable, 20 clusters with the share 1 are added; a larger share gives a wider interval. ``hits`` and
+    ``counts`` are sums per cluster: float64 [clusters].
     """
     total = hits.sum()
     if not total:
@@ -219,12 +222,12 @@ def covariances(first: Share, second: Share) -> np.ndarray:
     The variance of a share is the largest estimate of the covariance of the share with itself.
 
     Returns:
-        One estimate, if entries are not swaps: the covariance between clusters. If entries are grouped into clusters in
-        several ways, such as by context and by word pair, the covariances of all groupings are added.
+        For entries that are not swaps, one estimate: the covariance between clusters. If entries are grouped into
+        clusters in several ways, such as by context and by word pair, the covariances of all groupings are added.
 
-        Three estimates, if each entry is a swap, a pair of an example and its lender (the example that lends the new
-        part): for swaps that depend on each other if they share a cluster in either role (dyads); for swaps that depend
-        on each other only if they share the example's cluster; and only if they share the lender's cluster.
+        For swaps (pairs of an example and its lender, the example that lends the new part), three estimates. Two swaps
+        count as dependent in the first estimate if they have any cluster in common (dyads); in the second, only if
+        their examples are in the same cluster; in the third, only if their lenders are in the same cluster.
     """
     # n / (n - 1) as for any sample variance: influences sum to 0 by construction
     counts = [max(pair) for pair in zip(first.clusters, second.clusters, strict=True)]

@@ -26,10 +26,11 @@ class RecordedShare(Measurement):
 
 @contextmanager
 def recording() -> Iterator[None]:
-    """Return a context manager. Within it, a share of hits that is computed with clusters is a :class:`RecordedShare`.
+    """Context manager within which shares keep their entries, so that :func:`change` can compute paired intervals.
 
-    Clusters are groups of dependent observations, such as examples. A ``RecordedShare`` holds the hits, count and
-    cluster of each observation (its entries), from which :func:`change` computes a paired interval.
+    Within the context manager, :func:`.shares.share` returns a :class:`RecordedShare`, provided that its argument
+    ``clusters`` is given. The entries are the hits, count and cluster of each observation, such as an example. Clusters
+    are groups of dependent observations.
     """
     token = _is_recording.set(True)
     try:

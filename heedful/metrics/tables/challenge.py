@@ -374,11 +374,11 @@ def _sliced(numbers: Iterable[Number], slice_: str) -> Iterator[Number]:
 
 
 def _in_order(numbers: Sequence[Number], with_curves: Sequence[str]) -> Iterator[Number]:
-    """Sort numbers by statistic, and add curves over training epochs to some of them.
+    """Sort numbers by statistic, and give some of them a curve over training epochs.
 
-    First come the numbers whose statistic is "original" or begins with "original/", then likewise "preserved" and
-    "flipped". A number gets a curve if its statistic is listed in ``with_curves`` and its name has no slice; all other
-    numbers lose theirs.
+    The order is "original", "preserved", "flipped". A longer statistic, such as "original/subsamples", is sorted by the
+    word before the slash. A number has a curve if its statistic is in ``with_curves`` and the number is about all data,
+    not about a slice (a part of the data, such as "split=dev"). Other numbers have no curve.
     """
     for number in sorted(numbers, key=lambda number: _statistic_rank(number.name.statistic)):
         part, statistic = number.name.part, number.name.statistic

@@ -62,7 +62,7 @@ class Changes:
         table: Id of the table, equal for equal tables: int [rows].
         split: Position in ``splits``, 0 without splits: int [rows].
         relevance: Relevance of the deleted row, as a position in ``RELEVANCE``, or -1: int [rows].
-        hypotheses: Number of different originals, with and without answers.
+        hypotheses: Number of different examples that the operation edited, also those with a missing answer.
 
     Raises:
         HeedfulError: A prediction is none of the three labels, or a row does not name one of the splits.
@@ -152,8 +152,8 @@ def _shares_to_measure(changes: Changes, mask: np.ndarray, key: str, name: Metri
             yield _Share(name._replace(statistic=f"from_{label}/to_{after}"), label, mine, changes.after == a)
 
 
-def _of_split(share: _Share, changes: Changes, split: int) -> Measurement:
-    """Compute a share within one split; for its interval, the examples of a table form one cluster."""
+def _share_in_split(share: _Share, changes: Changes, split: int) -> Measurement:
+    """Compute the share of ``share.hit`` among a split's edited examples; the examples of a table are a cluster."""
     mine = share.among & (changes.split == split)
     hit = share.hit[mine]
     before = changes.before[mine]
@@ -233,7 +233,7 @@ def invalid_transitions(
                 subsets[f"{operation}_{relevance}"] = is_so, key_of(operation, relevance)
         for subset, (mask, key) in subsets.items():
             for share in _shares_to_measure(changes, mask, key, MetricName(TRANSITIONS, data, subset)):
-                of_split = [_of_split(share, changes, split) for split in range(max(1, len(splits)))]
+                of_split = [_share_in_split(share, changes, split) for split in range(max(1, len(splits)))]
                 by_split = dict(zip(splits, of_split, strict=True)) if splits else {}
                 measured = _over_splits(share, changes, by_split) if splits else of_split[0]
                 is_headline = subset == operation and share.name.statistic == INVALID
@@ -244,7 +244,7 @@ def invalid_transitions(
 
 
 def _labelled_number(name: MetricName, measured: Measurement, changed: np.ndarray | None = None) -> Number:
-    """Create a number with its label in tables; ``changed`` marks the changed rows that it is about: bool [rows]."""
+    """Create a number with its label in tables; ``changed`` marks the rows of edited examples: bool [rows]."""
     label, level = FROM.get(name.statistic, "") if not name.slice else "", 1
     if name.statistic in TITLES:
         title = TITLES[name.statistic].format(name.part.replace("_", ", "))

@@ -88,15 +88,17 @@ class Related:
 def _extended_sets(
     last: np.ndarray, positions: np.ndarray, sets: np.ndarray, codes: np.ndarray, is_shared: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return all sets that result from adding one more value of the same example to a set of values.
+    """Add one more value to sets of values, in all possible ways, and return the larger sets.
 
-    The values of an example are one column of ``codes``; a set contains some of them. Only values in later rows are
-    added: a set of rows 0 and 2 is extended by row 3, but not by row 1. Values that are not ``is_shared`` are left out.
+    The values of an example are one column of ``codes``. A set contains some values of one example. The arrays
+    ``last``, ``positions`` and ``sets`` describe the sets, one item per set. A value is added to a set if the value
+    belongs to the same example, is ``is_shared``, and has a higher row index than all values of the set. For instance,
+    a set with the values of rows 0 and 2 is extended by the value of row 3, but not by the value of row 1.
 
     Args:
-        last: Row of each set's last value in ``codes``: int64 [sets].
-        positions: Position of the example whose values the set contains: int64 [sets].
-        sets: Id of each set; sets of equal values have equal ids: int64 [sets].
+        last: Highest row index among the values of each set: int64 [sets].
+        positions: Column of the example to which each set belongs: int64 [sets].
+        sets: Id of each set. Sets with equal values, which belong to different examples, have equal ids: int64 [sets].
         codes: Values of the examples, in ascending order: int32 [rows, examples].
         is_shared: False for values that occur once in ``codes``, and for repeats in an example: bool [rows, examples].
 

@@ -89,7 +89,10 @@ def less(score: Mapping[str, Any], majority: float) -> Measurement:
 
 
 def points_of(runs: Sequence[Run]) -> tuple[list[Point], list[str]]:
-    """Return the points of the scatter plot, and notes on the reasons why an attentiveness has no point."""
+    """Return the points of the scatter plot, one per run and swapped part, and the reason for each missing point.
+
+    A point has the attentiveness to the part, and the score of the same model trained only on the other parts.
+    """
     points = []
     without = []
     names = columns(runs)
@@ -160,11 +163,14 @@ def draw(runs: Sequence[Run]) -> Iterator[Drawn]:
 
 
 def scatter(points: Sequence[Point], texts: Mapping[str, str]) -> "Figure":
-    """Draw points with 95 % intervals in both directions; a hollow point marks a model not above the majority share.
+    """Draw attentiveness to a part (y) against the score of the other parts alone, minus the majority share (x).
+
+    A point is a full-input model on one data set, for one swapped part, with 95 % intervals in both directions. A
+    hollow point is a model whose accuracy is not above the majority share.
 
     Args:
-        points: The points.
-        texts: Texts of :func:`correlations`.
+        points: Points of :func:`points_of`.
+        texts: Rank correlations of :func:`correlations`, for the title and the legend.
     """
     from matplotlib.figure import Figure
 

@@ -60,9 +60,9 @@ def collect(runs: Sequence[Run], operation: str) -> dict[str, Edges]:
         operation: The edit, such as "delete".
 
     Returns:
-        The shares, by name in the figure. Each run has one set of shares for each of its data sets. A single run with
-        numbers by split has one set of shares for each split instead. The name is the label of the run if the run has
-        one set of shares, and otherwise "label (data)" or "label (data, split)".
+        The shares, by name in the figure: one entry for each run and data set, named "<run> (<data>)". If there is only
+        one run, and the run has numbers by split: one entry for each split, named "<run> (<data>, <split>)". The only
+        entry of a run is named "<run>".
     """
     shares_of: dict[str, Edges] = {}
     for run in runs:
@@ -83,11 +83,11 @@ def draw(runs: Sequence[Run]) -> Iterator[Drawn]:
 
 
 def kind_of(operation: str, before: str, after: str) -> str:
-    """Return whether an edit of a table allows the prediction to go from ``before`` to ``after``: a key of ``KINDS``.
+    """Return the kind of the transition from ``before`` to ``after`` when a table is edited: a key of ``KINDS``.
 
-    "valid" means allowed, "invalid" not allowed. A name such as "delete" does not tell whether the deleted row is
-    relevant for the hypothesis. "valid" is then replaced by "relevant" (allowed only if the row is relevant),
-    "irrelevant" (allowed only if the row is irrelevant) or "either" (allowed for both).
+    Most transitions are "valid" (allowed) or "invalid". An operation such as "delete" does not tell whether the deleted
+    row is relevant to the hypothesis. Instead of "valid", the kind is then "relevant" (allowed only if the row is
+    relevant), "irrelevant" (allowed only if the row is irrelevant) or "either" (allowed in both cases).
 
     Example:
         >>> kind_of("delete", "entailment", "entailment"), kind_of("insert", "entailment", "entailment")

@@ -135,7 +135,11 @@ def groups_of(runs: Sequence[Run]) -> list[Group]:
 
 
 def _read_prompt(run: Run, model: str) -> Prompt:
-    """Return the prompt of a run, with numbers computed from the rows. ``model`` is the name of the model in tables."""
+    """Return the prompt of a run, with accuracy (or exact match) and attentiveness computed from the rows of the run.
+
+    If the rows have label probabilities, the same numbers are also computed for the most probable labels. ``model`` is
+    the name of the model in tables.
+    """
     if PROMPT not in run.identity:
         raise RunError(f"{run.folder} holds no results of a prompt. Name folders of evaluations with prompts.")
     prompt, settings = run.identity[PROMPT], run.identity.get("settings", {})

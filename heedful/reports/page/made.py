@@ -42,8 +42,8 @@ def without_places(text: str) -> str:
     return PLACES.sub(lambda match: _last(match[0]), text.replace(f"{Path.cwd()}{os.sep}", ""))
 
 
-def without_quotes(results: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the content of results.json without the counts that contain answers of the model as texts."""
+def without_model_texts(results: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the content of results.json without "no_answers" and "one_text", which hold texts that the model wrote."""
     counts = {name: n for name, n in results["counts"].items() if PurePosixPath(name).name not in QUOTES}
     return {**results, "counts": counts}
 

@@ -24,9 +24,9 @@ class Sample(NamedTuple):
 
     Attributes:
         rows: The sampled rows, in the order of the page, as dictionaries. Further keys are "evaluation"; "p" and "p2",
-            the probability of the original answer before and after the change; "moved", p2 minus p; and "changed". For
-            an unchanged example, "changed" says whether the prediction is wrong (False without gold labels); for a
-            changed example, whether the prediction changed.
+            the probability of the original answer before and after the change; "moved", p2 minus p; and "changed",
+            whether the prediction changed. A row of an unchanged example has only one prediction: "changed" then says
+            whether the prediction is wrong (False without gold labels).
         total: Number of rows from which the sample was drawn.
     """
 

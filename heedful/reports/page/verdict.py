@@ -95,9 +95,10 @@ def _sample_size_text(run: Run, name: MetricName, m: Entry) -> str:
 def _to_default(run: Run, name: MetricName) -> str:
     """Return the end of a sentence about attentiveness, as "; 40.0 % become “neutral”, the right answer then".
 
-    The percentage is the share of predictions that become the default label. The result is "" if ``name`` is not a
-    metric of attentiveness, if the share is unknown, or if the share equals the value of the metric: then every
-    prediction that changes becomes the default label.
+    The percentage is the share of predictions that a swap turns into the default label, which is the right answer for
+    unrelated parts. The words ", the right answer then" are omitted for a joint swap of several parts. The result is ""
+    if ``name`` is not a metric of attentiveness, if the share is unknown, or if the share equals the value of the
+    metric, since every changed prediction is then the default label.
     """
     m = run.numbers.get(name._replace(statistic="to_default"))
     if name.family != ATTENTIVENESS or m is None or not is_known(m) or m["value"] == run.numbers[name]["value"]:

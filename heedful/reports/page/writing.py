@@ -19,7 +19,7 @@ from heedful.reports.page.about import About, about_of, in_order
 from heedful.reports.page.comparison import Comparison, compared
 from heedful.reports.page.examples import cards
 from heedful.reports.page.figures import Shown, figures_of
-from heedful.reports.page.made import Made, made_of, name_of, summary, without_places, without_quotes
+from heedful.reports.page.made import Made, made_of, name_of, summary, without_model_texts, without_places
 from heedful.reports.page.moves import Moves, moves_of
 from heedful.reports.page.numbers import Number, numbers_of
 from heedful.reports.page.sample import sampled
@@ -88,7 +88,9 @@ def write_page(folders: Sequence[str | Path], to: str | Path, examples: bool = T
         HeedfulError: A folder has no results, its files were changed, or the page cannot be written.
     """
     runs = _runs(distinct([str(folder) for folder in folders]))
-    text = _page(runs if examples else [replace(run, results=without_quotes(run.results)) for run in runs], examples)
+    text = _page(
+        runs if examples else [replace(run, results=without_model_texts(run.results)) for run in runs], examples
+    )
     with atomic_path(to) as temporary:
         temporary.write_text(text, encoding="utf-8", errors="backslashreplace")  # an id may hold any bytes
     return Path(to)

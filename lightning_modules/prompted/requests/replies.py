@@ -157,7 +157,7 @@ class FirstToken(Written):
     def require(self, prompt: Prompt, task: Task) -> None:
         if not task.kind.has_labels:
             raise ModelError("read first_token chooses among labels, and these answers are texts. Take read written.")
-        first = [next(iter(_bare_token(text).split()), "") for text in prompt.answers]
+        first = [next(iter(_comparable(text).split()), "") for text in prompt.answers]
         if len(set(first)) < len(first) or "" in first:
             raise ModelError(
                 f"read first_token cannot tell the answers {listing(prompt.answers)} apart: they have one "
@@ -186,11 +186,11 @@ class FirstToken(Written):
         return replace(written, scores=[(t.encode("utf-8", "replace").decode(), value) for t, value in pairs])
 
     def read(self, reply: Reply, prompt: Prompt) -> tuple[str, list[float] | None]:
-        texts = [_bare_token(text) for text in prompt.answers]
+        texts = [_comparable(text) for text in prompt.answers]
         sums = [0.0] * len(texts)
         listed = [(token, math.exp(value)) for token, value in reply.scores or ()]
         for token, p in listed:
-            fitting = _matching_texts(_bare_token(token), texts)
+            fitting = _matching_texts(_comparable(token), texts)
             if len(fitting) == 1:
                 sums[fitting[0]] += p
             elif fitting and p > TOO_LITTLE:
@@ -214,10 +214,10 @@ def _most_probable(p: Sequence[float], labels: Sequence[str]) -> str:
     return NO_LABEL if lower and first - lower[0] < SAME else labels[p.index(first)]
 
 
-def _bare_token(text: str) -> str:
-    """Normalise a text or a token, so that the two can be compared.
+def _comparable(text: str) -> str:
+    """Return a text or a token in lower case, without spaces, quotes and punctuation at both ends, for comparisons.
 
-    Some servers encode the space before a token as a special character.
+    The characters U+2581 and U+0120, which some servers write for a space, count as spaces.
     """
     return bare(text.replace("\u2581", " ").replace("\u0120", " "))
 

@@ -11,7 +11,7 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers import AutoModelForCausalLM, GenerationConfig, Lfm2Config, LlamaConfig, MistralConfig
 
 from heedful.lightning_modules import CausalLM
-from heedful.lightning_modules.prompted.shared_prefix import UNLIMITED, Queries, most_columns, plain_scores
+from heedful.lightning_modules.prompted.shared_prefix import UNLIMITED, Queries, plain_scores, width_limit
 from heedful.records import SPAN, Example, Task
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import Wording
@@ -154,9 +154,9 @@ def test_a_model_without_positions_is_read_whole(tmp_path):
 )
 def test_states_that_are_not_attentions_are_not_shared(config, columns):
     network = SimpleNamespace(config=config, forward=lambda input_ids, position_ids: None)
-    assert most_columns(network) == columns
+    assert width_limit(network) == columns
     network.forward = lambda input_ids: None
-    assert most_columns(network) == 0
+    assert width_limit(network) == 0
 
 
 def test_a_model_without_a_token_that_ends_a_text_writes_to_the_last(folders):

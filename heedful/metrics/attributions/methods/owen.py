@@ -1,6 +1,6 @@
-"""Owen values: mean contributions of words over orders of words that keep the words of each node of a tree together.
+"""Owen values: mean contributions of words, over orders of words in which the words of each tree node stay together.
 
-The tree is balanced and binary. The node whose split matters most is split first.
+The tree over the words is balanced and binary. The node with the largest contribution is split first.
 """
 
 from collections.abc import Sequence
@@ -16,10 +16,10 @@ NAME, VERSION = "owen", 1
 
 
 class Stake(NamedTuple):
-    """A node of the tree in a context, for a heap in which the node with the largest stake comes first.
+    """A node of the tree in one context, and its stake: the size of the contribution that its features make there.
 
-    A node is a range of features. The context is the features outside the node that are kept. The stake is the size of
-    the contribution that the features of the node make in this context, ``abs(high - low) * weight``.
+    A node is a range of features. A context is a set of kept features outside the node; all remaining ones are masked.
+    The stake is ``abs(high - low) * weight``. In a heap of stakes, the largest comes first.
 
     Attributes:
         order: Sort key: minus the stake.
@@ -119,10 +119,10 @@ def _split_stake(stake: Stake, with_left: float, with_right: float) -> list[Stak
 
 
 def _sure_to_be_split(queue: list[Stake], answers: Answers, splits_left: int) -> list[Stake]:
-    """Return the nodes, from ``queue`` or below, that are certain to be among the next ``splits_left`` splits and whose
-    halves have no values in ``answers`` yet.
+    """Return the nodes that will be split within the next ``splits_left`` splits, whatever the model predicts.
 
-    In the worst case, all descendants of a node are split before the next node of the queue.
+    The nodes are in ``queue`` or below, and the predictions for their halves are not in ``answers`` yet. A node is sure
+    to be split if the splits suffice even for all descendants of the nodes before it in the queue.
     """
     queue = queue.copy()
     sure = []
