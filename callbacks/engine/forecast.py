@@ -65,12 +65,13 @@ def inputs_of(data: Pairs, plans: Plans, limit: int | float | None = None) -> It
 
 
 def forecast(data: Pairs, plans: Plans, predictor: Predictor, limit: int | float | None = None) -> dict[str, Amount]:
-    """Map each kind of inputs to an upper bound on their amount. The kinds are "base" (unchanged), "changed", "null"
-    (repeats of the null control) and, if a second stage may follow, "second".
+    """Map each kind of inputs to an upper bound on their number and total length. The kinds are "base" (unchanged),
+    "changed", "null" (repeats of the null control) and "second" (further changes, if an evaluation chooses how many
+    examples to change by the answers to the first changes).
 
     Args:
         data: The data, after their setup.
-        plans: The evaluations. Inquiries do not count, since their inputs depend on the answers.
+        plans: The evaluations. Evaluations whose inputs depend on earlier answers (inquiries) do not count.
         predictor: The model.
         limit: The Trainer's limit_val_batches.
     """

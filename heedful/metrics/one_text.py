@@ -49,7 +49,7 @@ class OneText(NamedTuple):
 
     @property
     def is_withheld(self) -> bool:
-        """Whether the model gave the answer ``text`` to at least half of the changed inputs.
+        """Whether the model gave the answer :attr:`text` to at least half of the changed inputs.
 
         If so, the attentiveness (share of answers that change) is not reported.
         """

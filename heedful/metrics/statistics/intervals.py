@@ -159,10 +159,10 @@ def share_of(entries: Entries) -> Share:
 
 
 def _dyads(ways: Sequence[np.ndarray]) -> np.ndarray:
-    """Return an id per entry, equal for entries with the same two clusters: int [entries]; ids are 0, 1, ...
+    """Return an id (0, 1, ...) per swap: int [swaps]. Swaps have the same id if their examples are in one cluster, and
+    their lenders (the examples that lend the new part) are in one cluster.
 
-    An entry is a swap. ``ways`` holds the cluster of the swapped example of each entry, and the cluster of the lender
-    (the example that lends the new part).
+    ``ways`` has two arrays: the cluster of each swapped example, and the cluster of each lender.
     """
     example, lender = ways
     return np.unique(example * (int(lender.max()) + 1) + lender, return_inverse=True)[1]
