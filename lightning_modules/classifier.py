@@ -193,15 +193,17 @@ class Classifier(BasePredictor, pl.LightningModule):
         Raises:
             ModelError: The data have other labels.
         """
-        wanted = self.task.labels
+        current, order = self.task.labels, self.label_order
+        wanted = current if order is None else [current[i] for i in order]  # an earlier checkpoint changed the task
         if sorted(wanted) != sorted(labels):
             raise ModelError(
                 f"{self.description} was trained on the labels {listing(labels)}, and the data have {listing(wanted)}. "
                 "Give the data the labels of the model: data.labels, or labels in measure."
             )
-        if wanted != tuple(labels):
+        if current != tuple(labels):
             self.prepare_for(replace(self.task, labels=tuple(labels)))
-            self.label_order = [labels.index(label) for label in wanted]
+        order = [labels.index(label) for label in wanted]
+        self.label_order = None if order == sorted(order) else order
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
         """Load weights as in torch; Lightning calls it with the weights of a checkpoint.

@@ -75,6 +75,17 @@ def test_outputs_of_a_network_without_a_backbone_are_matched_with_labels_by_name
         heedful.measure(run.folder, other, **how | {"default_label": "open"})
 
 
+def test_checkpoints_with_several_orders_of_labels_are_loaded_in_turn(modules):
+    model, data = modules("bag").Bag(dim=8), Planted(n_train=8, n_validation=8)
+    model.bind(data.task)
+    names = data.task.labels
+    for learned in (names[::-1], names[::-1], names[1:] + names[:1], names):
+        model._learn_labels(learned)
+        scores = torch.tensor([[float(names.index(label)) for label in model.task.labels]])
+        model.logits = lambda inputs, scores=scores: scores
+        assert model.label_scores({}).tolist() == [[0, 1, 2]]
+
+
 def test_a_network_without_a_backbone_is_trained_further(modules, tmp_path, monkeypatch):
     quiet = {"enable_progress_bar": False, "max_epochs": 1, "accelerator": "cpu", "log_every_n_steps": 1}
     how = {"allow_package": "bag", "trainer": quiet}
