@@ -72,7 +72,6 @@ class Function(BasePredictor):
 
     Attributes:
         answered: The answers so far; None before :meth:`bind`, unless ``answers`` were given.
-        need_probabilities: Names of evaluations that answers without probabilities end with an error.
     """
 
     capabilities = Capabilities(ranks=1)
@@ -101,7 +100,7 @@ class Function(BasePredictor):
         self._has_numbers = is_ordered and not any((labels or {}).values())  # a spelling may be a number
         self.answered: Answered | None = answers
         self.doubtful: str | None = doubtful
-        self.need_probabilities: Sequence[str] = ()
+        self._need_probabilities: Sequence[str] = ()
         is_recorded = getattr(predict, "is_recorded", False)
         self._is_steady = is_recorded or (answers is not None and answers.is_steady)
         if is_recorded:
@@ -126,6 +125,10 @@ class Function(BasePredictor):
             for stored in (self.answered.answers, self.answered.repeats):
                 for key, answer in stored.items():
                     stored[key] = answer if answer == NO_LABEL else self.same(str(answer))
+
+    def require_probabilities(self, evaluations: Sequence[str]) -> None:
+        """Make answers without probabilities an error; the message names the evaluations that need probabilities."""
+        self._need_probabilities = evaluations
 
     @property
     def description(self) -> str:
@@ -209,8 +212,8 @@ class Function(BasePredictor):
         if {isinstance(answer, str) for answer in (earlier, *answers)} == {True, False}:
             problem = ", and others with probabilities, or without. Return one or the other for all."
             raise self._invalid_answer_error(values[0], inputs, 0, problem)
-        if isinstance(answers[0], str) and self.need_probabilities:
-            problem = f". {listing(self.need_probabilities)} needs probabilities: return them, or leave it out."
+        if isinstance(answers[0], str) and self._need_probabilities:
+            problem = f". {listing(self._need_probabilities)} needs probabilities: return them, or leave it out."
             raise self._invalid_answer_error(values[0], inputs, 0, problem)
         if isinstance(answers[0], str):
             return answers

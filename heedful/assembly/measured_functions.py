@@ -83,7 +83,8 @@ def measure_predictor(
     plans = Plans.of(evaluations, Setting(data, read=_load_other_data, capabilities=predictor.capabilities), only)
     plans.require(predictor)
     if isinstance(predictor, Function):
-        predictor.need_probabilities = [p.evaluation.name for p in plans.planned.values() if p.plan.needs_probabilities]
+        needing = [p.evaluation.name for p in plans.planned.values() if p.plan.needs_probabilities]
+        predictor.require_probabilities(needing)
     limit = trainer.get("limit_val_batches") or ALL
     if is_dry:
         return requests_of_function(predictor, data, plans, limit)

@@ -12,7 +12,7 @@ from heedful.assembly.config import Config, Objects, load_other_data
 from heedful.assembly.held_out import require_held_out
 from heedful.assembly.identity import identity_of
 from heedful.assembly.prompting import prompts_of
-from heedful.assembly.saved import unfinished_of
+from heedful.assembly.saved import require_same_outputs, unfinished_of
 from heedful.assembly.settings import EvaluationSettings, RunSettings, TrainingSettings, several
 from heedful.assembly.trainers import precision_of, require_fit
 from heedful.callbacks import EVALUATIONS, BestCheckpoint, Engine, Setting
@@ -102,6 +102,8 @@ def prepare(config: Config) -> Plan:
     if not (isinstance(settings, EvaluationSettings) and settings.dry_run):
         if checkpoint is None:
             model.require_weights()
+            if not config.evaluating:
+                require_same_outputs(cast(Classifier, model))
         require_held_out(model, data, checkpoint, config.evaluating)
     return Plan(config, model, data, objects.trainer, plans, unfinished, checkpoints, prompts, record)
 

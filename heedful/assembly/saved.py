@@ -10,8 +10,9 @@ from heedful.assembly.identity import HOW
 from heedful.assembly.settings import SEED
 from heedful.callbacks.checkpoints.files import LAST, best_of, outline, progress
 from heedful.callbacks.outputs.run_folder import is_finished
+from heedful.lightning_modules import Classifier
 from heedful.lightning_modules.pretrained.backbones import has_weights
-from heedful.records import HeedfulError, RunError, SettingError, inform
+from heedful.records import HeedfulError, RunError, SettingError, Task, inform, listing
 from heedful.records.storage.files import remove_abandoned
 from heedful.records.storage.results import BACKBONE, CONFIG
 from heedful.records.storage.yaml_files import parse_yaml, read_text, read_yaml
@@ -75,8 +76,9 @@ def _settings_with_exported_model(config: Path, backbone: Path) -> dict[str, Any
     try:
         saved = read_yaml(str(config), str(config))
         settings = saved["model"]["init_args"]
-        exported = {"backbone": str(backbone), "labels": None}
-        settings |= {name: value for name, value in exported.items() if name in settings}
+        if (backbone / "config.json").is_file():  # else a checkpoint has all that a user's own network needs
+            exported = {"backbone": str(backbone), "labels": None}
+            settings |= {name: value for name, value in exported.items() if name in settings}
         data = saved["data"]["init_args"]
         data |= dict.fromkeys({"max_validation"} & data.keys())  # an evaluation takes all examples
         if isinstance(data.get("answers"), int):  # number of most frequent answers, from the training split
@@ -106,7 +108,29 @@ def initial_model(name: str) -> dict[str, Any]:
             f"init_from {name}: {model['class_path']} has no setting backbone, the folder from which it would load the "
             "weights. Add the setting, as the documentation shows (A new model)."
         )
+    model["init_args"]["backbone"] = str(backbone)
     return model
+
+
+def require_same_outputs(model: Classifier) -> None:
+    """Raise SettingError if a user's own network starts from a run with other parts or labels, or in another order:
+    the weights of the run have no names of parts and labels.
+
+    Args:
+        model: The model, bound to the task of the data.
+    """
+    folder = Path(str(getattr(model, "backbone", None)))
+    run = folder.parent.parent
+    if model.names_outputs or run / BACKBONE != folder or not (run / CONFIG).is_file():
+        return
+    learned = Task.from_dict(outline(best_of(run, f"init_from {run}", True))["task"])
+    for name in ("parts", "labels"):
+        before, now = getattr(learned, name), getattr(model.task, name)
+        if before != now:
+            raise SettingError(
+                f"init_from {run}: its {name} are {listing(before)}, and the data have {listing(now)}. Give the data "
+                f"the same {name} in the same order, with data.{name}."
+            )
 
 
 def start_of(resume: str | None, ckpt_path: str | None, output: str | None) -> tuple[Path | None, str | None]:

@@ -157,7 +157,11 @@ def _unknown_message(name: str, parser: Parser) -> str:
     subject = f"{group} has no setting {last}" if group else f"There is no setting {name}"
     if near:
         return f"{subject} (did you mean {near}?)."
-    listed = f"Its settings are {', '.join(names)}" if group and 0 < len(names) <= MOST_LISTED else "See --help all"
+    listed = (
+        f"Its settings are {', '.join(names)}"
+        if group and 0 < len(names) <= MOST_LISTED
+        else "The documentation (Settings) lists all"
+    )
     return f"{subject}. {listed}."
 
 

@@ -17,10 +17,11 @@ from heedful.assembly.short_names import section_of
 from heedful.callbacks import Accuracy, Attentiveness
 from heedful.datamodules import Planted
 from heedful.lightning_modules.registry import TABLE
-from heedful.records import ModelError, RunError
+from heedful.records import ModelError, RunError, SettingError
 
 from refusals import refused
 
+FORM = {"parts": {"premise": "premise", "hypothesis": "hypothesis"}, "label": "label", "default_label": "neutral"}
 PAGE = Path(__file__).parents[2] / "docs" / "new_model.md"
 
 
@@ -97,6 +98,16 @@ def test_a_network_without_a_backbone_is_trained_further(modules, tmp_path, monk
     assert all(torch.allclose(before[name], after[name], atol=1e-6) for name in before)
     loaded = bag.load_from_checkpoint(run.folder / "checkpoints" / "best.ckpt", weights_only=True)
     assert all(torch.equal(loaded.network.state_dict()[name], before[name]) for name in before)
+    labels = {label: [] for label in reversed(data.task.labels)}
+    rows = [{**e.parts, "label": e.label} for e in data.load("validation")]
+    turned = heedful.load_data(
+        {"train": rows, "validation": rows}, name="turned", **FORM, labels=labels, validate_on_train=True
+    )
+    with refused(SettingError, "init_from", ", ".join(labels)):
+        heedful.train(data=turned, init_from=run.folder, output=tmp_path / "turned", **how)
+    with refused(ModelError, "entailment, neutral, contradiction", "entailment, neutral"):
+        some = [row for row in rows if row["label"] != "contradiction"]
+        heedful.measure(run.folder, some, parts=FORM["parts"], default_label="neutral", trainer={"accelerator": "cpu"})
     config = run.folder / "config.yaml"
     config.write_text("".join(line for line in config.read_text().splitlines(True) if "backbone" not in line))
     with refused(RunError, "backbone"):
