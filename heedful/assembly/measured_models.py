@@ -13,16 +13,18 @@ from heedful.assembly.measured_rows import RowSettings, data_of, order_of_output
 from heedful.assembly.plan import prepare
 from heedful.assembly.prompting import Requests
 from heedful.assembly.results import Results
+from heedful.assembly.saved import source_of
 from heedful.assembly.short_names import model_config
 from heedful.assembly.starts import restored_generators
 from heedful.assembly.trainers import allowing, calm_lightning, restored_flags
+from heedful.callbacks.checkpoints.files import outline
 from heedful.datamodules import PairedText
 from heedful.lightning_modules import BasePredictor
 from heedful.lightning_modules.pretrained.backbone_config import open_config, positions_of
 from heedful.lightning_modules.pretrained.backbones import resolve
 from heedful.lightning_modules.pretrained.labels import names_of_outputs
 from heedful.lightning_modules.pretrained_classifier import PretrainedClassifier
-from heedful.records import ModelError, SettingError
+from heedful.records import ModelError, SettingError, Task
 from heedful.records.storage.results import BACKBONE, CONFIG
 
 
@@ -42,6 +44,8 @@ def measure_model(predict: Any, rows: RowSettings, settings: dict[str, Any]) -> 
     )
     model, checkpoint, backbone = _resolve_model(predict)
     learned = model.task.labels if model is not None and model.task else getattr(model, "known_labels", ())
+    if checkpoint is not None and not (backbone / "config.json").is_file():  # a user's own network
+        learned = Task.from_dict(outline(source_of(checkpoint)[0])["task"]).labels
     outputs = learned or (names_of_outputs(model_config(backbone)) if backbone else ())
     data, _ = data_of(rows, outputs, is_function=False, kind=PairedText)
     if isinstance(model, PretrainedClassifier) and model is not predict and not outputs:
