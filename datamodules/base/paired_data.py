@@ -11,7 +11,7 @@ from heedful.datamodules.base.pairs import Pairs, describe_reading
 from heedful.datamodules.base.processes import require_alike
 from heedful.datamodules.base.sampler import TrainingLoader, TrainingSampler, base_batches, batches_of_rank
 from heedful.datamodules.base.splits import limited
-from heedful.records import DataError, HeedfulError, inform
+from heedful.records import DataError, HeedfulError, agree, inform
 
 
 class PairedData(Pairs, pl.LightningDataModule):
@@ -61,7 +61,8 @@ class PairedData(Pairs, pl.LightningDataModule):
         added = f" ({changed:,} counterfactual)" if (changed := int(examples.borrowed.sum())) else ""
         inform(f"{self.name}: training on {len(examples):,} examples{added}.{describe_reading(encoded.statistics)}")
         if sampler.dropped:
-            inform(f"{self.name}: {sampler.dropped} batches are dropped per epoch, for equal numbers on all ranks.")
+            dropped = agree(sampler.dropped, "batch is", "batches are")
+            inform(f"{self.name}: {dropped} dropped per epoch, for equal numbers on all ranks.")
         progress = trainer.fit_loop.epoch_loop.batch_progress
         return TrainingLoader(
             position=lambda: progress.current.ready,
