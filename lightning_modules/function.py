@@ -101,9 +101,8 @@ class Function(BasePredictor):
         self.answered: Answered | None = answers
         self.doubtful: str | None = doubtful
         self._need_probabilities: Sequence[str] = ()
-        is_recorded = getattr(predict, "is_recorded", False)
-        self._is_steady = is_recorded or (answers is not None and answers.is_steady)
-        if is_recorded:
+        self._is_recorded = getattr(predict, "is_recorded", False)
+        if self._is_recorded:
             self.capabilities = replace(self.capabilities, repeats=0)
 
     def prepare(self, task: Task) -> None:
@@ -151,13 +150,13 @@ class Function(BasePredictor):
         places = dict(zip(input_keys[::-1], range(len(input_keys))[::-1], strict=True))  # of the first of equal inputs
         new = np.array(sorted(place for key, place in places.items() if key not in answer_of), dtype=np.int64)
         answer_of |= zip(batch.keys[new].tolist(), self._ask(batch.take(new)), strict=True)
-        is_asked = (batch.again | (not self._is_steady)) & [key not in repeat_of for key in input_keys]
-        repeated = np.flatnonzero(is_asked)  # the first batch reveals random answers
+        is_first = not (self._is_recorded or self.answered.is_steady)  # the first batch reveals random answers
+        repeated = np.flatnonzero((batch.again | is_first) & [key not in repeat_of for key in input_keys])
         for place, answer in zip(repeated.tolist(), self._ask(batch.take(repeated)), strict=True):
             self._require_steady(batch, place, answer_of[input_keys[place]], answer)
             if batch.again[place]:
                 repeat_of[input_keys[place]] = answer
-        self._is_steady = self.answered.is_steady = True
+        self.answered.is_steady = True
         is_again = batch.again.tolist()
         return self._outputs(
             [(repeat_of if again else answer_of)[k] for k, again in zip(input_keys, is_again, strict=True)]
@@ -275,11 +274,9 @@ class Function(BasePredictor):
 def name_of(function: Any) -> str:
     """Return the name of a function without decorators and ``functools.partial``; for other objects, of their class."""
     function = unwrap(function)
-    return (
-        name_of(function.func)
-        if isinstance(function, partial)
-        else getattr(function, "__name__", type(function).__name__)
-    )
+    if isinstance(function, partial):
+        return name_of(function.func)
+    return getattr(function, "__name__", type(function).__name__)
 
 
 def quoted(row: Mapping[str, Any]) -> str:

@@ -253,13 +253,6 @@ def load_data(source: Any = DEFAULTS["data"], /, **settings: Any) -> PairedData:
     return cast(PairedData, _load("data", source, settings))
 
 
-def load_other_data(name: str, path: str | None) -> PairedData:
-    """Load a further data set by its short name, from ``path`` or, if that is None, from the hub; and set it up."""
-    data = load_data(name, **({} if path is None else {"path": path}))
-    data.setup("validate")
-    return data
-
-
 def load_model(
     source: str | PathLike[str] | Mapping[str, Any] = DEFAULTS["model"], /, **settings: Any
 ) -> BasePredictor:

@@ -4,7 +4,7 @@ from os import PathLike
 from typing import Any
 
 from heedful.assembly.identity import identity_of
-from heedful.assembly.measured_rows import RowSettings, data_of
+from heedful.assembly.measured_rows import RowSettings, data_of, load_other_data
 from heedful.assembly.prompting import Requests, requests_of_function
 from heedful.assembly.results import Results, Unsaved
 from heedful.assembly.settings import SEED, name_list, require_seed, write_settings
@@ -80,7 +80,7 @@ def measure_predictor(
     data.setup("validate")
     predictor.bind(data.task)
     predictor.require_learned_parts(data.full_task.parts)
-    plans = Plans.of(evaluations, Setting(data, read=_load_other_data, capabilities=predictor.capabilities), only)
+    plans = Plans.of(evaluations, Setting(data, read=load_other_data, capabilities=predictor.capabilities), only)
     plans.require(predictor)
     if isinstance(predictor, Function):
         needing = [p.evaluation.name for p in plans.planned.values() if p.plan.needs_probabilities]
@@ -118,12 +118,6 @@ def _measured(
     contents = RecomputedContents({p.evaluation.name: p.plan for p in planned}, data.seed, data.task.parts)
     unsaved = Unsaved("", lambda path: write_settings(record, path), describe({}), measurements.rows, contents)
     return Results(None, measurements.content, unsaved=unsaved)
-
-
-def _load_other_data(name: str, path: str | None) -> Pairs:
-    from heedful.assembly.config import load_other_data  # imports Lightning
-
-    return load_other_data(name, path)
 
 
 def _with_settings(data: Pairs, settings: dict[str, Any]) -> Pairs:

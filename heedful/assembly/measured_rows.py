@@ -205,6 +205,15 @@ def _load_named(rows: Any) -> Pairs | None:
     return load_data(rows)
 
 
+def load_other_data(name: str, path: str | None) -> Pairs:
+    """Load a further data set by its short name, from ``path`` or, if that is None, from the hub; and set it up."""
+    from heedful.assembly.config import load_data  # imports Lightning
+
+    data = load_data(name, **({} if path is None else {"path": path}))
+    data.setup("validate")
+    return data
+
+
 def _adapt_to_call(data: Pairs, settings: RowSettings, is_function: bool) -> Pairs:
     """Return a copy of a data module, with the batch size and the label order of a call of :func:`heedful.measure`.
 

@@ -8,11 +8,12 @@ from typing import Any, cast
 
 from pytorch_lightning.callbacks import EarlyStopping
 
-from heedful.assembly.config import Config, Objects, load_other_data
+from heedful.assembly.config import Config, Objects
 from heedful.assembly.held_out import require_held_out
 from heedful.assembly.identity import identity_of
+from heedful.assembly.measured_rows import load_other_data
 from heedful.assembly.prompting import prompts_of
-from heedful.assembly.saved import require_same_outputs, unfinished_of
+from heedful.assembly.saved import require_same_task, unfinished_of
 from heedful.assembly.settings import EvaluationSettings, RunSettings, TrainingSettings, several
 from heedful.assembly.trainers import precision_of, require_fit
 from heedful.callbacks import EVALUATIONS, BestCheckpoint, Engine, Setting
@@ -103,7 +104,7 @@ def prepare(config: Config) -> Plan:
         if checkpoint is None:
             model.require_weights()
             if not config.evaluating:
-                require_same_outputs(cast(Classifier, model))
+                require_same_task(cast(Classifier, model))
         require_held_out(model, data, checkpoint, config.evaluating)
     return Plan(config, model, data, objects.trainer, plans, unfinished, checkpoints, prompts, record)
 

@@ -112,24 +112,24 @@ def initial_model(name: str) -> dict[str, Any]:
     return model
 
 
-def require_same_outputs(model: Classifier) -> None:
+def require_same_task(model: Classifier) -> None:
     """Raise SettingError if a user's own network starts from a run with other parts or labels, or in another order:
     the weights of the run have no names of parts and labels.
 
     Args:
         model: The model, bound to the task of the data.
     """
-    folder = Path(str(getattr(model, "backbone", None)))
+    folder = Path(getattr(model, "backbone", None) or "")
     run = folder.parent.parent
     if model.names_outputs or run / BACKBONE != folder or not (run / CONFIG).is_file():
         return
     learned = Task.from_dict(outline(best_of(run, f"init_from {run}", True))["task"])
     for name in ("parts", "labels"):
-        before, now = getattr(learned, name), getattr(model.task, name)
-        if before != now:
+        expected, actual = getattr(learned, name), getattr(model.task, name)
+        if expected != actual:
             raise SettingError(
-                f"init_from {run}: its {name} are {listing(before)}, and the data have {listing(now)}. Give the data "
-                f"the same {name} in the same order, with data.{name}."
+                f"init_from {run}: its {name} are {listing(expected)}, and the data have {listing(actual)}. Give the "
+                f"data the same {name} in the same order, with data.{name}."
             )
 
 

@@ -111,8 +111,9 @@ def test_a_class_that_only_a_saved_run_names_is_not_imported(tmp_path: Path, mon
     with refused(SettingError, "evil.Callback"):
         resolve(False, Call(layers=[callback]))
     assert not (tmp_path / "was_imported").exists()
-    with allowing("evil"), refused(SettingError, "evil"):  # which has no class Data
-        resolve(False, Call(layers=[saved]))
+    for packages in ("evil", "worse,evil", ["evil"]):
+        with allowing(packages), refused(SettingError, "there is no class evil.Data"):
+            resolve(False, Call(layers=[saved]))
     assert (tmp_path / "was_imported").exists()
 
 
