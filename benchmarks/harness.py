@@ -200,7 +200,7 @@ class Count:
         forwards: Number of examples that the network got.
         computed: Number of their tokens, padding included.
         real: Number of their tokens without padding.
-        batches: Inputs of each batch, as tensors by name; empty unless ``keep`` is set.
+        batches: Inputs per batch, as tensors by name; empty unless ``keep`` is set.
     """
 
     def __init__(self, network: nn.Module, keep: bool = False) -> None:
@@ -355,7 +355,7 @@ def forward_seconds(network: nn.Module, batches: Batches, accelerator: str, prec
 
 
 def pairs(examples: Examples, task: Task, rng: np.random.Generator | None = None) -> dict[str, list[str]]:
-    """Return a dictionary from the name of each part to the texts of this part, one per example.
+    """Return a dictionary from part names to the texts of the part, one per example.
 
     With ``rng``, the first part of each example is taken from a random other example.
     """

@@ -128,6 +128,10 @@ CALLS: dict[str, tuple[Callable[[Any], Any], list[str]]] = {  # a mistake in Pyt
     "setting": (lambda rows: heedful.load_data("mnli", hold_outt=3), ["data has no setting hold_outt"]),
     "type": (lambda rows: heedful.load_model("minilm", max_length="long"), ["model.max_length", "long", "int"]),
     "trainer": (lambda rows: heedful.train(trainer={"max_epoch": 1}), ["trainer has no setting max_epoch"]),
+    "setting of an evaluation": (
+        lambda rows: heedful.measure(len, rows, two_class={"sizes": 3}),
+        ["two_class has no setting sizes", "Its settings are benchmarks"],
+    ),
     "callback": (lambda rows: heedful.train(trainer={"callbacks": [object()]}), ["callbacks", "pytorch_lightning"]),
     "evaluation": (lambda rows: heedful.train(attentivness={"draws": 1}), ["attentivness", "attentiveness?"]),
     "no parts": (lambda rows: heedful.measure(predict, rows), ["parts"]),

@@ -127,7 +127,7 @@ class Inquiry(Protocol):
     """The part of an evaluation that queries the model in several rounds, and defines the columns of the rows.
 
     Attributes:
-        name: Name in the manifest (a hash of what is planned). Attributes that are not listed here are as in
+        name: Name in the manifest (a hash of the planned changes). Attributes that are not listed here are as in
             :class:`~heedful.interventions.Intervention`.
         schema: The columns of the rows, which include the columns of the key.
     """

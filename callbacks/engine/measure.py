@@ -118,7 +118,7 @@ def _pool_rows(
     batches: BatchPredictor, data: Pairs, planned: Sequence[Planned], run: Mapping[str, Any], base: Predictions | None
 ) -> dict[str, Evaluated]:
     """Predict the changed examples of all evaluations that change the same pool of examples. Return the rows and
-    metadata of each evaluation on rank 0, and an empty mapping on other ranks.
+    metadata per evaluation on rank 0, and an empty mapping on other ranks.
 
     Args:
         batches: Predicts batches with the model.
@@ -158,9 +158,9 @@ def _pool_rows(
 def _staged_rows(
     experiment: Experiment, plans: Mapping[str, Any], planned: Sequence[Planned], manifests: dict[str, str]
 ) -> dict[str, Rows]:
-    """Change and predict examples, in one or two stages, and return the rows of each evaluation from all its stages.
+    """Change and predict examples, in one or two stages, and return the rows per evaluation, from all stages.
 
-    The first stage changes the examples of each plan. A second stage changes more examples, for evaluations whose
+    The first stage changes the examples in the plans. A second stage changes more examples, for evaluations whose
     method ``second_stage`` returns interventions.
 
     ``plans`` maps evaluations to the interventions of the first stage. ``manifests`` maps evaluations to a hash of

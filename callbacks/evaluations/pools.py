@@ -43,7 +43,7 @@ def fitted_parts(pool: Examples, data: Pairs) -> tuple[str, ...]:
 
 
 def by_split(pool: Examples, data: Pairs) -> list[Examples]:
-    """Return the examples of each evaluated split; if there is only one split, a list with ``pool`` alone."""
+    """Return the examples per evaluated split; if there is only one split, a list with ``pool`` alone."""
     if not data.splits_evaluated:
         return [pool]
     splits = np.array(list(pool.column("meta.split")))

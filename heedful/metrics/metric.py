@@ -76,7 +76,7 @@ class Metric:
         A number with a curve is one that :meth:`charts` draws over training epochs. Its short name is its name without
         statistic and slice, such as "attentiveness/mnli/premise". Valid names are:
 
-        - the name and the short name of each number with a curve;
+        - the names and short names of numbers with a curve;
         - if ``statistics`` is None, a short name followed by "/" and any text;
         - else, a short name followed by "/" and a name in ``statistics``, "unread", "read", "no_answer/base",
           "no_answer/changed", "<label>" (the slice of a label), or "from_<label>".

@@ -133,7 +133,7 @@ def solve(
 def _evaluate(runs: Sequence[_Running], values_by_game: Sequence[dict[bytes, float]], width: int, value: Value) -> None:
     """Compute the missing results of the current masks of all ``runs``, in one call of the function ``value``.
 
-    ``values_by_game`` maps the masks of each game, as bytes, to known results, and gets the new results. ``width`` is
+    ``values_by_game`` maps, per game, masks as bytes to known results, and gets the new results. ``width`` is
     the largest number of features of a game. ``value`` is as in :func:`solve`.
     """
     new: dict[tuple[int, bytes], np.ndarray] = {}
