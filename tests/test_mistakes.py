@@ -129,7 +129,7 @@ CALLS: dict[str, tuple[Callable[[Any], Any], list[str]]] = {  # a mistake in Pyt
     "type": (lambda rows: heedful.load_model("minilm", max_length="long"), ["model.max_length", "long", "int"]),
     "trainer": (lambda rows: heedful.train(trainer={"max_epoch": 1}), ["trainer has no setting max_epoch"]),
     "setting of an evaluation": (
-        lambda rows: heedful.measure(len, rows, two_class={"sizes": 3}),
+        lambda rows: heedful.measure(predict, rows, ["premise", "hypothesis"], "no", two_class={"sizes": 3}),
         ["two_class has no setting sizes", "Its settings are benchmarks"],
     ),
     "callback": (lambda rows: heedful.train(trainer={"callbacks": [object()]}), ["callbacks", "pytorch_lightning"]),
