@@ -34,6 +34,7 @@ See help(heedful.measure) and the help of other names. Importing this package
 imports neither torch nor Lightning: names are resolved on first use.
 """
 
+import os
 from typing import TYPE_CHECKING
 
 from heedful import rooms, torchvision_fix  # noqa: F401
@@ -89,5 +90,8 @@ __all__ = [
     "train",
     "write_inputs",
 ]
+
+# Otherwise MKL's sums depend on the alignment of memory, and two models with equal weights compute different bits
+os.environ.setdefault("MKL_CBWR", "AUTO")
 
 __getattr__, __dir__ = lazy_names(__name__, __file__)

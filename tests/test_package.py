@@ -14,6 +14,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+import torch
 
 import heedful
 from heedful import rooms
@@ -32,6 +33,21 @@ def fresh(code: str, folder: Path = ROOT) -> str:
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, cwd=folder)
     assert ran.returncode == 0, ran.stderr
     return ran.stdout
+
+
+@pytest.mark.skipif(not torch.backends.mkl.is_available(), reason="torch computes without MKL")
+def test_sums_do_not_depend_on_the_alignment_of_memory():
+    """Where the process imported Heedful before its first product of matrices."""
+    torch.manual_seed(0)
+    inputs, weights = torch.randn(3, 64), torch.randn(1000, 64)
+
+    def moved(matrix: torch.Tensor, by: int) -> torch.Tensor:
+        memory = torch.empty(matrix.numel() + 32)
+        start = -memory.data_ptr() // memory.element_size() % 16 + by
+        return memory[start : start + matrix.numel()].view(matrix.shape).copy_(matrix)
+
+    products = [torch.nn.functional.linear(moved(inputs, i), moved(weights, j)) for i in range(16) for j in range(16)]
+    assert all(torch.equal(product, products[0]) for product in products)
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ Evaluated = tuple[pa.Table, Mapping[str, Any]]  # rows of an evaluation, one per
 class Scored:
     """The numbers of a run that were computed from its rows, as measurements and as the content of results.json."""
 
-    numbers: Numbers  # measurements by metric name
+    numbers: Numbers  # measurements by metric name, rounded to 12 significant digits
     results: dict[str, Any]  # content of results.json without the hashes of the rows files
 
 
@@ -55,7 +55,7 @@ def score(
         numbers |= scored
         counts |= {f"{metric.evaluation}/{key}": count for key, count in metadata["counts"].items()}
         displays.append(shown(evaluated_numbers))
-    numbers = _flag_noise(numbers)
+    numbers = {name: measurement.rounded() for name, measurement in _flag_noise(numbers).items()}
     results = {
         **{key: run[key] for key in ("data", "split", "seed", "note")},
         "unfinished": run.get("unfinished"),

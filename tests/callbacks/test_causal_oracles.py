@@ -91,7 +91,7 @@ def test_a_model_that_reads_only_the_relation(nlixy):
     # a pair of I1 has leq and another relation in upward contexts, geq and another relation in downward contexts
     every = 2 * P * (P + 2 * Q)
     expected = (UP * every + DOWN * 2 * P * P) / ((UP + DOWN) * every)
-    assert effects(engine) == (0, 0, pytest.approx(expected, abs=1e-15), 0)
+    assert effects(engine) == (0, 0, pytest.approx(expected), 0)
     towards = UP * every / ((UP + DOWN) * every)
     assert engine["natural_logic/nlixy/insertion/tce/towards_gold"].value == pytest.approx(towards)
 

@@ -43,7 +43,7 @@ def test_a_model_of_hypotheses_follows_every_sibling(rule):
         assert found[name].value == 1
     assert found["premise/siblings"].n == 6
     assert found["premise/total_variation"].value == found["null_total_variation"].value == 0
-    assert found["eligible"].value == 1 / 3
+    assert found["eligible"].value == pytest.approx(1 / 3)
     rows, metadata = engine.rows["default_label"]
     assert metadata["counts"] | {"no_label": 0} == metadata["counts"]
     assert metadata["counts"]["premise/sibling"] == metadata["counts"]["premise/swap"] == 6

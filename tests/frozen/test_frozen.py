@@ -27,6 +27,7 @@ from written_results import paired
 
 HERE = Path(__file__).parent
 WRITTEN = ("plain", "counterfactual", "tables", "natural_logic", "endpoint", "whole")  # folders with results
+VALUES = ("value", "std", "ci95", "per_draw")
 NEAR = 1e-3  # between machines; on one kind of machine, with the versions that README.md names, the bits are the same
 
 
@@ -92,8 +93,18 @@ def test_the_attentiveness_of_a_model_that_failed_is_over_pairs_of_answers(froze
 
 
 @pytest.mark.parametrize("name", first_tier(4, WRITTEN))
-def test_the_rows_give_the_same_bytes_again(frozen, name):
-    assert rescore.rescored(f"runs/{name}") == Path("runs", name, "results.json").read_text()
+def test_the_rows_give_the_same_results_again(frozen, name):
+    """A number next to the boundary between two numbers of 12 digits may be the other one on another processor."""
+    again, before = json.loads(rescore.rescored(f"runs/{name}")), content(Path("runs", name))
+    numbers, written = (found.pop("metrics") for found in (again, before))
+    del again["checksum"], before["checksum"]
+    assert again == before
+    for metric in written.keys() | numbers.keys():
+        values = [{k: v for k, v in found[metric].items() if k not in VALUES} for found in (numbers, written)]
+        assert values[0] == values[1], metric
+        for key in VALUES:
+            one, other = (np.array(found[metric][key], float) for found in (numbers, written))  # None becomes NaN
+            np.testing.assert_allclose(one, other, rtol=2e-11, atol=1e-14, err_msg=f"{metric} {key}")
 
 
 def test_a_checkpoint_and_an_export_are_loaded(frozen):

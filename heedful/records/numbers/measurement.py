@@ -1,7 +1,10 @@
 """``Measurement``: the value of a metric with its sample size and its uncertainty."""
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Self
+
+DIGITS = 12  # significant digits of numbers in results
+ZERO = 1e-15  # differences of equal shares are up to this size, depending on the processor
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,12 @@ class Measurement:
     reason: str | None = None
     clusters: int | None = None
 
+    def rounded(self) -> Self:
+        """Round all values to 12 significant digits, and to 0 below 1e-15, as processors differ in the last bits."""
+        value, std = (None if x is None else _rounded(x) for x in (self.value, self.std))
+        ci95 = self.ci95 and (_rounded(self.ci95[0]), _rounded(self.ci95[1]))
+        return replace(self, value=value, std=std, ci95=ci95, per_draw=tuple(map(_rounded, self.per_draw)))
+
     def as_dict(self) -> dict[str, Any]:
         """Convert to an entry of results.json; ``clusters`` is omitted if each example is a cluster."""
         values = {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
@@ -42,3 +51,7 @@ class Measurement:
             return f"undefined ({self.reason})"
         spread = "" if self.std is None else f" ± {100 * self.std:.1f}"
         return f"{100 * self.value:.1f}{spread}"
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.{DIGITS}g}") if abs(value) >= ZERO else 0.0

@@ -6,7 +6,7 @@ from typing import Any
 
 from heedful.records.errors import RunError
 
-SCHEMA = 9  # no other version can be read
+SCHEMA = 10  # no other version can be read
 ENTRY = "heedful"  # key of Heedful's entry in the metadata of files and in config.json of exported models
 ROOMS = {"data": "heedful.datamodules", "model": "heedful.lightning_modules"}
 

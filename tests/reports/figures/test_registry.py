@@ -13,7 +13,7 @@ from heedful.reports.page.writing import write_page
 from heedful.reports.runs import Run, read_runs
 from heedful.reports.tables import FORMATS, Cells
 
-RUNS = Path(__file__).parents[2] / "frozen" / "schema_9" / "runs"
+RUNS = Path(__file__).parents[2] / "frozen" / "schema_10" / "runs"
 RUN = str(RUNS / "plain")
 
 
