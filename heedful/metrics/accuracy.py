@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from heedful.metrics.answers import Scores
+from heedful.metrics.answers import Scores, scores_of
 from heedful.metrics.label_scores import label_scores
 from heedful.metrics.metric import Metric
 from heedful.metrics.number import Curve, Number, Settings
@@ -165,6 +165,16 @@ def noise(rows: pa.Table, context: Context) -> Iterator[Number]:
         yield Number(MetricName("null", data, statistic="max_change"), Measurement(change, n))
 
 
+def verdicts(rows: pa.Table, context: Context) -> np.ndarray:
+    """Return the score of each unchanged example with a gold label; for rows of the null control, 1 if the prediction
+    stays, else 0; NaN for other rows: float64 [rows].
+    """
+    values = np.full(rows.num_rows, np.nan) if context.unlabelled else scores_of(rows, context.kind)
+    null = rows_with(rows, intervention="null")
+    values[null] = equal_columns(rows, "y", "y2")[null]
+    return values
+
+
 def flagged_if_constant(number: Number, rows: pa.Table) -> Number:
     """Return the number, with a flag if the model gives all unchanged examples, at least two, the same prediction."""
     answers = rows["y"].filter(pa.array(rows_with(rows, intervention=BASE)))
@@ -194,4 +204,4 @@ def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
     yield from noise(rows, context)
 
 
-METRIC = Metric("accuracy", numbers, STATISTICS)
+METRIC = Metric("accuracy", numbers, STATISTICS, verdicts=verdicts)

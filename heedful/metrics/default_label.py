@@ -84,8 +84,8 @@ def default_label(rows: pa.Table, context: Context) -> Iterator[Number]:
     columns = Drawn.of(rows)
     base = rows_with(rows, intervention=BASE)
     is_default = rows_with(rows, y=default)
-    mine = is_default & is_answer(rows, "y2")  # a swap without an answer does not count
-    eligible = int((base & mine).sum())
+    mine = ~np.isnan(verdicts(rows, context))
+    eligible = int((base & is_default).sum())
     n = int(base.sum())
     never = f"no prediction is the default label {default!r}" if n else NOBODY
 
@@ -121,8 +121,7 @@ def _values_of_swaps(changed: pa.Table, context: Context) -> dict[str, np.ndarra
     The name "" (the number itself) maps to 1 where the prediction stays the default label, else 0. The other names are
     those of :func:`distances`, between the probabilities before and after the swap.
     """
-    stays = strings(changed, "y2") == context.default_label
-    return {"": stays.astype(np.float64)} | distances(changed, context)
+    return {"": verdicts(changed, context)} | distances(changed, context)
 
 
 def _values_of_siblings(changed: pa.Table, context: Context) -> dict[str, np.ndarray]:
@@ -131,9 +130,19 @@ def _values_of_siblings(changed: pa.Table, context: Context) -> dict[str, np.nda
     A sibling is another example with the same content in one part, and another gold label. "siblings" maps to whether
     the prediction changes (1 or 0), "siblings_gold" to the score of the new prediction, with the sibling's gold label.
     """
-    differs = ~alike(changed, np.ones(changed.num_rows, dtype=bool), context.kind)
     worth = context.kind.scores(strings(changed, "y2"), strings(changed, "gold"))
-    return {"siblings": differs.astype(np.float64), "siblings_gold": worth}
+    return {"siblings": verdicts(changed, context), "siblings_gold": worth}
 
 
-METRIC = Metric(FAMILY, default_label)
+def verdicts(rows: pa.Table, context: Context) -> np.ndarray:
+    """Return 1 for each change of an example predicted as the default label with the expected effect, else 0: the
+    prediction changes for a sibling, and stays otherwise. NaN for other rows, and for changes without an answer:
+    float64 [rows].
+    """
+    is_base = rows_with(rows, intervention=BASE)
+    counted = ~is_base & rows_with(rows, y=context.default_label) & is_answer(rows, "y2")
+    differs = ~alike(rows, counted, context.kind)
+    return np.where(counted, differs == rows_with(rows, intervention="sibling"), np.nan)
+
+
+METRIC = Metric(FAMILY, default_label, verdicts=verdicts)
