@@ -17,7 +17,7 @@ from heedful.metrics.statistics.shares import share
 from heedful.records import MANY, NO_LABEL, Context, Measurement, MetricName
 from heedful.records.rows import BASE, GROUP, SPLIT, cluster_of, equal_columns, probabilities, rows_with, select
 
-CONSTANT = "constant_predictions"  # flag of the accuracy of a model with one answer to all examples
+CONSTANT = "constant_predictions"  # flag of the numbers of a model with one answer to all examples
 SMALLEST = float(np.finfo(np.float32).tiny)  # replaces a probability of 0 in the loss
 ALONE = "alone"  # name of the setting of NullControl
 ON_BATCH, ON_TIME = "predictions_depend_on_batch", "answers_differ"  # flags of the null control
@@ -175,12 +175,16 @@ def verdicts(rows: pa.Table, context: Context) -> np.ndarray:
     return values
 
 
-def flagged_if_constant(number: Number, rows: pa.Table) -> Number:
-    """Return the number, with a flag if the model gives all unchanged examples, at least two, the same prediction."""
+def constant_flags(rows: pa.Table) -> tuple[str, ...]:
+    """Return a flag if the model gives all unchanged examples, at least two, the same prediction; else no flag."""
     answers = rows["y"].filter(pa.array(rows_with(rows, intervention=BASE)))
-    if number.measured is None or len(answers) < 2 or len(pc.unique(answers)) > 1:
-        return number
-    return replace(number, measured=replace(number.measured, flags=(*number.measured.flags, CONSTANT)))
+    return (CONSTANT,) if len(answers) > 1 and len(pc.unique(answers)) == 1 else ()
+
+
+def flagged_if_constant(number: Number, rows: pa.Table) -> Number:
+    """Return the number, with the flag of :func:`constant_flags`."""
+    m = number.measured
+    return number if m is None else replace(number, measured=replace(m, flags=(*m.flags, *constant_flags(rows))))
 
 
 def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from heedful.metrics.accuracy import constant_flags
 from heedful.metrics.hits import alike, is_answer
 from heedful.metrics.metric import Metric
 from heedful.metrics.number import Number, Settings
@@ -67,7 +68,8 @@ def default_label(rows: pa.Table, context: Context) -> Iterator[Number]:
     Yields:
         With ``name`` = ``default_label/<data>/<part>``:
 
-        - ``name``: share of predictions that stay the default label when the part is swapped;
+        - ``name``: share of predictions that stay the default label when the part is swapped, flagged if all
+          predictions are the same;
         - ``name/total_variation``, ``name/default_probability``: mean distances between the probabilities before and
           after a swap (:func:`distances`);
         - ``name/siblings``: share of predictions that change when a sibling replaces the example. A sibling is another
@@ -88,18 +90,20 @@ def default_label(rows: pa.Table, context: Context) -> Iterator[Number]:
     eligible = int((base & is_default).sum())
     n = int(base.sum())
     never = f"no prediction is the default label {default!r}" if n else NOBODY
+    constant = constant_flags(rows)
 
     def measure(name: MetricName, mask: np.ndarray, values_of: Values, reason: str) -> Iterator[Number]:
         masked = columns.where(mask)
         why = reason if eligible else never
         for statistic, values in values_of(rows.filter(pa.array(mask)), context).items():
             full = name._replace(statistic=name.statistic + statistic)
+            flags = () if statistic in (VARIATION, DEFAULT) else constant
             if values_of is _values_of_swaps:
                 swaps = is_default & rows_with(rows, intervention="swap", part=name.part)
-                measured = mean_over_draws(values, masked, reason=why)
+                measured = mean_over_draws(values, masked, flags, why)
                 yield Number(full, measured, changed=None if statistic else swaps)
             else:  # examples have different numbers of siblings, so that draws have no mean
-                yield Number(full, share(values, masked.cluster, reason=why, n=len(np.unique(masked.uid))))
+                yield Number(full, share(values, masked.cluster, flags, reason=why, n=len(np.unique(masked.uid))))
 
     for part in settings.swap:
         name = of_data._replace(part=part)
