@@ -131,10 +131,12 @@ def test_training_on_two_processes_with_counterfactuals(tiny_bert, tmp_path):
     argv += ["--trainer.devices", "2", "--trainer.strategy", "ddp", "--trainer.max_epochs", "1", "--data.n_train", "70"]
     status, out, err = command("train.py", *argv, "--output", str(tmp_path / "run"))
     assert status == 0, err
-    assert "counterfactual)" in err + out
+    assert "counterfactual), " in err + out
     assert len(list(tmp_path.iterdir())) == 1
     assert results_of(tmp_path / "run")["counts"]["examples"] == 37
-    assert json.loads((tmp_path / "run" / "run.json").read_text())["processes"] == 2
+    about = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert about["processes"] == 2
+    assert 0 < about["default_label_shares"]["without_copies"] < about["default_label_shares"]["with_copies"] < 1
 
 
 @pytest.mark.parametrize(

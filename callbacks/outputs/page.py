@@ -58,7 +58,7 @@ class RecomputedContents:
         """Return the examples of some rows, before and after the change.
 
         Args:
-            entries: The rows, as mappings with evaluation, intervention, part, uid, variant, draw and y.
+            entries: The rows, as mappings with evaluation, intervention, part, uid, variant, draw, y and most_probable.
         """
         groups: dict[tuple[str, str, str], list[int]] = {}
         for k, entry in enumerate(entries):
@@ -66,8 +66,11 @@ class RecomputedContents:
         contents = [Contents([], UNKNOWN)] * len(entries)
         for (evaluation, intervention, part), indices in groups.items():
             plan = self.plans[evaluation]
-            answer_of = {plan.pool.position(entries[k]["uid"]): entries[k]["y"] for k in indices}
-            changed = self._changed(plan, intervention, part, answer_of)
+            answers_of = {
+                plan.pool.position(entry["uid"]): (entry["y"], entry["most_probable"])
+                for entry in (entries[k] for k in indices)
+            }
+            changed = self._changed(plan, intervention, part, answers_of)
             for k in indices:
                 entry = entries[k]
                 base = plan.pool[plan.pool.position(entry["uid"])]
@@ -77,18 +80,20 @@ class RecomputedContents:
         return contents
 
     def _changed(
-        self, plan: Plan, intervention: str, part: str, answer_of: Mapping[int, str | None]
+        self, plan: Plan, intervention: str, part: str, answers_of: Mapping[int, tuple[str, str]]
     ) -> dict[Key, Example]:
         """Return the examples that an intervention on a part changes, by (uid, variant, draw).
 
-        ``answer_of`` maps the position of each base example to its prediction.
+        ``answers_of`` maps the position of each base example to its answer and its most probable label: as in the
+        engine, an example is eligible by either.
         """
-        positions = np.array(sorted(answer_of), dtype=np.int64)
-        answers = pa.array([answer_of[position] for position in positions.tolist()], pa.string())
+        positions = np.array(sorted(answers_of), dtype=np.int64)
+        pairs = [answers_of[position] for position in positions.tolist()]
+        answers = [pa.array([pair[k] for pair in pairs], pa.string()) for k in range(2)]
         changed: dict[Key, Example] = {}
         for each in plan.interventions:  # each split may have an intervention of this name
             if each.name == intervention and "+".join(each.parts) == part:
-                eligible = each.eligible(plan.pool, positions, answers)
+                eligible = np.logical_or.reduce([each.eligible(plan.pool, positions, column) for column in answers])
                 changed |= examples_of(plan.pool, each.changes(plan.pool, positions[eligible], self.seed))
         return changed
 

@@ -128,10 +128,12 @@ class RunFolder(Callback):
                 self._describe(trainer)
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Record in run.json that the run is resumed; not earlier, so that a command that fails before the training
-        changes no file.
+        """Record in run.json the shares of the default label in counterfactual training, and that the run is resumed;
+        not earlier, so that a command that fails before the training changes no file.
         """
         self._describe(trainer)
+        if trainer.is_global_zero and (shares := trainer.datamodule.default_shares):
+            write_json(self.folder / RUN, read_run(self.folder) | {"default_label_shares": {**shares}})
 
     def _describe(self, trainer: Trainer) -> None:
         """Write config.yaml and run.json on rank 0, once. For a resumed run, append this start to "resumed" in

@@ -1,9 +1,11 @@
 """LightningDataModule for all kinds of paired inputs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+import pyarrow.compute as pc
 import pytorch_lightning as pl
 
 from heedful.datamodules.base.collate import EvaluationLoader, training_loader_arguments
@@ -11,7 +13,7 @@ from heedful.datamodules.base.pairs import Pairs, describe_reading
 from heedful.datamodules.base.processes import require_alike
 from heedful.datamodules.base.sampler import TrainingLoader, TrainingSampler, base_batches, batches_of_rank
 from heedful.datamodules.base.splits import limited
-from heedful.records import DataError, HeedfulError, agree, inform
+from heedful.records import DataError, HeedfulError, agree, inform, percent
 
 
 class PairedData(Pairs, pl.LightningDataModule):
@@ -23,9 +25,12 @@ class PairedData(Pairs, pl.LightningDataModule):
         predicted: int64 [examples], positions of the evaluated examples in the validation set, which
             ``limit_val_batches`` may reduce.
         changed: In a resumed run, the splits whose examples have changed since the run began.
+        default_shares: In counterfactual training, the share of training examples with the default label,
+            "without_copies" and "with_copies"; else empty.
     """
 
     changed: Sequence[str] = ()
+    default_shares: Mapping[str, float] = MappingProxyType({})
     _allows_changed = False
 
     def setup(self, stage: str, allow_changed: bool = False) -> None:
@@ -59,6 +64,12 @@ class PairedData(Pairs, pl.LightningDataModule):
                 "data.batch_size."
             )
         added = f" ({changed:,} counterfactual)" if (changed := int(examples.borrowed.sum())) else ""
+        if changed:
+            default = pc.sum(pc.equal(self.train_examples.table["label"], self.task.default_gold)).as_py() or 0
+            before, after = default / (len(examples) - changed), (default + changed) / len(examples)
+            self.default_shares = {"without_copies": before, "with_copies": after}
+            label = self.task.kind.display_gold(self.task.default_gold)
+            added += f", {percent(after)} of them {label!r} ({percent(before)} without the copies)"
         inform(f"{self.name}: training on {len(examples):,} examples{added}.{describe_reading(encoded.statistics)}")
         if sampler.dropped:
             dropped = agree(sampler.dropped, "batch is", "batches are")

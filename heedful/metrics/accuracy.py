@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from heedful.metrics.answers import Scores
+from heedful.metrics.answers import Scores, scores_of
 from heedful.metrics.label_scores import label_scores
 from heedful.metrics.metric import Metric
 from heedful.metrics.number import Curve, Number, Settings
@@ -17,7 +17,7 @@ from heedful.metrics.statistics.shares import share
 from heedful.records import MANY, NO_LABEL, Context, Measurement, MetricName
 from heedful.records.rows import BASE, GROUP, SPLIT, cluster_of, equal_columns, probabilities, rows_with, select
 
-CONSTANT = "constant_predictions"  # flag of the accuracy of a model with one answer to all examples
+CONSTANT = "constant_predictions"  # flag of the numbers of a model with one answer to all examples
 SMALLEST = float(np.finfo(np.float32).tiny)  # replaces a probability of 0 in the loss
 ALONE = "alone"  # name of the setting of NullControl
 ON_BATCH, ON_TIME = "predictions_depend_on_batch", "answers_differ"  # flags of the null control
@@ -165,12 +165,26 @@ def noise(rows: pa.Table, context: Context) -> Iterator[Number]:
         yield Number(MetricName("null", data, statistic="max_change"), Measurement(change, n))
 
 
-def flagged_if_constant(number: Number, rows: pa.Table) -> Number:
-    """Return the number, with a flag if the model gives all unchanged examples, at least two, the same prediction."""
+def verdicts(rows: pa.Table, context: Context) -> np.ndarray:
+    """Return the score of each unchanged example with a gold label; for rows of the null control, 1 if the prediction
+    stays, else 0; NaN for other rows: float64 [rows].
+    """
+    values = np.full(rows.num_rows, np.nan) if context.unlabelled else scores_of(rows, context.kind)
+    null = rows_with(rows, intervention="null")
+    values[null] = equal_columns(rows, "y", "y2")[null]
+    return values
+
+
+def constant_flags(rows: pa.Table) -> tuple[str, ...]:
+    """Return a flag if the model gives all unchanged examples, at least two, the same prediction; else no flag."""
     answers = rows["y"].filter(pa.array(rows_with(rows, intervention=BASE)))
-    if number.measured is None or len(answers) < 2 or len(pc.unique(answers)) > 1:
-        return number
-    return replace(number, measured=replace(number.measured, flags=(*number.measured.flags, CONSTANT)))
+    return (CONSTANT,) if len(answers) > 1 and len(pc.unique(answers)) == 1 else ()
+
+
+def flagged_if_constant(number: Number, rows: pa.Table) -> Number:
+    """Return the number, with the flag of :func:`constant_flags`."""
+    m = number.measured
+    return number if m is None else replace(number, measured=replace(m, flags=(*m.flags, *constant_flags(rows))))
 
 
 def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
@@ -194,4 +208,4 @@ def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
     yield from noise(rows, context)
 
 
-METRIC = Metric("accuracy", numbers, STATISTICS)
+METRIC = Metric("accuracy", numbers, STATISTICS, verdicts=verdicts)

@@ -29,12 +29,11 @@ class Scores(NamedTuple):
     @classmethod
     def of_rows(cls, rows: pa.Table, kind: TaskKind) -> "Scores":
         """Score the predictions on unchanged examples that have a gold label, by the rule of the kind of task."""
-        base = rows_with(rows, intervention=BASE) & rows["gold"].is_valid().to_numpy()
-        answered = rows.select(["y", "gold"]).filter(pa.array(base))
-        golds = strings(answered, "gold")
+        each = scores_of(rows, kind)
+        base = ~np.isnan(each)
+        golds = strings(rows.select(["gold"]).filter(pa.array(base)), "gold")
         best = [kind.best_answer(golds.tolist())] * len(golds) if len(golds) else []
-        each = kind.scores(strings(answered, "y"), golds)
-        return cls(golds, each, kind.scores(best, golds), cluster_of(rows)[base])
+        return cls(golds, each[base], kind.scores(best, golds), cluster_of(rows)[base])
 
     @classmethod
     def of_classes(cls, gold: np.ndarray, is_right: np.ndarray, cluster: np.ndarray) -> "Scores":
@@ -68,6 +67,17 @@ class Scores(NamedTuple):
     def majority(self) -> Measurement:
         """Return the mean score of the majority baseline, without an interval."""
         return exact_mean(self.best, self.cluster)
+
+
+def scores_of(rows: pa.Table, kind: TaskKind) -> np.ndarray:
+    """Return the scores of the predictions on unchanged examples that have a gold label; NaN for other rows: float64
+    [rows].
+    """
+    base = rows_with(rows, intervention=BASE) & rows["gold"].is_valid().to_numpy()
+    answered = rows.select(["y", "gold"]).filter(pa.array(base))
+    scores = np.full(rows.num_rows, np.nan)
+    scores[base] = kind.scores(strings(answered, "y"), strings(answered, "gold"))
+    return scores
 
 
 def majority_flags(rows: pa.Table, kind: TaskKind, seed: int = 0) -> tuple[str, ...]:

@@ -174,5 +174,16 @@ def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
         yield from attentiveness(rows, part, context)
 
 
+def verdicts(rows: pa.Table, context: Context) -> np.ndarray:
+    """Return 1 for each swap that is a hit, 0 for the other swaps that count (:func:`~heedful.metrics.hits.hits`), and
+    NaN for other rows: float64 [rows].
+    """
+    values = np.full(rows.num_rows, np.nan)
+    for part in parts_of(context):
+        swaps = hits(rows, part, context)
+        values[swaps.counted] = swaps.hit[swaps.counted]
+    return values
+
+
 STATISTICS = "to_default", WITH_INVALID, "eligible", "changed", KEPT, f"{KEPT}/{WITH_INVALID}"
-METRIC = Metric("attentiveness", numbers, STATISTICS)
+METRIC = Metric("attentiveness", numbers, STATISTICS, verdicts=verdicts)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from heedful.metrics.accuracy import constant_flags
 from heedful.metrics.hits import alike, is_answer
 from heedful.metrics.metric import Metric
 from heedful.metrics.number import Number, Settings
@@ -67,7 +68,8 @@ def default_label(rows: pa.Table, context: Context) -> Iterator[Number]:
     Yields:
         With ``name`` = ``default_label/<data>/<part>``:
 
-        - ``name``: share of predictions that stay the default label when the part is swapped;
+        - ``name``: share of predictions that stay the default label when the part is swapped, flagged if all
+          predictions are the same;
         - ``name/total_variation``, ``name/default_probability``: mean distances between the probabilities before and
           after a swap (:func:`distances`);
         - ``name/siblings``: share of predictions that change when a sibling replaces the example. A sibling is another
@@ -84,22 +86,24 @@ def default_label(rows: pa.Table, context: Context) -> Iterator[Number]:
     columns = Drawn.of(rows)
     base = rows_with(rows, intervention=BASE)
     is_default = rows_with(rows, y=default)
-    mine = is_default & is_answer(rows, "y2")  # a swap without an answer does not count
-    eligible = int((base & mine).sum())
+    mine = ~np.isnan(verdicts(rows, context))
+    eligible = int((base & is_default).sum())
     n = int(base.sum())
     never = f"no prediction is the default label {default!r}" if n else NOBODY
+    constant = constant_flags(rows)
 
     def measure(name: MetricName, mask: np.ndarray, values_of: Values, reason: str) -> Iterator[Number]:
         masked = columns.where(mask)
         why = reason if eligible else never
         for statistic, values in values_of(rows.filter(pa.array(mask)), context).items():
             full = name._replace(statistic=name.statistic + statistic)
+            flags = () if statistic in (VARIATION, DEFAULT) else constant
             if values_of is _values_of_swaps:
                 swaps = is_default & rows_with(rows, intervention="swap", part=name.part)
-                measured = mean_over_draws(values, masked, reason=why)
+                measured = mean_over_draws(values, masked, flags, why)
                 yield Number(full, measured, changed=None if statistic else swaps)
             else:  # examples have different numbers of siblings, so that draws have no mean
-                yield Number(full, share(values, masked.cluster, reason=why, n=len(np.unique(masked.uid))))
+                yield Number(full, share(values, masked.cluster, flags, reason=why, n=len(np.unique(masked.uid))))
 
     for part in settings.swap:
         name = of_data._replace(part=part)
@@ -121,8 +125,7 @@ def _values_of_swaps(changed: pa.Table, context: Context) -> dict[str, np.ndarra
     The name "" (the number itself) maps to 1 where the prediction stays the default label, else 0. The other names are
     those of :func:`distances`, between the probabilities before and after the swap.
     """
-    stays = strings(changed, "y2") == context.default_label
-    return {"": stays.astype(np.float64)} | distances(changed, context)
+    return {"": verdicts(changed, context)} | distances(changed, context)
 
 
 def _values_of_siblings(changed: pa.Table, context: Context) -> dict[str, np.ndarray]:
@@ -131,9 +134,19 @@ def _values_of_siblings(changed: pa.Table, context: Context) -> dict[str, np.nda
     A sibling is another example with the same content in one part, and another gold label. "siblings" maps to whether
     the prediction changes (1 or 0), "siblings_gold" to the score of the new prediction, with the sibling's gold label.
     """
-    differs = ~alike(changed, np.ones(changed.num_rows, dtype=bool), context.kind)
     worth = context.kind.scores(strings(changed, "y2"), strings(changed, "gold"))
-    return {"siblings": differs.astype(np.float64), "siblings_gold": worth}
+    return {"siblings": verdicts(changed, context), "siblings_gold": worth}
 
 
-METRIC = Metric(FAMILY, default_label)
+def verdicts(rows: pa.Table, context: Context) -> np.ndarray:
+    """Return 1 for each change of an example predicted as the default label with the expected effect, else 0: the
+    prediction changes for a sibling, and stays otherwise. NaN for other rows, and for changes without an answer:
+    float64 [rows].
+    """
+    is_base = rows_with(rows, intervention=BASE)
+    counted = ~is_base & rows_with(rows, y=context.default_label) & is_answer(rows, "y2")
+    differs = ~alike(rows, counted, context.kind)
+    return np.where(counted, differs == rows_with(rows, intervention="sibling"), np.nan)
+
+
+METRIC = Metric(FAMILY, default_label, verdicts=verdicts)

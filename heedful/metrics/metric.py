@@ -53,6 +53,8 @@ class Metric:
         statistics: Statistics without curves that training may monitor; None for any statistic.
         whole_examples: Whether the statistic "read" omits all changes of an example if one of them is unread.
         rows: Name of the evaluation whose rows the metric reads, ``rows/<rows>.parquet``; by default ``name``.
+        verdicts: Returns, for each row, the value that the metric averages: 1 if the prediction is right or has the
+            expected effect, 0 if not; NaN for rows that do not count: float64 [rows]. None without such a value.
     """
 
     name: str
@@ -60,6 +62,7 @@ class Metric:
     statistics: tuple[str, ...] | None = None
     whole_examples: bool = False
     rows: str = ""
+    verdicts: Callable[[pa.Table, Context], np.ndarray] | None = None
 
     @property
     def evaluation(self) -> str:

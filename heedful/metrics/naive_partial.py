@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from heedful.metrics.accuracy import constant_flags
 from heedful.metrics.hits import alike, is_answer
 from heedful.metrics.metric import Metric
 from heedful.metrics.number import Curve, Number, Settings
@@ -44,7 +45,8 @@ def naive_partial(rows: pa.Table, part: str, context: Context) -> Iterator[Numbe
 
     Yields:
         ``naive_partial/<data>/<part>``, the share of examples whose prediction stays; ``.../from_<label>``, the same
-        for examples that are predicted as the label, for at most :data:`~heedful.records.MANY` labels;
+        for examples that are predicted as the label, for at most :data:`~heedful.records.MANY` labels (both flagged if
+        all predictions are the same);
         ``.../accuracy``, the mean score of predictions on the part alone.
     """
     is_kept = rows_with(rows, intervention="keep", variant=part)
@@ -55,11 +57,14 @@ def naive_partial(rows: pa.Table, part: str, context: Context) -> Iterator[Numbe
     name = MetricName("naive_partial", context.data, part)
     answered = is_answer(answers) & is_answer(answers, "y2")
     curve = Curve("agreement of one part alone", f"{part} alone", "attentiveness")
-    yield Number(name, share(stays[answered], cluster[answered]), changed=is_kept & is_answer(rows), curve=curve)
+    flags = constant_flags(rows)
+    agreement = share(stays[answered], cluster[answered], flags)
+    yield Number(name, agreement, changed=is_kept & is_answer(rows), curve=curve)
     labels = sorted(set(before) - {NO_LABEL})
     for label in labels if len(labels) <= MANY and context.kind.has_labels else ():
         of_label = answered & (before == label)
-        yield Number(name._replace(slice=f"from_{slice_of_label(label)}"), share(stays[of_label], cluster[of_label]))
+        agreement = share(stays[of_label], cluster[of_label], flags)
+        yield Number(name._replace(slice=f"from_{slice_of_label(label)}"), agreement)
     if not context.unlabelled:
         scores = context.kind.scores(strings(answers, "y2"), strings(answers, "gold"))
         yield Number(name._replace(statistic="accuracy"), share(scores, cluster))

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from heedful.metrics.accuracy import NOBODY, flagged_if_constant, noise, without_answer
+from heedful.metrics.accuracy import NOBODY, flagged_if_constant, noise, verdicts, without_answer
 from heedful.metrics.answers import majority_flags
 from heedful.metrics.metric import Metric
 from heedful.metrics.number import Curve, Number
@@ -77,4 +77,4 @@ def numbers(rows: pa.Table, context: Context) -> Iterator[Number]:
     yield from noise(rows, context)
 
 
-METRIC = Metric("answers", numbers)
+METRIC = Metric("answers", numbers, verdicts=verdicts)

@@ -30,7 +30,7 @@ from heedful.reports.alike import (
 from heedful.reports.flags import FLAGS, marks
 from heedful.reports.runs import Run, read_runs, unlabelled_notes
 from heedful.reports.tables import basis, emit
-from heedful.reports.terminal.table import TITLE, build, merged, print_table
+from heedful.reports.terminal.table import TITLE, build, in_columns, merged, print_table
 
 MEAN = (MODEL, KIND, REGIME, TRAINING, DATA, DEFAULT, EXAMPLES, IDENTITY)  # aspects checked before runs are averaged
 
@@ -170,6 +170,7 @@ def print_side_by_side(folders: Sequence[str], is_mean: bool, text_format: str |
         more = [] if text_format else paired_notes(runs)
     if text_format:
         unlabelled = [] if is_mean else unlabelled_notes(runs)
-        emit([build(results, title)], text_format, [f"Note: {note}" for note in [*unlabelled, *texts]])
+        table = in_columns(results) if text_format == "csv" else build(results, title)
+        emit([table], text_format, [f"Note: {note}" for note in [*unlabelled, *texts]])
         return
     print_table(results, title=title, notes=texts, footer=more)

@@ -33,6 +33,7 @@ from heedful.records import (
     printable,
     random_key,
 )
+from heedful.records.arguments import IN_MEMORY
 from heedful.records.command_lines import CommandParser
 from heedful.records.randomness import random_order
 from heedful.records.rows import contents, describe_difference, rows_with, strings
@@ -41,10 +42,10 @@ from heedful.records.storage.results import CONFIG
 from heedful.records.storage.schema import ROOMS
 from heedful.reports.configs import run_settings
 from heedful.reports.runs import Run, read_runs
-from heedful.reports.tables import number
+from heedful.reports.tables import FORMULA, csv_cell, number
 
 if TYPE_CHECKING:
-    from heedful.datamodules import PairedData
+    from heedful.datamodules import Pairs
 
 DRAW = 0  # the random replacement of each part that people judge
 TABLES = TableForm("structure")  # texts with all rows of a table
@@ -102,13 +103,14 @@ def build(run: Run, n: int) -> list[Case]:
     return cases
 
 
-def _data(folder: Path, rows: pa.Table, seed: int) -> "PairedData":
+def _data(folder: Path, rows: pa.Table, seed: int) -> "Pairs":
     """Load the data of a run with the settings in config.yaml, and check that the examples belong to the rows.
 
     Raises:
-        HeedfulError: The file is missing, names another class than a data module, or the examples differ from the rows.
+        HeedfulError: The file is missing, names another class than a data module, or data that were in memory, or the
+            examples differ from the rows.
     """
-    from heedful.datamodules import PairedData  # imports torch
+    from heedful.datamodules import Pairs  # imports torch
     from heedful.records.parser import construct
 
     path = folder / CONFIG
@@ -116,10 +118,15 @@ def _data(folder: Path, rows: pa.Table, seed: int) -> "PairedData":
         raise RunError(f"{path} does not exist, which names the data. Copy the complete folder of the run.")
     module, _, name = str(init_args.pop("class_path")).rpartition(".")
     owner = getattr(import_module(module), name, None) if f"{module}.".startswith(f"{ROOMS['data']}.") else None
-    if not (isinstance(owner, type) and issubclass(owner, PairedData)):
+    if not (isinstance(owner, type) and issubclass(owner, Pairs)):
         raise SettingError(f"{path}: {module}.{name} is not a data module of Heedful.")
+    if lost := [key for key, value in init_args.items() if IN_MEMORY in str(value)]:
+        raise RunError(
+            f"{path}: data.{lost[0]} was in memory, so the inputs cannot be read again. Measure rows of a file, with "
+            "labels rather than free texts."
+        )
     try:
-        data: PairedData = construct(owner, "data", init_args | {"seed": seed}, str(path))
+        data: Pairs = construct(owner, "data", init_args | {"seed": seed}, str(path))
     except SettingError as error:
         raise RunError(f"{error} It was edited, or {module}.{name} has another version.") from None
     data.setup("validate")
@@ -150,7 +157,11 @@ def read_sheet(path: str | Path) -> list[Case]:
     """
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
-            lines = [{name: text or "" for name, text in line.items()} for line in csv.DictReader(file)]
+            escaped = tuple(f"'{start}" for start in FORMULA)
+            lines = [
+                {name: text[1:] if (text or "").startswith(escaped) else text or "" for name, text in line.items()}
+                for line in csv.DictReader(file)
+            ]
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"{path} cannot be read ({error}). Save the sheet as CSV in UTF-8.") from None
     if not lines or ANSWER not in lines[0]:
@@ -226,5 +237,5 @@ def main(arguments: list[str]) -> None:
     with atomic_path(path) as temporary, open(temporary, "w", encoding="utf-8", errors="replace", newline="") as file:
         writer = csv.DictWriter(file, list(cases[0]))
         writer.writeheader()
-        writer.writerows(cases)
+        writer.writerows({name: csv_cell(text) for name, text in case.items()} for case in cases)
     print(printable(f"in {path}"))

@@ -16,6 +16,8 @@ from heedful.records import Measurement, printable
 from heedful.reports.flags import FLAGS, lettered, letters
 
 MARKS = {ord(mark): f"\\{mark}" for mark in "\\`*_[]|#"} | {ord("&"): "&amp;", ord("<"): "&lt;", ord("~"): "&#126;"}
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # starts of texts that a spreadsheet reads as formulas
+NUMBERS = re.compile(r"-|[-+]?\d[-+\d.,e±%\[\] ]*( \([a-z_]+\))*")  # with bounds and flags
 WIDEST = 24  # characters; wider columns of a table in a terminal are folded
 Entry = Measurement | Mapping[str, Any]  # a measurement, or its entry in results.json
 
@@ -226,10 +228,20 @@ def cross_table(heading: str, corner: str, cells: Mapping[tuple[str, str], str],
     return Cells(heading, [corner, *columns], texts, notes)
 
 
+def csv_cell(text: str) -> str:
+    """Escape a text that a spreadsheet would read as a formula, by an apostrophe; numbers stay as they are.
+
+    Example:
+        >>> csv_cell("=1+A1"), csv_cell("- no"), csv_cell("-1.5 [-2.0, -1.0] (new)")
+        ("'=1+A1", "'- no", '-1.5 [-2.0, -1.0] (new)')
+    """
+    return f"'{text}" if text.startswith(FORMULA) and not NUMBERS.fullmatch(text) else text
+
+
 def as_csv(table: Cells) -> str:
     """Format a table as CSV."""
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(_grid(table))
+    csv.writer(text, lineterminator="\n").writerows([*map(csv_cell, row)] for row in _grid(table))
     return text.getvalue()
 
 

@@ -229,13 +229,31 @@ def test_validation_examples_that_are_trained_on_are_counted(folder: Path, caplo
     assert "7 are also training examples." in caplog.text
 
 
+def trainer_of(examples: int, world_size: int) -> Any:
+    statistics = SimpleNamespace(truncated=0, unknown=0)
+    encoded = SimpleNamespace(lengths=np.ones(examples, dtype=np.int64), statistics=statistics)
+    module = SimpleNamespace(encode=lambda examples: encoded, require_known=lambda *_: None, processor=None)
+    loop = SimpleNamespace(epoch_loop=SimpleNamespace(batch_progress=None))
+    about = {"current_epoch": 0, "world_size": world_size, "global_rank": 0, "fit_loop": loop}
+    return SimpleNamespace(lightning_module=module, **about)
+
+
 def test_each_process_needs_a_batch(folder: Path) -> None:
     data = own(folder, max_train=40, batch_size=20)
-    encoded = SimpleNamespace(lengths=np.ones(40, dtype=np.int64), statistics=None)
-    module = SimpleNamespace(encode=lambda examples: encoded, require_known=lambda *_: None)
-    data.trainer = SimpleNamespace(lightning_module=module, current_epoch=0, world_size=3, global_rank=0)
+    data.trainer = trainer_of(40, 3)
     with refused(DataError, 40, 20, 3, "batch_size"):
         data.train_dataloader()
+
+
+def test_counterfactual_training_tells_the_share_of_the_default_label(folder: Path, caplog: Any) -> None:
+    for augment, n, shares in ((None, 60, {}), ("counterfactual", 100, {"without_copies": 1 / 3, "with_copies": 0.6})):
+        data = own(folder, augment=augment)
+        data.trainer = trainer_of(n, 1)
+        with caplog.at_level("INFO"):
+            data.train_dataloader()
+        assert data.default_shares == shares
+    assert "own: training on 60 examples.\n" in caplog.text
+    assert "100 examples (40 counterfactual), 60 % of them 'neutral' (33 % without the copies)." in caplog.text
 
 
 def test_a_data_module_records_the_arguments_that_its_pairs_take() -> None:

@@ -59,6 +59,11 @@ def test_the_numbers_are_those_of_loops(examples):
     expected = {name: pytest.approx(np.mean(means)) if means else None for name, means in expected.items()}
     assert {name.removeprefix("default_label/d/"): m.value for name, m in found.items()} == expected
     assert all(m.reason for m in found.values() if m.value is None)
+    is_constant = len(examples) > 1 and len({y for y, *_ in examples}) == 1
+    of_change = {f"default_label/d/premise{suffix}" for suffix in ("", "/siblings", "/siblings_gold")} & found.keys()
+    assert {name for name, m in found.items() if "constant_predictions" in m.flags} == (
+        of_change if is_constant else set()
+    )
 
 
 def test_answers_without_probabilities_have_no_distances():

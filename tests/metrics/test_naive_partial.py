@@ -39,6 +39,8 @@ def test_the_numbers_are_those_of_loops(examples, kind):
     for suffix, values in expected.items():
         m = found[f"naive_partial/d/b{suffix}"]
         assert (m.value, m.n) == (pytest.approx(sum(values) / len(values)) if values else None, len(values))
+        is_constant = len(examples) > 1 and len({y for _, y, *_ in examples}) == 1 and suffix != "/accuracy"
+        assert m.flags == ("constant_predictions",) * is_constant
         if values and suffix != "/accuracy":
             assert m.ci95 == pytest.approx(binomtest(sum(values), len(values)).proportion_ci(method="exact"))
 

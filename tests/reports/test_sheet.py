@@ -2,11 +2,13 @@
 
 import csv
 
+import pandas as pd
 import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from heedful import measure as measure_function
 from heedful.callbacks import Attentiveness
 from heedful.cli import command
 from heedful.datamodules import Planted
@@ -137,6 +139,25 @@ def test_data_that_are_not_those_of_the_run_are_refused(run, class_path, setting
     (run / "config.yaml").unlink()
     with refused(RunError, run / "config.yaml"):
         write(run)
+
+
+def test_a_measured_run_has_a_sheet_whose_texts_are_no_formulas(tmp_path):
+    rows = [{"text": f"=1+{i}", "question": f"- q {i}", "label": "yes"} for i in range(20)]
+    pd.DataFrame(rows).to_csv(tmp_path / "rows.csv", index=False)
+    settings = {"parts": ["text", "question"], "labels": ["yes", "no"], "evaluations": "attentiveness"}
+    for path, name in ((tmp_path / "rows.csv", "file"), (rows, "memory")):
+        measure_function(lambda rows: ["yes"] * len(rows), path, **settings, output=tmp_path / name)
+    path = write(tmp_path / "file")
+    assert {line["swapped"] for line in read_sheet(path)} == {"text", "question"}
+    for line in read_sheet(path):
+        assert line["text"].startswith("=1+")
+        assert line["question"].startswith("- q")
+    with open(path, encoding="utf-8", newline="") as file:
+        written = [*csv.DictReader(file)]
+    assert all(line["text"].startswith("'=1+") and line["question"].startswith("'- q") for line in written)
+    path.unlink()
+    with refused(RunError, "config.yaml", "data.path", "file"):
+        write(tmp_path / "memory")
 
 
 def test_a_run_of_which_no_prediction_counts_has_no_sheet(tmp_path):

@@ -61,7 +61,7 @@ def _values_per_pair(rows: pa.Table, labels: Sequence[str]) -> dict[str, np.ndar
     gold = gold_entailed(rows)
     entail = entailment_at(labels)
     after = entailed(rows, labels, "y2")
-    changed = entailed(rows, labels) != after
+    changed = _changes_class(rows, labels)
     moved = probabilities_of(rows, labels, "p2") - probabilities_of(rows, labels, "p")
     values = (
         changed,
@@ -72,6 +72,11 @@ def _values_per_pair(rows: pa.Table, labels: Sequence[str]) -> dict[str, np.ndar
         np.abs(moved).sum(axis=1) / 2,
     )
     return {name: value.astype(np.float64) for name, value in zip(MEANS, values, strict=True)}
+
+
+def _changes_class(rows: pa.Table, labels: Sequence[str]) -> np.ndarray:
+    """Whether the prediction of each pair changes between entailment and non-entailment: bool [pairs]."""
+    return entailed(rows, labels) != entailed(rows, labels, "y2")
 
 
 def _numbers_by_name(at: np.ndarray, names: Sequence[str | None]) -> np.ndarray:
@@ -287,6 +292,17 @@ def causal_effects(rows: pa.Table, context: Context) -> Iterator[Number]:
         yield replace(number, section=section, aside=by if any(number.name.by) else number.aside)
 
 
+def verdicts(rows: pa.Table, context: Context) -> np.ndarray:
+    """Return 1 for each pair whose prediction changes (I0, I1) or stays (I2, I3) as expected, else 0, in the classes
+    entailment and non-entailment; NaN for base rows, and for pairs with a missing answer: float64 [rows].
+    """
+    counted = ~rows_with(rows, intervention=BASE) & is_answer(rows) & is_answer(rows, "y2")
+    pairs = rows.filter(pa.array(counted))
+    values = np.full(rows.num_rows, np.nan)
+    values[counted] = _changes_class(pairs, context.labels) == rows_with(pairs, expectation=EXPECTED["tce"])
+    return values
+
+
 def _describe_pairs(counts: Mapping[str, Any]) -> Section:
     """Describe the evaluated pairs, for a heading in tables: their split and number, the number of seed examples, and
     the hashes of the sets of pairs. ``counts`` maps the name of each set to its counts.
@@ -300,4 +316,4 @@ def _describe_pairs(counts: Mapping[str, Any]) -> Section:
     return Section((f"{counts['split']},", f"{pairs:,} pairs", f"of {seeds:,} seeds"), " ".join(digests))
 
 
-METRIC = Metric(NATURAL_LOGIC, causal_effects)
+METRIC = Metric(NATURAL_LOGIC, causal_effects, verdicts=verdicts)

@@ -16,10 +16,7 @@ from heedful.reports.runs import Run
 FILE = "examples.json"
 LARGEST = 2_200_000  # bytes; size of examples.json
 BATCH = 40  # examples per call of a provider
-# Whether predictions should change, by evaluation or intervention; a wrong base prediction counts as changed
-SHOULD_CHANGE = {"attentiveness": True, "I0": True, "I1": True} | dict.fromkeys(
-    ("default_label", "I2", "I3", "null", "base"), False
-)
+OUTCOMES = {1.0: "as expected", 0.0: "not as expected"}  # by verdict
 KEY = ("evaluation", "uid", "intervention", "part", "variant", "draw")
 
 
@@ -97,12 +94,6 @@ def _facets(run: Run, example: Mapping[str, Any]) -> dict[str, list[str]]:
     return {name: [printable(value) for value in values if value is not None] for name, values in facets.items()}
 
 
-def _is_finding(entry: Mapping[str, Any]) -> bool | None:
-    """Whether the prediction of a row is unexpected; None if the row does not determine what is expected."""
-    should_change = SHOULD_CHANGE.get(entry["evaluation"], SHOULD_CHANGE.get(entry["intervention"]))
-    return None if should_change is None else bool(entry["changed"]) != should_change
-
-
 def _card_variables(run: Run, entry: Mapping[str, Any], contents: Contents) -> dict[str, Any]:
     """Return the variables of the template that renders a card of a sampled row (``entry``).
 
@@ -112,9 +103,12 @@ def _card_variables(run: Run, entry: Mapping[str, Any], contents: Contents) -> d
     is_base = entry["intervention"] == "base"
     kind = run.contexts[entry["evaluation"]].kind
     gold = None if entry["gold"] is None else kind.display_gold(entry["gold"])
-    outcome = "prediction changed" if entry["changed"] else "prediction kept"
+    verdict = entry["verdict"]
     if is_base:
-        outcome = "as it is" if gold is None else "wrong" if entry["changed"] else "right"
+        outcome = "as it is" if verdict is None else {1.0: "right", 0.0: "wrong"}.get(verdict, "partly right")
+    else:
+        kept = "prediction changed" if entry["changed"] else "prediction kept"
+        outcome = ", ".join([kept, *filter(None, [OUTCOMES.get(verdict)])])
     return {
         "run": run.label,
         "evaluation": entry["evaluation"],
@@ -126,7 +120,7 @@ def _card_variables(run: Run, entry: Mapping[str, Any], contents: Contents) -> d
         "y": _answer(entry["y"]),
         "y2": None if is_base else _answer(entry["y2"]),
         "outcome": outcome,
-        "finding": _is_finding(entry),
+        "finding": {0.0: True, 1.0: False}.get(verdict),
         "p": entry["p"],
         "moved": None if entry["moved"] is None else round(entry["moved"], 4),
         "unread": bool(entry["unread"]),

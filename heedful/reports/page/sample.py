@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from heedful.metrics import METRICS
 from heedful.metrics.hits import alike
 from heedful.records import Context, keys, random_key, words_of
 from heedful.records.rows import BASE, KEY, codes, equal_columns, rows_with, strings
@@ -14,9 +15,8 @@ from heedful.reports.results import Evaluated
 MOST = 600  # examples per run
 NULL = "null"
 BASES = ("accuracy", "answers")  # evaluations of unchanged examples, which have base rows
-COLUMNS = (*KEY, "gold", "y", "y2", "p", "p2", "partner", "slices", "unread")
+COLUMNS = (*KEY, "gold", "y", "y2", "p", "p2", "partner", "slices", "unread", "expectation")
 STRATUM = ("intervention", "part", "y")
-RIGHT = 0.5  # smallest score of a correct answer
 
 
 class Sample(NamedTuple):
@@ -24,9 +24,10 @@ class Sample(NamedTuple):
 
     Attributes:
         rows: The sampled rows, in the order of the page, as dictionaries. Further keys are "evaluation"; "p" and "p2",
-            the probability of the original answer before and after the change; "moved", p2 minus p; and "changed",
-            whether the prediction changed. A row of an unchanged example has only one prediction: "changed" then says
-            whether the prediction is wrong (False without gold labels).
+            the probability of the original answer before and after the change; "moved", p2 minus p; "most_probable",
+            the most probable label before the change (the prediction if there are no probabilities); "changed", whether
+            the prediction changed (False for an unchanged example); and "verdict", the value of ``Metric.verdicts``,
+            None for NaN.
         total: Number of rows from which the sample was drawn.
     """
 
@@ -37,9 +38,9 @@ class Sample(NamedTuple):
 def sampled(evaluated: Mapping[str, Evaluated], seed: int, most: int = MOST) -> Sample:
     """Draw a stratified sample of rows (predictions).
 
-    Rows of one stratum have the same evaluation, intervention, input part and prediction, and agree in whether the
-    prediction changed. Strata take turns, so that a large stratum does not displace a small one. The sample does not
-    depend on the order of the rows.
+    Rows of one stratum have the same evaluation, intervention, input part, prediction and verdict, and agree in whether
+    the prediction changed. Strata take turns, so that a large stratum does not displace a small one. The sample does
+    not depend on the order of the rows.
 
     Args:
         evaluated: Rows and metadata by evaluation.
@@ -54,13 +55,17 @@ def sampled(evaluated: Mapping[str, Evaluated], seed: int, most: int = MOST) -> 
         context = Context.of(metadata["context"])
         rows = rows.select(COLUMNS).filter(pa.array(_candidates(rows, name)))
         total += rows.num_rows
-        changed = _changed(rows, context)
-        turns, ranks = _stratum_order(rows, changed, seed)
+        is_changed = ~rows_with(rows, intervention=BASE)
+        changed = is_changed & ~alike(rows, is_changed, context.kind)
+        metric = METRICS.get(name)
+        verdicts = metric and metric.verdicts
+        verdict = verdicts(rows, context) if verdicts else np.full(rows.num_rows, np.nan)
+        turns, ranks = _stratum_order(rows, changed, verdict, seed)
         first = np.lexsort([ranks, turns])[:most]
-        columns = zip(turns[first].tolist(), ranks[first].tolist(), changed[first].tolist(), strict=True)
+        columns = zip(*(column[first].tolist() for column in (turns, ranks, changed, verdict)), strict=True)
         entries = _rows_as_dicts(rows.take(first), name, context.labels)
-        for (turn, rank, has_changed), entry in zip(columns, entries, strict=True):
-            entry["changed"] = has_changed
+        for (turn, rank, has_changed, value), entry in zip(columns, entries, strict=True):
+            entry |= {"changed": has_changed, "verdict": None if np.isnan(value) else value}
             ranked.append(((turn, rank, name, *(entry[column] for column in KEY)), entry))
     ranked.sort(key=lambda pair: pair[0])
     return Sample([entry for _, entry in ranked[:most]], total)
@@ -79,23 +84,13 @@ def _candidates(rows: pa.Table, name: str) -> np.ndarray:
     return (rows["draw"].to_numpy() <= 0) & ~is_base & ~is_null
 
 
-def _changed(rows: pa.Table, context: Context) -> np.ndarray:
-    """Whether the prediction of a changed example changed, or the prediction of an unchanged example is wrong: bool
-    [rows].
-    """
-    is_base = rows_with(rows, intervention=BASE)
-    changed = ~is_base & ~alike(rows, ~is_base, context.kind)
-    if not context.unlabelled:
-        base = rows.filter(pa.array(is_base))
-        changed[is_base] = context.kind.scores(strings(base, "y"), strings(base, "gold")) < RIGHT
-    return changed
-
-
-def _stratum_order(rows: pa.Table, changed: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def _stratum_order(
+    rows: pa.Table, changed: np.ndarray, verdict: np.ndarray, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Order the rows within each stratum by a hash of the uid.
 
-    A stratum is all rows with the same intervention, input part, prediction and value in ``changed``, the mask of
-    :func:`_changed`: bool [rows].
+    A stratum is all rows with the same intervention, input part, prediction, and values in ``changed``, bool [rows],
+    and ``verdict``, float64 [rows].
 
     Returns:
         The position of each row in its stratum, int64 [rows], and its hash, uint64 [rows].
@@ -106,19 +101,22 @@ def _stratum_order(rows: pa.Table, changed: np.ndarray, seed: int) -> tuple[np.n
     high, low, *_ = words_of(random_key(seed, "page"), keys([text or "" for text in uids])[uid])
     ranks = (high.astype(np.uint64) << np.uint64(32)) | low
     columns = {name: strings(rows, name) for name in (*STRATUM, "variant")}
-    frame = pandas.DataFrame({**columns, "changed": changed, "rank": ranks}).sort_values(["rank", "variant"])
-    turns = frame.groupby([*STRATUM, "changed"], dropna=False).cumcount()
+    frame = pandas.DataFrame({**columns, "changed": changed, "verdict": verdict, "rank": ranks})
+    frame = frame.sort_values(["rank", "variant"])
+    turns = frame.groupby([*STRATUM, "changed", "verdict"], dropna=False).cumcount()
     return turns.sort_index().to_numpy(), ranks
 
 
 def _rows_as_dicts(rows: pa.Table, name: str, labels: Sequence[str]) -> list[dict[str, Any]]:
-    """Return rows of the evaluation ``name`` as dictionaries, with the probability of the original answer (before and
-    after the change) instead of the probabilities of all labels.
+    """Return rows of the evaluation ``name`` as dictionaries, with the most probable label and the probability of the
+    original answer (before and after the change) instead of the probabilities of all labels.
     """
     index = {label: k for k, label in enumerate(labels)}
     entries = rows.select(COLUMNS).to_pylist()
     for entry in entries:
         k = index.get(entry["y"])
         p, p2 = (None if k is None or entry[column] is None else entry[column][k] for column in ("p", "p2"))
-        entry |= {"evaluation": name, "p": p, "p2": p2, "moved": None if p is None or p2 is None else p2 - p}
+        most_probable = labels[int(np.argmax(entry["p"]))] if labels and entry["p"] else entry["y"]
+        moved = None if p is None or p2 is None else p2 - p
+        entry |= {"evaluation": name, "most_probable": most_probable, "p": p, "p2": p2, "moved": moved}
     return entries

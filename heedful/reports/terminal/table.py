@@ -24,6 +24,7 @@ from heedful.reports.tables import Cells, basis, emit, precise, too_few
 NO_MERIT = "A high attentiveness is no merit here: guesses change, too. A low one still means an ignored part."
 TERMS: dict[str, str] = word_lists(__file__)  # table.yaml: explanations of labels
 TITLE = "% ± std over draws [95 %]"
+COLUMNS = ("run", "label", "metric", "unit", "value", "std", "low", "high", "n", "clusters", "flags", "reason")
 Content = Mapping[str, Any]  # content of results.json
 
 
@@ -42,15 +43,20 @@ def merged(runs: Sequence[Content]) -> list[Line]:
     return list(lines.values())
 
 
-def _labels(runs: Sequence[Content], lines: Sequence[Line]) -> list[str]:
-    """Return the labels of the lines of a table. For runs on several data sets, a label ends with its data set."""
+def _labels(runs: Sequence[Content], lines: Sequence[Line], in_terminal: bool) -> list[str]:
+    """Return the labels of the lines of a table. For runs on several data sets, a label ends with its data set. In a
+    terminal, labels of details are indented by level; else, they begin with the label of their main row.
+    """
     names = {text: MetricName(*fields) for run in runs for text, fields in run["names"].items()}
     data = [names[line.metric].data if line.metric in names else "" for line in lines]
     has_several = len(runs) > 1 and len(set(data) - {""}) > 1
-    return [
-        f"{line.label} {name}" if has_several and name and name not in line.label.split() else line.label
-        for line, name in zip(lines, data, strict=True)
-    ]
+    labels, headline = [], ""
+    for line, name in zip(lines, data, strict=True):
+        label = f"{line.label} {name}" if has_several and name and name not in line.label.split() else line.label
+        headline = headline if line.level else label
+        prefix = "  " * line.level if in_terminal else f"{headline} " if line.level else ""
+        labels.append(prefix + label)
+    return labels
 
 
 def _shown(runs: Sequence[Content]) -> list[Line]:
@@ -93,23 +99,48 @@ def build(results: Mapping[str, Content], title: str = TITLE, in_terminal: bool 
     lines = _shown(runs)
     is_single = len(runs) == 1
     separator = "\n" if in_terminal and not is_single else " "
-    headline = section = ""
+    section = ""
     rows: list[list[str | Text]] = []
-    for line, label in zip(lines, _labels(runs, lines), strict=True):
+    for line, label in zip(lines, _labels(runs, lines, in_terminal), strict=True):
         if in_terminal and line.section not in ("", section):
             section = line.section
             abouts = [run["display"]["sections"].get(section, {"about": ()})["about"] for run in runs]
             texts = [printable(section), *(separator.join(map(printable, about)) for about in abouts)]
             rows.append([Text(text, "bold") for text in texts])
-        headline = headline if line.level else label
-        prefix = "  " * line.level if in_terminal else f"{headline} " if line.level else ""
-        rows.append([prefix + label, *(cell_text(run["metrics"].get(line.metric), line, separator) for run in runs)])
+        rows.append([label, *(cell_text(run["metrics"].get(line.metric), line, separator) for run in runs)])
     if not in_terminal:
         return Cells("", [title, *map(printable, results)], rows)
     data = dict.fromkeys(run["data"] for run in runs if run["counts"].get("examples", 1))
     splits = dict.fromkeys(run["split"] for run in runs)
     numbers = ["" if is_single else f"({i})" for i in range(1, len(runs) + 1)]
     return Cells(f"{', '.join(data)}, {', '.join(splits)}" if data else "", [title, *numbers], rows)
+
+
+def in_columns(results: Mapping[str, Content]) -> Cells:
+    """Build a table for programs: a row for each number of each run, with its value, bounds and sample size in columns.
+
+    Numbers in percent are multiplied by 100, and have up to twelve digits. A share of fewer than ten examples is left
+    out, as in other tables.
+
+    Args:
+        results: Content of results.json by folder.
+    """
+    runs = list(results.values())
+    lines = _shown(runs)
+    rows = []
+    for folder, run in results.items():
+        for line, label in zip(lines, _labels(runs, lines, False), strict=True):
+            if line.text or (m := run["metrics"].get(line.metric)) is None:
+                continue
+            few = too_few(m["n"], m["flags"])
+            bounds = m["ci95"] or (None, None)
+            numbers = (None if few or x is None else x for x in (m["value"], m["std"], *bounds))
+            scale = 100 if line.unit == "percent" else 1
+            texts = ["" if x is None else f"{scale * x:.12g}" for x in numbers]
+            counts = ["" if m.get(name) is None else str(m[name]) for name in ("n", "clusters")]
+            flags, reason = " ".join(m["flags"]), m["reason"] or ""
+            rows.append([printable(folder), label, line.metric, line.unit, *texts, *counts, flags, reason])
+    return Cells("", COLUMNS, rows)
 
 
 def print_table(

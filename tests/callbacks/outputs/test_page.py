@@ -6,7 +6,9 @@ from dataclasses import replace
 import pytest
 
 from heedful.callbacks import Attentiveness, Challenge, NaivePartial, TableRows
+from heedful.callbacks.engine.evaluation import Plan
 from heedful.callbacks.outputs.page import RecomputedContents
+from heedful.interventions import Swap
 from heedful.interventions.tables.allowed_transitions import LABELS
 from heedful.records import generator
 from heedful.reports.page.contents import content_of
@@ -57,3 +59,14 @@ def test_both_sides_of_each_example_lead_to_the_answers_of_the_model(splits):
             assert any(part["changed"] for part in content.parts)
             seen.add(entry["intervention"].partition("/")[0])
     assert {"swap", "keep", "delete", "insert", "update", "permute", "perturb"} <= seen
+
+
+def test_a_swap_by_the_most_probable_label_alone_is_shown():
+    """A model that writes swaps an example by either answer; the metric may not count the swap."""
+    pool = infobox.make_pool()
+    contents = RecomputedContents({"attentiveness": Plan(pool, [Swap("premise", "neutral")])}, 0, pool[0].parts)
+    entry = {"evaluation": "attentiveness", "intervention": "swap", "part": "premise", "variant": "", "draw": 0}
+    for answers in (("neutral", "entailment"), ("entailment", "neutral"), ("entailment", "entailment")):
+        (found,) = contents([entry | {"uid": pool.uid(0), **dict(zip(("y", "most_probable"), answers, strict=True))}])
+        assert not found.missing
+        assert [part["changed"] for part in found.parts] == [True, False]

@@ -1,14 +1,18 @@
-"""The sample of rows on a page against a loop over rows."""
+"""The sample of rows on a page against a loop over rows, and the verdicts against the metrics."""
 
 from collections import Counter
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from heedful.records import keys, random_key, words_of
+from heedful.metrics import METRICS
+from heedful.records import KINDS, NO_LABEL, Context, keys, random_key, words_of
 from heedful.reports.page.sample import sampled
 
 import made_rows
+import natural_logic_rows
 import paged_runs
 import written_results
 from paged_runs import CONTEXT, LABELS
@@ -75,4 +79,64 @@ def test_of_accuracy_the_examples_themselves_are_shown_right_and_wrong():
     base = table.filter(np.array(table["intervention"].to_pylist()) == "base")
     found = sampled({"accuracy": (base, written_results.about(base, CONTEXT))}, 0)
     assert found.total == 30
-    assert all(row["changed"] == (row["gold"] != row["y"]) for row in found.rows)
+    assert all(row["verdict"] == (row["gold"] == row["y"]) for row in found.rows)
+
+
+GOLDS = {  # gold labels, and answers, by kind of task
+    "classification": (LABELS, LABELS),
+    "soft": (['{"cat": 1.0}', '{"cat": 0.3, "dog": 0.9}', "{}"], ["cat", "dog", "no"]),
+    "span": (["[]", '["cat", "the dog"]'], ["", "cat", "The cat.", "dog", "the"]),
+    "text": (["cat", "dog"], ["cat", "dog", "Cat"]),
+}
+DEFAULTS = {"classification": "neutral", "soft": "no", "span": "", "text": "dog"}
+ROWS = {  # the number that averages each kind of row
+    ("accuracy", "base", ""): "accuracy/d", ("accuracy", "null", ""): "null/d/flips",
+    ("attentiveness", "swap", "premise"): "attentiveness/d/premise",
+    ("attentiveness", "swap", "hypothesis"): "attentiveness/d/hypothesis/kept",
+    ("default_label", "swap", "premise"): "default_label/d/premise",
+    ("default_label", "sibling", "hypothesis"): "default_label/d/premise/siblings",
+}  # fmt: skip
+
+
+def verdicts_and_number(name, rows, context, number):
+    """The verdicts of the page on rows, and the number of the metric over these rows; None if no row counts."""
+    found = [entry["verdict"] for entry in sampled({name: (rows, written_results.about(rows, context))}, 0).rows]
+    numbers = {str(key): m for key, m in METRICS[name].score(rows, context).items()}
+    return [verdict for verdict in found if verdict is not None], numbers[number].value
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(data=st.data())
+def test_the_verdict_on_each_row_is_that_of_the_metric(kind, data):
+    golds, answers = GOLDS[kind]
+    (name, intervention, part), number = data.draw(st.sampled_from([*ROWS.items()]))
+    gold, y, y2 = (data.draw(st.sampled_from(each)) for each in (golds, [*answers, NO_LABEL], [*answers, NO_LABEL]))
+    settings = {"attentiveness": {"swap": ["premise"], "distractors": ["hypothesis"]}}
+    settings["default_label"] = {"swap": ["premise"], "siblings": {"premise": "hypothesis"}}
+    labels = tuple(answers) if KINDS[kind].has_labels else ()
+    context = Context("d", labels=labels, default_label=DEFAULTS[kind], kind=KINDS[kind], own=settings.get(name, {}))
+    change = {"uid": "u", "intervention": intervention, "part": part, "y2": y2}
+    rows = made_rows.make({"u": (gold, y)}, [change] * (intervention != "base"))
+    if (name, kind) == ("accuracy", "span"):
+        name, number = "answers", number.replace("accuracy", "exact_match")
+    is_null = intervention == "null"  # flips are over the rows of the null control, of which the page shows the flips
+    rows = rows.filter(np.array(rows["intervention"].to_pylist()) == "null") if is_null else rows
+    found, value = verdicts_and_number(name, rows, context, number)
+    assert found == ([0.0] * (value == 1) if is_null else [] if value is None else [value])
+
+
+@given(st.lists(st.sampled_from([(0.6, 0.3, 0.1), (0.3, 0.4, 0.3), (0.1, 0.3, 0.6)]), min_size=2, max_size=2))
+def test_in_natural_logic_two_classes_decide(p):
+    """A change from neutral to contradiction is none."""
+    labels = natural_logic_rows.THREE
+    for which, number in [
+        ("I0", "context/tce"),
+        ("I1", "insertion/tce"),
+        ("I2", "context/dce"),
+        ("I3", "insertion/dce"),
+    ]:
+        pair = natural_logic_rows.pair_row("u", which, "v", *p, labels, "entailment")
+        rows = natural_logic_rows.table([natural_logic_rows.base_row("u", p[0], labels), pair])
+        context = Context("d", labels=labels, own={"data": "d"})
+        found, value = verdicts_and_number("natural_logic", rows, context, f"natural_logic/d/{number}")
+        assert found == [value if which in ("I0", "I1") else 1 - value]

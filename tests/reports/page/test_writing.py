@@ -106,9 +106,9 @@ def test_a_caution_stands_once_and_its_numbers_refer_to_it(folder, text):
 
 
 def test_failures_of_the_model_come_first_and_figures_follow_the_theme(text):
-    outcomes = [re.search("prediction (kept|changed)|$", card)[1] for card in Page(text).cards]
-    assert outcomes == sorted(outcomes, key=["kept", "changed", None].index)
-    assert set(outcomes) == {"kept", "changed", None}
+    outcomes = [re.search("prediction (kept, not as|changed, as) expected|$", card)[1] for card in Page(text).cards]
+    assert outcomes == sorted(outcomes, key=["kept, not as", "changed, as", None].index)
+    assert set(outcomes) == {"kept, not as", "changed, as", None}
     figures = re.findall(r'<div class="figure".*?</div>', text, re.DOTALL)
     assert figures
     assert all("currentColor" in figure and not re.search("#000000|#ffffff", figure) for figure in figures)

@@ -19,7 +19,7 @@ from heedful.metrics.tables.challenge import HALF_ERROR, challenge
 from heedful.metrics.tables.transitions import invalid_transitions
 from heedful.records import SPAN, Context, Line, Measurement, MetricName, Section, Shown, printable
 from heedful.reports.flags import FLAGS
-from heedful.reports.terminal.table import TERMS, TITLE, build, print_table
+from heedful.reports.terminal.table import TERMS, TITLE, build, in_columns, print_table
 
 import written_results
 
@@ -42,6 +42,32 @@ def results(*shown: tuple[Line, Measurement], sections=(), asides=(), **others) 
     """Results with these lines and their measurements."""
     numbers = {MetricName(*line.metric.split("/", 2)): m for line, m in shown}
     return written_results.results(numbers, Shown([line for line, _ in shown], asides, dict(sections)), **others)
+
+
+def test_csv_has_a_column_for_each_number():
+    few = Measurement(1.0, 3, flags=("few_examples", "one_sided"))
+    shown = (PREMISE, SCORE), (MORE[2], few), (Line("x/d/ratio", "ratio", unit="ratio"), RATIO), (ACCURACY, UNDEFINED)
+    table = in_columns({"runs/a": results(*shown)})
+    found = [dict(zip(table.header, row, strict=True)) for row in table.rows]
+    number = {
+        "run": "runs/a",
+        "unit": "percent",
+        "std": "",
+        "low": "",
+        "high": "",
+        "clusters": "",
+        "flags": "",
+        "reason": "",
+    }
+    assert found == [
+        number | {"label": "attentiveness premise", "metric": "attentiveness/d/premise", "value": "61.234"}
+        | {"std": "1.278", "low": "59.44", "high": "63.01", "n": "4321"},
+        number | {"label": "attentiveness premise from_yes", "metric": "attentiveness/d/premise/from_yes", "value": ""}
+        | {"n": "3", "flags": "few_examples one_sided"},
+        number | {"label": "ratio", "metric": "x/d/ratio", "unit": "ratio", "value": "1.787", "low": "1.737"}
+        | {"high": "1.827", "n": "400"},
+        number | {"label": "accuracy", "metric": "accuracy/d", "value": "", "n": "0", "reason": UNDEFINED.reason},
+    ]  # fmt: skip
 
 
 def printed(found: dict[str, dict]) -> str:
