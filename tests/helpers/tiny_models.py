@@ -26,6 +26,7 @@ from transformers import (
     BloomConfig,
     GemmaConfig,
     GPT2Config,
+    GPTNeoConfig,
     LlamaConfig,
     MistralConfig,
     PreTrainedConfig,
@@ -59,6 +60,9 @@ CAUSAL: dict[str, Callable[..., PreTrainedConfig]] = {
     "gemma": lambda **ids: GemmaConfig(**CAUSAL_SIZES, **ids),
     "mistral": lambda **ids: MistralConfig(**CAUSAL_SIZES, **ids),
     "gpt2": lambda **ids: GPT2Config(n_embd=32, n_layer=2, n_head=4, n_positions=2048, **ids),
+    "gpt_neo": lambda **ids: GPTNeoConfig(
+        hidden_size=32, num_layers=2, num_heads=4, attention_types=[[["global", "local"], 1]], **ids
+    ),
     "bloom": lambda **ids: BloomConfig(hidden_size=32, n_layer=2, n_head=4, **ids),
 }
 
