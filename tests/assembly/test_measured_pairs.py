@@ -151,6 +151,25 @@ def test_a_model_that_depends_on_padding_is_flagged(model: Any, tokenizer: Any, 
     assert flags() == ("predictions_depend_on_batch",)
 
 
+@pytest.mark.parametrize(
+    ("precision", "shift", "is_flagged"),
+    [(torch.float32, 0.04, True), (torch.bfloat16, 0.04, False), (torch.bfloat16, 1.0, True)],
+)
+def test_probabilities_that_depend_on_the_batch_are_flagged_by_precision(
+    model: Any, tokenizer: Any, pairs: list[Row], precision: Any, shift: float, is_flagged: bool
+) -> None:
+    forward = model.to(precision).forward
+
+    def turned(**inputs: Any) -> Any:
+        said = forward(**inputs)
+        said.logits += shift * len(said.logits) / 64 * (said.logits == said.logits.amax(dim=1, keepdim=True))
+        return said
+
+    model.forward = turned
+    flips = measure((model, tokenizer), pairs, evaluations="accuracy")["null", "flips"]
+    assert (flips.value, flips.flags) == (0, ("predictions_depend_on_batch",) if is_flagged else ())
+
+
 def test_a_full_device_is_not_taken_for_a_mistake_of_the_model(
     model: Any, tokenizer: Any, pairs: list[Row], monkeypatch: pytest.MonkeyPatch
 ) -> None:
