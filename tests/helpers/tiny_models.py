@@ -33,6 +33,8 @@ from transformers import (
     PreTrainedTokenizerFast,
     Qwen2Config,
     RobertaTokenizer,
+    SwitchTransformersConfig,
+    SwitchTransformersForConditionalGeneration,
     T5Config,
     T5ForConditionalGeneration,
     T5Tokenizer,
@@ -170,6 +172,19 @@ def untied_t5(folder: Path, tied: Path) -> Path:
     network = T5ForConditionalGeneration(T5Config(**sizes))
     network.lm_head.weight = torch.nn.Parameter(torch.randn_like(network.lm_head.weight))
     network.all_tied_weights_keys.pop("lm_head.weight", None)
+    for part in (network, tokenizer):
+        part.save_pretrained(folder)
+    return folder
+
+
+def switch(folder: Path, t5: Path) -> Path:
+    """Save a Switch Transformer with two experts and the tokenizer of a T5."""
+    tokenizer = AutoTokenizer.from_pretrained(t5)
+    sizes = {"d_model": 32, "d_kv": 16, "d_ff": 64, "num_layers": 2, "num_decoder_layers": 2, "num_heads": 2}
+    sizes |= {"num_experts": 2, "num_sparse_encoder_layers": 1, "num_sparse_decoder_layers": 1}
+    sizes |= {"vocab_size": len(tokenizer), "decoder_start_token_id": 0}
+    torch.manual_seed(0)
+    network = SwitchTransformersForConditionalGeneration(SwitchTransformersConfig(**sizes))
     for part in (network, tokenizer):
         part.save_pretrained(folder)
     return folder
