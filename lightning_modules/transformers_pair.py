@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -48,6 +49,7 @@ LONGEST = 10**6  # a larger model_max_length means no limit
 # per example: number of tokens, 64-bit hash of the unpadded ids, whether it was truncated, number of tokens out of
 # vocabulary, and number of tokens that are not special
 ENCODING = np.dtype([("tokens", "i4"), ("hash", "u8"), ("is_cut", "?"), ("unknown", "i8"), ("words", "i8")])
+CALL = {"truncation": True, "padding": True, "return_tensors": "pt"}  # usual arguments of the tokenizer
 INPUTS = ("input_ids", "token_type_ids")  # entries of an encoding that are hashed; the others concern padding
 
 
@@ -64,9 +66,9 @@ def evaluating(model: nn.Module) -> Iterator[None]:
 
 
 @contextmanager
-def _explained(name: str) -> Iterator[None]:
+def _explained(name: str, settings: Mapping[str, Any]) -> Iterator[None]:
     """Context manager that converts exceptions of a user's model or tokenizer to a ``ModelError``, unless memory ran
-    out.
+    out; ``settings`` are the arguments of the tokenizer.
     """
     try:
         yield
@@ -75,9 +77,10 @@ def _explained(name: str) -> Iterator[None]:
     except Exception as error:
         if is_of_memory(error):
             raise
+        call = ", ".join(f"{name}={value!r}" for name, value in settings.items())
         raise ModelError(
             f"{name} raised {type(error).__name__} ({reason(error)}). It is called as model(**tokenizer(first, second, "
-            'truncation=True, padding=True, return_tensors="pt")); for another call give a function.'
+            f"{call})); for another call give a function."
         ) from error
 
 
@@ -89,17 +92,32 @@ class PairProcessor(FunctionProcessor):
         parts: Names of the parts, in reading order.
         form: Format of tables as text.
         positions: Number of positions of the model; None without a limit.
+        settings: Arguments of the tokenizer that replace the usual ones, such as ``max_length``.
+
+    Attributes:
+        most: Largest number of tokens of an input; None without a limit.
+        settings: All arguments of the tokenizer.
     """
 
     no_hiding = NO_HIDING_IN_MEMORY
 
-    def __init__(self, tokenizer: Any, parts: Sequence[str], form: TableForm, positions: int | None) -> None:
+    def __init__(
+        self,
+        tokenizer: Any,
+        parts: Sequence[str],
+        form: TableForm,
+        positions: int | None,
+        settings: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
         super().__init__(parts)
         self._tokenizer = tokenizer
         self._form = form
         limit = getattr(tokenizer, "model_max_length", None)
-        self.most = min((most for most in (limit, positions) if most is not None and most < LONGEST), default=None)
-        self._limit = {} if self.most in (None, limit) else {"max_length": self.most}
+        limits = (settings.get("max_length") or limit, positions)
+        self.most = min((most for most in limits if most is not None and most < LONGEST), default=None)
+        self.settings = {**CALL, **settings, "padding": settings.get("padding") or True}
+        if self.most not in (None, limit) or "max_length" in settings:
+            self.settings["max_length"] = self.most
         self._encodings: WeakKeyDictionary[Sequence[Example], np.ndarray] = WeakKeyDictionary()
 
     def tokens(self, texts: Sequence[list[str]], **settings: Any) -> Mapping[str, Any]:
@@ -107,10 +125,10 @@ class PairProcessor(FunctionProcessor):
 
         Args:
             texts: For each part, the texts of all examples.
-            **settings: Further arguments of the tokenizer.
+            **settings: Arguments of the tokenizer that replace :attr:`settings`.
         """
-        with _explained(type(self._tokenizer).__name__):
-            return self._tokenizer(*texts, truncation=True, **self._limit, **settings)
+        with _explained(type(self._tokenizer).__name__, self.settings):
+            return self._tokenizer(*texts, **self.settings | settings)
 
     def lengths(self, examples: Sequence[Example]) -> np.ndarray:
         return self.encodings(examples)["tokens"]
@@ -139,7 +157,8 @@ class PairProcessor(FunctionProcessor):
         return self._encodings[examples]
 
     def _read(self, texts: Sequence[list[str]]) -> np.ndarray:
-        encoded = self.tokens(texts)
+        unpadded = {"padding": False, "return_tensors": None}
+        encoded = self.tokens(texts, **unpadded)
         ids = encoded["input_ids"]
         read = np.zeros(len(ids), ENCODING)
         read["tokens"] = [*map(len, ids)]
@@ -147,7 +166,8 @@ class PairProcessor(FunctionProcessor):
         read["hash"] = digests(np.array(row, np.int64).tobytes() for row in rows)
         is_cut = read["tokens"] == (self.most or -1)
         if self.most is not None and is_cut.any():
-            long = self._tokenizer(*([part[i] for i in np.flatnonzero(is_cut)] for part in texts), truncation=False)
+            longest = [[part[i] for i in np.flatnonzero(is_cut)] for part in texts]
+            long = self.tokens(longest, truncation=False, **unpadded)
             is_cut[is_cut] = [len(tokens) > self.most for tokens in long["input_ids"]]
         read["is_cut"] = is_cut
         flat = np.fromiter(chain.from_iterable(ids), np.int64)
@@ -179,6 +199,7 @@ class TransformersPair(BasePredictor):
             wrapped model is called.
         tokenizer: Called with the texts of an example.
         labels: Names of the outputs in order, if the config of the model has none.
+        settings: Arguments of the tokenizer that replace the usual ones, such as ``{"max_length": 128}``.
 
     Raises:
         HeedfulError: The model has no weights, or writes texts.
@@ -192,7 +213,8 @@ class TransformersPair(BasePredictor):
     processor: PairProcessor
     task: Any = None
 
-    def __init__(self, model: Any, tokenizer: Any, labels: Any = None) -> None:  # Any: no file can name them
+    # Any: no file can name them
+    def __init__(self, model: Any, tokenizer: Any, labels: Any = None, settings: Any = None) -> None:
         super().__init__()
         if not isinstance(model, nn.Module):
             raise SettingError(
@@ -202,6 +224,7 @@ class TransformersPair(BasePredictor):
         wrappers = nn.DataParallel | nn.parallel.DistributedDataParallel
         self.network: Any = model.module if isinstance(model, wrappers) else model
         self._tokenizer = tokenizer
+        self._settings = settings or {}
         config = getattr(self.network, "config", None)
         self._config = config if isinstance(config, PretrainedConfig) else PretrainedConfig(id2label={})
         numbered = (self._config.id2label or {}).values()
@@ -255,7 +278,8 @@ class TransformersPair(BasePredictor):
         assert places is not None
         self.label_map = LabelMap(tuple(self.outputs), task.labels, places)
         inform_merged(self.label_map, self.description)
-        self.processor = PairProcessor(self._tokenizer, self.task.parts, task.form, positions_of(self._config))
+        positions = positions_of(self._config)
+        self.processor = PairProcessor(self._tokenizer, self.task.parts, task.form, positions, self._settings)
 
     def bind(self, task: Task, trains: bool = False) -> LabelMap:
         super().bind(task, trains)
@@ -273,9 +297,10 @@ class TransformersPair(BasePredictor):
             HeedfulError: The tokenizer or the model raises, or the number of scores differs from the number of outputs.
         """
         texts = [inputs["function"].parts[part] for part in self.processor.parts]
-        encoded = self.processor.tokens(texts, padding=True, return_tensors="pt")
+        encoded = self.processor.tokens(texts)
         # a module may keep tensors, and could not train on tensors of inference mode
-        with _explained(type(self.network).__name__), torch.inference_mode(False), torch.no_grad():
+        explained = _explained(type(self.network).__name__, self.processor.settings)
+        with explained, torch.inference_mode(False), torch.no_grad():
             logits = self.network(**{name: values.to(self.device) for name, values in encoded.items()}).logits
         if logits.shape != (len(texts[0]), len(self.outputs)):
             raise ModelError(

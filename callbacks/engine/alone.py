@@ -18,12 +18,12 @@ from heedful.callbacks.engine.predictions import Predictions
 from heedful.datamodules.base.sampler import base_batches
 from heedful.interventions import Null
 from heedful.lightning_modules.processors.processor import Encoded
-from heedful.metrics.accuracy import ALONE
+from heedful.metrics.accuracy import ALONE, ROUNDING, NullControl
 from heedful.records import Examples
 
 MOST = 24  # examples that are predicted alone: those with most padding
-CHANGE = 1e-3  # difference of a probability that rounding in single precision does not explain
 HALF = {torch.float16, torch.bfloat16}
+HALF_ROUNDING = 0.05  # change of a probability that rounding in half precision explains
 
 
 def with_padding_test(
@@ -32,27 +32,33 @@ def with_padding_test(
     """Predict the examples with most padding again, in batches of one, and store how many predictions differ; must run
     on all ranks.
 
-    The test is omitted for models that generate text, for models whose inputs are unknown, and in half precision.
+    The test is omitted for models that generate text, for models whose inputs are unknown, and in half precision. In
+    half precision, the function stores instead how much of a change rounding explains.
 
     Args:
         planned: The evaluations of the pool. Evaluations whose null control covers all examples get the number in their
-            context.
+            context; in half precision, all with a null control get the effect of rounding.
         batches: Predicts the examples.
         pool: The examples.
         encoded: The pool as the model reads it.
         base: The first predictions of the examples.
 
     Returns:
-        The evaluations; unchanged if no prediction differs.
+        The evaluations; unchanged in single precision if no prediction differs.
     """
-    repeated = [p for p in planned if any(isinstance(i, Null) and i.limit is None for i in p.plan.interventions)]
+    limits = [[i.limit for i in p.plan.interventions if isinstance(i, Null)] for p in planned]
+    is_known = encoded.fingerprints is not None
+    if is_known and _is_half(batches):
+        return [_with(p, {ROUNDING: HALF_ROUNDING}) if of else p for p, of in zip(planned, limits, strict=True)]
     model = batches.predictor
-    is_network = not model.capabilities.writes and model.prompt is None and encoded.fingerprints is not None
-    is_due = is_network and repeated and len(base) and not _is_half(batches)
-    if not is_due or not (n := _differing(batches, pool, encoded, base)):
-        return list(planned)
-    counted = [p._replace(context=replace(p.context, own={**p.context.own, ALONE: n})) for p in planned]
-    return [c if any(p is each for each in repeated) else p for p, c in zip(planned, counted, strict=True)]
+    is_network = is_known and not model.capabilities.writes and model.prompt is None
+    is_due = is_network and any(None in of for of in limits) and len(base)
+    n = _differing(batches, pool, encoded, base) if is_due else 0
+    return [_with(p, {ALONE: n}) if n and None in of else p for p, of in zip(planned, limits, strict=True)]
+
+
+def _with(planned: Planned, own: dict[str, float]) -> Planned:
+    return planned._replace(context=replace(planned.context, own={**planned.context.own, **own}))
 
 
 def _differing(batches: BatchPredictor, pool: Examples, encoded: Encoded, base: Predictions) -> int:
@@ -69,7 +75,7 @@ def _differing(batches: BatchPredictor, pool: Examples, encoded: Encoded, base: 
     before = base.select(padded)
     differs = pc.not_equal(alone.texts, before.texts).to_numpy(zero_copy_only=False)
     if alone.probs is not None and before.probs is not None:
-        differs = differs | (np.abs(alone.probs - before.probs).max(axis=1) > CHANGE)
+        differs = differs | (np.abs(alone.probs - before.probs).max(axis=1) > NullControl.rounding)
     return int(differs.sum())
 
 

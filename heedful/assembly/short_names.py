@@ -14,7 +14,7 @@ from transformers import PretrainedConfig
 
 from heedful.datamodules import PairedData
 from heedful.lightning_modules import BasePredictor
-from heedful.lightning_modules.pretrained.backbones import is_hub_id, quiet
+from heedful.lightning_modules.pretrained.backbones import is_hub_id, quiet, require_model
 from heedful.lightning_modules.registry import family_of
 from heedful.records import ModelError, SettingError, inform
 from heedful.records.arguments import class_path
@@ -132,6 +132,7 @@ def _backbone_form(name: str) -> tuple[str, dict[str, Any]] | None:
     if path.is_dir() and not (path / "config.json").is_file():
         if (path / "config.yaml").is_file():
             raise ModelError(f"model {name} is a run. Train it further with init_from, or measure it with checkpoint.")
+        require_model(name, "model")
         raise ModelError(f"model {name} is not the folder of a model: there is no config.json.")
     if not path.is_dir():
         if "/" not in name or path.suffix in (".yaml", ".yml", ".json"):

@@ -19,7 +19,7 @@ from heedful.records.rows import BASE, GROUP, SPLIT, cluster_of, equal_columns, 
 
 CONSTANT = "constant_predictions"  # flag of the numbers of a model with one answer to all examples
 SMALLEST = float(np.finfo(np.float32).tiny)  # replaces a probability of 0 in the loss
-ALONE = "alone"  # name of the setting of NullControl
+ALONE, ROUNDING = "alone", "rounding"  # names of settings of NullControl
 ON_BATCH, ON_TIME = "predictions_depend_on_batch", "answers_differ"  # flags of the null control
 NOBODY = "no example was predicted"
 
@@ -33,10 +33,12 @@ class NullControl(Settings):
             recorded in a file.
         alone: Number of examples whose prediction without padding, in a batch of one, differs from the prediction in
             their usual batch.
+        rounding: Largest change of a probability that rounding explains; the default is for single precision.
     """
 
     asked: bool = False
     alone: int = 0
+    rounding: float = 1e-3
 
 
 def accuracy(rows: pa.Table, context: Context) -> Iterator[Number]:
@@ -140,8 +142,9 @@ def noise(rows: pa.Table, context: Context) -> Iterator[Number]:
     The clusters of the interval are the groups of examples (``group``), or else the examples.
 
     Yields:
-        ``null/<data>/flips``, the share of predictions that change, flagged if it is not 0 or if padding changes
-        predictions; ``null/<data>/max_change``, the largest change of a probability, if there are probabilities.
+        ``null/<data>/flips``, the share of predictions that change, flagged if it is not 0, if a probability changes by
+        more than rounding explains, or if padding changes predictions; ``null/<data>/max_change``, the largest change
+        of a probability, if there are probabilities.
     """
     data, settings = context.data, NullControl.from_context(context)
     null = rows_with(rows, intervention="null")
@@ -149,20 +152,29 @@ def noise(rows: pa.Table, context: Context) -> Iterator[Number]:
     if not n and settings.asked and rows.num_rows:  # recorded answers: no input has a second answer
         return
     flips = ~equal_columns(rows, "y", "y2")[null]
-    flags = (ON_TIME if settings.asked else ON_BATCH,) if flips.any() or settings.alone else ()
+    change = _largest_change(rows, null)
+    is_inexact = settings.alone or (not settings.asked and (change or 0.0) > settings.rounding)
+    flags = (ON_TIME if settings.asked else ON_BATCH,) if flips.any() or is_inexact else ()
     floor = share(flips, cluster_of(rows)[null], flags) if n else None
     curve = Curve("null control: must stay at 0", "flips")
     yield Number(MetricName("null", data, statistic="flips"), floor, curve=curve)
+    if n and change is not None:
+        yield Number(MetricName("null", data, statistic="max_change"), Measurement(change, n))
+
+
+def _largest_change(rows: pa.Table, null: np.ndarray) -> float | None:
+    """Return the largest change of a probability in the rows that the mask ``null`` selects; None if one lacks
+    probabilities.
+    """
     change = 0.0
     for start in range(0, rows.num_rows, GROUP):
         group = rows.select(["p", "p2"]).slice(start, GROUP).filter(pa.array(null[start : start + GROUP]))
         if group["p"].null_count or group["p2"].null_count:
-            return
+            return None
         p = probabilities(group, "p").astype(np.float64)
         p2 = probabilities(group, "p2").astype(np.float64)
         change = max(change, float(np.abs(p2 - p).max(initial=0.0)))
-    if n:
-        yield Number(MetricName("null", data, statistic="max_change"), Measurement(change, n))
+    return change
 
 
 def verdicts(rows: pa.Table, context: Context) -> np.ndarray:

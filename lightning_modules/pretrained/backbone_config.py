@@ -2,7 +2,7 @@
 
 from transformers import AutoConfig, PretrainedConfig
 
-from heedful.lightning_modules.pretrained.backbones import load
+from heedful.lightning_modules.pretrained.backbones import load, require_model
 from heedful.records import ModelError
 from heedful.records.storage.schema import ENTRY
 
@@ -23,6 +23,7 @@ def open_config(folder: str, **kwargs: str) -> PretrainedConfig:
     Raises:
         HeedfulError: The config cannot be loaded.
     """
+    require_model(folder, "model.backbone")
     config: PretrainedConfig = load(AutoConfig.from_pretrained, folder, **kwargs)
     config.id2label = dict(sorted(config.id2label.items()))
     return config

@@ -2,6 +2,7 @@
 
 import contextlib
 import importlib.util
+import json
 import logging
 import re
 from collections.abc import Callable, Collection, Iterator
@@ -68,6 +69,27 @@ def has_weights(folder: str) -> bool:
     """Whether the folder of a backbone has a file of weights; True for every hub id."""
     path = Path(folder)
     return not path.is_dir() or any(True for pattern in WEIGHTS for _ in path.glob(pattern))
+
+
+def require_model(folder: str, setting: str) -> None:
+    """Raise an error for the folder of an adapter, which changes another model.
+
+    Args:
+        folder: A folder or a hub id.
+        setting: The setting that names it, for the message.
+
+    Raises:
+        ModelError: The folder has an adapter_config.json and no config.json.
+    """
+    file = Path(folder) / "adapter_config.json"
+    if not file.is_file() or (Path(folder) / "config.json").is_file():
+        return
+    base = json.loads(file.read_text(encoding="utf-8")).get("base_model_name_or_path") or "its base model"
+    raise ModelError(
+        f"{setting} {folder} is an adapter of the package peft, without the model that it adapts. Merge both with "
+        "peft's merge_and_unload, save the result with save_pretrained, and give its folder. A causal language model "
+        f"merges an adapter itself: model {base} with model.adapter {folder}."
+    )
 
 
 def revision_of(folder: str) -> str | None:

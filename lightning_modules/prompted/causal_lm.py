@@ -54,7 +54,7 @@ class CausalLM(BasePredictor):
         longest_answer: Largest number of tokens of a free-text answer; for labels, the limit is 8 or the length of the
             longest label.
         share_prefix: Read the prefix of all prompts once. Otherwise, and if the model has no suitable cache or a window
-            shorter than a prompt, whole prompts are read, once per label.
+            of attention shorter than a prompt, whole prompts are read, once per label.
         max_unknown: Largest share of the tokens of the data that may be out of vocabulary.
 
     Attributes:

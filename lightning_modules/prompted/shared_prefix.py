@@ -4,6 +4,7 @@ Prompts are padded on the left, so that the last token of each prompt is in the 
 after the other: an answer is read after all prompts of the batch, and then removed from the cache.
 """
 
+import re
 from collections.abc import Sequence
 from inspect import signature
 from typing import NamedTuple
@@ -14,7 +15,10 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers import Cache, DynamicCache
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
-UNLIMITED = 2**31  # columns, for a model without sliding windows
+UNLIMITED = 2**31  # columns, for a model without windows of attention
+# entries of configs with the size of a window, such as window_size of GPT-Neo; "sliding_window" may be unused, which
+# DynamicCache knows
+WINDOW = re.compile(r"(?!sliding_window$).*(window(_size|_len)?|block_size|chunk_length)")
 
 
 class Queries(NamedTuple):
@@ -62,17 +66,20 @@ def width_limit(network: nn.Module) -> int:
     The width is the number of token positions in the padded batch, from the prefix to the end of the longest answer.
 
     Returns:
-        The size of the smallest sliding window of the network, in tokens; :data:`UNLIMITED` for a network without a
-        sliding window; 0 for a network that cannot share a prefix, such as one with recurrent states.
+        The size of the smallest window of attention of the network, in tokens; :data:`UNLIMITED` for a network without
+        a window; 0 for a network that cannot share a prefix, such as one with recurrent states.
     """
     # A prompt has padding between its prefix and its suffix. The padding is harmless if the model accepts position ids
-    # and attends to all columns. A model with a sliding window attends to all columns within the window. A model with
-    # recurrent states attends to none.
+    # and attends to all columns. A model with a window attends to all columns within the window. A model with recurrent
+    # states attends to none.
     layers = DynamicCache(config=network.config).layers
     takes_positions = "position_ids" in signature(network.forward).parameters
     if not takes_positions or not {type(layer) for layer in layers} <= {DynamicLayer, DynamicSlidingWindowLayer}:
         return 0
-    return min((layer.sliding_window for layer in layers if layer.is_sliding), default=UNLIMITED)
+    entries = network.config.get_text_config(decoder=True).to_dict().items()
+    # not every model declares its windows to the cache
+    windows = [size for name, size in entries if WINDOW.fullmatch(name) and type(size) is int and size > 0]
+    return min([*windows, *(layer.sliding_window for layer in layers if layer.is_sliding)], default=UNLIMITED)
 
 
 def _forward(network: nn.Module, cache: Cache, ids: Tensor, mask: Tensor, keep: int = 1) -> Tensor:

@@ -5,8 +5,8 @@ from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
-from transformers import AutoModelForSeq2SeqLM
-from transformers.modeling_outputs import BaseModelOutput
+from transformers import AutoModelForSeq2SeqLM, PreTrainedTokenizerBase
+from transformers.modeling_outputs import MoEModelOutput
 
 from heedful.lightning_modules.label_scorer import ScoresLabels
 from heedful.lightning_modules.outputs import Outputs, label_numbers
@@ -19,6 +19,7 @@ from heedful.records import CLASSIFICATION, NO_LABEL, Example, ModelError, Setti
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import Wording
 
+PADDING_STARTS = ("t5", "longt5", "switch_transformers")  # types of models whose decoder begins with the padding token
 LONGEST = 8  # generated tokens of an answer to a prompt, if no label is longer (CAT, section 4.2)
 
 
@@ -65,6 +66,17 @@ class Seq2Seq(ScoresLabels):
                 f"model.backbone {self.backbone} does not write text: it is a {self.config.model_type}. Take it as an "
                 "encoder, with model Encoder."
             )
+
+    def open_backbone(self, task: Task) -> PreTrainedTokenizerBase:
+        tokenizer = super().open_backbone(task)
+        if getattr(self.config, "decoder_start_token_id", None) is None:
+            if self.config.model_type not in PADDING_STARTS:
+                raise ModelError(
+                    f"The config.json of {self.backbone} has no decoder_start_token_id. Add the id of the token with "
+                    "which the decoder begins."
+                )
+            self.config.decoder_start_token_id = self.config.pad_token_id
+        return tokenizer
 
     def prepare(self, task: Task) -> None:
         tokenizer = self.open_backbone(task)
@@ -135,7 +147,7 @@ class Seq2Seq(ScoresLabels):
         return self.network.get_encoder()(**inputs).last_hidden_state
 
     def _decoded(self, states: Tensor, mask: Tensor, read: Tensor) -> Tensor:
-        encoder_outputs = BaseModelOutput(last_hidden_state=states)
+        encoder_outputs = MoEModelOutput(last_hidden_state=states)
         return self.network(
             encoder_outputs=encoder_outputs, attention_mask=mask, decoder_input_ids=read, use_cache=False
         ).logits
@@ -179,8 +191,9 @@ class Seq2Seq(ScoresLabels):
 
         with quiet():
             ids = self.network.generate(
-                encoder_outputs=BaseModelOutput(last_hidden_state=states),
+                encoder_outputs=MoEModelOutput(last_hidden_state=states),
                 attention_mask=mask,
+                decoder_start_token_id=self.config.decoder_start_token_id,
                 max_new_tokens=self.longest,
                 num_beams=1,
                 do_sample=False,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from tiny_models import vary_answers
-from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
+from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification, TextClassificationPipeline, pipeline
 
 import heedful
 from heedful.datamodules.planted import Planted
@@ -48,12 +48,12 @@ def measure(predict: Any, rows: list[Row], **more: Any) -> heedful.Results:
     return heedful.measure(predict, rows, PARTS, "neutral", draws=1, trainer=QUIET, **more)
 
 
-def by_hand(model: Any, tokenizer: Any) -> Callable[[list[Row]], torch.Tensor]:
+def by_hand(model: Any, tokenizer: Any, **settings: Any) -> Callable[[list[Row]], torch.Tensor]:
     """The function that a user would write around model and tokenizer."""
 
     def predict(inputs: list[Row]) -> torch.Tensor:
         texts = [[row[part] for row in inputs] for part in PARTS]
-        encoded = tokenizer(*texts, truncation=True, padding=True, return_tensors="pt")
+        encoded = tokenizer(*texts, **{"truncation": True, "padding": True, "return_tensors": "pt"} | settings)
         with torch.no_grad():
             return model(**encoded).logits.float().softmax(dim=-1)
 
@@ -114,6 +114,50 @@ def test_what_was_done_to_the_objects_counts(change: Any, model: Any, tokenizer:
     assert after != before
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"truncation": True, "max_length": 8},
+        {"truncation": "only_second", "max_length": 22, "padding": "max_length"},
+        {"add_special_tokens": False},
+        {"max_length": 8, "top_k": None, "function_to_apply": "softmax"},
+    ],
+    ids=str,
+)
+def test_the_settings_of_a_pipeline_count(settings: Row, model: Any, tokenizer: Any, pairs: list[Row]) -> None:
+    """The pipeline itself, called from a function, gives the same numbers."""
+    pipe = pipeline("text-classification", model, tokenizer=tokenizer, **settings)
+
+    def ask(inputs: list[Row]) -> list[str]:
+        answers = [pipe({"text": row[PARTS[0]], "text_pair": row[PARTS[1]]}, top_k=1) for row in inputs]
+        return [answer["label"] for (answer,) in answers]
+
+    found = measure(pipe, pairs)
+    expected = values(measure(ask, pairs))
+    assert {name: found.numbers[name]["value"] for name in expected} == expected
+    assert values(found) != values(measure((model, tokenizer), pairs))
+
+
+class Upper(TextClassificationPipeline):
+    def preprocess(self, inputs: Any, **settings: Any) -> Any:
+        return super().preprocess(inputs, **settings)
+
+
+@pytest.mark.parametrize(
+    ("own", "named"),
+    [
+        ({"function_to_apply": "sigmoid"}, "function_to_apply"),
+        ({"pipeline_class": Upper}, "preprocess"),
+        ({"truncation": "both"}, "truncation='both'"),
+    ],
+)
+def test_what_a_pipeline_does_otherwise_is_refused(
+    own: Row, named: str, model: Any, tokenizer: Any, pairs: list[Row]
+) -> None:
+    with refused(ModelError, named):
+        measure(pipeline("text-classification", model, tokenizer=tokenizer, **own), pairs)
+
+
 def test_the_model_stays_as_it_is(model: Any, tokenizer: Any, pairs: list[Row]) -> None:
     model.train()
     model.bert.encoder.eval()
@@ -151,6 +195,25 @@ def test_a_model_that_depends_on_padding_is_flagged(model: Any, tokenizer: Any, 
     assert flags() == ("predictions_depend_on_batch",)
 
 
+@pytest.mark.parametrize(
+    ("precision", "shift", "is_flagged"),
+    [(torch.float32, 0.04, True), (torch.bfloat16, 0.04, False), (torch.bfloat16, 1.0, True)],
+)
+def test_probabilities_that_depend_on_the_batch_are_flagged_by_precision(
+    model: Any, tokenizer: Any, pairs: list[Row], precision: Any, shift: float, is_flagged: bool
+) -> None:
+    forward = model.to(precision).forward
+
+    def turned(**inputs: Any) -> Any:
+        said = forward(**inputs)
+        said.logits += shift * len(said.logits) / 64 * (said.logits == said.logits.amax(dim=1, keepdim=True))
+        return said
+
+    model.forward = turned
+    flips = measure((model, tokenizer), pairs, evaluations="accuracy")["null", "flips"]
+    assert (flips.value, flips.flags) == (0, ("predictions_depend_on_batch",) if is_flagged else ())
+
+
 def test_a_full_device_is_not_taken_for_a_mistake_of_the_model(
     model: Any, tokenizer: Any, pairs: list[Row], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -171,8 +234,9 @@ def test_padded_examples_are_predicted_alone_in_single_precision(model: Any, tok
         assert sizes.count(1) == n
 
 
-def test_what_the_tokenizer_cuts_off_is_counted_and_unread(tokenizer: Any) -> None:
-    processor = PairProcessor(tokenizer, PARTS, TableForm(), positions=12)
+@pytest.mark.parametrize(("positions", "settings"), [(12, {}), (None, {"max_length": 12}), (12, {"max_length": 99})])
+def test_what_the_tokenizer_cuts_off_is_counted_and_unread(tokenizer: Any, positions: Any, settings: Row) -> None:
+    processor = PairProcessor(tokenizer, PARTS, TableForm(), positions, settings)
     texts = [("a dog", "a cat"), ("the big dog " * 9, "a cat"), ("the big dog " * 10, "a cat"), ("a dog", "a cow")]
     examples = [Example(str(i), dict(zip(PARTS, pair, strict=True))) for i, pair in enumerate(texts)]
     ids = [tokenizer(*pair, truncation=True, max_length=12)["input_ids"] for pair in texts]

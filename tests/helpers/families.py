@@ -70,6 +70,7 @@ CASES = FAMILIES | {
     "Encoder, soft": Family(Encoder, "tiny_bert", "pairs", soft=True),
     "Seq2Seq, mean": Family(Seq2Seq, "tiny_t5", "pairs", {"score": "mean"}),
     "Seq2Seq, untied": Family(Seq2Seq, "untied_t5", "pairs"),
+    "Seq2Seq, Switch": Family(Seq2Seq, "tiny_switch", "pairs"),
     "Seq2Seq, BART": Family(Seq2Seq, "tiny_bart", "pairs", {"max_length": 128}),
     "Seq2Seq, greedy": Family(Seq2Seq, "tiny_t5", "pairs", {"decoding": "greedy"}),
     "LateFusion, two": Family(LateFusion, "tiny_bert", "two", SMALL),

@@ -26,12 +26,15 @@ from transformers import (
     BloomConfig,
     GemmaConfig,
     GPT2Config,
+    GPTNeoConfig,
     LlamaConfig,
     MistralConfig,
     PreTrainedConfig,
     PreTrainedTokenizerFast,
     Qwen2Config,
     RobertaTokenizer,
+    SwitchTransformersConfig,
+    SwitchTransformersForConditionalGeneration,
     T5Config,
     T5ForConditionalGeneration,
     T5Tokenizer,
@@ -59,6 +62,9 @@ CAUSAL: dict[str, Callable[..., PreTrainedConfig]] = {
     "gemma": lambda **ids: GemmaConfig(**CAUSAL_SIZES, **ids),
     "mistral": lambda **ids: MistralConfig(**CAUSAL_SIZES, **ids),
     "gpt2": lambda **ids: GPT2Config(n_embd=32, n_layer=2, n_head=4, n_positions=2048, **ids),
+    "gpt_neo": lambda **ids: GPTNeoConfig(
+        hidden_size=32, num_layers=2, num_heads=4, attention_types=[[["global", "local"], 1]], **ids
+    ),
     "bloom": lambda **ids: BloomConfig(hidden_size=32, n_layer=2, n_head=4, **ids),
 }
 
@@ -166,6 +172,19 @@ def untied_t5(folder: Path, tied: Path) -> Path:
     network = T5ForConditionalGeneration(T5Config(**sizes))
     network.lm_head.weight = torch.nn.Parameter(torch.randn_like(network.lm_head.weight))
     network.all_tied_weights_keys.pop("lm_head.weight", None)
+    for part in (network, tokenizer):
+        part.save_pretrained(folder)
+    return folder
+
+
+def switch(folder: Path, t5: Path) -> Path:
+    """Save a Switch Transformer with two experts and the tokenizer of a T5."""
+    tokenizer = AutoTokenizer.from_pretrained(t5)
+    sizes = {"d_model": 32, "d_kv": 16, "d_ff": 64, "num_layers": 2, "num_decoder_layers": 2, "num_heads": 2}
+    sizes |= {"num_experts": 2, "num_sparse_encoder_layers": 1, "num_sparse_decoder_layers": 1}
+    sizes |= {"vocab_size": len(tokenizer), "decoder_start_token_id": 0}
+    torch.manual_seed(0)
+    network = SwitchTransformersForConditionalGeneration(SwitchTransformersConfig(**sizes))
     for part in (network, tokenizer):
         part.save_pretrained(folder)
     return folder

@@ -13,6 +13,11 @@ def zoo(request, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def tiny_switch(tiny_t5, tmp_path_factory):
+    return tiny_models.switch(tmp_path_factory.mktemp("tiny_switch"), tiny_t5)
+
+
+@pytest.fixture(scope="session")
 def untied_t5(tiny_t5, tmp_path_factory):
     return tiny_models.untied_t5(tmp_path_factory.mktemp("untied_t5"), tiny_t5)
 

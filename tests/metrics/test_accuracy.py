@@ -211,13 +211,30 @@ def test_noise_is_that_of_loops(group, drawn, probabilistic, asked, alone):
     found = noise(make(base, nulls), replace(CONTEXT, own={"asked": asked, "alone": alone}))
     flips = sum(y != y2 for y, y2, _, _ in drawn)
     m, flag = found.pop("null/d/flips"), "answers_differ" if asked else "predictions_depend_on_batch"
-    assert (m.value, m.flags) == (pytest.approx(flips / len(drawn)), (flag,) if flips or alone else ())
-    if any(p is None or p2 is None for _, _, p, p2 in drawn):
-        assert not found
-    else:
-        changes = [abs(b - a) for _, _, p, p2 in drawn for a, b in zip(p, p2, strict=True)]
-        assert found.pop("null/d/max_change").value == pytest.approx(max(changes), abs=1e-12)
-        assert not found
+    change = 0
+    if not any(p is None or p2 is None for _, _, p, p2 in drawn):
+        change = max(abs(b - a) for _, _, p, p2 in drawn for a, b in zip(p, p2, strict=True))
+        assert found.pop("null/d/max_change").value == pytest.approx(change, abs=1e-12)
+    is_flagged = flips or alone or (change > 1e-3 and not asked)
+    assert (m.value, m.flags) == (pytest.approx(flips / len(drawn)), (flag,) if is_flagged else ())
+    assert not found
+
+
+@pytest.mark.parametrize(
+    ("change", "own", "is_flagged"),
+    [
+        (5e-4, {}, False),
+        (0.01, {}, True),
+        (0.01, {"rounding": 0.05}, False),
+        (0.07, {"rounding": 0.05}, True),
+        (0.07, {"asked": True}, False),  # the flag of a server is about answers
+    ],
+)
+def test_a_change_of_a_probability_above_rounding_is_flagged(change, own, is_flagged):
+    null = {"uid": "u", "intervention": "null", "part": "", "draw": -1, "y2": "yes"}
+    null |= {"p": (0.5, 0.5, 0), "p2": (0.5 + change, 0.5 - change, 0)}
+    flips = noise(make({"u": ("yes", "yes")}, [null]), replace(CONTEXT, own=own))["null/d/flips"]
+    assert (flips.value, flips.flags) == (0, ("predictions_depend_on_batch",) if is_flagged else ())
 
 
 @given(st.lists(st.tuples(st.sampled_from(LABELS), st.integers(0, 6)), min_size=1, max_size=20))

@@ -2,11 +2,13 @@
 
 import json
 import shutil
+from functools import partial
 
 import pytest
 import torch
 from transformers import AutoConfig, AutoModel
 
+from heedful.assembly.short_names import section_of
 from heedful.lightning_modules.pretrained.backbone_config import OFFSET, open_config, positions_of, require_positions
 from heedful.records import ModelError
 
@@ -25,6 +27,14 @@ def test_what_a_config_may_say_is_taken(tiny_t5, tmp_path, sound, outputs):
     config = open_config(str(tmp_path / "m"))
     assert list(config.id2label.values()) == outputs
     assert positions_of(config) is None
+
+
+def test_an_adapter_without_its_model_is_named(tmp_path):
+    """As a setting of a family and as the name of a model."""
+    (tmp_path / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": "org/base"}))
+    for call in (open_config, partial(section_of, "model")):
+        with refused(ModelError, tmp_path, "peft", "org/base", "merge_and_unload", "model.adapter"):
+            call(str(tmp_path))
 
 
 @pytest.mark.parametrize("kind", ["bert", *sorted(OFFSET - {"layoutlmv3", "longformer"})])  # need more inputs than ids

@@ -1,5 +1,6 @@
 """Tests of causal language models: shared prefixes do not change scores or generated texts."""
 
+import json
 import shutil
 from types import SimpleNamespace
 
@@ -8,7 +9,16 @@ import pytest
 import torch
 from pytorch_lightning.plugins.precision import HalfPrecision
 from torch.nn.utils.rnn import pad_sequence
-from transformers import AutoModelForCausalLM, GenerationConfig, Lfm2Config, LlamaConfig, MistralConfig
+from transformers import (
+    AutoModelForCausalLM,
+    DogeConfig,
+    GenerationConfig,
+    GPTNeoConfig,
+    Lfm2Config,
+    LlamaConfig,
+    MistralConfig,
+    Qwen2Config,
+)
 
 from heedful.lightning_modules import CausalLM
 from heedful.lightning_modules.prompted.shared_prefix import UNLIMITED, Queries, plain_scores, width_limit
@@ -119,15 +129,17 @@ def test_what_is_written_is_what_generate_writes(folders, kind):
         assert text == module.tokenizer.decode(expected, skip_special_tokens=True)
 
 
+@pytest.mark.parametrize(("kind", "window"), [("mistral", "sliding_window"), ("gpt_neo", "window_size")])
 @pytest.mark.parametrize("room", [1, 0, -200])
-def test_prompts_are_read_whole_where_a_window_is_shorter(folders, room):
+def test_prompts_are_read_whole_where_a_window_is_shorter(folders, kind, window, room, tmp_path):
     """Padding between prefix and suffix would push tokens out of the window."""
-    module = model(folders["mistral"])
+    module = model(folders[kind])
     inputs = module.processor(SHARING)
     columns = Queries(**inputs).join(module.processor.tokens.prefix)[0].shape[1] + module.longest
-    module.network.config.sliding_window = columns + room
-    plain = model(folders["mistral"], share_prefix=False)
-    plain.network.config.sliding_window = columns + room
+    folder = shutil.copytree(folders[kind], tmp_path / kind)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {window: columns + room}))
+    module, plain = model(folder), model(folder, share_prefix=False)
     with torch.no_grad():
         scores, read = module._score_answers(inputs)
         expected = np.array([by_hand(module, example) for example in SHARING])
@@ -149,6 +161,9 @@ def test_a_model_without_positions_is_read_whole(tmp_path):
     [
         (LlamaConfig(num_hidden_layers=2), UNLIMITED),
         (MistralConfig(num_hidden_layers=2, sliding_window=77), 77),
+        (Qwen2Config(num_hidden_layers=2, sliding_window=77, use_sliding_window=False), UNLIMITED),
+        (GPTNeoConfig(num_layers=2, attention_types=[[["global", "local"], 1]], window_size=77), 77),
+        (DogeConfig(num_hidden_layers=2, keep_window_size=77), 77),
         (Lfm2Config(num_hidden_layers=2, layer_types=["conv", "full_attention"]), 0),
     ],
 )

@@ -1,5 +1,7 @@
 """Tests of encoder-decoders: scores of labels in one pass, and generated labels."""
 
+import json
+import shutil
 from dataclasses import replace
 from functools import cache
 
@@ -22,7 +24,7 @@ from tiers import first_tier
 LABELS = ("entailment", "neutral", "contradiction")
 NLI = Planted().task
 POOL = list(Planted(n_validation=8).load("validation"))
-KINDS = ("Seq2Seq", "Seq2Seq, untied", "Seq2Seq, BART")
+KINDS = ("Seq2Seq", "Seq2Seq, Switch", "Seq2Seq, untied", "Seq2Seq, BART")
 LONGEST = 200
 
 
@@ -50,7 +52,7 @@ def naive(backbone):
     return means, sizes
 
 
-@pytest.mark.parametrize("kind", first_tier(1, KINDS))
+@pytest.mark.parametrize("kind", first_tier(2, KINDS))
 @pytest.mark.parametrize("score", ["sum", "mean"])
 def test_labels_are_scored_as_one_by_one(zoo, model_of, kind, score):
     model = model_of(kind, score=score)
@@ -93,6 +95,28 @@ def test_the_loss_is_that_of_the_model_itself(zoo, model_of, kind):
     assert torch.allclose(loss, expected, rtol=1e-5)
     loss.backward()
     assert all(p.grad is not None for p in model.network.get_encoder().parameters())
+
+
+@pytest.mark.parametrize("decoding", ["likelihood", "greedy"])
+def test_a_t5_without_a_start_of_the_decoder_begins_with_padding(zoo, model_of, decoding, tmp_path):
+    folder = shutil.copytree(zoo.backbone("Seq2Seq"), tmp_path / "t5")
+    for file in ("generation_config.json", "config.json"):
+        config = json.loads((folder / file).read_text())
+        del config["decoder_start_token_id"]
+        (folder / file).write_text(json.dumps(config))
+    expected = model_of(decoding=decoding)
+    model = model_of(folder=folder, decoding=decoding)
+    assert_alike(predicted(model, POOL), predicted(expected, POOL))
+    if decoding == "greedy":
+        texts = []
+        for each in (model, expected):
+            inputs = batch_of(each, POOL)["inputs"]
+            with torch.no_grad():
+                texts.append(each._written(each._encoded(inputs), inputs["attention_mask"]))
+        assert texts[0] == texts[1]
+    (folder / "config.json").write_text(json.dumps(config | {"model_type": "mbart"}))
+    with refused(ModelError, folder, "decoder_start_token_id"):
+        model_of(folder=folder)
 
 
 def test_float16_is_refused_for_a_t5_alone(zoo, model_of):
