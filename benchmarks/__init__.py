@@ -3,5 +3,3 @@
 ``python -m benchmarks.NAME`` runs its variants in turns, several times, and reports medians and ratios. A ratio holds
 on other machines too; a time does not. docs/results.md has the results.
 """
-
-import heedful.torchvision_fix  # noqa: F401

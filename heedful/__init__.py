@@ -37,7 +37,6 @@ imports neither torch nor Lightning: names are resolved on first use.
 import os
 from typing import TYPE_CHECKING
 
-from heedful import rooms, torchvision_fix  # noqa: F401
 from heedful.lazy import lazy_names
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ import json
 import os
 import pkgutil
 import re
-import shutil
+import runpy
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,7 +17,9 @@ import pytest
 import torch
 
 import heedful
-from heedful import rooms
+from heedful import lazy
+
+from refusals import refused
 
 ROOT = Path(__file__).parents[1]
 HEAVY = ("torch", "pytorch_lightning", "transformers", "timm", "matplotlib", "datasets", "PIL", "shap", "openai")
@@ -63,7 +65,7 @@ for name in {("heedful", *LIGHT)}:
 print(json.dumps([rooms, loaded]))
 """
     own, loaded = json.loads(fresh(code))
-    assert own == ["heedful", "heedful.lazy", "heedful.rooms", "heedful.torchvision_fix"]
+    assert own == ["heedful", "heedful.lazy"]
     assert loaded == {name: [] for name in ("heedful", *LIGHT)}
 
 
@@ -97,19 +99,44 @@ def test_a_name_is_found_where_an_editor_finds_it(package):
     }
 
 
-def test_a_checkout_without_links_finds_its_rooms(tmp_path):
-    """As git makes it where there are none: files that hold what the link would."""
+def test_a_checkout_without_links_says_how_to_clone(tmp_path):
+    """As git makes it where there are no links: files that hold the target of the link."""
     (tmp_path / "heedful").mkdir()
-    for name in ("lazy.py", "rooms.py", "torchvision_fix.py", "__init__.py"):
-        shutil.copy(ROOT / "heedful" / name, tmp_path / "heedful" / name)
-    for name in (*rooms.LINKED, "configs"):
+    for name in ("records", "assembly", "cli", "lazy.py", "__init__.py"):
+        (tmp_path / "heedful" / name).symlink_to(ROOT / "heedful" / name)
+    for name in ("callbacks", "datamodules", "lightning_modules", "configs"):
         (tmp_path / "heedful" / name).write_text(f"../{name}")
-        (tmp_path / name).mkdir()
-    (tmp_path / "callbacks" / "__init__.py").write_text("from heedful.callbacks.board import NAME")
-    (tmp_path / "callbacks" / "board.py").write_text("NAME = __name__")
-    code = "from heedful import callbacks, rooms; print(callbacks.NAME, rooms.folder('configs'), callbacks.__file__)"
-    expected = ["heedful.callbacks.board", str(tmp_path / "configs"), str(tmp_path / "callbacks" / "__init__.py")]
-    assert fresh(code, tmp_path).split() == expected
+    others = "import sys\nsys.meta_path[:] = [each for each in sys.meta_path if 'editable' not in str(each).lower()]\n"
+    code = others + "import heedful\ntry:\n    heedful.Watch\nexcept heedful.HeedfulError as error:\n    print(error)"
+    told = fresh(code, tmp_path)
+    assert "symbolic link" in told
+    assert "git clone -c core.symlinks=true" in told
+
+
+@pytest.mark.parametrize("error", [RuntimeError(lazy.UNBUILT), ImportError("Could not import module 'BertModel'.")])
+def test_a_torchvision_of_another_torch_is_one_sentence(error):
+    error.__cause__ = RuntimeError(lazy.UNBUILT) if isinstance(error, ImportError) else None
+    with refused(heedful.RunError, "torchvision", "make install", "uninstall"), lazy.explaining_imports():
+        raise error
+    with pytest.raises(RuntimeError, match="other"), lazy.explaining_imports():
+        raise RuntimeError("other")
+
+
+MEND = ROOT / ".ci" / "mend_torchvision.py"
+
+
+@pytest.mark.parametrize("works", [True, False])
+def test_make_install_repairs_a_torchvision_of_another_torch_only(works, tmp_path, monkeypatch):
+    file = tmp_path / "torchvision" / "_meta_registrations.py"
+    file.parent.mkdir()
+    file.write_text(before := "import torch.library\n\nworks = 1\n")
+    (tmp_path / "torchvision_fix.pth").touch()
+    stderr = "" if works else f"RuntimeError: {lazy.UNBUILT}"
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: subprocess.CompletedProcess([], not works, "", stderr))
+    assert runpy.run_path(str(MEND))["mend"](tmp_path) is not works
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["torchvision"]
+    assert (file.read_text() == before) is works
+    assert works or "qnms" in file.read_text().partition("works")[0]
 
 
 def test_the_lock_names_versions_and_no_folder():

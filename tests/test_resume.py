@@ -225,6 +225,9 @@ def test_mistakes_are_refused(lab, tmp_path):
     last.parent.mkdir()
     shutil.copy(whole / "last.ckpt", last)
     shutil.copy(whole / "config.yaml", tmp_path)
+    with refused(RunError, f"resume {last}", "run.json"):
+        config_of([f"--resume={last}"])
+    shutil.copy(whole / "run.json", tmp_path)
     config = config_of([f"--resume={last}"])
     assert (config.resume, config.values.ckpt_path) == (str(tmp_path), str(last))
 

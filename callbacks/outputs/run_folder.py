@@ -75,7 +75,7 @@ def export(module: LightningModule, run: Path, weights: bool) -> None:
 
 
 class RunFolder(Callback):
-    """Callback that writes config.yaml and run.json at the start of a run, and later results.json and the rows.
+    """Callback that writes run.json and config.yaml at the start of a run, and later results.json and the rows.
 
     The engine passes its measurements to :meth:`write`, which writes results.json and the rows. Measurements in the
     epochs of a training are not written: results.json describes the trained model.
@@ -136,19 +136,19 @@ class RunFolder(Callback):
             write_json(self.folder / RUN, read_run(self.folder) | {"default_label_shares": {**shares}})
 
     def _describe(self, trainer: Trainer) -> None:
-        """Write config.yaml and run.json on rank 0, once. For a resumed run, append this start to "resumed" in
-        run.json.
+        """Write run.json, which marks the folder as a run, and config.yaml on rank 0, once. For a resumed run, append
+        this start to "resumed" in run.json.
         """
         if not trainer.is_global_zero or self._is_described:
             return
         self.folder.mkdir(parents=True, exist_ok=True)
-        with atomic_path(self.folder / CONFIG) as temporary:
-            self.save_config(temporary)
         start = describe(self.about, trainer)
         if trainer.datamodule.changed:
             start["changed_data"] = trainer.datamodule.changed
         first = read_run(self.folder) if self._is_resumed else {}
         write_json(self.folder / RUN, first | {"resumed": [*first.get("resumed", []), start]} if first else start)
+        with atomic_path(self.folder / CONFIG) as temporary:
+            self.save_config(temporary)
         self._is_described = True
 
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:

@@ -58,6 +58,8 @@ def write_inputs(
         >>> heedful.write_inputs(data, f"{tempfile.mkdtemp()}/inputs.jsonl", evaluations="accuracy")
         9
     """
+    if Path(path).exists() and not Path(f"{fspath(path)}{META}").exists():
+        raise SettingError(f"{fspath(path)} exists, and is not a file of inputs. Name another file.")
     settings = plain({"parts": parts, "default_label": default_label, **settings})
     about = {"rows": _saved_rows(rows), "endpoint": None, "settings": settings}
     if endpoint is not None:

@@ -1,5 +1,6 @@
 """Create the folder of a run, and lock it while a command writes into it."""
 
+import re
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,12 @@ from heedful.assembly.starts import is_first
 from heedful.callbacks.outputs.run_folder import new_version
 from heedful.records import RunError, writing
 from heedful.records.arguments import IN_MEMORY
+from heedful.records.storage.files import WRITING
 from heedful.records.storage.folder_names import folder_name
 from heedful.records.storage.lock import LOCK, locked
-from heedful.records.storage.results import CONFIG
+from heedful.records.storage.results import CONFIG, RUN
+
+LEFT = rf"{LOCK}|\..+{WRITING}|events\.out\.tfevents\..+"  # files of a run that was killed before it wrote run.json
 
 
 def named_folder(config: Config, held: ExitStack) -> Path | None:
@@ -28,13 +32,16 @@ def named_folder(config: Config, held: ExitStack) -> Path | None:
         The folder; None if the settings name neither folder, and on ranks other than rank 0.
 
     Raises:
-        RunError: ``output`` is not empty, or another process writes into the folder.
+        RunError: ``output`` is neither empty nor the run to resume, or another process writes into the folder.
     """
     if not is_first():
         return None
     if config.resume is not None:
-        held.enter_context(locked(Path(config.resume)))
-        return Path(config.resume)
+        run = Path(config.resume)
+        if not (run / RUN).is_file():
+            require_unused(run, True, LEFT)
+        held.enter_context(locked(run))
+        return run
     if (output := config.run_settings().output) is None:
         return None
     folder = Path(output)
@@ -43,12 +50,13 @@ def named_folder(config: Config, held: ExitStack) -> Path | None:
     return folder
 
 
-def require_unused(folder: Path, evaluating: bool) -> None:
-    """Raise RunError if the folder ``output`` is not empty, or if it or a parent is a file."""
+def require_unused(folder: Path, evaluating: bool, allowed: str = LOCK) -> None:
+    """Raise RunError if the folder ``output`` has files other than ``allowed``, or if it or a parent is a file."""
     with writing(folder):
         if file := next((path for path in (folder, *folder.parents) if path.is_file()), None):
             raise RunError(f"output {folder}: {file.name} is a file. Name another folder.")
-        names = sorted(path.name for path in folder.iterdir() if path.name != LOCK) if folder.is_dir() else []
+        paths = folder.iterdir() if folder.is_dir() else ()
+        names = sorted(path.name for path in paths if not re.fullmatch(allowed, path.name))
     if names:
         remedy = f", or resume {folder}" if CONFIG in names and not evaluating else ""
         raise RunError(f"output {folder} is not empty: it has {names[0]}. Name another folder{remedy}.")

@@ -18,6 +18,7 @@ from heedful.callbacks.engine.evaluation import Evaluation
 from heedful.callbacks.evaluations import shown_evaluations
 from heedful.datamodules.base.pairs import Pairs
 from heedful.datamodules.base.processes import by_first, isolated
+from heedful.lazy import explaining_imports
 from heedful.lightning_modules.base_predictor import BasePredictor
 from heedful.lightning_modules.function import Answered
 from heedful.records import SettingError, listing
@@ -132,11 +133,13 @@ def measure(
         if is_function(predict):
             results = measure_function(predict, of_rows, answers, settings)
         elif is_pair:
-            from heedful.assembly.measured_pairs import measure_pair  # imports the models of transformers
+            with explaining_imports():
+                from heedful.assembly.measured_pairs import measure_pair  # imports the models of transformers
 
             results = measure_pair(predict, of_rows, settings)
         else:
-            from heedful.assembly.measured_models import measure_model  # imports Lightning
+            with explaining_imports():
+                from heedful.assembly.measured_models import measure_model  # imports Lightning
 
             results = measure_model(predict, of_rows, settings)
         if output is None or not isinstance(results, Results):

@@ -14,7 +14,7 @@ from heedful.lightning_modules import Classifier
 from heedful.lightning_modules.pretrained.backbones import has_weights
 from heedful.records import HeedfulError, RunError, SettingError, Task, inform, listing
 from heedful.records.storage.files import remove_abandoned
-from heedful.records.storage.results import BACKBONE, CONFIG
+from heedful.records.storage.results import BACKBONE, CONFIG, RUN
 from heedful.records.storage.yaml_files import parse_yaml, read_text, read_yaml
 
 LONGEST = 200  # maximum number of characters of a value in a message
@@ -156,13 +156,15 @@ def start_of(resume: str | None, ckpt_path: str | None, output: str | None) -> t
         return None, None
     if resume is None and output is None:
         raise SettingError("ckpt_path last resumes the run in output. Add output RUN.")
-    if resume is None and not Path(str(output), CONFIG).is_file():
+    if resume is None and not is_begun(Path(str(output))):
         return Path(str(output)), None  # the run does not exist, or was stopped before it wrote its settings
     path, display_name = Path(resume or str(output)), f"resume {resume}" if resume else f"output {output}"
     if not path.exists():
         raise RunError(f"{display_name} does not exist.")
     run = path.absolute().parent.parent if path.is_file() else path
     config_of(run, display_name)
+    if not is_begun(run):
+        raise RunError(f"{display_name} is not a run: there is no {RUN}. Name a run.")
     if is_finished(run) and not path.is_file():
         return run, None
     checkpoint = path if path.is_file() else run / "checkpoints" / LAST
@@ -172,6 +174,11 @@ def start_of(resume: str | None, ckpt_path: str | None, output: str | None) -> t
     epoch, step = progress(checkpoint)
     inform(f"{run}: resuming from {checkpoint.name} (epoch {epoch}, step {step:,}).")
     return run, str(checkpoint)
+
+
+def is_begun(run: Path) -> bool:
+    """Whether a folder has the files with which a run begins, run.json and config.yaml."""
+    return all((run / name).is_file() for name in (RUN, CONFIG))
 
 
 def remove_unfinished_files(run: Path) -> None:

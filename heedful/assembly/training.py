@@ -14,7 +14,14 @@ from heedful.assembly.evaluation import contents_of
 from heedful.assembly.folders import hyperparameters, named_folder, run_folder
 from heedful.assembly.plan import Plan, checkpoint_of, prepare
 from heedful.assembly.results import Run
-from heedful.assembly.saved import initial_model, require_same_settings, saved_settings, settings_of_file, start_of
+from heedful.assembly.saved import (
+    initial_model,
+    is_begun,
+    require_same_settings,
+    saved_settings,
+    settings_of_file,
+    start_of,
+)
 from heedful.assembly.settings import SEED, several, write_settings
 from heedful.assembly.starts import is_first
 from heedful.assembly.trainers import allowing, calm_lightning, make_trainer, restored_flags
@@ -116,7 +123,7 @@ def configured(
     in_files = {name: value for layer in layers for name, value in layer.values.items() if value is not None}
     output, ckpt_path = output or in_files.get("output"), ckpt_path or in_files.get("ckpt_path")
     run, checkpoint = start_of(*(None if path is None else fspath(path) for path in (resume, ckpt_path, output)))
-    resumed = run if run is not None and (run / CONFIG).is_file() else None
+    resumed = run if run is not None and is_begun(run) else None
     if resumed is not None:
         layers.insert(0, Layer(saved_settings(resumed), str(resumed / CONFIG), is_trusted=False))
     if init_from is not None and (resumed is None or resume is not None):  # ckpt_path last may resume it

@@ -1,12 +1,15 @@
 """Run a command, and turn its failure into a message and an exit status.
 
-The exit status is 2 for an error that the user can fix, and 128 + N after signal N. Bugs keep their traceback.
+The exit status is 2 for an error that the user can fix, and 128 + N after signal N. Bugs keep their traceback, and so
+do exceptions in the user's own code, such as a measured function.
 """
 
 import signal
 import sys
+import sysconfig
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import NoReturn
 
 import torch
@@ -31,12 +34,19 @@ def guarded(main: Callable[[], None]) -> None:
         message = explanation(error)
         if message is None:
             raise
+        if (cause := error.__cause__) is not None and is_of_user(cause):
+            traceback.print_exception(cause)
         print(f"{command_name()}: {message}", file=sys.stderr, flush=True)
         sys.exit(2)
 
 
 def explanation(error: BaseException | None) -> str | None:
-    """Return the message for the user if an exception, or one of its causes, is a user's error; None for a bug."""
+    """Return the message for the user if an exception, or one of its causes, is a user's error; None for a bug.
+
+    An error that was handled when the exception was raised is no cause, except for a lost connection to another
+    process, which usually follows from an error in this process.
+    """
+    is_lost = False
     while error is not None:
         if isinstance(error, HeedfulError):
             return str(error)
@@ -44,9 +54,16 @@ def explanation(error: BaseException | None) -> str | None:
         if isinstance(error, MisconfigurationException) or (isinstance(error, ValueError) and is_of_lightning):
             return f"trainer: {' '.join(str(error).split())}"
         if isinstance(error, getattr(torch.distributed, "DistError", ())) or "gloo/transport" in str(error):
-            return "Another process of this command ended: see above, or it was killed or out of memory."
-        error = error.__cause__ or error.__context__
-    return None
+            is_lost = True
+        error = error.__cause__ or (error.__context__ if is_lost else None)
+    return "Another process of this command ended: see above, or it was killed or out of memory." if is_lost else None
+
+
+def is_of_user(error: BaseException) -> bool:
+    """Whether an exception comes from code that is neither Heedful's nor an installed package's nor Python's."""
+    installed = [sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")]
+    others = (str(Path(__file__).parents[1]), *installed, "<")  # <frozen importlib._bootstrap>
+    return not all(frame.filename.startswith(others) for frame in traceback.extract_tb(error.__traceback__))
 
 
 def end(message: str, status: int) -> NoReturn:

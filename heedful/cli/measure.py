@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from heedful.records import SettingError
+from heedful.records import HeedfulError, SettingError
 from heedful.records.command_lines import CommandParser
 from heedful.records.storage.folder_names import folder_name
 
@@ -88,6 +88,8 @@ def _function(path: str) -> Any:
     sys.path.insert(0, "")
     try:
         return getattr(import_module(module), name)
+    except HeedfulError:
+        raise
     except Exception as error:  # an import may raise anything
         raise SettingError(
             f"{path} cannot be imported ({type(error).__name__}: {error}). Name a function as MODULE:FUNCTION."

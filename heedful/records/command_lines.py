@@ -11,6 +11,7 @@ from shlex import join
 from textwrap import fill
 from typing import Any, NoReturn
 
+from heedful.lazy import explaining_imports
 from heedful.records.errors import HeedfulError, SettingError
 
 WIDTH = 79  # characters in a line of help
@@ -72,7 +73,7 @@ def resume_command(folder: Path, objects: Iterable[object]) -> str:
 def run_command(main: Callable[[list[str]], None]) -> None:
     """Call ``main`` with the command-line arguments; on HeedfulError, print its message and exit with status 2."""
     try:
-        with exit_on_broken_pipe():
+        with exit_on_broken_pipe(), explaining_imports():
             main(sys.argv[1:])
     except HeedfulError as error:
         print(f"{command_name()}: {error}", file=sys.stderr)

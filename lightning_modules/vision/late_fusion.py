@@ -107,8 +107,13 @@ class LateFusion(PictureClassifier):
         self._has_features = np.zeros(0, dtype=bool)
 
     def open_images(self) -> BaseImageProcessor:
-        import timm
-
+        try:
+            import timm
+        except ModuleNotFoundError as error:
+            raise ModelError(
+                f"{type(self).__name__} needs the Python package {error.name}. Install requirements.txt, or the extra "
+                "'pictures'."
+            ) from None
         learned = getattr(self.config, LEARNED, {})
         self.trained = "vision" in learned
         if self.trained:

@@ -190,6 +190,16 @@ def test_answers_that_are_refused(answered: list[Line], case: str) -> None:
         score("inputs.jsonl", "changed.jsonl", trainer=QUIET)
 
 
+def test_a_file_with_other_content_is_not_replaced(here: Path) -> None:
+    rows = here / "rows.jsonl"
+    rows.write_text(before := "".join(json.dumps(row) + "\n" for row in ROWS))
+    with refused(SettingError, rows, "not a file of inputs"):
+        write_inputs(rows, rows, PARTS, "neutral")
+    assert rows.read_text() == before
+    for _ in range(2):  # a file of inputs is written again
+        assert write_inputs(rows, "inputs.jsonl", PARTS, "neutral", evaluations="accuracy") == len(ROWS)
+
+
 def test_other_inputs_than_those_that_were_written(answered: list[Line]) -> None:
     write_lines("rows.jsonl", [{**row, "premise": row["premise"].upper()} for row in ROWS])
     with refused(DataError, "inputs.jsonl", "'premise': 'P "):

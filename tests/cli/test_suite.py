@@ -21,7 +21,7 @@ from pytorch_lightning.plugins.environments import SLURMEnvironment, TorchElasti
 from heedful.cli import suite
 from heedful.cli.suite import QUIET, Step, read_recipe, steps_of_shard
 from heedful.records import RunError, SettingError
-from heedful.rooms import folder
+from heedful.records.storage.named_configs import CONFIGS
 
 from refusals import refused
 
@@ -153,7 +153,7 @@ def test_mistakes_are_named(tmp_path: Path, old: str, new: str, facts: list[str]
     [("msgs", 18, 3, [10, 10, 8, 8]), ("hans", 6, 2, [18, 0, 0, 0]), ("paws", 6, 1, [12, 0, 0, 0])],
 )
 def test_recipes_of_the_paper(name: str, models: int, sets: int, shares: list[int]) -> None:
-    steps = read_recipe(folder("configs") / "recipe" / f"{name}.yaml", "/d", Path("/out"))
+    steps = read_recipe(CONFIGS / "recipe" / f"{name}.yaml", "/d", Path("/out"))
     kinds = [step.command[0] for step in steps]
     assert [kinds.count(kind) for kind in ("train", "evaluate", "rank")] == [models, 6 * sets, 1]
     assert [need.name for need in steps[-1].needs] == [step.name for step in steps if step.command[0] == "evaluate"]

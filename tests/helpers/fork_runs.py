@@ -34,8 +34,6 @@ from tempfile import TemporaryDirectory
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-import heedful.torchvision_fix  # noqa: F401
-
 import matplotlib.backends.backend_agg  # noqa: F401
 import pandas  # noqa: F401
 import timm

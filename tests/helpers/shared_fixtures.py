@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-import heedful.torchvision_fix  # noqa: F401
-
 import pyarrow as pa
 import pytest
 import tiny_data

@@ -55,6 +55,7 @@ REFUSED = {
     "page swapped bare": (SettingError, "output"),
     "page empty": (RunError, "empty"),
     "page swapped -o file/a.html": (RunError, "file/a.html"),
+    "page swapped -o other.csv": (RunError, "output other.csv", ".html"),
     "rescore": (RunError,),
     "rescore empty": (RunError, "empty"),
     "sheet swapped": (RunError, "config.yaml"),

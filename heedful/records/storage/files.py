@@ -14,9 +14,9 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from heedful.records.errors import DataError, HeedfulError, RunError
+from heedful.records.errors import DataError, HeedfulError, ModelError, RunError, SettingError
 
-FAILURES = [os.strerror(n) for n in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES)]
+FAILURES = [os.strerror(n) for n in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EIO)]
 WRITING = ".writing"  # suffix of temporary files
 
 
@@ -86,7 +86,8 @@ def flush_file(path: Path) -> None:
 def writing(path: str | Path, remedy: str = "Make room, or name another folder.") -> Iterator[None]:
     """Context manager that converts errors about a path that is being written, such as a full disk, to RunError.
 
-    Errors about other paths, and errors that are not about files, are raised unchanged.
+    Errors about other paths, user errors, and errors that are not about files, such as a lost connection, are raised
+    unchanged.
 
     Args:
         path: The file or folder.
@@ -98,22 +99,27 @@ def writing(path: str | Path, remedy: str = "Make room, or name another folder."
     path = Path(path)
     try:
         yield
-    except BrokenPipeError:
+    except (SettingError, DataError, ModelError):
         raise
-    except OSError as error:
-        if error.filename is not None:
-            failed = Path(os.fsdecode(error.filename))
-            if not (failed.is_relative_to(path.parent) or path.is_relative_to(failed)):
-                raise
-        reason = os.strerror(error.errno) if error.errno else str(error)
-    except Exception as error:  # safetensors quotes the error of the system in its own error, and torch chains it
-        text = f"{error} {error.__context__}"
-        reason = next((failure for failure in FAILURES if failure in text), "")
-        if not reason:
+    except Exception as error:  # a RunError may be about a file below the path
+        if not (reason := _failure(error, path)):
             raise
     else:
         return
     raise RunError(f"{path} cannot be written: {reason}. {remedy}")
+
+
+def _failure(error: Exception, path: Path) -> str:
+    """Return why ``path`` cannot be written; empty if the error is not about ``path``, its parents or a hidden file
+    next to it, such as a temporary file.
+    """
+    if isinstance(error, OSError) and error.filename is not None:
+        failed = Path(os.fsdecode(error.filename))
+        is_near = failed.is_relative_to(path.parent) and str(failed.relative_to(path.parent)).startswith(".")
+        is_own = failed.is_relative_to(path) or path.is_relative_to(failed) or is_near
+        return (error.strerror or str(error)) if is_own else ""
+    text = f"{error} {error.__context__}"  # safetensors quotes the error of the system, and torch chains it
+    return next((failure for failure in FAILURES if failure in text), "")
 
 
 def write_json(path: str | Path, value: Any) -> None:

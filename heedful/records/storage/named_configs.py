@@ -7,10 +7,10 @@ from pathlib import Path
 from heedful.records.errors import DataError, SettingError, suggestion
 from heedful.records.storage.schema import ROOMS, full_path
 from heedful.records.storage.yaml_files import read_yaml
-from heedful.rooms import folder
 
 FOLDER_OF = {"data": "data", "model": "model", "augment": "experiment", "debug": "debug"}
 DEFAULTS = {"data": "planted", "model": "minilm"}
+CONFIGS = Path(__file__).parents[2].resolve() / "configs"  # the package's own
 
 
 def named_configs(kind: str) -> dict[str, Path]:
@@ -21,9 +21,8 @@ def named_configs(kind: str) -> dict[str, Path]:
     Args:
         kind: Name of the folder: "data", "model", "experiment", "debug" or "recipe".
     """
-    package = folder("configs")
     working = Path("configs")
-    places = [package] if working.resolve() == package.resolve() else [package, working]
+    places = [CONFIGS] if working.resolve() == CONFIGS.resolve() else [CONFIGS, working]
     path_of_name = {path.stem: path for place in places for path in (place / kind).glob("*.yaml")}
     return dict(sorted(path_of_name.items()))
 

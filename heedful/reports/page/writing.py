@@ -11,7 +11,7 @@ from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from heedful.records import atomic_path, printable
+from heedful.records import RunError, atomic_path, printable
 from heedful.records.storage.results import distinct
 from heedful.records.version import VERSION
 from heedful.reports.citing import bibtex
@@ -85,8 +85,11 @@ def write_page(folders: Sequence[str | Path], to: str | Path, examples: bool = T
         examples: Whether to include texts and pictures of examples, and answers of the model.
 
     Raises:
-        HeedfulError: A folder has no results, its files were changed, or the page cannot be written.
+        HeedfulError: A folder has no results, its files were changed, ``to`` does not end in .html, or the page cannot
+            be written.
     """
+    if Path(to).suffix.lower() not in (".html", ".htm"):  # a page replaces the file
+        raise RunError(f"output {to} is no name of a page. Name a file that ends in .html.")
     runs = _runs(distinct([str(folder) for folder in folders]))
     text = _page(
         runs if examples else [replace(run, results=without_model_texts(run.results)) for run in runs], examples

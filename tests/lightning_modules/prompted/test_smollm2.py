@@ -10,7 +10,7 @@ from heedful.lightning_modules import CausalLM
 from heedful.records import CLASSIFICATION, Example, Task
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import Wording
-from heedful.rooms import folder
+from heedful.records.storage.named_configs import CONFIGS
 
 pytestmark = [
     pytest.mark.slow,
@@ -22,7 +22,7 @@ pytestmark = [
 
 
 def test_it_answers_and_shares_the_beginning():
-    settings = yaml.safe_load((folder("configs") / "model" / "smollm2.yaml").read_text())["init_args"]
+    settings = yaml.safe_load((CONFIGS / "model" / "smollm2.yaml").read_text())["init_args"]
     task = Task(CLASSIFICATION, ("country",), ("Paris", "Rome", "Berlin"))
     asked = "What is the capital of {country}?"
     shown = [Example("s/0", {"country": "Germany"}, "Berlin"), Example("s/1", {"country": "Italy"}, "Rome")]

@@ -2,6 +2,7 @@
 
 import importlib.util
 import shutil
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -126,6 +127,9 @@ def test_weights_that_cannot_be_had_are_said_in_one_sentence(zoo, monkeypatch):
     monkeypatch.setattr(timm, "create_model", create_model)
     with refused(ModelError, "vision resnet18", "(There is no hub)", "effnet-lite0"):
         zoo.model("LateFusion", vision="resnet18")
+    monkeypatch.setitem(sys.modules, "timm", None)
+    with refused(ModelError, "LateFusion", "timm", "extra 'pictures'"):
+        zoo.model("LateFusion")
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.records import RunError, Spool, atomic_path, read_json, write_json, writing
+from heedful.records import DataError, RunError, Spool, atomic_path, read_json, write_json, writing
 
 from refusals import refused
 
@@ -79,10 +79,28 @@ def test_a_library_that_hides_the_fault_of_the_disk_is_seen_through(tmp_path, nu
 
 
 def test_only_errors_about_the_written_path_are_converted(tmp_path):
-    with refused(RunError, tmp_path / "a", os.strerror(errno.ENOENT)), writing(tmp_path / "a"):
-        (tmp_path / "none" / "b").touch()
-    with pytest.raises(FileNotFoundError), writing(tmp_path / "x" / "a"):
-        (tmp_path / "none" / "b").touch()
+    for below in ("a/none/b", ".a.temporary/b"):
+        with refused(RunError, tmp_path / "a", os.strerror(errno.ENOENT)), writing(tmp_path / "a"):
+            (tmp_path / below).touch()
+    for path in (tmp_path / "x" / "a", tmp_path / "a"):
+        with pytest.raises(FileNotFoundError), writing(path):
+            (tmp_path / "none" / "b").touch()
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ConnectionError("refused"),
+        TimeoutError(errno.ETIMEDOUT, "timed out"),
+        OSError("the tokenizer cannot be loaded"),
+        OSError(errno.ENOMEM, os.strerror(errno.ENOMEM)),
+        DataError(f"b.csv cannot be read: {os.strerror(errno.EACCES)}."),
+    ],
+)
+def test_errors_that_are_not_about_files_are_raised_as_they_are(tmp_path, error):
+    with pytest.raises(type(error)) as raised, atomic_path(tmp_path / "a"):
+        raise error
+    assert raised.value is error
 
 
 def test_a_table_outlives_its_spool_and_other_processes_read_it():

@@ -3,8 +3,7 @@
 import pytest
 
 from heedful.records import SettingError
-from heedful.records.storage.named_configs import backbones, named_configs
-from heedful.rooms import folder
+from heedful.records.storage.named_configs import CONFIGS, backbones, named_configs
 
 from refusals import refused
 
@@ -13,7 +12,7 @@ from refusals import refused
 def test_the_package_has_its_own(monkeypatch, tmp_path, kind):
     monkeypatch.chdir(tmp_path)
     files = named_configs(kind)
-    assert list(files) == sorted(path.stem for path in (folder("configs") / kind).iterdir())
+    assert list(files) == sorted(path.stem for path in (CONFIGS / kind).iterdir())
     assert all(path.is_file() for path in files.values())
 
 
@@ -26,8 +25,8 @@ def test_a_file_of_the_working_folder_comes_first(monkeypatch, tmp_path):
     assert {name: files[name].resolve() for name in ("mnli", "mine")} == {
         name: tmp_path / "configs" / "data" / f"{name}.yaml" for name in ("mnli", "mine")
     }
-    assert files["rte"] == folder("configs") / "data" / "rte.yaml"
-    assert list(named_configs("model")) == sorted(path.stem for path in (folder("configs") / "model").iterdir())
+    assert files["rte"] == CONFIGS / "data" / "rte.yaml"
+    assert list(named_configs("model")) == sorted(path.stem for path in (CONFIGS / "model").iterdir())
 
 
 def test_a_file_without_a_backbone_is_left_out_and_a_broken_one_is_named(monkeypatch, tmp_path):
