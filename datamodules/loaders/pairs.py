@@ -26,6 +26,7 @@ from heedful.records import (
 from heedful.records.errors import nearest, suggestion
 from heedful.records.pool.contents import identities
 from heedful.records.same import Same
+from heedful.records.text import composed
 
 LABEL = "label"  # the default column of gold labels
 DELIMITED = (".csv", ".tsv", ".txt")
@@ -105,7 +106,7 @@ class Columns:
             raise SettingError("data.labels names no label. Name each with its spellings.")
         label_of: dict[str, str] = {}
         for name, spellings in (self.labels or {}).items():
-            for spelling in map(str, (name, *spellings)):
+            for spelling in map(composed, map(str, (name, *spellings))):
                 if label_of.setdefault(spelling, name) != name:
                     raise SettingError(f"data.labels: {spelling!r} is a spelling of {label_of[spelling]} and {name}.")
         return label_of
