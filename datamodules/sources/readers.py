@@ -136,7 +136,25 @@ def _no_json(where: str, error: ValueError) -> DataError:
 def _object(columns: Any, path: Path, row: int) -> Row:
     if not isinstance(columns, dict):
         raise DataError(f"{path}, row {row}: {brief(columns)} is not an object with columns.")
+    _require_characters(columns, f"{path}, row {row}")
     return columns
+
+
+def _require_characters(columns: Mapping[str, Any], where: str) -> None:
+    """Raise DataError if a value holds a lone surrogate, which no encoding can write."""
+    for name, value in columns.items():
+        has_texts = (
+            isinstance(value, Mapping) or isinstance(value, list) and isinstance(next(iter(value), 0), str | dict)
+        )
+        text = json.dumps(value, ensure_ascii=False, default=repr, skipkeys=True) if has_texts else value
+        try:
+            (text if isinstance(text, str) else "").encode()
+        except UnicodeEncodeError as error:
+            half = brief(error.object[max(0, error.start - 20) : error.end])
+            raise DataError(
+                f"{where}: the column {column_name(name)} holds half of a character, as of an emoji, at the end of "
+                f"{half}. Cut texts between characters."
+            ) from None
 
 
 def _delimited(file: IO[str], path: Path, delimiter: str, quoting: bool, names: Sequence[str]) -> Rows:
@@ -242,7 +260,9 @@ def _dictionaries(rows: Sequence[Any], where: str) -> Rows:
             raise DataError(f"{where}, row {row}: {brief(columns)} is not a dictionary of columns.")
         if wrong := [name for name in columns if not isinstance(name, str)]:
             raise DataError(f"{where}, row {row}: the name of the column {column_name(wrong[0])} is not a text.")
-        yield row, {name: native(value) for name, value in columns.items()}
+        converted = {name: native(value) for name, value in columns.items()}
+        _require_characters(converted, f"{where}, row {row}")
+        yield row, converted
 
 
 def native(value: Any) -> Any:
