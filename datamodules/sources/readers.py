@@ -230,6 +230,8 @@ def rows_in_memory(content: Any) -> tuple[str, Rows]:
     """
     if isinstance(content, list | tuple):
         return "the list", _dictionaries(content, "the list")
+    if getattr(content, "format", None) and content.format["type"] == "custom":  # of set_transform
+        return "the data set", _dictionaries(content, "the data set")
     if hasattr(content, "with_format"):  # does not decode pictures and sounds
         return "the data set", arrow_rows(content.with_format("arrow").iter(256))
     table, name = content, "the table"
@@ -254,7 +256,7 @@ def _require_unique(columns: Sequence[Any], name: str) -> None:
         raise DataError(f"{name}: a column of {brief(columns)} is repeated. Rename one.")
 
 
-def _dictionaries(rows: Sequence[Any], where: str) -> Rows:
+def _dictionaries(rows: Iterable[Any], where: str) -> Rows:
     for row, columns in enumerate(rows, 1):
         if not isinstance(columns, Mapping):
             raise DataError(f"{where}, row {row}: {brief(columns)} is not a dictionary of columns.")

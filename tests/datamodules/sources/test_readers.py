@@ -138,6 +138,14 @@ def test_a_damaged_packed_file_is_refused(tmp_path: Path, name: str, start: floa
             list(read(tmp_path / name))
 
 
+def test_a_data_set_is_read_through_its_transform() -> None:
+    made = datasets.Dataset.from_list([{"a": text, "b": 1} for text in ("x", "y", "z")])
+    shown = made.with_transform(lambda batch: {"A": [text.upper() for text in batch["a"]]})
+    for held in (shown, {"train": shown}):
+        assert list(Source(held).rows(Split("train"))[1]) == [(1, {"A": "X"}), (2, {"A": "Y"}), (3, {"A": "Z"})]
+    assert list(Source(made.with_format("numpy")).rows(Split("train"))[1])[2] == (3, {"a": "z", "b": 1})
+
+
 @pytest.mark.parametrize("value", ["half \ud83d", ["whole", "half \ud83d"], {"half \ud83d": ["a"]}])
 @pytest.mark.parametrize("kind", ["list", "frame", "jsonl", "json"])
 def test_half_a_character_is_refused_with_its_row(tmp_path: Path, kind: str, value: Any) -> None:
