@@ -9,6 +9,7 @@ import torch
 
 from heedful.records import NO_LABEL, SPAN, SettingError, Task, listing
 from heedful.records.same import Same
+from heedful.records.text import composed
 
 ROUNDED = 1e-2  # largest distance of a sum of probabilities from 1
 EXACT = 1e-6  # rounding error of the sum of a float32 softmax
@@ -40,7 +41,7 @@ class AnswerReader:
     ) -> None:
         self.task, self.same, self.is_ordered = task, same, is_ordered
         self.spellings = spellings
-        self._by_case = {text.lower(): label for text, label in spellings.items()}
+        self._by_case = {composed(text).lower(): label for text, label in spellings.items()}
         self._has_numbers = has_numbers and not any(label.isdecimal() for label in task.labels)
 
     @property
@@ -97,7 +98,7 @@ class AnswerReader:
             return NO_LABEL
         if self.same is not None:
             return self.same(text)
-        label = self.spellings.get(text) or self._by_case.get(text.lower())
+        label = self.spellings.get(text) or self._by_case.get(composed(text).lower())
         is_place = self._has_numbers and type(value) is int and 0 <= value < len(self.task.labels)
         if label is None and isinstance(value, float):
             raise Unreadable(", which is not a label. Return a label, or the probabilities of all labels=[...].")

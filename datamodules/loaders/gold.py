@@ -5,6 +5,7 @@ from typing import Any
 
 from heedful.datamodules.sources.values import brief, plain
 from heedful.records import SOFT, DataError, listing
+from heedful.records.text import composed
 
 MISSING = ("", "none", "null", "nan")  # missing values, as tools write them
 NO_GOLD = (*MISSING, "-", "-1")
@@ -84,7 +85,9 @@ class Gold:
         if self.is_verbatim and isinstance(value, str):
             return value if value.strip() else None
         is_null = value is None or value != value  # a null value, not the text "None", which may be a label
-        label = None if is_null else self.spellings.get(str(value).strip()) or self.spellings.get(plain(value))
+        label = (
+            None if is_null else self.spellings.get(composed(str(value)).strip()) or self.spellings.get(plain(value))
+        )
         if label is None and plain(value).lower() not in NO_GOLD:
             label = self.in_any_case.get(plain(value).lower())
             if label is None:

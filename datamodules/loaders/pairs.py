@@ -1,5 +1,6 @@
 """Load pairs of texts, and convert rows of any source to examples."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,14 +9,24 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from heedful.datamodules.loaders.gold import Gold
+from heedful.datamodules.loaders.gold import MISSING, Gold
 from heedful.datamodules.sources.readers import unpacked
 from heedful.datamodules.sources.source import Source, Split
 from heedful.datamodules.sources.values import Rows, brief, column_name, is_empty, listed, text_of
-from heedful.records import NO_LABEL, DataError, Examples, ExamplesBuilder, HeedfulError, SettingError
+from heedful.records import (
+    NO_LABEL,
+    DataError,
+    Examples,
+    ExamplesBuilder,
+    HeedfulError,
+    SettingError,
+    agree,
+    inform,
+)
 from heedful.records.errors import nearest, suggestion
 from heedful.records.pool.contents import identities
 from heedful.records.same import Same
+from heedful.records.text import composed
 
 LABEL = "label"  # the default column of gold labels
 DELIMITED = (".csv", ".tsv", ".txt")
@@ -95,7 +106,7 @@ class Columns:
             raise SettingError("data.labels names no label. Name each with its spellings.")
         label_of: dict[str, str] = {}
         for name, spellings in (self.labels or {}).items():
-            for spelling in map(str, (name, *spellings)):
+            for spelling in map(composed, map(str, (name, *spellings))):
                 if label_of.setdefault(spelling, name) != name:
                     raise SettingError(f"data.labels: {spelling!r} is a spelling of {label_of[spelling]} and {name}.")
         return label_of
@@ -151,6 +162,7 @@ def to_examples(rows: Rows, where: str, columns: Columns, split: Split) -> Examp
     has_label: bool | None = None
     kept_rows = []  # row number of each example
     no_gold = 0
+    missing = Counter[str]()  # texts such as "None", which may be labels
     for row, values in rows:
         if has_label is None:
             has_label = columns.label is not None and not (may_lack_label and _is_unlabelled(values, columns))
@@ -168,6 +180,8 @@ def to_examples(rows: Rows, where: str, columns: Columns, split: Split) -> Examp
                 raise error.at(f"{where}, row {row}") from None
             if label is None:
                 no_gold += 1
+                value = values[columns.label]
+                missing.update([value] if isinstance(value, str) and value.strip().lower() in MISSING[1:] else ())
                 continue
         parts = [
             values[column] if part in columns.kinds else text_of(values[column], where, row, column)
@@ -178,6 +192,11 @@ def to_examples(rows: Rows, where: str, columns: Columns, split: Split) -> Examp
         uid = f"{split.prefix}/{id_}"
         builder.add(uid, parts, label, groups, columns.meta_of(values, where, row))
         kept_rows.append(row)
+    for text, n in missing.items():
+        inform(
+            f"{where}: {agree(n, 'row', 'rows')} with {text!r} in the column {columns.label!r} left out as unlabelled. "
+            "If it is a label, list all labels: in measure labels=[...], else data.labels."
+        )
     if not kept_rows:
         raise DataError(f"{where} has no row with a gold label ({no_gold} without). To evaluate, set data.label null.")
     examples = _sort_by_uid(builder.finish(), kept_rows, where, split.prefix, columns)

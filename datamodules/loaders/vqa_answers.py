@@ -2,7 +2,8 @@
 
 Source: Antol et al. (2015), VQA, and the rules at visualqa.org/evaluation.html. This module follows the rules. The
 script on that page deviates from the rules in two points: in the script, a space next to a punctuation mark changes how
-other marks are treated; and the script does not normalise unanimous answers.
+other marks are treated; and the script does not normalise unanimous answers. Only the labels and scores of VQA need
+this published normalisation; :mod:`heedful.records.text` has the one for all other answers.
 """
 
 import re

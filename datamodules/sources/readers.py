@@ -136,7 +136,25 @@ def _no_json(where: str, error: ValueError) -> DataError:
 def _object(columns: Any, path: Path, row: int) -> Row:
     if not isinstance(columns, dict):
         raise DataError(f"{path}, row {row}: {brief(columns)} is not an object with columns.")
+    _require_characters(columns, f"{path}, row {row}")
     return columns
+
+
+def _require_characters(columns: Mapping[str, Any], where: str) -> None:
+    """Raise DataError if a value holds a lone surrogate, which no encoding can write."""
+    for name, value in columns.items():
+        has_texts = (
+            isinstance(value, Mapping) or isinstance(value, list) and isinstance(next(iter(value), 0), str | dict)
+        )
+        text = json.dumps(value, ensure_ascii=False, default=repr, skipkeys=True) if has_texts else value
+        try:
+            (text if isinstance(text, str) else "").encode()
+        except UnicodeEncodeError as error:
+            half = brief(error.object[max(0, error.start - 20) : error.end])
+            raise DataError(
+                f"{where}: the column {column_name(name)} holds half of a character, as of an emoji, at the end of "
+                f"{half}. Cut texts between characters."
+            ) from None
 
 
 def _delimited(file: IO[str], path: Path, delimiter: str, quoting: bool, names: Sequence[str]) -> Rows:
@@ -212,6 +230,8 @@ def rows_in_memory(content: Any) -> tuple[str, Rows]:
     """
     if isinstance(content, list | tuple):
         return "the list", _dictionaries(content, "the list")
+    if getattr(content, "format", None) and content.format["type"] == "custom":  # of set_transform
+        return "the data set", _dictionaries(content, "the data set")
     if hasattr(content, "with_format"):  # does not decode pictures and sounds
         return "the data set", arrow_rows(content.with_format("arrow").iter(256))
     table, name = content, "the table"
@@ -236,13 +256,15 @@ def _require_unique(columns: Sequence[Any], name: str) -> None:
         raise DataError(f"{name}: a column of {brief(columns)} is repeated. Rename one.")
 
 
-def _dictionaries(rows: Sequence[Any], where: str) -> Rows:
+def _dictionaries(rows: Iterable[Any], where: str) -> Rows:
     for row, columns in enumerate(rows, 1):
         if not isinstance(columns, Mapping):
             raise DataError(f"{where}, row {row}: {brief(columns)} is not a dictionary of columns.")
         if wrong := [name for name in columns if not isinstance(name, str)]:
             raise DataError(f"{where}, row {row}: the name of the column {column_name(wrong[0])} is not a text.")
-        yield row, {name: native(value) for name, value in columns.items()}
+        converted = {name: native(value) for name, value in columns.items()}
+        _require_characters(converted, f"{where}, row {row}")
+        yield row, converted
 
 
 def native(value: Any) -> Any:

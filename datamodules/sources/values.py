@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from heedful.records import DataError, listing, printable
+from heedful.records.text import composed
 
 Rows = Iterator[tuple[int, Mapping[str, Any]]]  # row numbers, and values by column
 
@@ -25,11 +26,11 @@ def reason(error: BaseException) -> str:
 
 
 def plain(value: Any) -> str:
-    """Convert a value to text without outer white space.
+    """Convert a value to text in Unicode NFC without outer white space.
 
     1.0 becomes "1", since many tools store a column of integers with missing values as floats.
     """
-    return re.sub(r"(?<=\d)\.0+$", "", str(value).strip())
+    return re.sub(r"(?<=\d)\.0+$", "", composed(str(value)).strip())
 
 
 def listed(columns: Iterable[Any]) -> str:

@@ -21,6 +21,7 @@ from heedful.records.errors import suggestion
 from heedful.records.parser import class_parser
 from heedful.records.same import Same
 from heedful.records.storage.named_configs import names as config_names
+from heedful.records.text import composed
 
 MOST_LABELS = 50  # if more gold answers are distinct, answers are free texts
 MAY_TRUNCATE = "If the function truncates inputs, a change behind the cut counts as an unused part."
@@ -317,20 +318,20 @@ def _spellings(labels: Labels) -> dict[str, list[Any]]:
     raise SettingError for repeated names.
     """
     labels = labels.tolist() if hasattr(labels, "tolist") else labels  # an array, such as classes_ of scikit-learn
-    if not isinstance(labels, Mapping | list | tuple) or len(set(map(str, labels))) < len(labels):
+    if not isinstance(labels, Mapping | list | tuple) or len(set(map(composed, map(str, labels)))) < len(labels):
         raise SettingError(
             f"labels {labels!r} is not a list of distinct names. Give one, or a dictionary from names to spellings."
         )
     if isinstance(labels, Mapping):
-        return {str(name): several(spellings) for name, spellings in labels.items()}
-    return {str(name): [] for name in labels}
+        return {composed(str(name)): several(spellings) for name, spellings in labels.items()}
+    return {composed(str(name)): [] for name in labels}
 
 
 def _spellings_of_outputs(outputs: Sequence[str], golds: Sequence[str]) -> dict[str, list[Any]]:
     """Map each label of a model to its spellings among the gold labels of the rows, which may differ in case; raise
     ModelError for a gold label that the model lacks.
     """
-    by_case = {name.casefold(): name for name in outputs}
+    by_case = {composed(name).casefold(): name for name in outputs}
     if unknown := [gold for gold in golds if gold.casefold() not in by_case]:
         raise ModelError(
             f"The label {unknown[0]!r} of the rows is not a label of the model: {listing(outputs)}. Map the labels, "

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from heedful.records import NO_LABEL, SPAN, Context
-from heedful.records.answers import normalised
 from heedful.records.rows import BASE, rows_with, strings
+from heedful.records.text import normal_form
 
 FEWEST_ALIKE = 5  # changed inputs with the same answer; fewer may be chance
 MOST_ALIKE, TOO_MANY_ALIKE = 0.1, 0.5  # shares of one answer for a flag, and for no number
@@ -38,7 +38,7 @@ class OneText(NamedTuple):
         """
         if context.kind.has_labels:
             return None
-        written = normalised if context.kind is SPAN else str
+        written = normal_form if context.kind is SPAN else str
         base = set(map(written, strings(rows.filter(pa.array(rows_with(rows, intervention=BASE))), "y")))
         after = strings(rows.filter(pa.array(rows_with(rows, intervention="swap", part=part))), "y2")
         counts = Counter(map(written, after))

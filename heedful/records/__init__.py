@@ -7,7 +7,7 @@ from heedful.records.composed import EMPTIED, Composed, column
 from heedful.records.errors import DataError, HeedfulError, ModelError, RunError, SettingError, printable
 from heedful.records.example import Changed, Example, Part
 from heedful.records.examples import BATCH, CLUSTER, Examples, ExamplesBuilder, repeats
-from heedful.records.labels import MANY, agree, is_entailment, is_non_entailment, listing, normalised_label, percent
+from heedful.records.labels import MANY, agree, is_entailment, is_non_entailment, listing, percent
 from heedful.records.messages import inform
 from heedful.records.numbers.context import Context
 from heedful.records.numbers.display import Chart, Line, Section, Shown
@@ -28,6 +28,7 @@ from heedful.records.storage.files import (
     writing,
 )
 from heedful.records.task import CLASSIFICATION, KINDS, NO_LABEL, SOFT, SPAN, TEXT, Task, TaskKind, same_parts
+from heedful.records.text import normalised_label
 
 __all__ = [
     "BATCH",

@@ -15,6 +15,9 @@ PUNCTUATION = str.maketrans("", "", string.punctuation)
 def normalised(answer: str) -> str:
     """Normalize an answer as SQuAD does: lower case, without ASCII punctuation, articles and repeated spaces.
 
+    Exact match and F1 need this published definition; elsewhere, :func:`heedful.records.text.normal_form` compares
+    answers, and tells -3 from 3 and 5 % from 5.
+
     Example:
         >>> normalised("The  U.S. Army,"), normalised("an")
         ('us army', '')

@@ -12,10 +12,11 @@ import pyarrow.compute as pc
 
 from heedful.records.errors import DataError
 from heedful.records.example import Example, Part
-from heedful.records.pool.contents import KINDS, canonical, column_texts, content_id, identities, keys
+from heedful.records.pool.contents import KINDS, column_texts, content_id, identities, keys
 from heedful.records.pool.groups import related, row_hashes, row_numbers
 from heedful.records.pool.partners import Partners
 from heedful.records.storage.files import Spool
+from heedful.records.text import canonical
 
 BATCH = 4096  # number of examples that exist as Python objects at the same time
 CLUSTER = "cluster"  # column that names the clusters, for confidence intervals

@@ -1,14 +1,10 @@
 """Compare names of labels, and format labels, shares and counts for messages."""
 
-import re
 from collections.abc import Sequence
 
+from heedful.records.text import normalised_label
+
 MANY = 20  # with more labels than this, there are no numbers per label
-
-
-def normalised_label(name: str) -> str:
-    """Normalize the name of a label for comparison: lower case, without spaces, hyphens and underscores."""
-    return re.sub(r"[\s_-]+", "", name).lower()
 
 
 def listing(labels: Sequence[str]) -> str:

@@ -2,7 +2,8 @@
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache, cached_property
 from os import PathLike
 from pathlib import Path
@@ -10,9 +11,10 @@ from types import UnionType
 from typing import Any, NoReturn, Union, get_args, get_origin
 
 import yaml
-from jsonargparse import ArgumentParser, Namespace, set_parsing_settings
+from jsonargparse import ArgumentParser, Namespace, _loaders_dumpers, set_parsing_settings
 
 from heedful.records.errors import SettingError, nearest, suggestion
+from heedful.records.storage.yaml_files import SettingsLoader
 
 DEFAULTS: dict[str, Any] = {"exit_on_error": False, "allow_abbrev": False, "add_help": False}
 LONGEST = 60  # characters of a value or of a type in a message
@@ -49,6 +51,16 @@ class InMemory:
         self.value = value
 
 
+@contextmanager
+def _yaml_1_2() -> Iterator[None]:
+    """Have jsonargparse read values by YAML 1.2; other parsers in the process keep YAML 1.1."""
+    before, _loaders_dumpers.yaml_default_loader = _loaders_dumpers.yaml_default_loader, SettingsLoader
+    try:
+        yield
+    finally:
+        _loaders_dumpers.yaml_default_loader = before
+
+
 class Parser(ArgumentParser):
     """A jsonargparse parser that raises :class:`SettingError`; it has neither abbreviations nor ``--help``.
 
@@ -60,6 +72,14 @@ class Parser(ArgumentParser):
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(*args, **DEFAULTS | settings)
+
+    def parse_args(self, *args: Any, **settings: Any) -> Namespace:
+        with _yaml_1_2():
+            return super().parse_args(*args, **settings)
+
+    def parse_object(self, *args: Any, **settings: Any) -> Namespace:
+        with _yaml_1_2():
+            return super().parse_object(*args, **settings)
 
     def error(self, message: str, ex: Exception | None = None) -> NoReturn:
         raise SettingError(_readable(message, self)) from None
@@ -279,7 +299,7 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
-NUMBER_LIKE = re.compile(r"[-+]?[\d.][\d._]*(e[-+]?\d+)?", re.IGNORECASE)
+NUMBER_LIKE = re.compile(r"[-+]?[\d.][\d._]*(e[-+]?\d+)?|0o[0-7]+", re.IGNORECASE)
 
 
 def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.Node:

@@ -1,30 +1,11 @@
 """Equality of free-text answers up to a normal form."""
 
-import re
 from collections.abc import Callable, Hashable
 from typing import Any
 
 from heedful.records.errors import ModelError, SettingError
 from heedful.records.task import NO_LABEL
-
-ARTICLES = {"a", "an", "the"}
-AROUND = re.compile(r"^[^\w<>=+$-]+|[^\w<>=+%$-]+$")  # punctuation at both ends of a word, except signs and units
-
-
-def normal_form(text: str) -> str:
-    """Normalize an answer: lower case, without punctuation at the ends of words, articles and repeated spaces.
-
-    Signs and punctuation within words stay, so that numbers such as -3.5 and 1/2 do not change. An answer that has only
-    articles or punctuation keeps them. Based on the normalization of SQuAD 2.0, which removes all punctuation.
-
-    Example:
-        >>> [normal_form(text) for text in ("The  Eiffel Tower.", "A", "-3.5!", "...")]
-        ['eiffel tower', 'a', '-3.5', '...']
-    """
-    words = [word for word in (AROUND.sub("", word) for word in text.casefold().split()) if word]
-    words = [word for word in words if word not in ARTICLES] or words
-    return " ".join(words or text.casefold().split())
-
+from heedful.records.text import normal_form
 
 FORMS: dict[str, Callable[[str], Hashable]] = {"normalised": normal_form, "exact": str}
 

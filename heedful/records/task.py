@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from heedful.records.answers import NO_ANSWER, exact_match, normalised
+from heedful.records.answers import NO_ANSWER, exact_match
 from heedful.records.errors import SettingError
 from heedful.records.labels import listing
 from heedful.records.parts.table import TableForm
 from heedful.records.parts.template import keep_parts, plain_template
+from heedful.records.text import normal_form
 
 NO_LABEL = "(no label)"  # in place of a generated answer that is no label
 
@@ -178,10 +179,8 @@ class Span(TaskKind):
         return exact_match(answer, gold) if answer != NO_LABEL else 0.0
 
     def alike(self, first: str, second: str) -> bool:
-        """Whether two answers are equal after normalization. An answer that consists of an article only is different
-        from "no answer".
-        """
-        return normalised(first) == normalised(second) and bool(first) == bool(second)
+        """Whether two answers have the same normal form. An answer of punctuation only differs from "no answer"."""
+        return normal_form(first) == normal_form(second) and bool(first) == bool(second)
 
     def heeds(self, before: str, after: str) -> bool:
         """Whether a model noticed the swap of a part: whether its answer after the swap is "no answer"."""

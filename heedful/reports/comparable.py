@@ -19,8 +19,8 @@ from heedful.metrics.one_text import OneText
 from heedful.metrics.statistics.draws import Drawn, few_examples, mean_over_draws
 from heedful.metrics.statistics.paired import change, recording
 from heedful.records import MANY, SPAN, Context, Measurement, RunError, percent
-from heedful.records.answers import normalised
 from heedful.records.rows import BASE, number_runs, rows_with, strings
+from heedful.records.text import normal_form
 from heedful.reports.alike import PAIRED, by_data, require_alike
 from heedful.reports.flags import FLAGS
 from heedful.reports.runs import ATTENTIVENESS, UNKNOWN_WORTH, is_above_majority, read_runs
@@ -47,7 +47,7 @@ class Swaps:
         """Read the swaps of a part from rows of the attentiveness evaluation, in canonical order."""
         answers = strings(rows.filter(pa.array(rows_with(rows, intervention=BASE))), "y")
         if context.kind is SPAN:
-            answers = np.array([normalised(answer) for answer in answers], dtype=object)
+            answers = np.array([normal_form(answer) for answer in answers], dtype=object)
         swapped = hits(rows, part, context)
         one_text = OneText.of_rows(rows, part, context)
         has_too_few = has_too_few_answers(rows, swapped.base_answered) or (

@@ -437,6 +437,21 @@ def test_outputs_without_names(classifier: Path, pairs: list[Row], tmp_path: Pat
         heedful.measure((model, tokenizer), pairs, labels=in_order, **how)
 
 
+@pytest.mark.parametrize("labels", [None, ["cafe\u0301", "bar"], ["caf\u00e9", "bar"]])
+def test_labels_that_look_the_same_are_one_label(labels: list[str] | None, pairs: list[Row]) -> None:
+    twins = ["caf\u00e9", "bar", "cafe\u0301", "bar"]
+    rows = [row | {"label": twins[i % 4]} for i, row in enumerate(pairs)]
+    gold = {tuple(row[part] for part in PARTS): row["label"] for row in rows}
+
+    def twin(inputs: list[Row]) -> list[str]:
+        golds = [gold.get(tuple(row[part] for part in PARTS), "cafe\u0301") for row in inputs]
+        return ["cafe\u0301" if label == "caf\u00e9" else label for label in golds]
+
+    result = heedful.measure(twin, rows, PARTS, "cafe\u0301", labels=labels, trainer=QUIET)
+    assert result["accuracy"].value == 1
+    assert set(result.rows.column("gold").to_pylist()) == {"caf\u00e9", "bar"}
+
+
 @pytest.mark.parametrize("nothing", [-1, "", "None", "null", "-", None])
 def test_a_column_without_a_label_is_no_gold(nothing: Any, pairs: list[Row], caplog: pytest.LogCaptureFixture) -> None:
     bare = [row | {"label": nothing} for row in pairs]

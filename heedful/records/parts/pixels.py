@@ -1,7 +1,8 @@
 """Decode pictures to RGB with 8 bits per channel, with Pillow.
 
-Grey becomes three equal channels, palettes are resolved, CMYK is converted without a profile, and transparency is
-dropped. Pictures with more than 8 bits per channel are refused, because Pillow would clip nearly all values to white.
+Grey becomes three equal channels, palettes are resolved, CMYK is converted without a profile, and transparent pictures
+are drawn on white. Pictures with more than 8 bits per channel are refused, because Pillow would clip nearly all values
+to white.
 """
 
 import io
@@ -41,9 +42,16 @@ def pixels(
             prepare(opened)
             if opened.mode == "F" or opened.mode.startswith("I"):
                 raise DataError(f"{display_name} has more than 8 bits per channel. Save it with 8 bits.")
-            return np.asarray(resize(ImageOps.exif_transpose(opened).convert("RGB")))
+            return np.asarray(resize(_opaque(ImageOps.exif_transpose(opened))))
     except (DataError, MemoryError):
         raise
     except Exception as error:  # damaged files raise many kinds of errors
         formats = ", ".join(FORMATS)
         raise DataError(f"{display_name} cannot be decoded: {error}. Use a complete file: {formats}.") from None
+
+
+def _opaque(image: Image.Image) -> Image.Image:
+    if not image.has_transparency_data:
+        return image.convert("RGB")
+    layer = image.convert("RGBA")
+    return Image.alpha_composite(Image.new("RGBA", layer.size, "white"), layer).convert("RGB")

@@ -1,7 +1,6 @@
 """Hash the contents of parts, independently of the model, to find examples with equal parts."""
 
 import hashlib
-import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
@@ -10,21 +9,12 @@ import pyarrow as pa
 from heedful.records.example import Part
 from heedful.records.parts.picture import Picture
 from heedful.records.parts.table import Table
+from heedful.records.text import canonical
 
 # classes of the parts that are not texts; the metadata of Arrow columns have the keys
 KINDS: Mapping[str, type[Table] | type[Picture]] = {"table": Table, "picture": Picture}
 DIGITS = np.full(256, 16, dtype=np.uint8)  # value of each character as a hexadecimal digit; 16 for other characters
 DIGITS[list(b"0123456789abcdef")] = range(16)
-
-
-def canonical(text: str) -> str:
-    """Normalize a text for comparison: Unicode NFC, single spaces, no spaces at the ends; case is kept.
-
-    Example:
-        >>> canonical(" It\\u00a0 rains. ") == canonical("It rains."), canonical("e\\u0301") == "\\u00e9"
-        (True, True)
-    """
-    return " ".join(unicodedata.normalize("NFC", text).split())
 
 
 def content_id(part: Part) -> str:

@@ -9,8 +9,9 @@ from itertools import dropwhile
 from heedful.records.answers import NO_ANSWER, normalised
 from heedful.records.example import Example, Part, as_table
 from heedful.records.parts.template import filled
-from heedful.records.prompts.wording import NO_ANSWER_TEXT, STRAIGHT, Wording, bare
+from heedful.records.prompts.wording import NO_ANSWER_TEXT, Wording
 from heedful.records.task import NO_LABEL, SPAN, Task
+from heedful.records.text import bare, normal_form
 
 BETWEEN = "\n\n"  # separates instruction, demonstrations and question
 
@@ -110,7 +111,7 @@ class Prompt:
         line = next((line for line in written.splitlines() if normalised(line)), "")
         if not line:
             return NO_LABEL
-        answer, no_answer = (normalised(text.translate(STRAIGHT)) for text in (line, self.answers[0]))
+        answer, no_answer = (normal_form(text).replace("'", "") for text in (line, self.answers[0]))
         return NO_ANSWER if f"{answer} ".startswith(f"{no_answer} ") else line.strip()
 
     def _labels_named(self, written: str) -> list[str]:

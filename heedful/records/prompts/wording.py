@@ -8,20 +8,9 @@ from heedful.records.answers import NO_ANSWER, normalised
 from heedful.records.errors import ModelError, SettingError
 from heedful.records.parts.template import PART, keep_parts, parts_of
 from heedful.records.storage.folder_names import FIT, is_folder_name
+from heedful.records.text import bare
 
 NO_ANSWER_TEXT = "I don't know"
-STRAIGHT = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")  # curly to straight quotes
-AROUND = " \t\r\n\"'`*_.:,;!?()[]-\u2013\u2014\u2026\u00ab\u00bb"  # stripped from answers
-
-
-def bare(answer: str) -> str:
-    """Lower-case an answer, and strip quotes and punctuation at both ends.
-
-    Example:
-        >>> bare("**Can\u2019t say!**")
-        "can't say"
-    """
-    return answer.translate(STRAIGHT).strip(AROUND).casefold()
 
 
 @dataclass(frozen=True)

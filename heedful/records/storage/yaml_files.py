@@ -15,12 +15,18 @@ MERGE = "tag:yaml.org,2002:merge"
 
 
 class SettingsLoader(PARSER):  # type: ignore[misc, valid-type]
-    """YAML loader by the rules of YAML 1.2: 1e-5 is a number, and dates, yes, no, on and off are texts."""
+    """YAML loader by the core schema of YAML 1.2: 1e-5 and 010 are decimal numbers; dates, 12:30, 1_000, yes and no are
+    texts.
+    """
 
     yaml_implicit_resolvers = {
-        first: [(tag, form) for tag, form in forms if not tag.endswith((":float", ":timestamp", ":bool"))]
+        first: [(tag, form) for tag, form in forms if tag.endswith((":null", ":merge"))]
         for first, forms in PARSER.yaml_implicit_resolvers.items()
     }
+
+    def construct_integer(self, node: yaml.ScalarNode) -> int:
+        """Convert an integer: decimal, octal after 0o, hexadecimal after 0x."""
+        return int(node.value, {"0o": 8, "0x": 16}.get(node.value[:2], 10))
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
         """Raise ConstructorError if a mapping repeats a key, before merge keys (``<<``) are expanded."""
@@ -37,7 +43,10 @@ BOOL = re.compile(r"(true|True|TRUE|false|False|FALSE)$")
 FLOAT = re.compile(
     r"[-+]?([0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))([eE][-+]?[0-9]+)?$|[-+]?\.(inf|Inf|INF)$|\.(nan|NaN|NAN)$"
 )
+INTEGER = re.compile(r"([-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+)$")
 SettingsLoader.add_implicit_resolver("tag:yaml.org,2002:bool", BOOL, list("tTfF"))
+SettingsLoader.add_implicit_resolver("tag:yaml.org,2002:int", INTEGER, list("-+0123456789"))
+SettingsLoader.add_constructor("tag:yaml.org,2002:int", SettingsLoader.construct_integer)
 SettingsLoader.add_implicit_resolver("tag:yaml.org,2002:float", FLOAT, list("-+0123456789."))
 
 

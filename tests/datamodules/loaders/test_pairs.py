@@ -205,6 +205,15 @@ def test_a_label_that_tools_take_for_missing_is_never_lost(name: str) -> None:
         gold({"NA": [], "some": []})("na")
 
 
+def test_texts_that_count_as_no_label_are_counted_by_spelling(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO"):
+        found = examples([*map(pair, ["neutral", "None", "null", " ", None, "-", "None", math.nan, "nan"])])
+    assert (len(found), found.no_gold) == (1, 8)
+    messages = [message for message in caplog.messages if "labels=[...]" in message]
+    facts = zip(messages, ["2 rows with 'None'", "1 row with 'null'", "1 row with 'nan'"], strict=True)
+    assert all(fact in message and "file.csv" in message for message, fact in facts)
+
+
 @pytest.mark.parametrize(
     ("text", "label"),
     [("YES", "yes"), (" Yes ", "yes"), ("B", "b"), ("a", "A"), ("X", "x"), ("z", "x"), ("Z", "w"), ("NONE", None)],

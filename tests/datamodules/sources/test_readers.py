@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 import heedful
 from heedful.datamodules import PairedText
 from heedful.datamodules.sources.readers import SUFFIXES, inside, read, suffix_of
+from heedful.datamodules.sources.source import Source, Split
 from heedful.datamodules.sources.values import brief
 from heedful.records import DataError
 
@@ -135,6 +136,29 @@ def test_a_damaged_packed_file_is_refused(tmp_path: Path, name: str, start: floa
         (tmp_path / name).write_bytes(damaged)
         with refused(DataError, name):
             list(read(tmp_path / name))
+
+
+def test_a_data_set_is_read_through_its_transform() -> None:
+    made = datasets.Dataset.from_list([{"a": text, "b": 1} for text in ("x", "y", "z")])
+    shown = made.with_transform(lambda batch: {"A": [text.upper() for text in batch["a"]]})
+    for held in (shown, {"train": shown}):
+        assert list(Source(held).rows(Split("train"))[1]) == [(1, {"A": "X"}), (2, {"A": "Y"}), (3, {"A": "Z"})]
+    assert list(Source(made.with_format("numpy")).rows(Split("train"))[1])[2] == (3, {"a": "z", "b": 1})
+
+
+@pytest.mark.parametrize("value", ["half \ud83d", ["whole", "half \ud83d"], {"half \ud83d": ["a"]}])
+@pytest.mark.parametrize("kind", ["list", "frame", "jsonl", "json"])
+def test_half_a_character_is_refused_with_its_row(tmp_path: Path, kind: str, value: Any) -> None:
+    rows = [{"a": "\U0001f600", "b": 1}, {"a": value, "b": 2}]
+    held: Any = pd.DataFrame(rows, dtype=object) if kind == "frame" else rows
+    if kind in ("jsonl", "json"):
+        held = tmp_path / f"a.{kind}"
+        held.write_text("\n".join(map(json.dumps, rows)) if kind == "jsonl" else json.dumps(rows))
+    with refused(DataError, "row 2", "column a", "half \\ud83d"):
+        list(Source(held).rows(Split("train"))[1])
+    heedful_rows = [{"text": "a", "group": f"g{i}\ud83d", "label": i % 2} for i in range(2)]
+    with refused(DataError, "row 1", "column group"):
+        heedful.measure(lambda inputs: [0 for _ in inputs], heedful_rows, ["text"], cluster="group")
 
 
 def test_what_cannot_be_opened_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

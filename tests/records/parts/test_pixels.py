@@ -39,9 +39,30 @@ def refuse(data: bytes, folder: Path, error: type[HeedfulError], *facts: object)
 def test_pictures_of_8_bits_are_what_pillow_makes_of_them(mode: str, tmp_path: Path) -> None:
     form = "TIFF" if mode in ("CMYK", "YCbCr", "PA") else "PNG"
     picture = Image.fromarray(COLOURS).convert("P" if mode == "PA" else mode)
-    data = saved(picture, form, **({"transparency": 3} if mode == "P" else {}))
+    data = saved(picture, form)
     expected = np.asarray(Image.open(io.BytesIO(data)).convert("RGB"))
     np.testing.assert_array_equal(decoded(data, tmp_path), expected)
+
+
+@pytest.mark.parametrize(
+    ("mode", "form"), [("RGBA", "PNG"), ("RGBA", "WEBP"), ("LA", "PNG"), ("P", "PNG"), ("RGB", "PNG")]
+)
+def test_transparent_pictures_are_drawn_on_white(mode: str, form: str, tmp_path: Path) -> None:
+    alpha = np.zeros((40, 56), np.uint8)
+    alpha[:20], alpha[20:22] = 255, 128
+    picture = Image.fromarray(COLOURS).convert(mode)
+    if mode in ("RGBA", "LA"):
+        picture.putalpha(Image.fromarray(alpha))
+        data = saved(picture, form, **({"lossless": True, "exact": True} if form == "WEBP" else {}))
+    else:  # one colour is transparent
+        first = picture.getpixel((0, 0))
+        data = saved(picture, form, transparency=first)
+        same = np.asarray(picture) == np.array(first)
+        alpha = np.where(same if mode == "P" else same.all(axis=-1), 0, 255)
+    share = alpha[..., None] / 255
+    expected = share * np.asarray(picture.convert("RGB"), dtype=float) + (1 - share) * 255
+    np.testing.assert_allclose(decoded(data, tmp_path), expected, atol=1)
+    assert (decoded(data, tmp_path)[alpha == 0] == 255).all()
 
 
 @pytest.mark.parametrize("form", ["PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF", "PPM"])
