@@ -204,7 +204,7 @@ class Endpoint(BasePredictor):
         return sha256(self._server.origin.encode()).hexdigest()[:12]
 
     def hidden(self, text: str) -> str:
-        """Return a text in which the key and other secrets of the server's address are replaced."""
+        """Return a text, such as a word of the command, with asterisks in place of secrets of the server's address."""
         return self._server.hide(text)
 
     @property
@@ -249,7 +249,7 @@ class Endpoint(BasePredictor):
             self._client = Client(
                 self._server, self.cache, self.concurrency, self.max_requests, self._processes.keep_waiting_alive
             )
-        return self._client.replies(requests, self.way.reply, (*self.prompt.answers, *self.task.labels))
+        return self._client.replies(requests, self.way.reply)
 
     def _require_answers(self, replies: Sequence[Reply]) -> None:
         """Raise ModelError if almost none of the first answers of a server can be parsed."""
