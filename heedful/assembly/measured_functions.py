@@ -40,10 +40,8 @@ def measure_function(
     Returns:
         The results; with ``dry_run``, the number of inputs.
     """
-    data, golds = data_of(rows, (), is_function=True)
-    is_doubtful = rows.parts is not None and not rows.is_ordered and data.default_label not in golds
-    doubtful = data.default_label if is_doubtful else None
-    function = Function(predict, data.columns.labels, data.loader.same, rows.is_ordered, answers, doubtful)
+    data = data_of(rows, (), is_function=True)
+    function = Function(predict, data.columns.labels, data.loader.same, rows.is_ordered, answers)
     try:
         return measure_predictor(function, data, settings)
     except BaseException as error:

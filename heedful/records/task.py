@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from heedful.records.answers import NO_ANSWER, exact_match, normalised
-from heedful.records.errors import SettingError
-from heedful.records.labels import listing
+from heedful.records.errors import SettingError, suggestion
 from heedful.records.parts.table import TableForm
 from heedful.records.parts.template import keep_parts, plain_template
 
@@ -259,7 +258,7 @@ class Task:
             raise SettingError(f"The label {NO_LABEL!r} is reserved for answers that are not labels. Rename it.")
         choices = (NO_ANSWER,) if self.kind is SPAN else self.labels
         if self.default_label not in (None, *choices) and self.kind is not TEXT:
-            remedy = f"The labels are {listing(choices)}." if self.labels else "Leave it out."
+            remedy = suggestion(self.default_label, self.labels) if self.labels else "Leave it out."
             raise SettingError(f"The default label {self.default_label!r} is not a label. {remedy}")
 
     def as_dict(self) -> dict[str, Any]:
