@@ -94,6 +94,22 @@ def test_failures_that_a_function_says_are_left_out() -> None:
         assert result["attentiveness", "question"].flags == ("no_answers",)
 
 
+def test_half_an_emoji_in_an_answer_is_replaced_and_a_call_resumes(tmp_path: Path) -> None:
+    def cut(rows: list[dict[str, Any]]) -> list[str]:
+        return [f"{row['context'][-2:]} \ud83d" for row in rows]
+
+    def breaks(rows: list[dict[str, Any]]) -> list[str]:
+        if any((row["context"], row["question"]) not in KNOWN for row in rows):
+            raise OSError("broken")
+        return cut(rows)
+
+    with refused(ModelError, "broken") as caught:
+        heedful.measure(breaks, ROWS, PARTS, draws=2, trainer=QUIET)
+    result = heedful.measure(cut, ROWS, PARTS, draws=2, trainer=QUIET, answers=caught.value.answers)
+    saved = result.save(tmp_path / "saved")
+    assert set(saved.rows["y"].to_pylist()) == {f"{i}. \ufffd" for i in range(7)}
+
+
 @pytest.mark.parametrize("form", [list, np.array])
 def test_scores_of_a_model_without_labels_are_no_texts(form: Callable[[list[float]], Any]) -> None:
     """The function ignores the question, and returns scores instead of labels."""

@@ -8,6 +8,7 @@ from hashlib import sha256
 from typing import Any
 
 from heedful.records import NO_LABEL, ModelError, Task, listing
+from heedful.records.answers import without_surrogates
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import bare
 
@@ -128,8 +129,9 @@ class Written:
         counts = (look_up(answer, "usage", name) for name in ("prompt_tokens", "completion_tokens"))
         read, wrote = (n if type(n) is int else 0 for n in counts)
         model = look_up(answer, "model")
-        sound = (text or "").encode("utf-8", "replace").decode()  # files cannot hold unpaired surrogates
-        return Reply(sound, model=model if isinstance(model, str) else "", read=read, wrote=wrote)
+        return Reply(
+            without_surrogates(text or ""), model=model if isinstance(model, str) else "", read=read, wrote=wrote
+        )
 
     def read(self, reply: Reply, prompt: Prompt) -> tuple[str, list[float] | None]:
         """Return the answer in a reply: a label, :data:`.NO_LABEL` or a text; and the label probabilities or None."""
@@ -183,7 +185,7 @@ class FirstToken(Written):
             raise Unusable("no different log-probabilities of first tokens, which read first_token needs")
         if (total := sum(math.exp(value) for _, value in pairs)) > 1 + ROUNDED:
             raise Unusable(f"first tokens whose probabilities sum to {total:.3g}")
-        return replace(written, scores=[(t.encode("utf-8", "replace").decode(), value) for t, value in pairs])
+        return replace(written, scores=[(without_surrogates(t), value) for t, value in pairs])
 
     def read(self, reply: Reply, prompt: Prompt) -> tuple[str, list[float] | None]:
         texts = [_comparable(text) for text in prompt.answers]
