@@ -25,7 +25,7 @@ FIRST_RETRIES = 4  # retries of the first request, which take some seven seconds
 REFUSED = 400, 413, 422  # HTTP statuses that concern one request; others may be answered
 LIBRARIES = "openai", "httpx2", "httpcore2", "httpx", "httpcore"  # their logs quote addresses and responses
 SHORTEST, SHORTEST_IN_PATH = 4, 8  # fewest characters of a secret: "x" and "v1" are none
-LONGEST = 150  # characters of a server's message that an error quotes
+LONGEST = 600  # characters of a server's message that an error quotes
 TICK, BEAT, GRACE = 0.1, 60.0, 5.0  # seconds: between checks, between heartbeats, to wait for requests at the end
 SAVED = "the answers so far are kept"
 
@@ -264,6 +264,10 @@ class Client:
         if time.monotonic() - self._last > BEAT:
             self.beat()
             self._last = time.monotonic()
+
+    def forget(self, requests: Sequence[Request]) -> None:
+        """Remove the stored replies to some requests."""
+        self._answers.remove(request.key(self.server.url) for request in requests)
 
     def forget_repeats(self) -> None:
         """Remove the stored replies to requests of the null control, since each evaluation repeats its own requests."""
