@@ -142,6 +142,8 @@ class Endpoint(BasePredictor):
             raise SettingError(f"timeout {timeout} is not a positive number.")
         if prices is not None and (len(prices) != 2 or min(prices) < 0):
             raise SettingError(f"prices {prices} are not two prices in US dollars, of tokens read and tokens written.")
+        if not cache:
+            raise SettingError(f"cache {cache!r} is no file. Name a SQLite file, such as runs/answers.sqlite.")
         _require_entries(extra or {})
         if read not in WAYS:
             raise SettingError(f"read {read} is not a way to ask. {suggestion(read, WAYS)}")

@@ -471,6 +471,12 @@ def test_the_default_label_in_other_letters(names: list[Any], default: Any, more
     )
 
 
+@pytest.mark.parametrize("seed", [None, "0", 1.9, True, -1, 2**32])
+def test_a_seed_is_an_integer(seed: Any, pairs: list[Row]) -> None:
+    with refused(SettingError, f"seed {seed!r}", "integer from 0 to 4294967295"):
+        heedful.measure(by_words, pairs, PARTS, "neutral", seed=seed)
+
+
 @pytest.mark.parametrize(
     ("default", "more", "facts"),
     [

@@ -11,7 +11,7 @@ from benchmarks import bare_runs
 from heedful.callbacks import Accuracy, Answers, Attentiveness
 from heedful.datamodules import Loader, PairedData, Planted, load_reading
 from heedful.lightning_modules import Endpoint
-from heedful.records import SPAN, Example, Examples, ModelError
+from heedful.records import SPAN, Example, Examples, ModelError, SettingError
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import Wording
 from heedful.records.rows import read_rows, select
@@ -334,6 +334,12 @@ def test_fifty_examples_are_asked_first(at):
     drawn = sorted(range(80), key=lambda i: data.pool.uid_keys[i])[:50]
     asked = {(p["premise"], p["hypothesis"]) for p in map(parts_of, map(question_of, fake.requests))}
     assert asked == {(data.pool[i].parts["premise"], data.pool[i].parts["hypothesis"]) for i in drawn}
+
+
+@pytest.mark.parametrize("cache", [None, ""])
+def test_answers_need_a_file(cache):
+    with refused(SettingError, f"cache {cache!r}", "runs/answers.sqlite"):
+        Endpoint("tiny", cache=cache)
 
 
 @pytest.mark.parametrize(
