@@ -300,7 +300,7 @@ def _spellings_by_label(
             f"default_label {default!r} is not among the labels of the rows: {listing(golds)}. Give its number, or "
             f"name the labels, as in labels={{{default!r}: [NUMBER], NAME: [NUMBER]}}."
         )
-    if default not in (None, *golds):
+    if default is not None and default not in golds:
         raise SettingError(
             f"default_label {default!r} is not among the labels of the rows. {suggestion(default, golds)} If it is a "
             f"label that no row has, name all labels: labels={[*golds, default]}."

@@ -257,7 +257,7 @@ class Task:
         if NO_LABEL in self.labels:
             raise SettingError(f"The label {NO_LABEL!r} is reserved for answers that are not labels. Rename it.")
         choices = (NO_ANSWER,) if self.kind is SPAN else self.labels
-        if self.default_label not in (None, *choices) and self.kind is not TEXT:
+        if self.default_label is not None and self.default_label not in choices and self.kind is not TEXT:
             remedy = suggestion(self.default_label, self.labels) if self.labels else "Leave it out."
             raise SettingError(f"The default label {self.default_label!r} is not a label. {remedy}")
 
