@@ -17,7 +17,7 @@ from heedful.callbacks.outputs.page import RecomputedContents
 from heedful.datamodules.base.pairs import Pairs
 from heedful.lightning_modules.base_predictor import BasePredictor
 from heedful.lightning_modules.function import Answered, Function
-from heedful.records import SettingError
+from heedful.records import HeedfulError, SettingError
 from heedful.records.arguments import IN_MEMORY, class_path, plain
 from heedful.records.messages import has_bars
 from heedful.records.parser import construct
@@ -47,7 +47,11 @@ def measure_function(
     except BaseException as error:
         error.answers = answered = function.answered  # type: ignore[attr-defined]
         if answered:
-            error.add_note(f"{len(answered):,} answers are kept. Resume with measure(..., answers=error.answers).")
+            kept = f"{len(answered):,} answers are kept. Resume with measure(..., answers=error.answers)."
+            if isinstance(error, HeedfulError):
+                error.args = (f"{error} {kept}",)  # not every program shows notes
+            else:
+                error.add_note(kept)
         raise
 
 

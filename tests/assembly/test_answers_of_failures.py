@@ -103,7 +103,7 @@ def test_half_an_emoji_in_an_answer_is_replaced_and_a_call_resumes(tmp_path: Pat
             raise OSError("broken")
         return cut(rows)
 
-    with refused(ModelError, "broken") as caught:
+    with refused(ModelError, "broken", "40 answers are kept", "answers=error.answers") as caught:
         heedful.measure(breaks, ROWS, PARTS, draws=2, trainer=QUIET)
     result = heedful.measure(cut, ROWS, PARTS, draws=2, trainer=QUIET, answers=caught.value.answers)
     saved = result.save(tmp_path / "saved")
