@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from heedful.records import NO_LABEL, SPAN, SettingError, Task, listing
+from heedful.records.answers import without_surrogates
 from heedful.records.same import Same
 from heedful.records.text import composed
 
@@ -79,7 +80,7 @@ class AnswerReader:
         """Return the label that a value names; or for free texts, the representative of the text.
 
         The representative is the first text read so far that ``same`` treats as equal, such as "Paris." for "paris". An
-        empty text is NO_LABEL (no answer), unless the answers of the task are spans.
+        empty text is NO_LABEL (no answer), unless the answers of the task are spans. Unpaired surrogates are replaced.
 
         Raises:
             Unreadable: The value is neither a label nor a free text.
@@ -93,7 +94,7 @@ class AnswerReader:
                 ", a number where texts are compared. Return probabilities, and name their labels=[...], or compare "
                 "the number with a threshold."
             )
-        text = str(value).strip()
+        text = without_surrogates(str(value)).strip()
         if not text and self.task.kind is not SPAN:
             return NO_LABEL
         if self.same is not None:

@@ -1,6 +1,5 @@
 """A model that calls a user's Python function, and knows nothing but the answers."""
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -25,7 +24,6 @@ from heedful.records import (
     listing,
     printable,
 )
-from heedful.records.messages import warn
 from heedful.records.same import Same
 
 QUOTED = 20  # characters of a part or an answer that a message quotes
@@ -68,7 +66,6 @@ class Function(BasePredictor):
         same: Compares free-text answers; None if answers are labels.
         is_ordered: Whether the order of the labels was given; arrays of probabilities require it.
         answers: ``Function.answered`` of an interrupted call; these inputs are not asked again.
-        doubtful: Default label that no row has as gold label, or None; ``finish`` warns if no answer is this label.
 
     Attributes:
         answered: The answers so far; None before :meth:`bind`, unless ``answers`` were given.
@@ -84,7 +81,6 @@ class Function(BasePredictor):
         same: Any = None,
         is_ordered: bool = False,
         answers: Any = None,
-        doubtful: Any = None,
     ) -> None:
         super().__init__()
         if not callable(predict):
@@ -99,7 +95,6 @@ class Function(BasePredictor):
         self.spellings = {str(text): label for label, texts in (labels or {}).items() for text in (label, *texts)}
         self._has_numbers = is_ordered and not any((labels or {}).values())  # a spelling may be a number
         self.answered: Answered | None = answers
-        self.doubtful: str | None = doubtful
         self._need_probabilities: Sequence[str] = ()
         self._is_recorded = getattr(predict, "is_recorded", False)
         if self._is_recorded:
@@ -241,25 +236,6 @@ class Function(BasePredictor):
             advice = "Make the function deterministic, for example by model.eval() or a fixed seed."
         problem = f", and {again} when asked again. {advice}"
         raise self._invalid_answer_error(self._label(before), inputs, place, problem)
-
-    def counts_of(self, counted: Mapping[tuple[str, str], int]) -> dict[str, Any]:
-        missing = self._unanswered_default()
-        return super().counts_of(counted) | ({} if missing is None else {"default_label_not_answered": missing})
-
-    def finish(self) -> None:
-        if (missing := self._unanswered_default()) is not None:
-            counts = Counter(map(self._label, self.answered.answers.values())) if self.answered else Counter()
-            commonest = sorted(counts, key=lambda text: (-counts[text], text))[:3]
-            warn(
-                f"The model never answers the default label {missing!r}; its most frequent answers are "
-                f"{', '.join(repr(cut(text)) for text in commonest)}. If the default label is misspelt, spell it as "
-                "the model does."
-            )
-
-    def _unanswered_default(self) -> str | None:
-        """Return the default label if it is neither a gold label nor an answer, and may be misspelt; else None."""
-        answers = self.answered.answers.values() if self.answered else ()
-        return None if self.doubtful in map(self._label, answers) else self.doubtful
 
     def _label(self, answer: Answer) -> str:
         """Return the label that an answer stands for: the answer itself if it is a text, or the most probable label."""

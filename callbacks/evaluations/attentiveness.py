@@ -1,6 +1,7 @@
 """The evaluation "attentiveness": the Counterfactual Attentiveness Test (CAT)."""
 
 import math
+from collections import Counter
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -11,13 +12,22 @@ import pyarrow.compute as pc
 from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting, require_number
 from heedful.interventions import Swap
 from heedful.metrics import METRICS
-from heedful.metrics.attentiveness import headline_of, numbers, parts_of
+from heedful.metrics.attentiveness import (
+    DEFAULT_UNSEEN,
+    headline_of,
+    is_default_unseen,
+    numbers,
+    parts_of,
+    unseen_default_text,
+)
 from heedful.metrics.hits import SwapSettings, eligible, hits
 from heedful.metrics.number import measured
 from heedful.metrics.one_text import OneText
 from heedful.records import Context, SettingError
-from heedful.records.rows import BASE, MOST_DRAWS, SPLIT, rows_with
+from heedful.records.messages import warn
+from heedful.records.rows import BASE, MOST_DRAWS, SPLIT, rows_with, strings
 
+COMMONEST = 3  # answers that a message quotes
 PILOT, MORE = 300, 1.1  # examples of the first stage, and safety factor for the number of examples in both stages
 
 
@@ -101,6 +111,11 @@ class Attentiveness(Evaluation):
         texts = {part: OneText.of_rows(rows, part, context) for part in parts_of(context)}
         if one_text := {part: text for part, text in texts.items() if text}:
             counts["one_text"] = one_text
+        if is_default_unseen(rows, context):
+            answers = Counter(strings(rows.filter(pa.array(rows_with(rows, intervention=BASE))), "y"))
+            texts = sorted(answers, key=lambda text: (-answers[text], text))[:COMMONEST]
+            counts[DEFAULT_UNSEEN] = [context.default_label, *texts]
+            warn(unseen_default_text(context.default_label, texts))
         return counts
 
 

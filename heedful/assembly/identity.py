@@ -12,7 +12,7 @@ from heedful.records.storage.results import BACKBONE
 from heedful.reports.configs import backbone_of, run_settings, sections_of, trainings
 
 # settings of a model that change no answer
-HOW = {"answers", "cache", "concurrency", "doubtful", "max_requests", "prices", "share_prefix", "timeout"}
+HOW = {"answers", "cache", "concurrency", "max_requests", "prices", "share_prefix", "timeout"}
 PLACES = {"base_url", "responses", "url"}  # settings that locate weights or answers
 READS = ("template", "verbalisers", "prompts", "partial")  # settings of the data that change the input of a model
 PATH = re.compile(r"(/|~/|[A-Za-z]:[\\/]).+")  # an absolute path

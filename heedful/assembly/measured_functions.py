@@ -17,7 +17,7 @@ from heedful.callbacks.outputs.page import RecomputedContents
 from heedful.datamodules.base.pairs import Pairs
 from heedful.lightning_modules.base_predictor import BasePredictor
 from heedful.lightning_modules.function import Answered, Function
-from heedful.records import SettingError
+from heedful.records import HeedfulError, SettingError
 from heedful.records.arguments import IN_MEMORY, class_path, plain
 from heedful.records.messages import has_bars
 from heedful.records.parser import construct
@@ -40,16 +40,18 @@ def measure_function(
     Returns:
         The results; with ``dry_run``, the number of inputs.
     """
-    data, golds = data_of(rows, (), is_function=True)
-    is_doubtful = rows.parts is not None and not rows.is_ordered and data.default_label not in golds
-    doubtful = data.default_label if is_doubtful else None
-    function = Function(predict, data.columns.labels, data.loader.same, rows.is_ordered, answers, doubtful)
+    data = data_of(rows, (), is_function=True)
+    function = Function(predict, data.columns.labels, data.loader.same, rows.is_ordered, answers)
     try:
         return measure_predictor(function, data, settings)
     except BaseException as error:
         error.answers = answered = function.answered  # type: ignore[attr-defined]
         if answered:
-            error.add_note(f"{len(answered):,} answers are kept. Resume with measure(..., answers=error.answers).")
+            kept = f"{len(answered):,} answers are kept. Resume with measure(..., answers=error.answers)."
+            if isinstance(error, HeedfulError):
+                error.args = (f"{error} {kept}",)  # not every program shows notes
+            else:
+                error.add_note(kept)
         raise
 
 

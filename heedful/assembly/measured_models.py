@@ -47,7 +47,7 @@ def measure_model(predict: Any, rows: RowSettings, settings: dict[str, Any]) -> 
     if checkpoint is not None and not (backbone / "config.json").is_file():  # a user's own network
         learned = Task.from_dict(outline(source_of(checkpoint)[0])["task"]).labels
     outputs = learned or (names_of_outputs(model_config(backbone)) if backbone else ())
-    data, _ = data_of(rows, outputs, is_function=False, kind=PairedText)
+    data = data_of(rows, outputs, is_function=False, kind=PairedText)
     if isinstance(model, PretrainedClassifier) and model is not predict and not outputs:
         model = model.with_arguments(labels=order_of_outputs(data, rows))
     settings = {**settings, "dry_run": dry_run or None}

@@ -38,7 +38,7 @@ def measure_pair(predict: Any, rows: RowSettings, settings: dict[str, Any]) -> R
     model, tokenizer = predict
     pair = TransformersPair(model, tokenizer, settings=tokenizing)
     outputs = pair.outputs if is_named(pair.outputs) else []
-    data, _ = data_of(rows, outputs, is_function=False)
+    data = data_of(rows, outputs, is_function=False)
     if not outputs and (names := order_of_outputs(data, rows)):
         pair = pair.with_arguments(labels=names)
     state = {name: values for name, values in pair.network.state_dict().items() if isinstance(values, Tensor)}

@@ -89,9 +89,7 @@ class GoldLabels(NamedTuple):
     are_missing: bool = False
 
 
-def data_of(
-    settings: RowSettings, outputs: Sequence[str], is_function: bool, kind: type[Pairs] = Pairs
-) -> tuple[Pairs, set[str]]:
+def data_of(settings: RowSettings, outputs: Sequence[str], is_function: bool, kind: type[Pairs] = Pairs) -> Pairs:
     """Build the data module from the user's rows.
 
     Args:
@@ -101,14 +99,13 @@ def data_of(
         kind: Class of the data module for rows with labels; a Trainer needs PairedText.
 
     Returns:
-        The data module, which still has to be set up; and the distinct gold answers. There are no gold answers if
-        ``settings.rows`` is a data module, or names one (a short name or a YAML file).
+        The data module, which still has to be set up.
 
     Raises:
         HeedfulError: The rows cannot be read, lack a column, or have ambiguous labels.
     """
     if (data := _load_named(settings.rows)) is not None:
-        return _adapt_to_call(data, settings, is_function), set()
+        return _adapt_to_call(data, settings, is_function)
     parts = _columns_by_part(settings)
     gold = _read_gold(settings) if settings.labels is None else GoldLabels()
     labels = _spellings_by_label(settings, gold.labels, outputs, is_function)
@@ -132,8 +129,8 @@ def data_of(
         of_data["meta"] = [] if settings.cluster in parts else [settings.cluster]
     name = settings.name or "rows"  # the same for every source: equal rows have equal uids, and so equal draws
     if labels is None:
-        return Pairs(name, parts, {}, loader=free_text(_text_equality(settings, gold.texts)), **of_data), {*gold.texts}
-    return kind(name, parts, labels, **of_data), {*gold.labels}
+        return Pairs(name, parts, {}, loader=free_text(_text_equality(settings, gold.texts)), **of_data)
+    return kind(name, parts, labels, **of_data)
 
 
 def order_of_outputs(data: Pairs, settings: RowSettings) -> list[str] | None:
@@ -304,7 +301,12 @@ def _spellings_by_label(
             f"default_label {default!r} is not among the labels of the rows: {listing(golds)}. Give its number, or "
             f"name the labels, as in labels={{{default!r}: [NUMBER], NAME: [NUMBER]}}."
         )
-    return {name: [] for name in dict.fromkeys([*golds, *filter(None, [default])])}
+    if default is not None and default not in golds:
+        raise SettingError(
+            f"default_label {default!r} is not among the labels of the rows. {suggestion(default, golds)} If it is a "
+            f"label that no row has, name all labels: labels={[*golds, default]}."
+        )
+    return {name: [] for name in golds}
 
 
 def _match_case(name: str, labels: Iterable[str]) -> str:

@@ -166,7 +166,7 @@ def require_rows(rows: Any, **arguments: Any) -> None:
     """
     bound = signature(measure).bind(None, rows, **arguments)
     bound.apply_defaults()
-    data, _ = data_of(RowSettings.of(bound.arguments), (), is_function=True)
+    data = data_of(RowSettings.of(bound.arguments), (), is_function=True)
     data.setup("validate")
 
 

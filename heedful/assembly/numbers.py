@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Self
 
+from heedful.metrics.attentiveness import DEFAULT_UNSEEN
 from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
 from heedful.records import HeedfulError, MetricName, RunError, SettingError, listing
 from heedful.records.errors import suggestion
@@ -135,7 +136,8 @@ class Numbers:
 
         Raises:
             HeedfulError: The requirement does not hold or cannot be parsed; the name is unknown or ambiguous; the
-                number has no interval; or high attentiveness is required of a model that may be guessing.
+                number has no interval; the default label may be
+                misspelt; or high attentiveness is required of a model that may be guessing.
         """
         parsed = REQUIREMENT.fullmatch(re.sub("≥|=>", ">=", re.sub("≤|=<", "<=", text)))
         if parsed is None:
@@ -145,6 +147,11 @@ class Numbers:
         if number.low is None or number.high is None:
             why = number.reason or "it is not a share of examples"
             raise RunError(f"{name} has no interval: {why}. Measure it on more examples, or require another number.")
+        if DEFAULT_UNSEEN in number.flags:
+            raise RunError(
+                f"{name}: neither an answer nor a gold answer is the default label, so that the number may be over the "
+                "wrong examples. Spell default_label as the model does, or leave it out."
+            )
         wanted = float(digits) / 100 if percent else float(digits)
         metric = _find(name, self.numbers)
         least, most = metric.bounds

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from heedful.assembly.config import Call, resolve
 from heedful.assembly.parser import SEED
+from heedful.records import SettingError
 from heedful.records.command_lines import CommandParser
 
 ALIASES = {r"^--endpoint[.]": "--model.", r"^(--[\w.]+?)[.]init_args(?=[.])": r"\1", r"^--seed(?=$|=)": f"--{SEED}"}
@@ -24,7 +25,7 @@ def split_words(evaluating: bool, words: Sequence[str]) -> tuple[Namespace, Call
         The parsed options, such as ``checkpoint`` and ``config``; and a call with data, model and all other words.
 
     Raises:
-        SettingError: A short form has no value.
+        SettingError: A short form has no value, or the words name a model and an endpoint.
 
     Example:
         >>> options, call = split_words(True, ["--data", "mnli", "--checkpoint", "RUN", "--attentiveness.draws=3"])
@@ -45,6 +46,8 @@ def split_words(evaluating: bool, words: Sequence[str]) -> tuple[Namespace, Call
     if "--dry_run" in settings and "".join(settings[settings.index("--dry_run") + 1 :][:1])[:2] in ("", "--"):
         settings[settings.index("--dry_run")] = "--dry_run=true"
     if options.endpoint is not None:
+        if options.model not in (None, "endpoint"):
+            raise SettingError(f"model {options.model} and endpoint {options.endpoint} exclude each other. Name one.")
         options.model = "endpoint"
         settings += ["--model.name", options.endpoint]
     augment, debug = (None, None) if evaluating else (options.augment, options.debug)

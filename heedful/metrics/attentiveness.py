@@ -3,7 +3,7 @@
 In extractive question answering (CAT, §4), it is how often an answer becomes "no answer".
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -16,12 +16,14 @@ from heedful.metrics.number import Curve, Number
 from heedful.metrics.one_text import ONE_TEXT, OneText
 from heedful.metrics.slices import slice_of_label, slices_of
 from heedful.metrics.statistics.draws import Drawn, few_examples, mean_over_draws
-from heedful.records import MANY, SPAN, Context, Measurement, MetricName
+from heedful.records import MANY, SPAN, TEXT, Context, Measurement, MetricName, printable
 from heedful.records.answers import NO_ANSWER
 from heedful.records.rows import BASE, rows_with
 
+QUOTED = 40  # characters of an answer that a message quotes
 FEW = 2  # if more labels are never predicted, they share a line
 KEPT, WITH_INVALID = "kept", "with_invalid"  # statistics
+DEFAULT_UNSEEN = "default_label_unseen"  # the flag
 NOT_SWAPPED = "no example of it was swapped"
 NOTHING = f"{NOT_SWAPPED}, or all are predicted as the default label"
 NO_PARTNER = "no example has a partner"
@@ -70,6 +72,7 @@ def attentiveness(
         flags = () if context.unlabelled else majority_flags(rows, context.kind, context.seed)
     one_text = OneText.of_rows(rows, part, context)
     flags = flags if one_text is None else (*flags, ONE_TEXT)
+    flags = (*flags, DEFAULT_UNSEEN) if not is_kept and is_default_unseen(rows, context) else flags
     none = NO_PARTNER if is_kept or counts else _why_none(rows, context)
     columns = Drawn.of(rows)
 
@@ -152,6 +155,27 @@ def _why_none(rows: pa.Table, context: Context) -> str:
         return "no prediction is a label"
     also = ", or not a label" if is_none.any() else ""
     return f"every prediction is the default label {context.default_label!r}{also}"
+
+
+def is_default_unseen(rows: pa.Table, context: Context) -> bool:
+    """Whether neither an answer nor a gold answer is the default label, in a task with free texts.
+
+    The default label may then be misspelt, so that attentiveness is over the wrong examples. A task with labels has no
+    other default label than one of its labels.
+    """
+    label = context.default_label
+    if context.kind is not TEXT or label is None:
+        return False
+    return not any(rows_with(rows, **{column: label}).any() for column in ("y", "y2", "gold"))
+
+
+def unseen_default_text(label: str, answers: Sequence[str]) -> str:
+    """Return a sentence about a default label that is no answer, with the most frequent answers."""
+    quoted = ", ".join(repr(printable(text)[:QUOTED]) for text in answers)
+    return (
+        f"Neither an answer nor a gold answer is the default label {label!r}; the most frequent answers are {quoted}. "
+        "If the default label is misspelt, attentiveness is over the wrong examples."
+    )
 
 
 def parts_of(context: Context) -> list[str]:

@@ -1,4 +1,4 @@
-"""Scores of an answer to a question, as in SQuAD 2.0: exact match and F1.
+"""Characters of answers; and scores of an answer to a question, as in SQuAD 2.0: exact match and F1.
 
 Source: Rajpurkar, Jia and Liang (2018), evaluate-v2.0.py.
 """
@@ -10,6 +10,16 @@ from collections.abc import Sequence
 
 NO_ANSWER = ""
 PUNCTUATION = str.maketrans("", "", string.punctuation)
+
+
+def without_surrogates(answer: str) -> str:
+    r"""Replace unpaired surrogates, such as half an emoji, by U+FFFD, since files cannot store them.
+
+    Example:
+        >>> ascii(without_surrogates("cut \ud83d"))
+        "'cut \\ufffd'"
+    """
+    return answer.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def normalised(answer: str) -> str:

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from heedful.records.answers import NO_ANSWER, exact_match
-from heedful.records.errors import SettingError
-from heedful.records.labels import listing
+from heedful.records.errors import SettingError, suggestion
 from heedful.records.parts.table import TableForm
 from heedful.records.parts.template import keep_parts, plain_template
 from heedful.records.text import normal_form
@@ -257,8 +256,8 @@ class Task:
         if NO_LABEL in self.labels:
             raise SettingError(f"The label {NO_LABEL!r} is reserved for answers that are not labels. Rename it.")
         choices = (NO_ANSWER,) if self.kind is SPAN else self.labels
-        if self.default_label not in (None, *choices) and self.kind is not TEXT:
-            remedy = f"The labels are {listing(choices)}." if self.labels else "Leave it out."
+        if self.default_label is not None and self.default_label not in choices and self.kind is not TEXT:
+            remedy = suggestion(self.default_label, self.labels) if self.labels else "Leave it out."
             raise SettingError(f"The default label {self.default_label!r} is not a label. {remedy}")
 
     def as_dict(self) -> dict[str, Any]:

@@ -1,8 +1,10 @@
 """Models behind a server with the OpenAI protocol; they cannot be trained."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
+from operator import itemgetter
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -13,7 +15,7 @@ from heedful.lightning_modules.outputs import Outputs, label_numbers
 from heedful.lightning_modules.predictor import Capabilities, Processes
 from heedful.lightning_modules.processors.processor import Processor
 from heedful.lightning_modules.prompted.requests.client import Address, Client, Server, cost
-from heedful.lightning_modules.prompted.requests.replies import WAYS, Reply, Request
+from heedful.lightning_modules.prompted.requests.replies import EMPTY, WAYS, Reply, Request
 from heedful.records import (
     NO_LABEL,
     SPAN,
@@ -28,12 +30,20 @@ from heedful.records import (
     listing,
     printable,
 )
+from heedful.records.answers import normalised
 from heedful.records.errors import suggestion
-from heedful.records.prompts.prompt import Prompt
+from heedful.records.prompts.prompt import THOUGHT, Prompt
 from heedful.records.prompts.wording import Wording
 
 FIRST = 50  # examples that are sent before all others
 MOST_INVALID = 0.9  # the evaluation stops if this share of the first answers cannot be read
+FEWEST_ALIKE = 10  # different questions with one free answer; fewer may be chance
+ADVICE = {  # words in a refusal of a request, and settings to change; the first word that occurs counts
+    "max_completion_tokens": "Set extra to {max_tokens: null, max_completion_tokens: 2000}",
+    "max_tokens": "Set another max_tokens, or set extra to {max_tokens: null}",
+    "temperature": "Set temperature to 1, or set extra to {temperature: null}",
+    "seed": "Set seed to null",
+}
 UNKNOWN = "unknown"  # the response names no model
 REPEATED = 100  # base inputs that the null control sends again
 BODY = "model", "messages", "prompt", "stream"  # entries of a request that other settings control
@@ -132,6 +142,8 @@ class Endpoint(BasePredictor):
             raise SettingError(f"timeout {timeout} is not a positive number.")
         if prices is not None and (len(prices) != 2 or min(prices) < 0):
             raise SettingError(f"prices {prices} are not two prices in US dollars, of tokens read and tokens written.")
+        if not cache:
+            raise SettingError(f"cache {cache!r} is no file. Name a SQLite file, such as runs/answers.sqlite.")
         _require_entries(extra or {})
         if read not in WAYS:
             raise SettingError(f"read {read} is not a way to ask. {suggestion(read, WAYS)}")
@@ -152,6 +164,7 @@ class Endpoint(BasePredictor):
         self._server: Server | None = None
         self._client: Client | None = None
         self._first: Sequence[str] = ()
+        self._golds: set[str] = set()
         self._processes: Processes | None = None
         self._models: set[str] = set()
 
@@ -204,7 +217,7 @@ class Endpoint(BasePredictor):
         return sha256(self._server.origin.encode()).hexdigest()[:12]
 
     def hidden(self, text: str) -> str:
-        """Return a text in which the key and other secrets of the server's address are replaced."""
+        """Return a text, such as a word of the command, with asterisks in place of secrets of the server's address."""
         return self._server.hide(text)
 
     @property
@@ -236,7 +249,10 @@ class Endpoint(BasePredictor):
         self._processes = processes
         positions = examples.positions
         first = positions[np.argsort(examples.pool.uid_keys[positions], kind="stable")[:FIRST]]
-        self._first = self.processor(examples.pool.take(np.sort(first)))["questions"]
+        asked = examples.pool.take(np.sort(first))
+        self._first = self.processor(asked)["questions"]
+        labels = column(asked, "label") if self.task.kind is SPAN else ()
+        self._golds = {normalised(gold) for label in labels if label is not None for gold in SPAN.parse_gold(label)}
 
     def _replies(self, requests: Sequence[Request]) -> list[Reply | None]:
         """Return the reply to each request; None if SIGTERM arrived before the reply.
@@ -249,19 +265,57 @@ class Endpoint(BasePredictor):
             self._client = Client(
                 self._server, self.cache, self.concurrency, self.max_requests, self._processes.keep_waiting_alive
             )
-        return self._client.replies(requests, self.way.reply, (*self.prompt.answers, *self.task.labels))
+        return self._client.replies(requests, self.way.reply)
 
-    def _require_answers(self, replies: Sequence[Reply]) -> None:
-        """Raise ModelError if almost none of the first answers of a server can be parsed."""
-        without = [reply for reply in replies if self.way.read(reply, self.prompt)[0] == NO_LABEL]
-        if not replies or len(without) < MOST_INVALID * len(replies) or self.allow_invalid:
+    def _require_answers(self, replies: Mapping[str, Reply]) -> None:
+        """Raise ModelError if almost none of the first answers of a server can be parsed, or if almost all are equal.
+
+        Args:
+            replies: Maps the first questions to their replies.
+        """
+        if not replies or self.allow_invalid:
             return
-        quoted = ", ".join(list(dict.fromkeys(repr(printable(r.shown.strip())[:QUOTED]) for r in without))[:COMMONEST])
-        words = "the prompts of the data" if self.wording is None else "prompt"
-        raise ModelError(
-            f"{len(without)} of the first {len(replies)} answers of {self.name} cannot be read: {quoted}. Look at "
-            f"its log, change {words}, max_tokens or read, or set allow_invalid to true."
+        answers = {question: self.way.read(reply, self.prompt)[0] for question, reply in replies.items()}
+        without = [reply for question, reply in replies.items() if answers[question] == NO_LABEL]
+        most = MOST_INVALID * len(replies)
+        if len(without) >= most:
+            cut = (r.failure or repr(r.text.strip()[:QUOTED]) for r in without)
+            quoted = ", ".join(list(dict.fromkeys(cut))[:COMMONEST])
+            raise ModelError(
+                f"{len(without)} of the first {len(replies)} answers of {self.name} cannot be read: {quoted}. "
+                f"{self._advice(without)}, or set allow_invalid to true."
+            )
+        if self.task.kind is not SPAN or len(replies) < FEWEST_ALIKE:
+            return
+        # such a text is the message of an error, unless it is a gold answer or occurs in the questions
+        alike = Counter(
+            text
+            for question, answer in answers.items()
+            if (text := normalised(answer)) not in self._golds and text not in normalised(question)
         )
+        text, n = max(alike.items(), key=itemgetter(1), default=("", 0))
+        if n >= most:
+            shown = next(answer for answer in answers.values() if normalised(answer) == text)
+            raise ModelError(
+                f"{n} of the first {len(replies)} questions, which differ, get one answer of {self.name}: "
+                f"{shown[:QUOTED]!r}. Look at its log, or set allow_invalid to true."
+            )
+
+    def _advice(self, without: Sequence[Reply]) -> str:
+        """Return what to change if the answers of a server cannot be read."""
+        refusals = " ".join(reply.failure for reply in without if reply.failure.startswith("HTTP"))
+        for word, advice in ADVICE.items():
+            if re.search(rf"\b{word}\b", refusals):
+                return advice
+        in_text = any(THOUGHT.search(reply.text) for reply in without)
+        if in_text or any(reply.failure.startswith(f"{EMPTY}; reasoning") for reply in without):
+            where = f"The field {'content' if self.chat else 'text'} has the reasoning of the model. " * in_text
+            return (
+                f"{where}Separate the reasoning at the server and raise max_tokens, or set extra to "
+                "{chat_template_kwargs: {enable_thinking: false}}"
+            )
+        words = "the prompts of the data" if self.wording is None else "prompt"
+        return f"Look at its log, change {words}, max_tokens or read"
 
     def answer(self, inputs: dict[str, Any]) -> Outputs:
         """Request the answers to some questions, and return them as predictions.
@@ -273,8 +327,14 @@ class Endpoint(BasePredictor):
         """
         if first := self._first:
             self._first = ()
-            replies = self._replies([self._request(question) for question in first])
-            self._require_answers([reply for reply in replies if reply is not None])
+            requests = [self._request(question) for question in first]
+            replies = zip(first, self._replies(requests), strict=True)
+            try:
+                self._require_answers({question: reply for question, reply in replies if reply is not None})
+            except ModelError:
+                if self._client is not None:  # the next run asks the server again, which may be repaired
+                    self._client.forget(requests)
+                raise
         pairs = zip(inputs["questions"], inputs["repeats"], strict=True)
         replies = self._replies([self._request(question, repeat) for question, repeat in pairs])
         way, task = self.way, self.task

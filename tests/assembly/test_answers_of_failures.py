@@ -11,7 +11,7 @@ import pytest
 import heedful
 from heedful.assembly.answers_from_files import score, write_inputs
 from heedful.metrics.attentiveness import WITHHELD
-from heedful.records import ModelError
+from heedful.records import ModelError, RunError
 
 from fake_server import share_of
 from refusals import refused
@@ -94,6 +94,22 @@ def test_failures_that_a_function_says_are_left_out() -> None:
         assert result["attentiveness", "question"].flags == ("no_answers",)
 
 
+def test_half_an_emoji_in_an_answer_is_replaced_and_a_call_resumes(tmp_path: Path) -> None:
+    def cut(rows: list[dict[str, Any]]) -> list[str]:
+        return [f"{row['context'][-2:]} \ud83d" for row in rows]
+
+    def breaks(rows: list[dict[str, Any]]) -> list[str]:
+        if any((row["context"], row["question"]) not in KNOWN for row in rows):
+            raise OSError("broken")
+        return cut(rows)
+
+    with refused(ModelError, "broken", "40 answers are kept", "answers=error.answers") as caught:
+        heedful.measure(breaks, ROWS, PARTS, draws=2, trainer=QUIET)
+    result = heedful.measure(cut, ROWS, PARTS, draws=2, trainer=QUIET, answers=caught.value.answers)
+    saved = result.save(tmp_path / "saved")
+    assert set(saved.rows["y"].to_pylist()) == {f"{i}. \ufffd" for i in range(7)}
+
+
 @pytest.mark.parametrize("form", [list, np.array])
 def test_scores_of_a_model_without_labels_are_no_texts(form: Callable[[list[float]], Any]) -> None:
     """The function ignores the question, and returns scores instead of labels."""
@@ -138,13 +154,21 @@ def test_a_text_that_is_right_for_unrelated_parts_is_the_default_label() -> None
 
     how: dict[str, Any] = {"default_label": "unknown", "draws": 2, "trainer": QUIET}
     results = [heedful.measure(good, ROWS, PARTS, **how)]
-    with pytest.warns(UserWarning, match="never answers the default label 'unknown'.* 'What does sign"):
+    with pytest.warns(UserWarning, match="is the default label 'unknown'; .* 'What does sign 0 say\\?'"):
         results.append(heedful.measure(bad, ROWS, PARTS, **how))
     assert [result["attentiveness", "context"].value for result in results] == [1, 0]
     assert "one_text" not in results[0]["attentiveness", "context"].flags
     assert (results[0] - results[1])["attentiveness", "context"].value == 1
-    counted = [result.content["counts"].get("default_label_not_answered") for result in results]
-    assert counted == [None, "unknown"]
+    counted = [result.content["counts"].get("attentiveness/default_label_unseen") for result in results]
+    assert (counted[0], counted[1][0]) == (None, "unknown")
+    assert ["default_label_unseen" in result["attentiveness", "question"].flags for result in results] == [False, True]
+    results[0].require("attentiveness context >= 0.5")
+    for bound in (">= 0", "<= 1"):
+        with refused(RunError, "attentiveness context", "default label", "Spell default_label"):
+            results[1].require(f"attentiveness context {bound}")
+    golds = [row | {"label": "unknown" if i == 0 else f"gold {i}"} for i, row in enumerate(ROWS)]
+    with_gold = heedful.measure(bad, golds, PARTS, same="exact", **how)  # a right answer that is never given
+    assert "default_label_unseen" not in with_gold["attentiveness", "context"].flags
 
 
 def test_a_page_calls_the_default_label_right_after_a_swap_of_one_part_only(tmp_path: Path) -> None:

@@ -486,6 +486,28 @@ def test_the_default_label_in_other_letters(names: list[Any], default: Any, more
     )
 
 
+@pytest.mark.parametrize("seed", [None, "0", 1.9, True, -1, 2**32])
+def test_a_seed_is_an_integer(seed: Any, pairs: list[Row]) -> None:
+    with refused(SettingError, f"seed {seed!r}", "integer from 0 to 4294967295"):
+        heedful.measure(by_words, pairs, PARTS, "neutral", seed=seed)
+
+
+@pytest.mark.parametrize(
+    ("default", "more", "facts"),
+    [
+        ("netural", {}, ["'netural'", "mean neutral?", "labels=['contradiction', 'entailment', 'neutral', 'netural']"]),
+        ("xyz", {}, ["'xyz'", "Known are contradiction, entailment, neutral."]),
+        ("netural", {"labels": NAMES}, ["'netural'", "mean neutral?"]),
+    ],
+)
+def test_a_default_label_that_is_no_label(default: str, more: Any, facts: list[str], pairs: list[Row]) -> None:
+    """Nothing is predicted. A label that no row has can be a default label if all labels are named."""
+    with refused(SettingError, *facts):
+        heedful.measure(lambda rows: pytest.fail("called"), pairs, PARTS, default, **more)
+    result = heedful.measure(by_words, pairs, PARTS, default, labels=[*NAMES, default], trainer=QUIET)
+    assert number(result, "attentiveness", "premise", "eligible")["value"] == 1
+
+
 def test_nothing_is_written_before_it_is_asked_for(pairs: list[Row], tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))

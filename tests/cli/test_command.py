@@ -19,6 +19,7 @@ from heedful.callbacks import EVALUATIONS
 from heedful.callbacks.checkpoints.files import outline
 from heedful.cli import command, training
 from heedful.cli.help import HELP
+from heedful.cli.words import split_words
 from heedful.datamodules import PairedText
 from heedful.lightning_modules import Encoder
 from heedful.records import HeedfulError, RunError, SettingError
@@ -189,3 +190,9 @@ def test_output_that_nobody_reads_ends_a_command_without_a_traceback() -> None:
         ran.stdout.close()
         assert ran.stderr.read() == b""
     assert ran.returncode == 1
+
+
+def test_a_model_and_an_endpoint_exclude_each_other() -> None:
+    with refused(SettingError, "model bert", "endpoint gpt"):
+        split_words(True, ["--data", "mnli", "--model", "bert", "--endpoint", "gpt"])
+    assert split_words(True, ["--endpoint", "gpt"])[1].words == ["--model.name", "gpt"]

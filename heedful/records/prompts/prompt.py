@@ -13,6 +13,7 @@ from heedful.records.prompts.wording import NO_ANSWER_TEXT, Wording
 from heedful.records.task import NO_LABEL, SPAN, Task
 from heedful.records.text import bare, normal_form
 
+THOUGHT = re.compile(r"</?think(?:ing)?>|\[THINK\]|<\|channel\|>", re.IGNORECASE)  # marks of reasoning in a text
 BETWEEN = "\n\n"  # separates instruction, demonstrations and question
 
 
@@ -100,7 +101,8 @@ class Prompt:
 
         Returns:
             A label, or :data:`~heedful.records.NO_LABEL`. For tasks with free answers: the first line with words, ""
-            if the line begins with the text for "no answer", or NO_LABEL if there is no such line.
+            if the line begins with the text for "no answer", or NO_LABEL if there is no such line, or if the text
+            contains reasoning, such as <think>.
         """
         if self.task.kind is SPAN:
             return self._free_answer(written)
@@ -108,6 +110,8 @@ class Prompt:
         return labels[0] if len(set(labels)) == 1 else NO_LABEL
 
     def _free_answer(self, written: str) -> str:
+        if THOUGHT.search(written):
+            return NO_LABEL
         line = next((line for line in written.splitlines() if normalised(line)), "")
         if not line:
             return NO_LABEL

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from heedful.metrics.attentiveness import DEFAULT_UNSEEN
 from heedful.records import printable
 from heedful.records.storage.folder_names import folder_name
 from heedful.records.storage.results import CONFIG, RESULTS, file_hash
@@ -19,7 +20,7 @@ from heedful.reports.runs import PLAIN, Run
 PLACES = re.compile(r"(?<![\w.:/-])(?:~|\.\.|/)[^\s'\",;:\[\]{}()]*/[^\s'\",;:\[\]{}()]*")
 SCRIPTS = ("train.py", "evaluate.py")
 HIDDEN = {"partners_real"}  # counts that a page omits
-QUOTES = ("no_answers", "one_text")  # counts that quote answers of the model
+QUOTES = ("no_answers", "one_text", DEFAULT_UNSEEN)  # counts that quote answers of the model
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ def without_places(text: str) -> str:
 
 
 def without_model_texts(results: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the content of results.json without "no_answers" and "one_text", which hold texts that the model wrote."""
+    """Return the content of results.json without counts that quote texts of the model."""
     counts = {name: n for name, n in results["counts"].items() if PurePosixPath(name).name not in QUOTES}
     return {**results, "counts": counts}
 

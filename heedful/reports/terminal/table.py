@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from heedful.metrics import METRICS
+from heedful.metrics.attentiveness import DEFAULT_UNSEEN, unseen_default_text
 from heedful.metrics.metric import UNREAD_CHANGES
 from heedful.metrics.statistics.draws import is_known
 from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
@@ -240,8 +241,8 @@ def _answers(run: Content) -> Iterator[str]:
     if texts := counts.get("no_answers"):
         quoted = ", ".join(f"{text!r} ({n:,} times)" for text, n in texts)
         yield f"The most frequent texts that are no answer: {quoted}."
-    if label := counts.get("default_label_not_answered"):
-        yield f"No answer is the default label {label!r}. If it is misspelt, attentiveness is over the wrong examples."
+    if unseen := counts.get(f"attentiveness/{DEFAULT_UNSEEN}"):
+        yield unseen_default_text(unseen[0], unseen[1:])
     for evaluation in METRICS:
         for part, (text, n, total) in counts.get(f"{evaluation}/one_text", {}).items():
             share = f"{percent(n / total)} ({n:,} of {total:,})"

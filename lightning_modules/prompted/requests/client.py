@@ -25,7 +25,7 @@ FIRST_RETRIES = 4  # retries of the first request, which take some seven seconds
 REFUSED = 400, 413, 422  # HTTP statuses that concern one request; others may be answered
 LIBRARIES = "openai", "httpx2", "httpcore2", "httpx", "httpcore"  # their logs quote addresses and responses
 SHORTEST, SHORTEST_IN_PATH = 4, 8  # fewest characters of a secret: "x" and "v1" are none
-LONGEST = 150  # characters of a server's message that an error quotes
+LONGEST = 600  # characters of a server's message that an error quotes
 TICK, BEAT, GRACE = 0.1, 60.0, 5.0  # seconds: between checks, between heartbeats, to wait for requests at the end
 SAVED = "the answers so far are kept"
 
@@ -91,24 +91,17 @@ class Server:
             logging.getLogger(name).setLevel(logging.WARNING)
         self._openai, self._client = openai, openai.OpenAI(base_url=base, max_retries=RETRIES, **settings)
 
-    def hide(self, value: Any, labels: Sequence[str] = ()) -> Any:
-        """Return a text or JSON with asterisks in place of secrets, except secrets that are part of a label."""
-        if isinstance(value, str):
-            for secret in self._secrets:
-                value = value if any(secret in label for label in labels) else value.replace(secret, "***")
-            return value
-        if isinstance(value, list):
-            return [self.hide(inner, labels) for inner in value]
-        if isinstance(value, dict):
-            return {self.hide(name, labels): self.hide(inner, labels) for name, inner in value.items()}
-        return value
+    def hide(self, message: str) -> str:
+        """Return a message with asterisks in place of secrets. Answers of the model are never passed to this method."""
+        for secret in self._secrets:
+            message = message.replace(secret, "***")
+        return message
 
-    def post(self, request: Request, labels: Sequence[str], retries: int = RETRIES) -> Any:
-        """Send a request, and return the JSON of the response without secrets.
+    def post(self, request: Request, retries: int = RETRIES) -> Any:
+        """Send a request, and return the JSON of the response.
 
         Args:
             request: The request.
-            labels: Texts of labels, in which secrets are not masked.
             retries: Largest number of further attempts.
 
         Raises:
@@ -132,7 +125,7 @@ class Server:
             name = type(error).__name__
             raise ModelError(f"{self.origin} cannot be asked ({name}). See {', '.join(self.names)}; {SAVED}.") from None
         try:
-            return self.hide(json.loads(response.text), labels)
+            return json.loads(response.text)
         except ValueError:
             raise Unusable("something else than JSON") from None
 
@@ -202,15 +195,12 @@ class Client:
         self._last = time.monotonic()
         self._lock = Lock()
 
-    def replies(
-        self, requests: Sequence[Request], parse: Callable[[Any], Reply], labels: Sequence[str]
-    ) -> list[Reply | None]:
+    def replies(self, requests: Sequence[Request], parse: Callable[[Any], Reply]) -> list[Reply | None]:
         """Return the reply to each request; None if SIGTERM arrived before the reply.
 
         Args:
             requests: The requests; equal requests are sent once.
             parse: Parses the JSON of a response to a reply, or raises Unusable.
-            labels: Texts of labels, which are kept when secrets are masked.
 
         Raises:
             ModelError: The server fails, or more requests are needed than the limit allows.
@@ -225,7 +215,7 @@ class Client:
         missing = [key for key in wanted if key not in replies]
         allowed = len(missing) if self.most is None else max(0, self.most - self.sent)
         new = [(key, wanted[key]) for key in missing[:allowed]]
-        ask = partial(self._ask, parse, labels)
+        ask = partial(self._ask, parse)
         if new and not self.sent:  # the first request reveals a fault of the server
             replies |= self._at_once(partial(ask, FIRST_RETRIES), [new.pop(0)])
         replies |= self._at_once(partial(ask, RETRIES), new)
@@ -248,14 +238,7 @@ class Client:
             wait([future for future in pending if future.running()], GRACE)  # requests under way are paid for
         return replies
 
-    def _ask(
-        self,
-        parse: Callable[[Any], Reply],
-        labels: Sequence[str],
-        retries: int,
-        key: str,
-        request: Request,
-    ) -> tuple[str, Reply]:
+    def _ask(self, parse: Callable[[Any], Reply], retries: int, key: str, request: Request) -> tuple[str, Reply]:
         """Send a request, store the reply, and return its key and the reply.
 
         Nothing is sent if another command has stored a reply meanwhile.
@@ -266,9 +249,9 @@ class Client:
             self.sent += 1
         self._own[key] = None
         try:
-            reply = parse(self.server.post(request, labels, retries))
+            reply = parse(self.server.post(request, retries))
         except Unusable as reason:
-            reply = Reply(failure=str(reason))
+            reply = Reply(failure=self.server.hide(str(reason)))  # may quote an error message of the server
         with self._lock:
             self.read += reply.read
             self.wrote += reply.wrote
@@ -281,6 +264,10 @@ class Client:
         if time.monotonic() - self._last > BEAT:
             self.beat()
             self._last = time.monotonic()
+
+    def forget(self, requests: Sequence[Request]) -> None:
+        """Remove the stored replies to some requests."""
+        self._answers.remove(request.key(self.server.url) for request in requests)
 
     def forget_repeats(self) -> None:
         """Remove the stored replies to requests of the null control, since each evaluation repeats its own requests."""

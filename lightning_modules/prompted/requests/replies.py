@@ -8,6 +8,7 @@ from hashlib import sha256
 from typing import Any
 
 from heedful.records import NO_LABEL, ModelError, Task, listing
+from heedful.records.answers import without_surrogates
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import bare
 
@@ -15,6 +16,9 @@ LISTED = {True: 20, False: 5}  # log-probabilities to request, of a chat and of 
 TOO_LITTLE = 0.01  # largest probability of a token that begins two labels; smallest of all labels together
 SAME = 1e-9  # probabilities that differ by less are equal
 ROUNDED = 0.02  # rounding error of a sum of probabilities
+BESIDE = "reasoning_content", "reasoning", "refusal"  # fields that may hold a text in place of the content
+EMPTY = "an empty content"  # begins the failure of such an answer
+QUOTED = 80  # characters of such a text that a failure quotes
 Scores = Sequence[tuple[str, float]]
 
 
@@ -122,14 +126,14 @@ class Written:
         if (n := len(choices)) != 1:
             error = look_up(answer, "error", "message") or look_up(answer, "error")
             raise Unusable(f"{n} choices in place of one answer" + (f" ({str(error)[:200]})" if error else ""))
-        text = look_up(choices[0], "message", "content") if self.chat else look_up(choices[0], "text")
-        if not isinstance(text, str | None):
-            raise Unusable("an answer that is no text")
+        message = look_up(choices[0], "message") if self.chat else choices[0]
+        text = _text_of(look_up(message, "content" if self.chat else "text"))
         counts = (look_up(answer, "usage", name) for name in ("prompt_tokens", "completion_tokens"))
         read, wrote = (n if type(n) is int else 0 for n in counts)
         model = look_up(answer, "model")
-        sound = (text or "").encode("utf-8", "replace").decode()  # files cannot hold unpaired surrogates
-        return Reply(sound, model=model if isinstance(model, str) else "", read=read, wrote=wrote)
+        named = model if isinstance(model, str) else ""
+        failure = "" if text.strip() else _text_beside(message)
+        return Reply(without_surrogates(text), model=named, failure=failure, read=read, wrote=wrote)
 
     def read(self, reply: Reply, prompt: Prompt) -> tuple[str, list[float] | None]:
         """Return the answer in a reply: a label, :data:`.NO_LABEL` or a text; and the label probabilities or None."""
@@ -166,6 +170,8 @@ class FirstToken(Written):
 
     def reply(self, answer: Any) -> Reply:
         written = super().reply(answer)
+        if written.failure:
+            return written
         choice = answer["choices"][0]
         listed = look_up(choice, "logprobs", "content", 0, "top_logprobs")
         if isinstance(listed, list):
@@ -183,7 +189,7 @@ class FirstToken(Written):
             raise Unusable("no different log-probabilities of first tokens, which read first_token needs")
         if (total := sum(math.exp(value) for _, value in pairs)) > 1 + ROUNDED:
             raise Unusable(f"first tokens whose probabilities sum to {total:.3g}")
-        return replace(written, scores=[(t.encode("utf-8", "replace").decode(), value) for t, value in pairs])
+        return replace(written, scores=[(without_surrogates(t), value) for t, value in pairs])
 
     def read(self, reply: Reply, prompt: Prompt) -> tuple[str, list[float] | None]:
         texts = [_comparable(text) for text in prompt.answers]
@@ -206,6 +212,28 @@ class FirstToken(Written):
 
 
 WAYS = {way.name: way for way in (Written, FirstToken)}
+
+
+def _text_of(content: Any) -> str:
+    """Return the text of a message, whose content may be a list of parts; "" for None.
+
+    Raises:
+        Unusable: The content has no text.
+    """
+    if isinstance(content, list) and content:
+        texts = [look_up(part, "text") for part in content if look_up(part, "type") in ("text", "output_text")]
+        content = "".join(texts) if texts and all(isinstance(text, str) for text in texts) else content
+    if isinstance(content, str) or not content:
+        return content or ""
+    types = dict.fromkeys(str(look_up(part, "type")) for part in content) if isinstance(content, list) else ()
+    raise Unusable("an answer that is no text" + (f", but {listing([*types])}" if types else ""))
+
+
+def _text_beside(message: Any) -> str:
+    """Return the failure of a message whose content is empty, but which has a text in another field; "" for none."""
+    texts = ((field, look_up(message, field)) for field in BESIDE)
+    other = next(((field, text.strip()) for field, text in texts if isinstance(text, str) and text.strip()), None)
+    return "" if other is None else f"{EMPTY}; {other[0]} has the text {other[1][:QUOTED]!r}"
 
 
 def _most_probable(p: Sequence[float], labels: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ from benchmarks import bare_runs
 from heedful.callbacks import Accuracy, Answers, Attentiveness
 from heedful.datamodules import Loader, PairedData, Planted, load_reading
 from heedful.lightning_modules import Endpoint
-from heedful.records import SPAN, Example, Examples, ModelError
+from heedful.records import SPAN, Example, Examples, ModelError, SettingError
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import Wording
 from heedful.records.rows import read_rows, select
@@ -139,14 +139,73 @@ def test_probabilities_of_first_tokens_reach_the_rows(at):
 class Questions(PairedData):
     """Questions about texts, answered by a word of the text."""
 
-    def __init__(self, n):
+    def __init__(self, n, gold=None):
         loader = Loader(load_reading, SPAN)
         super().__init__("asked", ("context", "question"), (), default_label="", swap=["context"], loader=loader)
-        self.n = n
+        self.n, self.gold = n, gold
 
     def load(self, split):
-        texts = [(f"It is {i}.", f"What is {i}?", json.dumps([str(i)])) for i in range(self.n)]
+        texts = [(f"It is {i}.", f"What is {i}?", json.dumps([self.gold or str(i)])) for i in range(self.n)]
         return Examples.of([Example(f"a/{i}", {"context": c, "question": q}, a) for i, (c, q, a) in enumerate(texts)])
+
+
+OFF = "{chat_template_kwargs: {enable_thinking: false}}"
+
+
+def message(content, **fields):
+    return {"choices": [{"message": {"content": content, **fields}}]}
+
+
+@pytest.mark.parametrize(
+    ("answer", "facts"),
+    [
+        ("<think>\nThe text says", ["'<think>\\nThe text says'", "field content", OFF]),
+        ("Well.\n</think>\n\nParis", ["12 of the first 12", "field content", OFF]),
+        (message("", reasoning_content="So the"), ["reasoning_content has the text 'So the'", "max_tokens", OFF]),
+        (message(None, reasoning="So the"), ["reasoning has the text 'So the'", OFF]),
+        (message("", refusal="I cannot."), ["refusal has the text 'I cannot.'", "allow_invalid"]),
+        (message([{"type": "thinking", "thinking": []}]), ["no text, but thinking"]),
+        ("Error 429: slow down", ["12 of the first 12 questions", "'Error 429: slow down'", "its log"]),
+    ],
+)
+def test_reasoning_and_errors_are_no_free_answers(at, answer, facts):
+    """The server is asked again after it is repaired."""
+    with FakeServer(lambda body, n: answer) as fake:
+        with refused(ModelError, *facts, "allow_invalid"):
+            measured(at(fake), Questions(12), Answers())
+        assert len(fake.requests) == 12
+        fake.rule = lambda body, n: message([{"type": "text", "text": "It is "}, {"type": "text", "text": "1"}])
+        engine = measured(at(fake), Questions(12), Answers())
+    assert {row["y"] for row in engine.rows["answers"][0].to_pylist()} == {"It is 1"}
+
+
+@pytest.mark.parametrize(
+    ("n", "answer", "gold"), [(12, "I don't know", None), (12, "Yes", "yes"), (12, "It is", None), (9, "Error", None)]
+)
+def test_one_answer_to_all_questions_may_be_right(at, n, answer, gold):
+    """No answer, a gold answer, words of the text; or there are few questions."""
+    with FakeServer(lambda body, n: answer) as fake:
+        measured(at(fake), Questions(n, gold), Answers())
+
+
+@pytest.mark.parametrize(
+    ("advice", "facts"),
+    [
+        (
+            "Unsupported parameter: 'max_tokens' is not supported with this model, which reasons before it answers and "
+            "which counts the tokens of its reasoning as well. Use 'max_completion_tokens' instead",
+            ["Use 'max_completion_tokens' instead", "extra to {max_tokens: null, max_completion_tokens: 2000}"],
+        ),
+        ("max_tokens must be at least 16", ["Set another max_tokens"]),
+        ("'temperature' does not support 0 with this model", ["Set temperature to 1", "{temperature: null}"]),
+        ("seed is not supported", ["Set seed to null"]),
+    ],
+)
+def test_settings_that_a_server_refuses_are_named(at, advice, facts):
+    fault = Fault(400, json.dumps({"error": {"message": f"{advice}."}}))
+    facts = [f"HTTP 400 ({advice})", *facts, "allow_invalid"]
+    with FakeServer(lambda body, n: fault) as fake, refused(ModelError, *facts):
+        measured(at(fake), planted())
 
 
 @pytest.mark.slow
@@ -275,6 +334,12 @@ def test_fifty_examples_are_asked_first(at):
     drawn = sorted(range(80), key=lambda i: data.pool.uid_keys[i])[:50]
     asked = {(p["premise"], p["hypothesis"]) for p in map(parts_of, map(question_of, fake.requests))}
     assert asked == {(data.pool[i].parts["premise"], data.pool[i].parts["hypothesis"]) for i in drawn}
+
+
+@pytest.mark.parametrize("cache", [None, ""])
+def test_answers_need_a_file(cache):
+    with refused(SettingError, f"cache {cache!r}", "runs/answers.sqlite"):
+        Endpoint("tiny", cache=cache)
 
 
 @pytest.mark.parametrize(

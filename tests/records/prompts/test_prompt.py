@@ -129,6 +129,8 @@ def test_every_answer_is_read_back(i: int, mark: str, upper: bool, behind: str) 
         ("\n ...\n", NO_LABEL),
         ("The\nin Rome", "in Rome"),
         ("in Rome\nI don't know", "in Rome"),
+        ("<think>\nThe text", NO_LABEL),
+        ("The text</think>\n\nin Rome", NO_LABEL),
     ],
 )
 def test_of_texts_the_first_line_is_the_answer(written: str, answer: str) -> None:

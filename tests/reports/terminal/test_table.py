@@ -17,7 +17,7 @@ from heedful.metrics.statistics.bootstrap import few_clusters_flag, measured
 from heedful.metrics.statistics.over_seeds import over_seeds
 from heedful.metrics.tables.challenge import HALF_ERROR, challenge
 from heedful.metrics.tables.transitions import invalid_transitions
-from heedful.records import SPAN, Context, Line, Measurement, MetricName, Section, Shown, printable
+from heedful.records import SPAN, TEXT, Context, Line, Measurement, MetricName, Section, Shown, printable
 from heedful.reports.flags import FLAGS
 from heedful.reports.terminal.table import TERMS, TITLE, build, in_columns, print_table
 
@@ -240,6 +240,8 @@ def test_every_flag_that_a_metric_can_raise_is_explained(rows_of):
     )
     one = rows_of(dict.fromkeys(map(str, range(10)), ("[]", "a")), [{"uid": str(i), "y2": "b"} for i in range(10)])
     found |= by_name(attentiveness(one, "premise", Context("texts", kind=SPAN, own={"swap": ["premise"]})))
+    about = Context("texts", kind=TEXT, default_label="c", own={"swap": ["premise"]})
+    found |= by_name(attentiveness(one, "premise", about))
     yes, no = ([0.8, 0.2, 0.0], [0.2, 0.8, 0.0])
     change = {"uid": "u", "part": "context", "draw": -1, "y2": "neutral", "gold": "neutral", "p": yes}
     pairs = [
@@ -325,6 +327,7 @@ def test_what_else_was_counted_stands_below_the_table_of_one_run():
     counts |= {"evidence/truncated": 1, "evidence/tokens_kept": {"table": [1000, 1001]}}
     counts |= {"no_answers": [["Error: upstream timeout", 510], ["", 2]], "repeats": 2, "evidence/trained_on": 1}
     counts |= {"attentiveness/one_text": {"context": ["error", 25, 30]}}
+    counts |= {"attentiveness/default_label_unseen": ["netural", "neutral", "yes"]}
     found = results(*lines, counts=counts)
     text = words(printed({"a": found}).splitlines())
     for fact in (
@@ -336,6 +339,7 @@ def test_what_else_was_counted_stands_below_the_table_of_one_run():
         "1,234 changed inputs",
         "'Error: upstream timeout' (510 times), '' (2 times)",
         "83 % (25 of 30) get the answer 'error'",
+        "the default label 'netural'; the most frequent answers are 'neutral', 'yes'.",
         "2 of 20 examples are repeats of others",
         "1 of 9 examples of evidence was trained on",
     ):

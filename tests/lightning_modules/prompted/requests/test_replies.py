@@ -3,10 +3,11 @@
 import math
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.lightning_modules.prompted.requests.replies import WAYS, Reply, Request
+from heedful.lightning_modules.prompted.requests.replies import WAYS, Reply, Request, Unusable
 from heedful.records import CLASSIFICATION, NO_LABEL, SPAN, Example, ModelError, Task
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import Wording
@@ -57,7 +58,7 @@ def test_half_a_character_is_none():
     """JSON may contain unpaired surrogates, which files cannot store."""
     for read, told in (("written", chat("maybe \ud83d")), ("first_token", listed(("maybe \ud83d", -0.1), ("x", -3.0)))):
         reply = WAYS[read](MODEL, True).reply(told)
-        assert reply.text == "maybe ?"
+        assert reply.text == "maybe \ufffd"
         assert str(reply.scores).encode()
 
 
@@ -67,6 +68,25 @@ def test_an_empty_text_is_not_no_answer():
     way = WAYS["written"](MODEL, True)
     assert way.read(way.reply(chat("")), prompt) == (NO_LABEL, None)
     assert way.read(way.reply(chat("I don't know.")), prompt) == ("", None)
+
+
+def test_a_content_of_parts_is_their_text():
+    way = WAYS["written"](MODEL, True)
+    parts = [{"type": "thinking", "thinking": "x"}, {"type": "text", "text": "Y"}, {"type": "text", "text": "es"}]
+    assert way.reply(chat(parts)).text == "Yes"
+    assert way.reply(chat([])).is_empty
+    for wrong in (parts[:1], [{"type": "text", "text": 1}], 7, {"text": "x"}):
+        with pytest.raises(Unusable, match="an answer that is no text"):
+            way.reply(chat(wrong))
+
+
+def test_a_text_beside_an_empty_content_is_named_and_its_tokens_are_counted():
+    for read in WAYS:
+        told = listed(("So", -0.1), ("x", -3.0))
+        told["choices"][0]["message"] = {"content": "", "reasoning_content": " So "}
+        reply = WAYS[read](MODEL, True).reply(told)
+        assert (reply.failure, reply.scores) == ("an empty content; reasoning_content has the text 'So'", None)
+        assert (reply.read, reply.wrote) == (7, 2)
 
 
 def test_the_first_token():
