@@ -37,7 +37,10 @@ COMMANDS = {  # a command, and what its message names
     "train --data own.yaml --data.hold_outt 3": ["hold_outt", "hold_out?"],
     "train --attentivness.draws 3": ["attentivness", "attentiveness?"],
     "train --trainer.max_epoch 3": ["max_epoch", "max_epochs?"],
-    "train --trainer.max_epochs three": ["trainer.max_epochs", "three", "int"],
+    "train --trainer.max_epochs three": ["trainer.max_epochs", "three", "an integer", "or null"],
+    f"train {FAST} --trainer.devices one": ["trainer.devices one", "number of processes"],
+    "train --trainer.accelerator gpu --data.n_train 32 --data.n_validation 8": ["trainer.accelerator gpu", "cpu"],
+    "train --data.augment both": ["data.augment", "both", "counterfactual or inoculation or null"],
     "train --model.learning_rate": ["model.learning_rate", "argument"],
     "train --model.learning_rate high": ["model.learning_rate", "high", "float"],
     "train --trainer.precision 17": ["trainer.precision", "17"],
@@ -173,8 +176,9 @@ CALLS: dict[str, tuple[Callable[[Any], Any], list[str]]] = {  # a mistake in Pyt
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working folder with a few files."""
+    """A working folder with a few files, on a machine without a GPU."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("torch.accelerator.is_available", lambda: False)
     (tmp_path / "empty").mkdir()
     files = {"rows.csv": CSV, "own.yaml": YAML, "broken.yaml": "class_path: PairedText\ninit_args: {name: [\n"}
     files |= {"twice.yaml": YAML + "  name: other\n", "nameless.yaml": "init_args: {name: own}\n", "own.ckpt": ""}

@@ -39,22 +39,24 @@ def measure_model(predict: Any, rows: RowSettings, settings: dict[str, Any]) -> 
     Returns:
         The results; with ``dry_run``, the number of requests to a server.
     """
-    config, allowed, partial, slices, dry_run = (
-        settings.pop(name, None) for name in ("config", "allow_package", "partial", "slices", "dry_run")
-    )
+    with restored_generators(), allowing(settings.pop("allow_package", None)), calm_lightning(), restored_flags():
+        return _measure_model(predict, rows, settings)
+
+
+def _measure_model(predict: Any, rows: RowSettings, settings: dict[str, Any]) -> Results | Requests:
+    config, partial, slices, dry_run = (settings.pop(name, None) for name in ("config", "partial", "slices", "dry_run"))
     model, checkpoint, backbone = _resolve_model(predict)
     learned = model.task.labels if model is not None and model.task else getattr(model, "known_labels", ())
     if checkpoint is not None and not (backbone / "config.json").is_file():  # a user's own network
         learned = Task.from_dict(outline(source_of(checkpoint)[0])["task"]).labels
-    outputs = learned or (names_of_outputs(model_config(backbone)) if backbone else ())
+    outputs = learned or (names_of_outputs(model_config(resolve(fspath(backbone)))) if backbone else ())
     data = data_of(rows, outputs, is_function=False, kind=PairedText)
     if isinstance(model, PretrainedClassifier) and model is not predict and not outputs:
         model = model.with_arguments(labels=order_of_outputs(data, rows))
     settings = {**settings, "dry_run": dry_run or None}
     call = Call(model, data, partial=partial, slices=slices, settings=settings)
-    with restored_generators(), allowing(allowed), calm_lightning(), restored_flags():
-        plan = prepare(configured(call, [] if config is None else [config], checkpoint))
-        return requests_of(plan) if dry_run else measured_in_memory(plan)
+    plan = prepare(configured(call, [] if config is None else [config], checkpoint))
+    return requests_of(plan) if dry_run else measured_in_memory(plan)
 
 
 def _resolve_model(predict: Any) -> tuple[BasePredictor | None, str | None, Any]:

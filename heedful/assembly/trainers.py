@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -185,6 +186,14 @@ def make_trainer(
         "plugins": plugins,
         "precision": precision_of(settings, evaluating),
     }
+    if settings.get("accelerator") in ("gpu", "cuda", "mps") and not torch.accelerator.is_available():
+        name = settings["accelerator"]
+        raise SettingError(
+            f"trainer.accelerator {name}: torch sees no GPU. Set trainer.accelerator cpu, or leave it out."
+        )
+    devices = settings.get("devices")
+    if isinstance(devices, str) and not re.fullmatch(r"auto|-?[\d, ]+", devices):
+        raise SettingError(f"trainer.devices {devices} is not a number of processes, a list such as [0, 1], or auto.")
     is_on_cpu = settings.get("accelerator") == "cpu" or not torch.accelerator.is_available()
     if is_on_cpu and str(arguments["precision"]) in ("16", "16-mixed"):
         raise SettingError("trainer.precision 16-mixed needs a GPU. Set bf16-mixed on a CPU.")

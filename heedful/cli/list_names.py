@@ -61,6 +61,6 @@ def first_sentence(text: str) -> str:
 
 
 def _comment(path: Path) -> str:
-    lines = path.read_text(encoding="utf-8").splitlines()
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     end = next((i for i, line in enumerate(lines) if not line.startswith("#")), len(lines))
     return " ".join(line.lstrip("# ") for line in lines[:end])

@@ -35,6 +35,7 @@ SETTINGS = {  # name: metavar and help
     "batch_size": ("N", "maximum number of inputs per call of the model"),
     "evaluations": ("NAME,NAME", "only these evaluations; see heedful list"),
     "seed": ("N", "seed of everything random"),
+    "allow_package": ("NAME,NAME", "Python packages that may provide weights"),
     "output": ("DIR", "folder of the results; by default a new folder in runs/"),
 }
 

@@ -2,13 +2,13 @@
 
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, cached_property
 from os import PathLike
 from pathlib import Path
 from types import UnionType
-from typing import Any, NoReturn, Union, get_args, get_origin
+from typing import Any, Literal, NoReturn, Union, get_args, get_origin
 
 import yaml
 from jsonargparse import ArgumentParser, Namespace, _loaders_dumpers, set_parsing_settings
@@ -25,6 +25,7 @@ PROBLEMS = (  # messages of jsonargparse about the settings of a class
     r"arguments are required: [\w.]+",
     r"""Key ["'][\w.]+["'] is required""",
 )
+WORDS: dict[Any, str] = {int: "an integer (int)", float: "a number (float)", bool: "true or false", str: "a text"}
 TYPE = re.compile(r"<class '(?:\w+\.)*(\w+)'>|(?:\w+\.)+(?=\w)")  # removes the module from the name of a type
 
 set_parsing_settings(
@@ -226,10 +227,25 @@ def _readable(message: str, parser: Parser) -> str:
         return f"{name}: there is no class {shown_value}. {suggestion(shown_value, classes)}"
     if name in OF_LIGHTNING:
         return f"{name}: {shown_value} is not {OF_LIGHTNING[name]} of pytorch_lightning, whose classes are needed here."
-    expected = TYPE.sub(lambda match: match[1] or "", str(getattr(parser.actions.get(name), "_typehint", "valid")))
-    if re.match(r"(?:Sequence|list)\[", expected) and "[" not in shown_value:
+    expected = _in_words(getattr(parser.actions.get(name), "_typehint", "a valid value"))
+    if expected.startswith("a list") and " or " not in expected and "[" not in shown_value:
         return f"{name}: {shown_value} is not a list. Write [{shown_value}]."
-    return f"{name}: {shown_value} is not of type {expected.replace(' | ', ' or ')[:LONGEST]}."
+    return f"{name}: {shown_value} is not {expected}."
+
+
+def _in_words(hint: Any) -> str:
+    """Describe a type in words, such as "an integer (int) or null" for ``int | None``."""
+    origin, members = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        kinds = dict.fromkeys(_in_words(member) for member in members if member not in (type(None), InMemory))
+        return " or ".join([*kinds, *(["null"] if type(None) in members else [])])
+    if origin is Literal:
+        return " or ".join(str(member) for member in members)
+    if origin in (list, tuple, Sequence, Iterable):
+        return "a list"
+    if origin in (dict, Mapping):
+        return "a mapping"
+    return WORDS.get(hint) or TYPE.sub(lambda match: match[1] or "", str(hint))
 
 
 def _value_of(nested: Any, name: str) -> Any:

@@ -41,8 +41,8 @@ def resolve(backbone: str, file: str = "model.safetensors") -> str:
     module, _, folder = backbone.removeprefix(PACKAGE).partition("/")
     if (top := module.partition(".")[0]) not in PACKAGES | allowed_packages:
         raise ModelError(
-            f"{backbone} is in the Python package {top!r}, which Heedful does not know. If you know it, add "
-            f"allow_package {top} to the command line."
+            f"{backbone} is in the Python package {top!r}, which Heedful does not know. If you trust it, add "
+            f"allow_package {top}."
         )
     if (package := package_folder(module)) is None:
         raise RunError(f"{backbone} is in the Python package {module!r}. Install requirements.txt.")

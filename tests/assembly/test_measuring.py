@@ -2,6 +2,7 @@
 
 import json
 import random
+import shutil
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -153,6 +154,21 @@ def truth(rows: Sequence[Row], *parts: str) -> float:
     counts = Counter(tuple(code(row, part) for part in parts) for row in rows)
     n = len(rows)
     return sum(k * (n - k) for k in counts.values()) / (n * (n - 1))
+
+
+@pytest.mark.parametrize("allowed", ["of_weights", ["of_weights"], "other,of_weights"])
+def test_weights_in_an_allowed_package(
+    allowed: Any, classifier: Path, pairs: list[Row], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(classifier, tmp_path / "of_weights" / "model")
+    (tmp_path / "of_weights" / "__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "my.yaml").write_text("class_path: Encoder\ninit_args: {backbone: 'package:of_weights/model'}\n")
+    how = {"evaluations": "accuracy", "trainer": QUIET}
+    found = heedful.measure(tmp_path / "my.yaml", pairs[:12], PARTS, "neutral", allow_package=allowed, **how)
+    assert values(found) == values(heedful.measure(classifier, pairs[:12], PARTS, "neutral", **how))
+    with refused(ModelError, "allow_package of_weights"):
+        heedful.measure(tmp_path / "my.yaml", pairs[:12], PARTS, "neutral", **how)
 
 
 def test_planted_truths_lie_in_their_intervals() -> None:

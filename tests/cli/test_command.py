@@ -125,6 +125,16 @@ def test_list_has_a_line_for_each_name(kind: str, names: list[str], capsys: pyte
     assert "\n".join([f"{kind}:", *lines]) in capsys.readouterr().out
 
 
+def test_list_reads_files_that_are_not_utf_8(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "configs" / "data").mkdir(parents=True)
+    (tmp_path / "configs" / "data" / "own.yaml").write_bytes("# Übungen.\n".encode("latin-1"))
+    command.main(["list", "data"])
+    assert re.search(r"^own +\S+bungen[.]$", capsys.readouterr().out, re.MULTILINE)
+
+
 @pytest.mark.parametrize("name", names("debug"))
 def test_a_debug_run_measures_what_a_run_measures(
     name: str, tiny_bert: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch

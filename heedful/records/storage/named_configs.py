@@ -4,7 +4,8 @@ import re
 from importlib import import_module
 from pathlib import Path
 
-from heedful.records.errors import DataError, SettingError, suggestion
+from heedful.records.errors import DataError, HeedfulError, SettingError, suggestion
+from heedful.records.messages import inform
 from heedful.records.storage.schema import ROOMS, full_path
 from heedful.records.storage.yaml_files import read_yaml
 
@@ -29,11 +30,16 @@ def named_configs(kind: str) -> dict[str, Path]:
 
 def backbones() -> dict[str, tuple[str, str]]:
     """Map the short name of each model in configs/model to its backbone (hub id or folder of the weights) and the
-    import path of its class.
+    import path of its class. Files that cannot be read, as of another program, are skipped.
     """
     backbone_of = {}
     for name, path in named_configs("model").items():
-        match read_yaml(str(path), str(path)):
+        try:
+            content = read_yaml(str(path), str(path))
+        except HeedfulError as error:
+            inform(f"Skipped: {error}")
+            continue
+        match content:
             case {"class_path": str(class_path), "init_args": {"backbone": str(backbone)}}:
                 backbone_of[name] = backbone, full_path("model", class_path)
     return backbone_of
