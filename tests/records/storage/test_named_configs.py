@@ -2,7 +2,6 @@
 
 import pytest
 
-from heedful.records import SettingError
 from heedful.records.storage.named_configs import CONFIGS, backbones, named_configs
 
 
