@@ -55,11 +55,12 @@ class InMemory:
 @contextmanager
 def _yaml_1_2() -> Iterator[None]:
     """Have jsonargparse read values by YAML 1.2; other parsers in the process keep YAML 1.1."""
-    before, _loaders_dumpers.yaml_default_loader = _loaders_dumpers.yaml_default_loader, SettingsLoader
+    jsonargparse: Any = _loaders_dumpers  # the loader is private, and jsonargparse has no public one for some types
+    before, jsonargparse.yaml_default_loader = jsonargparse.yaml_default_loader, SettingsLoader
     try:
         yield
     finally:
-        _loaders_dumpers.yaml_default_loader = before
+        jsonargparse.yaml_default_loader = before
 
 
 class Parser(ArgumentParser):
@@ -74,7 +75,7 @@ class Parser(ArgumentParser):
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(*args, **DEFAULTS | settings)
 
-    def parse_args(self, *args: Any, **settings: Any) -> Namespace:
+    def parse_args(self, *args: Any, **settings: Any) -> Namespace:  # type: ignore[override]
         with _yaml_1_2():
             return super().parse_args(*args, **settings)
 
