@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-from scipy.stats import binomtest
 
 from heedful.metrics.hits import SwapSettings, hits
 from heedful.records import (
@@ -182,6 +181,8 @@ def wilson(hits: int, n: int, reason: str) -> Measurement:
     """
     if not n:
         return Measurement(None, 0, reason=reason)
+    from scipy.stats import binomtest  # slow to import
+
     bounds = binomtest(hits, n).proportion_ci(method="wilson")
     return Measurement(hits / n, n, ci95=(float(bounds.low), float(bounds.high)))
 

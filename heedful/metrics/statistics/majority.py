@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.stats import binomtest
+from scipy.special import betainc
 
 from heedful.metrics.statistics.bootstrap import Key
 from heedful.metrics.statistics.intervals import Entries, interval, share_of
@@ -41,12 +41,31 @@ def majority_flag(scores: np.ndarray, best: np.ndarray, clusters: np.ndarray, ke
     if not (np.isin(scores, (0, 1)).all() and np.isin(best, (0, 1)).all()):
         is_above = above_zero(np.bincount(numbered(clusters), scores - best), (*key, "majority")) < 0.05
     elif len(np.unique(clusters)) == len(clusters):
-        is_above = binomtest(int(scores.sum()), len(scores), majority, alternative="greater").pvalue < 0.05
+        is_above = binomial_p(int(scores.sum()), len(scores), majority) < 0.05
     else:
         every = np.ones(len(scores))
         entries = Entries(scores, every, np.zeros(len(scores), dtype=np.int64), [numbered(clusters)])
         is_above = interval(share_of(entries), 0.9)[0] > majority
     return () if is_above else (NOT_ABOVE_MAJORITY,)
+
+
+def binomial_p(hits: int, n: int, share: float) -> float:
+    """Return the p value of the exact one-sided binomial test: the probability of at least ``hits`` hits among ``n``.
+
+    The value equals ``scipy.stats.binomtest(hits, n, share, alternative="greater").pvalue``, without the import of
+    scipy.stats, which takes longer than the measurement of a function.
+
+    Args:
+        hits: Number of hits.
+        n: Number of trials.
+        share: Probability of a hit under the null hypothesis.
+
+    Example:
+        >>> binomial_p(2, 2, 0.5)
+        0.25
+    """
+    # not bdtrc, which is less exact: 2e-11 of the value for 10,000 trials
+    return float(betainc(hits, n - hits + 1, share)) if hits else 1.0
 
 
 def above_zero(differences: Sequence[float] | np.ndarray, key: Key) -> float:
