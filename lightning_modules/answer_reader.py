@@ -5,7 +5,6 @@ from enum import Enum
 from typing import Any
 
 import numpy as np
-import torch
 
 from heedful.records import NO_LABEL, SPAN, SettingError, Task, listing
 from heedful.records.answers import without_surrogates
@@ -164,7 +163,7 @@ def plain_value(value: Any) -> Any:
 
     Any other value is returned unchanged.
     """
-    if isinstance(value, torch.Tensor):
+    if hasattr(value, "detach"):  # a tensor of torch, which is imported if there is one
         value = value.detach().cpu()
         value = (value.float() if value.is_floating_point() else value).numpy()
     if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.size == 1):
@@ -174,7 +173,7 @@ def plain_value(value: Any) -> Any:
 
 def values_of(returned: Any) -> list[Any] | None:
     """Convert what a function returned for its inputs to a list of values; return None if it is not a sequence."""
-    if isinstance(returned, torch.Tensor):
+    if hasattr(returned, "detach"):
         returned = returned.detach().cpu()
     is_sequence = hasattr(returned, "__len__") and hasattr(returned, "__getitem__") and not hasattr(returned, "columns")
     if isinstance(returned, str | bytes | Mapping) or not is_sequence or getattr(returned, "ndim", 1) == 0:

@@ -7,7 +7,6 @@ from inspect import unwrap
 from typing import Any
 
 import numpy as np
-import torch
 
 from heedful.lightning_modules.answer_reader import Answer, AnswerReader, Unreadable, values_of
 from heedful.lightning_modules.base_predictor import BasePredictor
@@ -162,8 +161,8 @@ class Function(BasePredictor):
             return Outputs(answers=answers)  # type: ignore[arg-type]
         if isinstance(answers[0], str):
             return Outputs(answers=label_numbers(answers, self.task.labels))  # type: ignore[arg-type]
-        probs = torch.from_numpy(np.stack(answers))  # type: ignore[arg-type]
-        return Outputs(probs) if self.task.distribution else Outputs(answers=probs.argmax(dim=-1))
+        probs = np.stack(answers)  # type: ignore[arg-type]
+        return Outputs(probs) if self.task.distribution else Outputs(answers=probs.argmax(axis=-1))
 
     def _ask(self, inputs: Inputs) -> list[Answer]:
         """Call the user's function with some inputs, and return its parsed answers, one per input."""

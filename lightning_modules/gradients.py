@@ -2,20 +2,19 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from heedful.lightning_modules.outputs import Scale
 from heedful.lightning_modules.pretrained.misfits import reason
 from heedful.lightning_modules.processors.pictures import copy_to_device
 from heedful.records import ModelError
 
 if TYPE_CHECKING:
     from heedful.lightning_modules.pretrained_classifier import PretrainedClassifier
-
-Scale = Literal["probability", "logit"]
 
 
 def integrated_gradients(

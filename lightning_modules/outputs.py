@@ -1,14 +1,16 @@
 """``Outputs``: the predictions of a model for a batch, as arrays that stay on the device."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
-import torch
-from torch import Tensor
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 NO_LABEL_NUMBER = -1  # in place of a label's number: the model wrote something else than a label
 NOT_FINITE = -2  # in place of a label's number: the scores of the labels are not finite
+Scale = Literal["probability", "logit"]  # of what an attribution explains
 
 
 class Outputs(NamedTuple):
@@ -25,11 +27,11 @@ class Outputs(NamedTuple):
             label (in a tie, the first).
     """
 
-    probs: Tensor | np.ndarray | None = None
-    answers: Tensor | np.ndarray | Sequence[str | None] | None = None
+    probs: "Tensor | np.ndarray | None" = None
+    answers: "Tensor | np.ndarray | Sequence[str | None] | None" = None
 
 
-def most_probable(scores: Tensor) -> Tensor:
+def most_probable(scores: "Tensor") -> "Tensor":
     """Return the index of the label with the highest score; ties go to the first label: int64 [examples].
 
     The index is :data:`NOT_FINITE` where the highest score is not a finite number.
@@ -40,7 +42,7 @@ def most_probable(scores: Tensor) -> Tensor:
     return scores.argmax(dim=-1).masked_fill(~scores.amax(dim=-1).isfinite(), NOT_FINITE)
 
 
-def label_numbers(answers: Sequence[str | None], labels: Sequence[str]) -> Tensor:
+def label_numbers(answers: Sequence[str | None], labels: Sequence[str]) -> np.ndarray:
     """Convert label names to indices: int64 [answers].
 
     Args:
@@ -52,4 +54,4 @@ def label_numbers(answers: Sequence[str | None], labels: Sequence[str]) -> Tenso
         [1, -1, -2]
     """
     number = {None: NOT_FINITE} | {label: k for k, label in enumerate(labels)}
-    return torch.tensor([number.get(answer, NO_LABEL_NUMBER) for answer in answers], dtype=torch.int64)
+    return np.array([number.get(answer, NO_LABEL_NUMBER) for answer in answers], dtype=np.int64)

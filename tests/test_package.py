@@ -23,6 +23,7 @@ from refusals import refused
 
 ROOT = Path(__file__).parents[1]
 HEAVY = ("torch", "pytorch_lightning", "transformers", "timm", "matplotlib", "datasets", "PIL", "shap", "openai")
+SLOW = ("torch", "pytorch_lightning", "transformers", "torchvision", "scipy.stats", "matplotlib", "datasets", "PIL")
 LAZY = ("heedful", "heedful.callbacks", "heedful.datamodules", "heedful.lightning_modules")
 LIGHT = [*LAZY[1:], "heedful.records", "heedful.interventions", "heedful.metrics"]
 LIGHT += [f"heedful.reports.{name}" for name in ("compare", "rescore", "figures.transitions", "page.command")]
@@ -35,6 +36,18 @@ def fresh(code: str, folder: Path = ROOT) -> str:
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, cwd=folder)
     assert ran.returncode == 0, ran.stderr
     return ran.stdout
+
+
+def test_a_function_is_measured_without_torch():
+    code = f"""
+import sys, heedful
+rows = [{{"premise": str(i), "hypothesis": str(i % 3), "label": "ab"[i % 2]}} for i in range(40)]
+quiet = {{"enable_progress_bar": False}}
+predict = lambda inputs: ["ab"[int(row["premise"]) % 2] for row in inputs]
+result = heedful.measure(predict, rows, ["premise", "hypothesis"], "b", trainer=quiet)
+print(result["attentiveness", "hypothesis"].value, [name for name in {SLOW} if name in sys.modules])
+"""
+    assert fresh(code) == "0.0 []\n"
 
 
 @pytest.mark.skipif(not torch.backends.mkl.is_available(), reason="torch computes without MKL")

@@ -4,25 +4,23 @@ The null control (a second prediction in other batches) cannot show this, since 
 example.
 """
 
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pyarrow.compute as pc
-import torch
-from torch import nn
 
 from heedful.callbacks.engine.batch_predictor import BatchPredictor, gather_predictions
 from heedful.callbacks.engine.evaluation import Planned
 from heedful.callbacks.engine.predictions import Predictions
-from heedful.datamodules.base.sampler import base_batches
+from heedful.datamodules.base.batches import base_batches
 from heedful.interventions import Null
 from heedful.lightning_modules.processors.processor import Encoded
 from heedful.metrics.accuracy import ALONE, ROUNDING, NullControl
 from heedful.records import Examples
 
 MOST = 24  # examples that are predicted alone: those with most padding
-HALF = {torch.float16, torch.bfloat16}
 HALF_ROUNDING = 0.05  # change of a probability that rounding in half precision explains
 
 
@@ -81,7 +79,13 @@ def _differing(batches: BatchPredictor, pool: Examples, encoded: Encoded, base: 
 
 def _is_half(batches: BatchPredictor) -> bool:
     """Whether the network computes in half precision, where rounding hides the effect of padding."""
+    if "torch" not in sys.modules:
+        return False
+    import torch
+
     network = getattr(batches.predictor, "network", None)
     with batches.processes.precision():
         by_autocast = torch.is_autocast_enabled(batches.processes.device.type)
-    return by_autocast or (isinstance(network, nn.Module) and any(w.dtype in HALF for w in network.parameters()))
+    return by_autocast or (
+        isinstance(network, torch.nn.Module) and any(w.dtype.itemsize == 2 for w in network.parameters())
+    )

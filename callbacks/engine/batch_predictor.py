@@ -11,7 +11,7 @@ from rich.progress import track
 from heedful.callbacks.engine.predictions import Collector, Predictions, join
 from heedful.callbacks.engine.processes import Processes
 from heedful.datamodules.base.ahead import ahead
-from heedful.datamodules.base.sampler import base_batches, batches_of_rank, snug_batches
+from heedful.datamodules.base.batches import base_batches, batches_of_rank, snug_batches
 from heedful.lightning_modules.outputs import Outputs
 from heedful.lightning_modules.predictor import Predictor
 from heedful.lightning_modules.processors.processor import Encoded

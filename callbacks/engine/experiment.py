@@ -15,8 +15,8 @@ from heedful.callbacks.engine.batch_predictor import BatchPredictor, Pace, requi
 from heedful.callbacks.engine.blocks import Block, blocks
 from heedful.callbacks.engine.predictions import Predictions, join
 from heedful.datamodules.base.ahead import ahead
+from heedful.datamodules.base.batches import evaluation_batches
 from heedful.datamodules.base.pairs import Pairs
-from heedful.datamodules.base.sampler import evaluation_batches
 from heedful.interventions import Intervention, within_limit
 from heedful.lightning_modules.processors.processor import Encoded
 from heedful.records import Examples, Spool

@@ -3,20 +3,21 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 import pyarrow as pa
-import torch
 
 from heedful.callbacks.engine.batch_predictor import require_finite
 from heedful.callbacks.engine.experiment import Experiment
 from heedful.callbacks.engine.predictions import Predictions
-from heedful.datamodules.base.sampler import batches_of_rank
-from heedful.lightning_modules.gradients import Scale, integrated_gradients
-from heedful.lightning_modules.processors.hiding import HiddenWords
+from heedful.datamodules.base.batches import batches_of_rank
+from heedful.lightning_modules.outputs import Scale
 from heedful.lightning_modules.processors.processor import Processor
 from heedful.records import Composed, Examples, Spool
+
+if TYPE_CHECKING:
+    from heedful.lightning_modules.processors.hiding import HiddenWords
 
 AT_ONCE = 32  # inputs of a forward and backward pass on a CPU, whose caches hold no more
 Subwords = Literal["sum", "mean", "first"]
@@ -39,13 +40,15 @@ class Ask:
         self.parts = experiment.parts
         self.counts: Counter[str] = Counter()
 
-    def words(self, examples: Composed, delete: bool) -> HiddenWords:
+    def words(self, examples: Composed, delete: bool) -> "HiddenWords":
         """Return the words of examples, which can be hidden from the model; with ``delete``, hidden words are deleted
         instead of masked.
         """
+        from heedful.lightning_modules.processors.hiding import HiddenWords  # imports transformers
+
         return HiddenWords(self._experiment.predictor.processor, examples, examples.pool.parts, delete)
 
-    def hidden(self, words: HiddenWords, examples: np.ndarray, hidden: np.ndarray) -> np.ndarray:
+    def hidden(self, words: "HiddenWords", examples: np.ndarray, hidden: np.ndarray) -> np.ndarray:
         """Return the probabilities of the labels for inputs with hidden words: float64 [inputs, labels].
 
         Args:
@@ -59,7 +62,13 @@ class Ask:
         return self._experiment.batches.probabilities(make, lengths, "inputs without words").astype(np.float64)
 
     def gradients(
-        self, words: HiddenWords, examples: np.ndarray, labels: np.ndarray, steps: int, scale: Scale, subwords: Subwords
+        self,
+        words: "HiddenWords",
+        examples: np.ndarray,
+        labels: np.ndarray,
+        steps: int,
+        scale: Scale,
+        subwords: Subwords,
     ) -> np.ndarray:
         """Return integrated gradients: the contribution of each feature (a word or a separator) to the probability of
         one label per input, compared with an input in which all are hidden: float64 [inputs, features].
@@ -72,6 +81,10 @@ class Ask:
             scale: Whether to explain the probability or its log-odds.
             subwords: How the values of the tokens of a word are aggregated.
         """
+        import torch
+
+        from heedful.lightning_modules.gradients import integrated_gradients
+
         batches, processes = self._experiment.batches, self._experiment.processes
         width = int(words.features.max(initial=0))
         nothing = np.zeros((len(examples), width), dtype=bool)

@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import torch
-from torch import Tensor
 
 from heedful.lightning_modules.outputs import NOT_FINITE, Outputs
 from heedful.records import NO_LABEL, ModelError, Task
@@ -106,8 +105,8 @@ class Collector:
         self._labels = (*task.labels, NO_LABEL) if task.kind.has_labels else ()
         self._names: dict[str, int] = {name: k for k, name in enumerate(self._labels)}
         self._positions = [np.zeros(0, dtype=np.int64)]
-        self._probs: list[Tensor] = []
-        self._answers: list[Tensor | np.ndarray] = []
+        self._probs: list[Any] = []
+        self._answers: list[Any] = []
         self._copied: list[tuple[np.ndarray, np.ndarray | None]] = []
         self._size = 0
 
@@ -128,27 +127,25 @@ class Collector:
             return
         self._positions.append(positions)
         if outputs.probs is not None:
-            self._probs.append(torch.as_tensor(outputs.probs))
-        if isinstance(outputs.answers, Tensor | np.ndarray):
-            self._answers.append(torch.as_tensor(outputs.answers))
+            self._probs.append(outputs.probs)
+        if hasattr(outputs.answers, "dtype"):
+            self._answers.append(outputs.answers)
         elif outputs.answers is not None:
             names = self._names
-            codes = [-1 if text is None else names.setdefault(text, len(names)) for text in outputs.answers]
+            codes = [NOT_FINITE if text is None else names.setdefault(text, len(names)) for text in outputs.answers]
             self._answers.append(np.array(codes, dtype=np.int32))
         self._size += len(positions)
         if self._size >= MOST:
             self._copy()
 
     def _copy(self) -> None:
-        probs = torch.cat(self._probs).float().cpu().numpy() if self._probs else None
+        probs = _on_host(self._probs).astype(np.float32, copy=False) if self._probs else None
         if not self._answers:
             answers = np.zeros(0, dtype=np.int32) if probs is None else probs.argmax(axis=1).astype(np.int32)
-        elif isinstance(self._answers[0], Tensor):
-            codes = torch.cat(self._answers).cpu().numpy().astype(np.int32)
+        else:
+            codes = _on_host(self._answers).astype(np.int32)
             # other negative numbers mean that the answer is no label
             answers = np.where(codes == NOT_FINITE, -1, np.where(codes < 0, len(self._labels) - 1, codes))
-        else:
-            answers = np.concatenate(self._answers)
         self._copied.append((answers, probs))
         self._probs, self._answers, self._size = [], [], 0
 
@@ -159,3 +156,13 @@ class Collector:
         probs = [probs for _, probs in self._copied if probs is not None]
         names = pa.array(list(self._names), pa.string())
         return Predictions(np.concatenate(self._positions), answers, names, np.concatenate(probs) if probs else None)
+
+
+def _on_host(batches: Sequence[Any]) -> np.ndarray:
+    """Concatenate arrays or tensors of batches, and copy them to the host at once."""
+    if all(isinstance(batch, np.ndarray) for batch in batches):
+        return np.concatenate(batches)
+    import torch
+
+    joined = torch.cat([torch.as_tensor(batch) for batch in batches])
+    return (joined.float() if joined.is_floating_point() else joined).cpu().numpy()

@@ -1,9 +1,9 @@
 """The processes of a measurement: their ranks, their communication, and the device and precision of the model."""
 
-from contextlib import AbstractContextManager
+import sys
+from contextlib import AbstractContextManager, nullcontext
+from types import SimpleNamespace
 from typing import Any
-
-import torch
 
 from heedful.datamodules.base import processes
 
@@ -21,7 +21,7 @@ class Processes:
         device: The device of the model.
     """
 
-    device = torch.device("cpu")
+    device: Any = SimpleNamespace(type="cpu")  # a torch.device, but torch need not be imported
 
     gather = staticmethod(processes.gather)
     gather_patiently = staticmethod(processes.gather_patiently)
@@ -51,7 +51,8 @@ class Processes:
 
     def precision(self) -> AbstractContextManager[None]:
         """Return a context manager in which the model computes without gradients and in the precision of the run."""
-        return torch.inference_mode()
+        torch = sys.modules.get("torch")  # a function may compute without torch
+        return nullcontext() if torch is None else torch.inference_mode()
 
     def to_device(self, batch: dict[str, Any]) -> dict[str, Any]:
         """Move the tensors of a batch to the device of the model."""

@@ -8,8 +8,6 @@ from functools import cache
 from importlib.metadata import version
 from typing import Any
 
-import torch
-
 from heedful.records.command_lines import command_name
 from heedful.records.version import VERSION
 
@@ -34,6 +32,7 @@ def describe(about: Mapping[str, Any], trainer: Any = None) -> dict[str, Any]:
         about: Further entries.
         trainer: The Trainer; None for a measurement on a CPU without a Trainer.
     """
+    torch = sys.modules.get("torch")  # a measured function may compute without torch
     return {
         "command": command(),
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -43,7 +42,7 @@ def describe(about: Mapping[str, Any], trainer: Any = None) -> dict[str, Any]:
         "accelerator": "CPUAccelerator" if trainer is None else type(trainer.accelerator).__name__,
         "device": platform.processor() or platform.machine(),
         "processes": 1 if trainer is None else trainer.world_size,
-        "threads": torch.get_num_threads(),
+        **({} if torch is None else {"threads": torch.get_num_threads()}),
         "precision": "32-true" if trainer is None else str(trainer.precision),
         **about,
     }

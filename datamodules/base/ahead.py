@@ -5,9 +5,6 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
-from lightning_utilities.core.apply_func import apply_to_collection
-from torch import Tensor
-
 T = TypeVar("T")
 END = object()
 
@@ -26,7 +23,7 @@ def ahead(batches: Iterable[T], depth: int = 2, pin: bool = False) -> Iterator[T
         nonlocal iterator
         iterator = iter(batches) if iterator is None else iterator
         batch = next(iterator, END)
-        return apply_to_collection(batch, Tensor, Tensor.pin_memory) if pin else batch
+        return _pinned(batch) if pin else batch
 
     thread = ThreadPoolExecutor(1, "ahead")
     try:
@@ -36,3 +33,10 @@ def ahead(batches: Iterable[T], depth: int = 2, pin: bool = False) -> Iterator[T
             ready.append(thread.submit(following))
     finally:
         thread.shutdown(cancel_futures=True)  # wait, so that the thread no longer uses the batches
+
+
+def _pinned(batch: Any) -> Any:
+    from lightning_utilities.core.apply_func import apply_to_collection  # imports torch, as the next line
+    from torch import Tensor
+
+    return apply_to_collection(batch, Tensor, Tensor.pin_memory)

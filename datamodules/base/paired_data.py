@@ -8,10 +8,11 @@ import numpy as np
 import pyarrow.compute as pc
 import pytorch_lightning as pl
 
+from heedful.datamodules.base.batches import base_batches, batches_of_rank
 from heedful.datamodules.base.collate import EvaluationLoader, training_loader_arguments
 from heedful.datamodules.base.pairs import Pairs, describe_reading
 from heedful.datamodules.base.processes import require_alike
-from heedful.datamodules.base.sampler import TrainingLoader, TrainingSampler, base_batches, batches_of_rank
+from heedful.datamodules.base.sampler import TrainingLoader, TrainingSampler
 from heedful.datamodules.base.splits import limited
 from heedful.records import DataError, HeedfulError, agree, inform, percent
 

@@ -1,11 +1,11 @@
-"""Communication between the processes of a run."""
+"""Communication between the processes of a run. Imports torch only for several processes."""
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from importlib import import_module
 from typing import Any, TypeVar
-
-import torch
 
 from heedful.records import DataError, HeedfulError, RunError, stopping
 
@@ -38,20 +38,27 @@ def is_isolated() -> bool:
 
 def is_alone() -> bool:
     """Whether this process has no other process to communicate with: it is the only one, or communication is off."""
-    return is_isolated() or not (torch.distributed.is_available() and torch.distributed.is_initialized())
+    if is_isolated() or "torch" not in sys.modules:
+        return True
+    distributed = _distributed()
+    return not (distributed.is_available() and distributed.is_initialized())
+
+
+def _distributed() -> Any:
+    return import_module("torch.distributed")
 
 
 def is_first() -> bool:
     """Whether this process has rank 0, the rank that writes files."""
-    return is_alone() or torch.distributed.get_rank() == 0
+    return is_alone() or _distributed().get_rank() == 0
 
 
 def gather(value: Any) -> list[Any]:
     """Gather the values of all processes on every process, in the order of ranks."""
     if is_alone():
         return [value]
-    values = [None] * torch.distributed.get_world_size()
-    torch.distributed.all_gather_object(values, value)
+    values = [None] * _distributed().get_world_size()
+    _distributed().all_gather_object(values, value)
     return values
 
 
@@ -101,8 +108,8 @@ def to_first(value: Any) -> list[Any]:
     """Gather the values of all processes on rank 0, in the order of ranks; other ranks get an empty list."""
     if is_alone():
         return [value]
-    values = [None] * torch.distributed.get_world_size() if is_first() else None
-    torch.distributed.gather_object(value, values)
+    values = [None] * _distributed().get_world_size() if is_first() else None
+    _distributed().gather_object(value, values)
     return values or []
 
 
@@ -129,7 +136,7 @@ def by_first(make: Callable[[], T], group: Any = None) -> T:
         message[1] = RunError("Process 0 has failed. Start the command again; a training goes on with resume RUN.")
         raise
     finally:
-        torch.distributed.broadcast_object_list(message, group=group)
+        _distributed().broadcast_object_list(message, group=group)
     if message[1] is not None:
         raise message[1]
     return message[0]
@@ -147,11 +154,11 @@ def by_first_isolated(make: Callable[[], T]) -> T:
 
     if is_alone():
         return make_isolated()
-    group = torch.distributed.new_group(backend="gloo", timeout=LONGEST_MEASUREMENT)
+    group = _distributed().new_group(backend="gloo", timeout=LONGEST_MEASUREMENT)
     try:
         return by_first(make_isolated, group)
     finally:
-        torch.distributed.destroy_process_group(group)
+        _distributed().destroy_process_group(group)
 
 
 def require_alike(value: Any, what: str) -> None:

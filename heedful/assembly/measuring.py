@@ -8,8 +8,6 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from torch import nn
-
 from heedful.assembly.measured_functions import measure_function
 from heedful.assembly.measured_rows import LABEL, Labels, RowSettings, data_of
 from heedful.assembly.results import Results, require_writable
@@ -151,7 +149,9 @@ def measure(
 
 def is_function(predict: Any) -> bool:
     """Whether ``predict`` is a function, and not a model or a pipeline."""
-    is_network = isinstance(predict, nn.Module) and (hasattr(predict, "config") or hasattr(predict, "training_step"))
+    is_network = hasattr(predict, "named_parameters") and (
+        hasattr(predict, "config") or hasattr(predict, "training_step")
+    )
     return callable(predict) and not (is_network or is_pipeline(predict) or isinstance(predict, BasePredictor))
 
 

@@ -23,7 +23,7 @@ from heedful.records.rows import BASE, rows_with
 QUOTED = 40  # characters of an answer that a message quotes
 FEW = 2  # if more labels are never predicted, they share a line
 KEPT, WITH_INVALID = "kept", "with_invalid"  # statistics
-DEFAULT_UNSEEN = "default_label_unseen"  # the flag
+DEFAULT_UNSEEN = "default_label_unseen"
 NOT_SWAPPED = "no example of it was swapped"
 NOTHING = f"{NOT_SWAPPED}, or all are predicted as the default label"
 NO_PARTNER = "no example has a partner"
@@ -160,13 +160,11 @@ def _why_none(rows: pa.Table, context: Context) -> str:
 def is_default_unseen(rows: pa.Table, context: Context) -> bool:
     """Whether neither an answer nor a gold answer is the default label, in a task with free texts.
 
-    The default label may then be misspelt, so that attentiveness is over the wrong examples. A task with labels has no
-    other default label than one of its labels.
+    The default label may then be misspelt, so that attentiveness is over the wrong examples.
     """
     label = context.default_label
-    if context.kind is not TEXT or label is None:
-        return False
-    return not any(rows_with(rows, **{column: label}).any() for column in ("y", "y2", "gold"))
+    is_seen = any(rows_with(rows, **{column: label}).any() for column in ("y", "y2", "gold"))
+    return context.kind is TEXT and label is not None and not is_seen
 
 
 def unseen_default_text(label: str, answers: Sequence[str]) -> str:

@@ -184,7 +184,7 @@ class CausalLM(BasePredictor):
         answers = [answer if is_finite else None for answer, is_finite in zip(answers, finite, strict=True)]
         if probs is None:
             return Outputs(answers=answers)
-        return Outputs(probs, label_numbers(answers, self.task.labels).to(probs.device))
+        return Outputs(probs, torch.from_numpy(label_numbers(answers, self.task.labels)).to(probs.device))
 
     def _score_answers(self, inputs: dict[str, Tensor]) -> tuple[Tensor, Written | None]:
         """Compute the log-likelihoods of the answers after the prompts.

@@ -8,7 +8,6 @@ from operator import itemgetter
 from typing import Any, Literal, Self
 
 import numpy as np
-import torch
 
 from heedful.lightning_modules.base_predictor import COMMONEST, QUOTED, BasePredictor
 from heedful.lightning_modules.outputs import Outputs, label_numbers
@@ -346,7 +345,8 @@ class Endpoint(BasePredictor):
         self._count_answers(replies, answers)
         if task.kind is SPAN:
             return Outputs(answers=answers)
-        probs = torch.tensor([p for _, p in several]) if way.has_probabilities and task.distribution else None
+        has_probs = way.has_probabilities and task.distribution
+        probs = np.array([p for _, p in several], dtype=np.float32) if has_probs else None
         return Outputs(probs, label_numbers(answers, task.labels))
 
     def _count_answers(self, replies: Sequence[Reply | None], answers: Sequence[str | None]) -> None:

@@ -159,7 +159,7 @@ class Seq2Seq(ScoresLabels):
         mask = inputs["attention_mask"]
         probs = self.of_labels(self.scorer(self._decoded, states, mask)).softmax(dim=-1)
         answers = self._answers(self._written(states, mask))
-        return Outputs(probs, label_numbers(answers, self.task.labels).to(probs.device))
+        return Outputs(probs, torch.from_numpy(label_numbers(answers, self.task.labels)).to(probs.device))
 
     def _answers(self, texts: Sequence[str | None]) -> list[str | None]:
         """Convert generated texts to answers, and count the texts that are no answer.

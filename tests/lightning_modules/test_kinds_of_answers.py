@@ -46,7 +46,7 @@ def read(returned, labels=None, same=None, is_ordered=False):
     if outputs.probs is not None:
         return np.round(np.asarray(outputs.probs, np.float64), 4).tolist()
     answers = outputs.answers
-    return [([*labels, NO_LABEL][i]) for i in answers.tolist()] if isinstance(answers, torch.Tensor) else list(answers)
+    return [([*labels, NO_LABEL][i]) for i in answers.tolist()] if isinstance(answers, np.ndarray) else list(answers)
 
 
 # settings, returned value, parsed answers

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -13,13 +13,15 @@ from heedful.callbacks.engine.blocks import slices_of
 from heedful.callbacks.engine.inquiry import Ask, Subwords
 from heedful.callbacks.engine.predictions import Predictions
 from heedful.interventions import Swap, within_limit
-from heedful.lightning_modules.gradients import Scale
-from heedful.lightning_modules.processors.hiding import HiddenWords
+from heedful.lightning_modules.outputs import Scale
 from heedful.lightning_modules.processors.processor import Processor
 from heedful.metrics.attributions.attribution import GRADIENTS, SCHEMA, SEPARATOR
 from heedful.metrics.attributions.lockstep import Game, Solution, solve
 from heedful.metrics.attributions.methods import METHODS, shap
 from heedful.records import Composed, Examples, SettingError
+
+if TYPE_CHECKING:
+    from heedful.lightning_modules.processors.hiding import HiddenWords
 
 TOGETHER = 64  # examples whose masked inputs are predicted together
 VERSIONS = {name: method.VERSION for name, method in METHODS.items()} | {GRADIENTS: 1}
@@ -99,6 +101,8 @@ class AttributionInquiry:
 
     def require(self, processor: Processor, pool: Examples) -> None:
         """Raise HeedfulError if the model's processor cannot hide words."""
+        from heedful.lightning_modules.processors.hiding import HiddenWords  # imports transformers
+
         HiddenWords(processor, Composed(pool, np.arange(min(1, len(pool)))), pool.parts, self.delete)
 
     def rows(self, pool: Examples, base: Predictions, ask: Ask, seed: int) -> Iterator[pa.Table]:
@@ -233,7 +237,7 @@ def scaled(probs: np.ndarray, labels: np.ndarray, scale: Scale) -> np.ndarray:
     return odds
 
 
-def _table(explained: Explained, block: np.ndarray, words: HiddenWords, solved: Solved, about: pa.Table) -> pa.Table:
+def _table(explained: Explained, block: np.ndarray, words: "HiddenWords", solved: Solved, about: pa.Table) -> pa.Table:
     """Convert the attributions of a block of inputs to rows, one per word, sorted by their key.
 
     Args:

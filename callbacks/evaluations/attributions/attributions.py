@@ -7,7 +7,7 @@ from heedful.callbacks.engine.evaluation import NEEDS_GOLD, Evaluation, Nothing,
 from heedful.callbacks.engine.inquiry import Subwords
 from heedful.callbacks.evaluations.attributions.attribution_inquiry import AttributionInquiry
 from heedful.interventions import Swap
-from heedful.lightning_modules.gradients import Scale
+from heedful.lightning_modules.outputs import Scale
 from heedful.metrics import METRICS
 from heedful.metrics.attributions.attribution import GRADIENTS
 from heedful.metrics.attributions.methods import METHODS

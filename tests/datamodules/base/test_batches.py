@@ -14,15 +14,9 @@ from hypothesis import strategies as st
 from transformers import AutoTokenizer
 
 from heedful.datamodules.base.ahead import ahead
+from heedful.datamodules.base.batches import base_batches, batches_of_rank, evaluation_batches, snug_batches
 from heedful.datamodules.base.collate import Collate, EvaluationLoader, training_loader_arguments
-from heedful.datamodules.base.sampler import (
-    TrainingLoader,
-    TrainingSampler,
-    base_batches,
-    batches_of_rank,
-    evaluation_batches,
-    snug_batches,
-)
+from heedful.datamodules.base.sampler import TrainingLoader, TrainingSampler
 from heedful.datamodules.base.splits import with_counterfactuals
 from heedful.interventions import Swap
 from heedful.lightning_modules import TextProcessor
