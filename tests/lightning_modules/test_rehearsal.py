@@ -31,6 +31,8 @@ TRAINING = {
     "Seq2Seq, BART": {TEXT + "seq2seq.py:_decoded"},
     "BlipAnswers, soft": {"lightning_modules/label_scorer.py:loss"},
 }
+# the text of a simulated number is no name of an expert
+REHEARSED = [name for name in CASES if name != "Seq2Seq, Switch"]
 SHARED = PROMPTED + "shared_prefix.py:"
 FIRST = {SHARED + "read_prefix", PROMPTED + "causal_lm.py:_score_answers"}
 WRITTEN = {PROMPTED + "causal_lm.py:" + name for name in ("answer", "_generated_answers", "_generated")}
@@ -55,7 +57,7 @@ def expect_alike(outputs, expected, tolerance):
 @pytest.mark.parametrize(
     ("device", "precision"), first_tier(1, [("cuda:0", "32-true"), ("cuda:0", "bf16-mixed"), ("mps:0", "32-true")])
 )
-@pytest.mark.parametrize("name", first_tier(3, CASES))
+@pytest.mark.parametrize("name", first_tier(3, REHEARSED))
 def test_predictions(zoo, name, device, precision):
     model, examples = zoo.model(name), list(zoo.pool(name))
     batch = {"inputs": model.processor(examples), "size": len(examples)}
@@ -73,7 +75,7 @@ def test_predictions(zoo, name, device, precision):
     expect_alike(found, expected, 1e-5 if precision == "32-true" else 0.03)
 
 
-@pytest.mark.parametrize("name", first_tier(3, CASES))
+@pytest.mark.parametrize("name", first_tier(3, REHEARSED))
 def test_training(zoo, name, monkeypatch):
     model, examples = zoo.model(name).train(), list(zoo.pool(name))[:3]
     monkeypatch.setattr(model, "log", lambda *args, **settings: None)
