@@ -52,6 +52,8 @@ def main(argv: list[str]) -> None:
             return
         import_module("heedful.cli.words").print_help(name, words)
         return
+    if name in HELP:
+        import_module("heedful.cli.known_settings").require_known_names(name, words)
     module = import_module(COMMANDS[name][0])
     run = partial(module.main, words) if name in HELP else module.main(words)
     if run is not None:

@@ -5,16 +5,19 @@ call, and all other words are left to the parser of settings.
 import re
 from argparse import Namespace
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from heedful.assembly.config import Call, resolve
-from heedful.assembly.parser import SEED
+from heedful.assembly.settings import SEED
 from heedful.records import SettingError
 from heedful.records.command_lines import CommandParser
+
+if TYPE_CHECKING:
+    from heedful.assembly.config import Call
 
 ALIASES = {r"^--endpoint[.]": "--model.", r"^(--[\w.]+?)[.]init_args(?=[.])": r"\1", r"^--seed(?=$|=)": f"--{SEED}"}
 
 
-def split_words(evaluating: bool, words: Sequence[str]) -> tuple[Namespace, Call]:
+def split_options(evaluating: bool, words: Sequence[str]) -> tuple[Namespace, list[str]]:
     """Parse the options of a command line that have a short form, such as ``--data mnli``, and keep all other words.
 
     Args:
@@ -22,14 +25,14 @@ def split_words(evaluating: bool, words: Sequence[str]) -> tuple[Namespace, Call
         words: The arguments of the command.
 
     Returns:
-        The parsed options, such as ``checkpoint`` and ``config``; and a call with data, model and all other words.
+        The parsed options, such as ``data`` and ``checkpoint``; and all other words.
 
     Raises:
         SettingError: A short form has no value, or the words name a model and an endpoint.
 
     Example:
-        >>> options, call = split_words(True, ["--data", "mnli", "--checkpoint", "RUN", "--attentiveness.draws=3"])
-        >>> options.checkpoint, call.data, call.words
+        >>> options, words = split_options(True, ["--data", "mnli", "--checkpoint", "RUN", "--attentiveness.draws=3"])
+        >>> options.checkpoint, options.data, words
         ('RUN', 'mnli', ['--attentiveness.draws=3'])
     """
     parser = CommandParser("evaluate" if evaluating else "train", "", add_help=False)
@@ -50,11 +53,21 @@ def split_words(evaluating: bool, words: Sequence[str]) -> tuple[Namespace, Call
             raise SettingError(f"model {options.model} and endpoint {options.endpoint} exclude each other. Name one.")
         options.model = "endpoint"
         settings += ["--model.name", options.endpoint]
+    return options, settings
+
+
+def split_words(evaluating: bool, words: Sequence[str]) -> tuple[Namespace, "Call"]:
+    """Return the parsed options of :func:`split_options`, and a call with data, model and all other words."""
+    from heedful.assembly.config import Call  # imports Lightning
+
+    options, settings = split_options(evaluating, words)
     augment, debug = (None, None) if evaluating else (options.augment, options.debug)
     return options, Call(options.model, options.data, augment, debug, options.partial, options.slices, words=settings)
 
 
 def print_help(command: str, words: Sequence[str]) -> None:
     """Print all settings of a command, including the settings of the data and the model that its words name."""
+    from heedful.assembly.config import resolve  # imports Lightning
+
     _, call = split_words(command == "evaluate", [word for word in words if word not in ("-h", "--help", "all")])
     resolve(command == "evaluate", call).parser.print_help()

@@ -157,23 +157,28 @@ def require_known(parser: Parser, values: Mapping[str, Any]) -> None:
         if name in parser.names:
             continue
         if not parser.has_group(name):
-            raise SettingError(_unknown_message(name, parser))
+            raise SettingError(unknown_message(name, parser.names))
         if not isinstance(inner, Mapping):
             raise SettingError(f"{name}: {inner!r} is not a mapping of settings.")
         for inner_name in inner:
             dotted = f"{name}.{inner_name}"
             if dotted not in parser.names and not parser.has_group(dotted):
-                raise SettingError(_unknown_message(dotted, parser))
+                raise SettingError(unknown_message(dotted, parser.names))
 
 
-def _unknown_message(name: str, parser: Parser) -> str:
-    """Return the error message for an unknown setting, given its dotted name; it suggests a similar setting."""
+def unknown_message(name: str, known: Sequence[str]) -> str:
+    """Return the error message for an unknown setting; it suggests a similar setting.
+
+    Args:
+        name: The dotted name of the unknown setting.
+        known: The dotted names of all settings.
+    """
     group, _, last = name.rpartition(".")
-    if group and not parser.has_group(group):
+    if group and not any(setting.startswith(f"{group}.") for setting in known):
         group, last = "", name.partition(".")[0]
-    candidates = [setting for setting in parser.names if setting.rpartition(".")[0] == group]
+    candidates = [setting for setting in known if setting.rpartition(".")[0] == group]
     if not group:
-        candidates += sorted({setting.partition(".")[0] for setting in parser.names if "." in setting})
+        candidates += sorted({setting.partition(".")[0] for setting in known if "." in setting})
     names = [setting.removeprefix(f"{group}.") for setting in candidates]
     near = nearest(last, names)
     subject = f"{group} has no setting {last}" if group else f"There is no setting {name}"
@@ -216,7 +221,7 @@ def _readable(message: str, parser: Parser) -> str:
     """Shorten an error message of jsonargparse to one sentence that begins with the name of the setting."""
     flat = " ".join(message.split())
     if match := re.match(r"[Uu]nrecognized arguments: --([\w.]+)", flat):
-        return _unknown_message(match[1].replace("init_args.", ""), parser)
+        return unknown_message(match[1].replace("init_args.", ""), parser.names)
     if (key := re.match(r'Parser key "([\w.]+)"', flat)) is None:
         return f"{flat[:200].rstrip('.')}."
     name, value = key[1], re.search(r"(?:Given value|Got value): (.*)", flat)
