@@ -95,7 +95,7 @@ def test_the_words_of_the_training_are_kept_on_other_data(caplog, trained, tmp_p
 def test_one_part_is_read_alone(trained, tmp_path):
     argv = ["--init_from", trained, "--data.n_train", "32", *PLANTED, "--trainer.max_epochs", "1"]
     run(train.main, *argv, "--partial", "hypothesis", "--output", tmp_path)
-    assert results_of(tmp_path)["metrics"]["accuracy/planted"]["value"] > 0.8
+    assert results_of(tmp_path)["metrics"]["accuracy/planted"]["value"] > 0.6  # the majority is 0.38
     words = json.loads((tmp_path / "checkpoints" / "backbone" / "config.json").read_text())["heedful"]
     assert words["template"] == "mnli hypothesis: {hypothesis}"
 
@@ -120,7 +120,7 @@ def test_a_model_that_was_never_trained_here_and_mistakes(tiny_t5, nlixy, tmp_pa
         (["--trainer.precision", "16-mixed"], SettingError, "trainer.precision 16-mixed", "bf16-mixed"),
         (["--model.max_length", "6"], ModelError, "model.max_length 6 "),
         (["--data.template", "{premise}"], SettingError, "data.template '{premise}'", "premise, hypothesis"),
-        (["--model.decoding", "beam"], SettingError, "model.decoding: beam ", "'likelihood', 'greedy'"),
+        (["--model.decoding", "beam"], SettingError, "model.decoding: beam ", "likelihood or greedy"),
     ):
         with refused(error, *facts):
             run(train.main, *argv, "--data.n_train", "16", *words, "--output", tmp_path / "out")

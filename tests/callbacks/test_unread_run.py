@@ -98,7 +98,7 @@ def test_unread_changes_are_found_by_the_tokenizer_and_equal_inputs_are_predicte
     save_rows(tmp_path / "rows.parquet", rows, metadata)
     again, kept = read_rows(tmp_path / "rows.parquet")
     scored = METRICS["attentiveness"].score(again, Context.of(kept["context"]))
-    assert json.dumps({str(k): m.as_dict() for k, m in scored.items()}, sort_keys=True) == json.dumps(
+    assert json.dumps({str(k): m.rounded().as_dict() for k, m in scored.items()}, sort_keys=True) == json.dumps(
         {k: m for k, m in metrics.items() if k.startswith("attentiveness/")}, sort_keys=True
     )
 

@@ -163,7 +163,7 @@ def attentiveness(groups: Sequence[Group], part: str, with_all: bool) -> Cells:
             invalid = group.swaps(part).get(WITH_INVALID) if answer == WRITTEN else None
             is_hidden = invalid is not None and _hidden_text(invalid, with_all) == HIDDEN
             rows.append(row if is_span else [*row, HIDDEN if is_hidden else number(invalid)])
-    header = ["prompt", "answer", "value", "± draws", "± seeds", "[95 %]", "n", *([] if is_span else ["+invalid"])]
+    header = ["prompt", "answer", "value", "± draws", "± seeds", "[95 %]", "n", *([] if is_span else ["with invalid"])]
     what = "answers that stay" if any(KEPT in group.swaps(part) for group in groups) else ATTENTIVENESS
     return Cells(f"{title(groups[0])}: {what}, {part} swapped, %", header, rows)
 
@@ -265,7 +265,7 @@ def notes(groups: Sequence[Group], tables: Sequence[Cells], with_all: bool) -> I
         "inputs for which both are equal.": has_both,
         f"{silent}: nothing is written; the answer is the label with the highest likelihood.": silent,
         "n: examples that count, the mean over seeds.": _parts(groups),
-        "+invalid: with examples whose answer is not a label, which do not count elsewhere.": has_invalid,
+        "with invalid: with examples whose answer is not a label, which do not count elsewhere.": has_invalid,
         f"{controls}.": controls,
         "[95 %] crosses examples and seeds of demonstrations, so that three seeds give wide intervals.": any(
             len(group.prompts) > 1 for group in groups

@@ -226,7 +226,7 @@ def test_of_texts_it_is_exact_match_abstention_and_what_stays(tmp_path, capsys):
     hits = [change["y2"] == base[change["uid"]][1] for change in swaps if change["part"] == "distractor"]
     assert table(found, "answers that stay, distractor")[0]["value"] == percent(mean(hits)) + " (one_text)"
     assert not [heading for heading in found if "(table 7)" in heading and "distractor" in heading]
-    assert not any("+invalid" in row for rows in found.values() for row in rows)
+    assert not any("with invalid" in row for rows in found.values() for row in rows)
 
 
 def test_models_and_kinds_of_one_name_are_told_apart(tmp_path):
@@ -283,7 +283,9 @@ def test_of_few_examples_their_number_stands_in_every_table(tmp_path, capsys, fe
         table(found, "less others"),
     )
     cells = [row["value"] for row in swapped] + [table(found, f"(table {n})")[0]["nli"] for n in (6, 11)]
-    cells += [row["attentiveness"] for row in (*seven, *less)] + [row["+invalid"] for row in swapped if row["+invalid"]]
+    cells += [row["attentiveness"] for row in (*seven, *less)] + [
+        row["with invalid"] for row in swapped if row["with invalid"]
+    ]
     spreads = [row[name] for row in (*swapped, *seven) for name in ("± draws", "± seeds")]
     assert [cell.startswith("n=9") for cell in cells] == [few == 9] * len(cells)
     assert ["few_examples" in row["value"] for row in swapped] == [few == 9] * len(swapped)
