@@ -21,7 +21,6 @@ from heedful.assembly.settings import (
     RunSettings,
     TrainingSettings,
     name_list,
-    require_seed,
     several,
 )
 from heedful.assembly.short_names import (
@@ -40,7 +39,7 @@ from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import BasePredictor
 from heedful.lightning_modules.pretrained.backbones import allowed_packages
 from heedful.lightning_modules.registry import stand_in
-from heedful.records import HeedfulError, SettingError, listing
+from heedful.records import HeedfulError, SettingError, listing, require_seed
 from heedful.records.arguments import IN_MEMORY, class_path, plain
 from heedful.records.numbers.metric_name import direction_of
 from heedful.records.parser import InMemory, Parser, class_parser, construct, constructor_value, parsed, require_kinds

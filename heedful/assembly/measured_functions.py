@@ -7,7 +7,7 @@ from heedful.assembly.identity import identity_of
 from heedful.assembly.measured_rows import RowSettings, data_of, load_other_data
 from heedful.assembly.prompting import Requests, requests_of_function
 from heedful.assembly.results import Results, Unsaved
-from heedful.assembly.settings import SEED, name_list, require_seed, write_settings
+from heedful.assembly.settings import SEED, name_list, write_settings
 from heedful.callbacks.engine.evaluation import Evaluation, Plans, Setting
 from heedful.callbacks.engine.measure import ALL, measure
 from heedful.callbacks.engine.processes import Processes
@@ -17,7 +17,7 @@ from heedful.callbacks.outputs.page import RecomputedContents
 from heedful.datamodules.base.pairs import Pairs
 from heedful.lightning_modules.base_predictor import BasePredictor
 from heedful.lightning_modules.function import Answered, Function
-from heedful.records import HeedfulError, SettingError
+from heedful.records import HeedfulError, SettingError, require_seed
 from heedful.records.arguments import IN_MEMORY, class_path, plain
 from heedful.records.messages import has_bars
 from heedful.records.parser import construct

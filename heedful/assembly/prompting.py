@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from heedful.callbacks.engine.alone import MOST
 from heedful.callbacks.engine.evaluation import Plans
 from heedful.callbacks.engine.forecast import Amount, forecast, inputs_of
 from heedful.datamodules.base.pairs import Pairs
 from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import BasePredictor
+from heedful.lightning_modules.function import Function
 from heedful.lightning_modules.prompted.requests.client import cost
 from heedful.records import Composed, ModelError
 from heedful.records.prompts.prompt import Prompt
@@ -107,10 +109,12 @@ class Requests:
 
 
 def requests_of_function(function: Any, data: Pairs, plans: Plans, limit: int | float) -> Requests:
-    """Return upper bounds on the number of inputs that a function would receive, without calling it.
+    """Return upper bounds on the number of inputs that a function, or a model in memory, would receive, without calling
+    it.
 
-    The kind "repeated" counts the first batch, which :class:`heedful.lightning_modules.Function` predicts twice.
-    ``limit`` is the Trainer's limit_val_batches.
+    The kind "repeated" counts the first batch, which :class:`heedful.lightning_modules.Function` predicts twice; and
+    for a model in memory, the examples that are predicted alone, to test padding. ``limit`` is the Trainer's
+    limit_val_batches.
     """
 
     def inputs() -> Iterator[tuple[Any, Composed]]:
@@ -119,6 +123,7 @@ def requests_of_function(function: Any, data: Pairs, plans: Plans, limit: int | 
     amounts = forecast(data, plans, function, limit)
     first = next(inputs_of(data, plans, limit))
     lengths = function.encode(first).lengths
-    longest = np.sort(lengths)[::-1][: data.eval_batch_size]  # an upper bound: the first batch may have shorter inputs
+    most = data.eval_batch_size if isinstance(function, Function) else MOST
+    longest = np.sort(lengths)[::-1][:most]  # an upper bound: other inputs, which may be shorter, are repeated
     amounts["repeated"] = Amount(len(longest), int(longest.sum()))
     return Requests(function.description, 0, [amounts], None, None, None, inputs)

@@ -3,21 +3,12 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from operator import index
 from pathlib import Path
 from typing import Any
 
-from heedful.records import SettingError
 from heedful.records.parser import dump
 
 SEED = "seed_everything"  # the name of the seed in config.yaml, as LightningCLI has it
-
-
-def require_seed(seed: Any) -> int:
-    """Return a seed; raise SettingError unless it is an integer from 0 to 4294967295."""
-    if isinstance(seed, bool) or not hasattr(seed, "__index__") or not 0 <= index(seed) < 2**32:
-        raise SettingError(f"seed {seed!r} is not an integer from 0 to {2**32 - 1}.")
-    return index(seed)
 
 
 def name_list(names: Any) -> Any:

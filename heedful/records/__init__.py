@@ -17,7 +17,7 @@ from heedful.records.parts.picture import FORMATS, Picture
 from heedful.records.parts.table import Table, TableForm
 from heedful.records.parts.template import parts_of, plain_template, rename_parts
 from heedful.records.pool.contents import digests, emptied, keys
-from heedful.records.randomness import generator, integers, random_key, words_of
+from heedful.records.randomness import generator, integers, random_key, require_seed, words_of
 from heedful.records.storage.files import (
     Spool,
     atomic_path,
@@ -87,6 +87,7 @@ __all__ = [
     "read_json",
     "rename_parts",
     "repeats",
+    "require_seed",
     "normalised_label",
     "same_parts",
     "spooling",

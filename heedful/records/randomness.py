@@ -2,8 +2,12 @@
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
+from operator import index
+from typing import Any
 
 import numpy as np
+
+from heedful.records.errors import SettingError
 
 # the constants of Philox4x32-10
 ROUNDS = 10
@@ -14,6 +18,13 @@ WEYL = 0x9E3779B9, 0xBB67AE85
 WORDS = np.uint64(2**32)  # number of distinct words
 LOW = np.uint64(2**32 - 1)  # mask of the low word of 64 bits
 HALF = np.uint64(32)  # shift from the high to the low word
+
+
+def require_seed(seed: Any) -> int:
+    """Return a seed; raise SettingError unless it is an integer from 0 to 4294967295."""
+    if isinstance(seed, bool) or not hasattr(seed, "__index__") or not 0 <= index(seed) < 2**32:
+        raise SettingError(f"seed {seed!r} is not an integer from 0 to {2**32 - 1}.")
+    return index(seed)
 
 
 def generator(*key: str | int) -> np.random.Generator:

@@ -28,6 +28,7 @@ from heedful.records import (
     keys,
     listing,
     printable,
+    require_seed,
 )
 from heedful.records.answers import normalised
 from heedful.records.errors import suggestion
@@ -137,6 +138,8 @@ class Endpoint(BasePredictor):
         super().__init__()
         _require_at_least(1, concurrency=concurrency, max_tokens=max_tokens)
         _require_at_least(0, max_requests=max_requests, temperature=temperature)
+        if seed is not None:
+            require_seed(seed)
         if not timeout > 0:
             raise SettingError(f"timeout {timeout} is not a positive number.")
         if prices is not None and (len(prices) != 2 or min(prices) < 0):

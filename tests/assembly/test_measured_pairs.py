@@ -179,6 +179,19 @@ def test_the_model_stays_as_it_is(model: Any, tokenizer: Any, pairs: list[Row]) 
     assert [module.training for module in model.modules()] == modes
 
 
+@pytest.mark.parametrize("batch_size", [4, 64])
+def test_a_dry_run_bounds_the_inputs_of_a_model(batch_size: int, model: Any, tokenizer: Any, pairs: list[Row]) -> None:
+    """The examples that are predicted alone, to test padding, count."""
+    sizes: list[int] = []
+    model.classifier.register_forward_hook(lambda module, inputs, output: sizes.append(len(output)))
+    settings = {"batch_size": batch_size, "draws": 1, "trainer": QUIET}
+    rows = [row | {"premise": f"{row['premise']} {' '.join(['the'] * (i % 7))}"} for i, row in enumerate(pairs)]
+    bound = heedful.measure((model, tokenizer), rows, PARTS, dry_run=True, **settings).totals["together"][0]
+    assert not sizes
+    heedful.measure((model, tokenizer), rows, PARTS, **settings)
+    assert 0.9 * bound < sum(sizes) <= bound, (sum(sizes), bound)
+
+
 def test_a_model_that_depends_on_padding_is_flagged(model: Any, tokenizer: Any, pairs: list[Row]) -> None:
     def flags() -> tuple[str, ...]:
         return measure((model, tokenizer), pairs)["null", "flips"].flags

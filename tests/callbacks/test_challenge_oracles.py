@@ -208,7 +208,7 @@ def test_there_is_nothing_to_do_without_a_table_the_labels_or_kinds():
     data, evaluation = claims(), Challenge()
     data.setup("validate")
     assert evaluation.plan(Setting(data)).pool is data.pool
-    assert isinstance(Challenge([]).plan(Setting(data)), Nothing)
+    assert Challenge([]).plan(Setting(data)) == Nothing("has no kind of change in challenge.kinds")
     for other in (Planted(n_validation=8), claims(labels=("yes", "no", "neutral")), claims(partial="premise")):
         other.setup("validate")
-        assert isinstance(evaluation.plan(Setting(other)), Nothing)
+        assert evaluation.plan(Setting(other)) == Nothing(f"needs a table, a hypothesis and the labels {E}, {N}, {C}")

@@ -62,8 +62,10 @@ class Challenge(Evaluation):
         table = text = None
         if all_parts is not None and set(data.task.labels) == set(LABELS):
             table, text = _parts(all_parts)
-        if not (self.kinds and table and text in data.pool.parts):
-            return Nothing(f"needs challenge.kinds, a table, a hypothesis and the labels {', '.join(LABELS)}")
+        if not self.kinds:
+            return Nothing("has no kind of change in challenge.kinds")
+        if not (table and text in data.pool.parts):
+            return Nothing(f"needs a table, a hypothesis and the labels {', '.join(LABELS)}")
         if data.pool.is_unlabelled:
             return Nothing(NEEDS_GOLD)
         analyser = best_analyser()

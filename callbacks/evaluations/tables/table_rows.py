@@ -48,8 +48,10 @@ class TableRows(Evaluation):
 
     def plan(self, setting: Setting) -> Plan | Nothing:
         data = setting.data
-        if not (self.operations and data.pool.tables and set(data.task.labels) == set(LABELS)):
-            return Nothing(f"needs table_rows.operations, a table among the parts and the labels {', '.join(LABELS)}")
+        if not self.operations:
+            return Nothing("has no operation in table_rows.operations")
+        if not (data.pool.tables and set(data.task.labels) == set(LABELS)):
+            return Nothing(f"needs a table among the parts and the labels {', '.join(LABELS)}")
         edits = []
         for pool in by_split(data.pool, data):  # a split has the same edits as in an evaluation of that split alone
             part = pool.tables[0]

@@ -342,6 +342,13 @@ def test_answers_need_a_file(cache):
         Endpoint("tiny", cache=cache)
 
 
+@pytest.mark.parametrize("seed", ["0", 1.9, True, -1])
+def test_a_seed_is_an_integer(seed):
+    with refused(SettingError, f"seed {seed!r}", "integer from 0 to 4294967295"):
+        Endpoint("tiny", seed=seed)
+    Endpoint("tiny", seed=None)
+
+
 @pytest.mark.parametrize(
     ("settings", "most"),
     [
