@@ -3,6 +3,7 @@
 Their error messages name the file and the row.
 """
 
+import codecs
 import csv
 import gzip
 import io
@@ -60,7 +61,7 @@ def read(path: Path, quoting: bool = True, header: Sequence[str] = ()) -> Iterat
         header: Column names, for a csv or tsv file without a header and for a json file whose rows are lists.
 
     Raises:
-        DataError: The file is missing, empty, not UTF-8, or broken.
+        DataError: The file is missing, empty, broken, or neither UTF-8 nor UTF-16 with a byte order mark.
     """
     suffix = suffix_of(path.name)
     if suffix not in (*SUFFIXES, TEXT):
@@ -70,10 +71,10 @@ def read(path: Path, quoting: bool = True, header: Sequence[str] = ()) -> Iterat
         with open_file(path) as packed:
             for row, columns in _rows(packed, path, suffix, quoting, header):
                 yield row, columns
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError, pa.ArrowException) as error:
-        raise DataError(
-            f"{path}, after row {row}: damaged, or not UTF-8 ({reason(error)}). Take a whole copy."
-        ) from None
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}, after row {row}: {_not_utf_8(error)}") from None
+    except (OSError, EOFError, zlib.error, pa.ArrowException) as error:
+        raise DataError(f"{path}, after row {row}: damaged ({reason(error)}). Take a whole copy.") from None
     if not row:
         raise DataError(f"{path} has no rows. Take a whole copy of it.")
 
@@ -89,12 +90,15 @@ def _rows(packed: IO[bytes], path: Path, suffix: str, quoting: bool, header: Seq
         file = gzip.GzipFile(fileobj=packed)
     elif path.name.lower().endswith(".zst"):
         file = io.BufferedReader(pa.CompressedInputStream(packed, "zstd"))
+    is_utf_16 = file.peek(2)[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    encoding = "utf-16" if is_utf_16 else "utf-8-sig"
     if suffix == "jsonl":
-        yield from _json_lines(file, path)
+        lines = map(str.encode, io.TextIOWrapper(file, encoding=encoding)) if is_utf_16 else file
+        yield from _json_lines(lines, path)
     elif suffix == "json":
-        yield from _json(file.read().decode("utf-8-sig"), path, header)
+        yield from _json(file.read().decode(encoding), path, header)
     else:
-        text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
+        text = io.TextIOWrapper(file, encoding=encoding, newline="")
         yield from _delimited(text, path, "," if suffix == "csv" else "\t", quoting, header)
 
 
@@ -129,8 +133,19 @@ def _json(text: str, path: Path, header: Sequence[str]) -> Rows:
 
 
 def _no_json(where: str, error: ValueError) -> DataError:
-    why = "not UTF-8" if isinstance(error, UnicodeDecodeError) else f"not valid JSON ({reason(error)})"
-    return DataError(f"{where}: {why}. Take a whole copy of it, in UTF-8.")
+    if isinstance(error, UnicodeDecodeError):
+        return DataError(f"{where}: {_not_utf_8(error)}")
+    return DataError(f"{where}: not valid JSON ({reason(error)}). Take a whole copy of it.")
+
+
+def _not_utf_8(error: UnicodeDecodeError) -> str:
+    """Say how bytes that are not UTF-8 read in the most frequent other encoding, and what to do."""
+    found = f"not {error.encoding.upper()} (byte {error.object[error.start]:#04x})"
+    try:
+        around = brief(error.object[max(0, error.start - 10) : error.start + 10].decode("cp1252"))
+    except UnicodeDecodeError:
+        return f"{found}. Take a whole copy, or convert it to UTF-8."
+    return f"{found}; as cp1252 it reads {around}. If so: iconv -f cp1252 -t utf-8 FILE; else take a whole copy."
 
 
 def _object(columns: Any, path: Path, row: int) -> Row:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from heedful.datamodules.sources.readers import SUFFIXES, read, rows_in_memory, suffix_of, unpacked
+from heedful.datamodules.sources.readers import SUFFIXES, TEXT, read, rows_in_memory, suffix_of, unpacked
 from heedful.datamodules.sources.row_filter import filtered
 from heedful.datamodules.sources.values import Rows, column_name, reason
 from heedful.records import DataError, HeedfulError, SettingError, inform, listing
@@ -182,7 +182,7 @@ def _require_rows(rows: Rows, where: str) -> Rows:
 
 def file_of(path: Path, split: Split) -> Path:
     """Return the file of a split: the path itself if it is a file; else the file in this folder that has the name of
-    the split, or the only file.
+    the split, or the only file. A txt file must have the name of the split, and is read if no other file has the name.
 
     Raises:
         DataError: There is no such file, or there are several.
@@ -193,7 +193,9 @@ def file_of(path: Path, split: Split) -> Path:
         return path
     files = sorted(file for file in path.iterdir() if is_table(file))
     for name in map(str.lower, split.names):
-        candidates = [file for file in files if name in (file.name.lower(), stem(file.name.lower()))]
+        named = [file for file in path.iterdir() if name in (file.name.lower(), stem(file.name.lower()))]
+        texts = [file for file in named if file.is_file() and suffix_of(file.name) == TEXT]
+        candidates = [file for file in files if file in named] or sorted(texts)
         if len(candidates) > 1:
             raise DataError(
                 f"{path} has several files for the split {name!r}: {', '.join(file.name for file in candidates)}. Name "

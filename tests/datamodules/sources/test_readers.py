@@ -115,7 +115,10 @@ def test_a_file_is_read(tmp_path: Path, name: str, text: str, options: dict, exp
         *((name, text, {}, ["no rows"]) for name, text in {"a.csv": "a,b\n", "a.tsv": "a\tb", "a.json": "[]"}.items()),
         *[(f"a.{suffix}", "", {}, []) for suffix in (*SUFFIXES, "jsonl.gz")],
         ("a.jsonl", '{"a": "x"}\n{"a": "é"}\n'.encode("latin-1"), {}, ["UTF-8", "row 2"]),
-        *((f"a.{form}", "a\né".encode("latin-1"), {}, ["UTF-8"]) for form in ("csv", "tsv", "json")),
+        *(
+            (f"a.{form}", "a\né".encode("latin-1"), {}, ["UTF-8", "0xe9", "cp1252", "iconv"])
+            for form in ("csv", "tsv", "json")
+        ),
         *((name, "a\n1\n", {}, SUFFIXES) for name in ("a.doc", "a", "a.csv.zip", "a.gz", "a.xlsx")),
     ],
 )
@@ -323,3 +326,15 @@ def test_the_advice_about_quotes_works_in_measure(tmp_path: Path) -> None:
     rows = pd.read_csv(tmp_path / "a.csv", quoting=3)
     result = heedful.measure(lambda inputs: ["yes"] * len(inputs), rows, NAMES[:2])
     assert next(value for key, value in result.numbers.items() if key.family == "accuracy")["n"] == 30
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "txt", "jsonl", "json"])
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])
+def test_a_byte_order_mark_determines_the_encoding(tmp_path, suffix, encoding):
+    rows = [{"a": "é ж 犬", "b": "1"}, {"a": "y", "b": "2"}]
+    delimiter = "," if suffix == "csv" else "\t"
+    text = "\n".join(delimiter.join(fields) for fields in (rows[0], *(row.values() for row in rows)))
+    if suffix.startswith("json"):
+        text = "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+    (tmp_path / f"a.{suffix}").write_bytes(text.encode(encoding))
+    assert [columns for _, columns in read(tmp_path / f"a.{suffix}")] == rows

@@ -361,3 +361,12 @@ def test_a_value_is_one_or_a_list_and_a_split_has_conditions_of_its_own():
     where = {"x": "a", "y": ["a", 1, 1.0], "validation": {"x": "b"}}
     assert conditions_of(where, "train") == {"x": ("a",), "y": ("a", "1")}
     assert conditions_of(where, "validation") == {"x": ("b",), "y": ("a", "1")}
+
+
+def test_a_text_file_is_read_if_it_is_named(tmp_path):
+    (tmp_path / "SICK_train.txt").write_text("a\tb\nx\ty\n")
+    (tmp_path / "readme.txt").write_text("Any text.\n")
+    for name in ("SICK_train.txt", "SICK_train"):
+        assert list(Source(tmp_path).rows(Split(name))[1]) == [(1, {"a": "x", "b": "y"})]
+    with refused(DataError, tmp_path, "train"):
+        Source(tmp_path).rows(Split("train"))
