@@ -24,21 +24,21 @@ InputsOf = Callable[[Sequence[np.ndarray]], Iterator[dict[str, Any]]]  # batches
 
 
 class Pace:
-    """Logs how many of ``total`` examples are finished, once a minute, if there is no terminal for a progress bar."""
+    """Logs how many of ``total`` units are finished, once a minute, if there is no terminal for a progress bar."""
 
-    def __init__(self, display_name: str, total: int) -> None:
-        self.display_name, self.total, self.done = display_name, total, 0
+    def __init__(self, display_name: str, total: int, unit: str = "examples") -> None:
+        self.display_name, self.total, self.done, self.unit = display_name, total, 0, unit
         self._begin = self._last = time.monotonic()
 
     def advance(self, count: int) -> None:
-        """Add ``count`` to the number of finished examples."""
+        """Add ``count`` to the number of finished units."""
         self.done += count
         time_ = time.monotonic()
         if time_ - self._last >= EVERY and 0 < self.done < self.total and not get_console().is_terminal:
             self._last = time_
             minutes = (time_ - self._begin) / 60
             remaining = minutes / self.done * (self.total - self.done)
-            state = f"{self.done:,} of {self.total:,} examples after {minutes:.0f} min"
+            state = f"{self.done:,} of {self.total:,} {self.unit} after {minutes:.0f} min"
             inform(f"{self.display_name}: {state}, about {remaining:.0f} min left.")
 
 

@@ -1,11 +1,12 @@
-"""Lightning's progress bar with two additions: the training loss, and the metrics that ``figures/*.png`` also plot."""
+"""Lightning's progress bar with the training loss and the metrics that ``figures/*.png`` also plot; lines in a log."""
 
 import time
 from typing import Any
 
-from pytorch_lightning import LightningModule, Trainer
+from pytorch_lightning import Callback, LightningModule, Trainer
 from pytorch_lightning.callbacks.progress.rich_progress import RichProgressBar, RichProgressBarTheme
 
+from heedful.callbacks.engine.batch_predictor import Pace
 from heedful.callbacks.engine.engine import Engine
 from heedful.callbacks.engine.evaluation import LOSS
 
@@ -46,3 +47,22 @@ class Progress(RichProgressBar):
             self._looked = time.monotonic()
             self._loss = trainer.callback_metrics[LOSS].item()
         return {} if self._loss is None else {"loss": self._loss}
+
+
+class TrainingPace(Callback):
+    """Logs the finished and the remaining steps of a training once a minute, if there is no terminal."""
+
+    def __init__(self) -> None:
+        self._pace: Pace | None = None
+        self._step = 0
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        self._step = trainer.global_step
+        steps = trainer.estimated_stepping_batches
+        is_known = trainer.is_global_zero and steps != float("inf")
+        self._pace = Pace("Training", int(steps) - self._step, "steps") if is_known else None
+
+    def on_train_batch_end(self, trainer: Trainer, pl_module: LightningModule, *of_batch: Any) -> None:
+        if self._pace is not None:
+            self._pace.advance(trainer.global_step - self._step)
+            self._step = trainer.global_step

@@ -29,7 +29,7 @@ from pytorch_lightning.utilities.rank_zero import rank_zero_module
 from heedful.assembly.settings import TrainerDefaults, several
 from heedful.assembly.starts import is_first
 from heedful.callbacks.checkpoints.files import AtomicCheckpointIO
-from heedful.callbacks.outputs.progress import Progress
+from heedful.callbacks.outputs.progress import Progress, TrainingPace
 from heedful.datamodules.base.processes import is_alone, is_isolated
 from heedful.lightning_modules.pretrained.backbones import allowed_packages
 from heedful.records import HeedfulError, SettingError
@@ -172,6 +172,7 @@ def make_trainer(
     from_settings = several(settings.get("callbacks"))
     is_wanted = settings.get("enable_progress_bar") is not False and has_bars()
     has_bar = is_wanted and not any(isinstance(c, ProgressBar) for c in from_settings)
+    paces = [] if evaluating else [TrainingPace()]
     plugins = several(settings.get("plugins"))
     if not any(isinstance(plugin, CheckpointIO) for plugin in plugins):
         plugins.append(AtomicCheckpointIO())
@@ -182,7 +183,7 @@ def make_trainer(
         **settings,
         **({} if has_bars() else {"enable_progress_bar": False}),
         "default_root_dir": root,
-        "callbacks": [*callbacks, *([Progress()] if has_bar else []), *from_settings, *last],
+        "callbacks": [*callbacks, *([Progress()] if has_bar else []), *paces, *from_settings, *last],
         "plugins": plugins,
         "precision": precision_of(settings, evaluating),
     }

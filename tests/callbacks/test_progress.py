@@ -1,4 +1,4 @@
-"""The metrics of the progress bar."""
+"""The metrics of the progress bar, and the lines of a training without a terminal."""
 
 from types import SimpleNamespace
 
@@ -6,7 +6,7 @@ import torch
 
 from heedful.callbacks import Accuracy, Attentiveness, Engine, Setting
 from heedful.callbacks.engine.evaluation import LOSS, Plans
-from heedful.callbacks.outputs.progress import Progress
+from heedful.callbacks.outputs.progress import Progress, TrainingPace
 from heedful.datamodules import Planted
 
 
@@ -24,3 +24,14 @@ def test_headlines_are_in_percent_under_the_names_of_figures():
     trainer.callback_metrics = {LOSS: torch.tensor(0.25)}
     assert bar.get_metrics(trainer, None) == expected, "the loss is read twice a second"
     assert Progress().get_metrics(trainer, None) == expected | {"loss": 0.25}
+
+
+def test_a_training_without_a_terminal_logs_its_steps(monkeypatch, caplog):
+    monkeypatch.setattr("heedful.callbacks.engine.batch_predictor.EVERY", 0.0)
+    trainer = SimpleNamespace(global_step=2, estimated_stepping_batches=6, is_global_zero=True)
+    pace = TrainingPace()
+    pace.on_train_start(trainer, None)
+    for trainer.global_step in (2, 3, 4):  # a batch whose gradients are accumulated, then two steps
+        pace.on_train_batch_end(trainer, None, None, None, 0)
+    lines = [record.getMessage() for record in caplog.records]
+    assert lines == [f"Training: {n} of 4 steps after 0 min, about 0 min left." for n in (1, 2)]
