@@ -3,13 +3,13 @@
 Their error messages name the file and the row.
 """
 
-import codecs
 import csv
 import gzip
 import io
 import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
@@ -20,7 +20,7 @@ from heedful.datamodules.sources.values import Rows, brief, column_name, reason
 from heedful.records import DataError, SettingError, open_file
 
 SUFFIXES = ("jsonl", "json", "csv", "tsv", "parquet")
-TEXT = "txt"  # a tsv file, if it is named explicitly; found in a folder, it may be any text
+TEXT = "txt"  # a tsv or csv file, if it is named explicitly; found in a folder, it may be any text
 QUOTES = "Correct the row. If quotes are characters, set data.quoting false or pass rows of pandas.read_csv(quoting=3)."
 Row = dict[str, Any]
 
@@ -61,7 +61,7 @@ def read(path: Path, quoting: bool = True, header: Sequence[str] = ()) -> Iterat
         header: Column names, for a csv or tsv file without a header and for a json file whose rows are lists.
 
     Raises:
-        DataError: The file is missing, empty, broken, or neither UTF-8 nor UTF-16 with a byte order mark.
+        DataError: The file is missing, empty, broken, or neither UTF-8, UTF-16 nor UTF-32.
     """
     suffix = suffix_of(path.name)
     if suffix not in (*SUFFIXES, TEXT):
@@ -90,16 +90,18 @@ def _rows(packed: IO[bytes], path: Path, suffix: str, quoting: bool, header: Seq
         file = gzip.GzipFile(fileobj=packed)
     elif path.name.lower().endswith(".zst"):
         file = io.BufferedReader(pa.CompressedInputStream(packed, "zstd"))
-    is_utf_16 = file.peek(2)[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-    encoding = "utf-16" if is_utf_16 else "utf-8-sig"
+    encoding = json.detect_encoding(file.peek(4)[:4])  # from a byte order mark or from zeros
+    encoding = "utf-8-sig" if encoding == "utf-8" else encoding
     if suffix == "jsonl":
-        lines = map(str.encode, io.TextIOWrapper(file, encoding=encoding)) if is_utf_16 else file
-        yield from _json_lines(lines, path)
+        lines = io.TextIOWrapper(file, encoding=encoding, newline="\n")
+        yield from _json_lines(file if encoding == "utf-8-sig" else map(str.encode, lines), path)
     elif suffix == "json":
         yield from _json(file.read().decode(encoding), path, header)
     else:
         text = io.TextIOWrapper(file, encoding=encoding, newline="")
-        yield from _delimited(text, path, "," if suffix == "csv" else "\t", quoting, header)
+        first = text.readline()
+        has_commas = suffix == "csv" or (suffix == TEXT and "," in first and "\t" not in first)
+        yield from _delimited(chain([first], text), path, "," if has_commas else "\t", quoting, header)
 
 
 def _json_lines(lines: Iterable[bytes], path: Path) -> Rows:
@@ -142,6 +144,8 @@ def _not_utf_8(error: UnicodeDecodeError) -> str:
     """Say how bytes that are not UTF-8 read in the most frequent other encoding, and what to do."""
     found = f"not {error.encoding.upper()} (byte {error.object[error.start]:#04x})"
     try:
+        if error.encoding != "utf-8" or not error.object[: error.start].isascii():  # damaged
+            return f"{found}. Take a whole copy."
         around = brief(error.object[max(0, error.start - 10) : error.start + 10].decode("cp1252"))
     except UnicodeDecodeError:
         return f"{found}. Take a whole copy, or convert it to UTF-8."
@@ -172,7 +176,7 @@ def _require_characters(columns: Mapping[str, Any], where: str) -> None:
             ) from None
 
 
-def _delimited(file: IO[str], path: Path, delimiter: str, quoting: bool, names: Sequence[str]) -> Rows:
+def _delimited(file: Iterable[str], path: Path, delimiter: str, quoting: bool, names: Sequence[str]) -> Rows:
     """Yield the rows of a csv or tsv file; all fields are text, also if they are empty, and blank lines are skipped.
 
     ``names`` are the column names of a file without a header, else empty.

@@ -204,7 +204,8 @@ def file_of(path: Path, split: Split) -> Path:
         if candidates:
             return candidates[0]
     if len(files) != 1 or NAMED_BY_SPLIT.match(stem(files[0].name.lower())):
-        raise missing_split(str(path), split.names, [file.name for file in files])
+        texts = sorted(file for file in path.iterdir() if file.is_file() and suffix_of(file.name) == TEXT)
+        raise missing_split(str(path), split.names, [file.name for file in (*files, *texts)])
     inform(f"{path} holds one file, {files[0].name}, which is read as {split.name}.")
     return files[0]
 

@@ -329,12 +329,20 @@ def test_the_advice_about_quotes_works_in_measure(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "txt", "jsonl", "json"])
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])
-def test_a_byte_order_mark_determines_the_encoding(tmp_path, suffix, encoding):
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-32", "utf-8-sig", "utf-8"])
+def test_the_first_bytes_determine_the_encoding(tmp_path, suffix, encoding):
     rows = [{"a": "é ж 犬", "b": "1"}, {"a": "y", "b": "2"}]
-    delimiter = "," if suffix == "csv" else "\t"
+    delimiter = "," if suffix in ("csv", "txt") else "\t"
     text = "\n".join(delimiter.join(fields) for fields in (rows[0], *(row.values() for row in rows)))
     if suffix.startswith("json"):
         text = "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
     (tmp_path / f"a.{suffix}").write_bytes(text.encode(encoding))
     assert [columns for _, columns in read(tmp_path / f"a.{suffix}")] == rows
+
+
+@pytest.mark.parametrize("content", ["a\né\n".encode() + b"caf\xe9\n", "a\nbé\n".encode("utf-16")[:-3]])
+def test_damaged_texts_get_no_advice_about_encodings(tmp_path, content):
+    (tmp_path / "a.csv").write_bytes(content)
+    with pytest.raises(DataError, match="whole copy") as error:
+        list(read(tmp_path / "a.csv"))
+    assert "cp1252" not in str(error.value)

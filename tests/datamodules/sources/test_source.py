@@ -368,5 +368,5 @@ def test_a_text_file_is_read_if_it_is_named(tmp_path):
     (tmp_path / "readme.txt").write_text("Any text.\n")
     for name in ("SICK_train.txt", "SICK_train"):
         assert list(Source(tmp_path).rows(Split(name))[1]) == [(1, {"a": "x", "b": "y"})]
-    with refused(DataError, tmp_path, "train"):
+    with refused(DataError, tmp_path, "train", "SICK_train.txt"):
         Source(tmp_path).rows(Split("train"))
