@@ -9,6 +9,7 @@ from heedful.callbacks.engine.evaluation import PROBABILITIES, Evaluation, Nothi
 from heedful.callbacks.evaluations.pools import fitted, require_entailment
 from heedful.datamodules.loaders.natural_logic import has_split, load_natural_logic
 from heedful.interventions import Design, counterparts
+from heedful.interventions.counterparts import without_unneeded
 from heedful.metrics import METRICS
 from heedful.metrics.natural_logic.causal_effects import NaturalLogicSettings
 from heedful.metrics.natural_logic.entailment import disagreements
@@ -25,7 +26,8 @@ class NaturalLogic(Evaluation):
         path: Folder of NLI-XY; by default the folder of --data nlixy, if it has the split. Without a folder, nothing
             is measured.
         split: The split of NLI-XY that provides the examples.
-        seeds: Number of seed examples per intervention set (the paper's 400). Each is paired with all of its matches.
+        seeds: Number of seed examples per intervention set (the paper's 400). Each is paired with all of its matches;
+            other examples are not predicted, and do not count in the accuracy.
         paired: Whether the sets of TCE and DCE have the same seed examples.
     """
 
@@ -58,9 +60,9 @@ class NaturalLogic(Evaluation):
         require_entailment(data.task.labels, f"natural_logic.path {path}")
         examples = load_natural_logic(path, split=self.split)
         design = Design(examples)
-        sets = counterparts(design, self.seeds, data.seed, self.paired)
         counts = {"split": self.split, **design.left_out}
-        return Plan(fitted(examples, data), sets, NaturalLogicSettings(NAME), counts, needs_probabilities=True)
+        design, sets = without_unneeded(design, counterparts(design, self.seeds, data.seed, self.paired))
+        return Plan(fitted(design.pool, data), sets, NaturalLogicSettings(NAME), counts, needs_probabilities=True)
 
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
         """Return the number "rules_disagree", and a dictionary for each intervention set, such as "I0".

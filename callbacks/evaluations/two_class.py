@@ -13,7 +13,8 @@ class TwoClass(Evaluation):
     All labels except entailment are one class, so the labels of the model and of a data set may differ.
 
     Args:
-        benchmarks: Maps names of data sets to their paths, or to null for the hub: {snli: null, med: FILE}.
+        benchmarks: Maps names of data sets to their paths, or to null for the hub: {snli: null, med: FILE}. All
+            examples are predicted; trainer.limit_val_batches does not limit them.
     """
 
     metric = METRICS["two_class"]

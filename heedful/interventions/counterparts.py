@@ -6,7 +6,7 @@ Models", section 3.1, table 4.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -171,6 +171,22 @@ def counterparts(design: Design, seeds: int, seed: int, paired: bool = False) ->
         uids = _sample([design.pool.uid(i) for i in candidates], seeds, seed, part if paired else name)
         sets.append(Counterparts(name, design, frozenset(uids), (seeds, paired)))
     return sets
+
+
+def without_unneeded(design: Design, sets: Sequence[Counterparts]) -> tuple[Design, list[Counterparts]]:
+    """Leave out of the pool all examples that are neither seed examples nor counterparts; the sets stay the same.
+
+    Returns:
+        The design of the remaining pool, and the sets for this pool.
+    """
+    needed = np.zeros(len(design.pool), dtype=bool)
+    for one_set in sets:
+        for i in np.flatnonzero(design.inside).tolist():
+            if design.pool.uid(i) in one_set.seeds:
+                needed[i] = True
+                needed[design.matches(one_set.name, i)] = True
+    smaller = Design(design.pool.take(np.flatnonzero(needed)))
+    return smaller, [replace(one_set, design=smaller) for one_set in sets]
 
 
 def _sample(uids: Sequence[str], n: int, seed: int, purpose: str) -> list[str]:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.interventions import Design, counterparts
+from heedful.interventions.counterparts import without_unneeded
 from heedful.records import DataError, Example, Examples
 
 from changed_examples import made
@@ -96,6 +97,17 @@ def test_each_set_has_the_members_that_nested_loops_find(examples, n, seed, pair
     for s in sets:
         assert len(found[s.name]) == len(set(found[s.name]))
         assert set(found[s.name]) == brute_force(examples, s.name, s.seeds)
+
+
+@given(pools(), st.integers(1, 30), st.integers(0, 3), st.booleans())
+def test_a_pool_without_unneeded_examples_has_the_same_members(examples, n, seed, paired):
+    pool = Examples.of(examples)
+    sets = counterparts(Design(pool), n, seed, paired)
+    found = members(sets, pool)
+    design, smaller = without_unneeded(Design(pool), sets)
+    assert members(smaller, design.pool) == found
+    needed = {uid for one_set in sets for uid in one_set.seeds} | {uid for pairs in found.values() for _, uid in pairs}
+    assert list(design.pool.column("uid")) == [uid for uid in pool.column("uid") if uid in needed]
 
 
 @given(pools(), st.integers(1, 30), st.integers(0, 3))
