@@ -20,6 +20,7 @@ from transformers import AutoTokenizer, BertConfig, BertForSequenceClassificatio
 import heedful
 from heedful.datamodules.planted import Planted
 from heedful.records import MetricName, ModelError, RunError, SettingError
+from heedful.reports.runs import read_runs
 
 from refusals import refused
 
@@ -555,3 +556,16 @@ def test_the_global_generators_are_neither_seeded_nor_advanced(kind: str, classi
     assert states() == before
     assert drawn == [rng.random() for _ in drawn]
     assert random.getstate() == rng.getstate()
+
+
+def test_two_functions_of_one_name_have_the_folder_in_their_captions(tmp_path: Path) -> None:
+    data = [{"premise": str(i), "hypothesis": str(i % 3), "label": "ab"[i % 2]} for i in range(20)]
+    for k in (0, 1):
+
+        def predict(inputs: list[Row], k: int = k) -> list[str]:
+            return ["ab"[(int(row["premise"]) + k) % 2] for row in inputs]
+
+        heedful.measure(predict, data, ["premise", "hypothesis"], "b", output=tmp_path / f"run{k}", trainer=QUIET)
+    first, second = (run.label for run in read_runs([str(tmp_path / "run0"), str(tmp_path / "run1")]))
+    assert ("run0" in first, "run1" in second) == (True, True)
+    assert first != second
