@@ -136,8 +136,8 @@ class Numbers:
 
         Raises:
             HeedfulError: The requirement does not hold or cannot be parsed; the name is unknown or ambiguous; the
-                number has no interval; the default label may be
-                misspelt; or high attentiveness is required of a model that may be guessing.
+                number has no interval; the default label may be misspelt; or high attentiveness is required of a model
+                that may be guessing.
         """
         parsed = REQUIREMENT.fullmatch(re.sub("≥|=>", ">=", re.sub("≤|=<", "<=", text)))
         if parsed is None:

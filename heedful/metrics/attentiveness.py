@@ -163,8 +163,8 @@ def is_default_unseen(rows: pa.Table, context: Context) -> bool:
     The default label may then be misspelt, so that attentiveness is over the wrong examples.
     """
     label = context.default_label
-    is_seen = any(rows_with(rows, **{column: label}).any() for column in ("y", "y2", "gold"))
-    return context.kind is TEXT and label is not None and not is_seen
+    is_text = context.kind is TEXT and label is not None
+    return is_text and not any(rows_with(rows, **{column: label}).any() for column in ("y", "y2", "gold"))
 
 
 def unseen_default_text(label: str, answers: Sequence[str]) -> str:
