@@ -141,7 +141,7 @@ class PairedImages(PairedData):
         default_label: str | None = None,
         image_folder: str | None = None,
         swap: list[str] | None = None,
-        path: str | None = None,
+        path: str | dict[str, str] | None = None,
         **kwargs: Any,
     ) -> None:
         if (labels is None) == (answers is None):
@@ -190,7 +190,7 @@ class VisualQuestions(PairedData):
         default_label: str | None = None,
         image_folder: str | None = None,
         swap: list[str] | None = None,
-        path: str | None = None,
+        path: str | dict[str, str] | None = None,
         groups: Sequence[str] = (),
         pictures: Sequence[str] = PICTURES,
         **kwargs: Any,

@@ -34,15 +34,16 @@ class PairedData(Pairs, pl.LightningDataModule):
     default_shares: Mapping[str, float] = MappingProxyType({})
     _allows_changed = False
 
-    def setup(self, stage: str, allow_changed: bool = False) -> None:
+    def setup(self, stage: str, seed: int | None = None, allow_changed: bool = False) -> None:
         """Read the examples, and require the same examples on all processes.
 
         Args:
             stage: "fit" or "validate".
+            seed: The seed of the run, which chooses samples; None for no change.
             allow_changed: Whether a run may resume with changed examples.
         """
         self._allows_changed |= allow_changed
-        super().setup(stage)
+        super().setup(stage, seed)
         if self.trainer is not None and self.trainer.world_size > 1:
             try:
                 for split, fingerprint in self.fingerprints().items():

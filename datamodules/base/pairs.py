@@ -100,8 +100,8 @@ class Pairs(RecordsArguments):
         default_label: The right label if the parts of an input are unrelated.
         hub: Data set on the Hugging Face hub.
         path: Local files instead: a folder with one file per split, one file, or a save_to_disk folder. In Python, also
-            rows in memory: a frame of pandas or polars, a pyarrow table, a ``datasets.Dataset``, a list of
-            dictionaries, or a mapping of splits to one of these.
+            rows in memory: a frame of pandas or polars, a pyarrow table, a ``datasets.Dataset`` or a list of
+            dictionaries. A mapping of splits gives each split its own file or rows.
         quoting: Whether fields of csv and tsv files may be double-quoted.
         columns: Column names, for csv and tsv files without a header and for json files whose rows are lists.
         where: Maps columns to the value, or the list of values, of the rows to read, such as {heuristic: subsequence}.
@@ -139,7 +139,6 @@ class Pairs(RecordsArguments):
         batch_size: Training examples per batch and process.
         eval_batch_size: Examples per evaluation batch.
         num_workers: Worker processes of training; evaluation batches are built in the main process.
-        seed: The run's seed; follows --seed_everything.
         note: Caveat for readers of results on this data set.
         template: Input of text-to-text models, with part names in braces: "mnli hypothesis: {hypothesis} premise:
             {premise}". By default the name, then the parts in alphabetical order. If a model does not read a part, the
@@ -157,8 +156,10 @@ class Pairs(RecordsArguments):
         trained: The training examples with all parts.
         train_examples: The training examples with the parts that the model reads.
         counts: Numbers of examples.
+        seed: The seed of the run, from :meth:`setup`.
     """
 
+    seed = 0
     whole: Examples | None = None
     pool: Examples | None = None
     trained: Examples | None = None
@@ -172,7 +173,7 @@ class Pairs(RecordsArguments):
         label: str | None = LABEL,
         default_label: str | None = None,
         hub: Hub | None = None,
-        path: str | None = None,
+        path: str | dict[str, str] | None = None,
         quoting: bool = True,
         columns: Sequence[str] = (),
         where: Mapping[str, Any] | None = None,
@@ -199,7 +200,6 @@ class Pairs(RecordsArguments):
         batch_size: int = 32,
         eval_batch_size: int = 64,
         num_workers: int = 0,
-        seed: int = 0,
         note: str | None = None,
         template: str | None = None,
         verbalisers: dict[str, str] | None = None,
@@ -228,7 +228,7 @@ class Pairs(RecordsArguments):
         self.partial, self.augment, self.resample_counterfactuals = partial, augment, resample_counterfactuals
         self.inoculation, self.mixture = inoculation, tuple(mixture)
         self.batch_size, self.eval_batch_size, self.num_workers = batch_size, eval_batch_size, num_workers
-        self.seed, self.note = seed, note
+        self.note = note
         self.prompts = dict(prompts or {})
         self.slices = tuple(dict.fromkeys(slices))
         self.splits = {"train": "train", "validation": "validation"} | (splits or {})
@@ -321,19 +321,26 @@ class Pairs(RecordsArguments):
     def without_examples(self, name: str) -> Self:
         """Return a copy, named ``name``, with no validation examples, for evaluations that load their own examples."""
         empty = self.with_arguments()
-        empty.name = name
+        empty.name, empty.seed = name, self.seed
         empty.pool = ExamplesBuilder(self.task.parts).finish()
         return empty
 
-    def setup(self, stage: str) -> None:
+    def setup(self, stage: str, seed: int | None = None) -> None:
         """Read the validation examples and, for "fit", the training examples; idempotent.
 
         Args:
             stage: "fit" or "validate".
+            seed: The seed of the run, which chooses samples; None for no change.
 
         Raises:
             HeedfulError: The data cannot be read, or do not fit the settings.
         """
+        if seed is not None and seed != self.seed:
+            self.seed = seed
+            if self.whole is not None:  # read with another seed
+                self.whole = self.pool = self.trained = self.train_examples = None
+                self.counts = Counts()
+                self.__dict__.pop("_divided", None)
         if self.augment == "counterfactual" and self.default_label is None:
             raise SettingError(
                 f"augment counterfactual: {self.name} has no label for unrelated parts. Name one with "

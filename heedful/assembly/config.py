@@ -1,37 +1,18 @@
-"""Parse all settings of a run, from files, the command line and Python, and create the data, model and callbacks that
-they describe.
-"""
+"""From the settings of a call (files, words, Python) to the objects of a run, and back to config.yaml."""
 
 import re
-import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 from os import PathLike, fspath
-from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from jsonargparse import Namespace
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
+from heedful.assembly.job import Job, Stage
 from heedful.assembly.parser import TRAINER_KINDS, build_parser
-from heedful.assembly.settings import (
-    SEED,
-    EvaluationSettings,
-    RunSettings,
-    TrainingSettings,
-    name_list,
-    several,
-)
-from heedful.assembly.short_names import (
-    CLASSES,
-    OUR_PACKAGES,
-    as_section,
-    class_of,
-    imported,
-    not_supported,
-    section_of,
-)
+from heedful.assembly.settings import SEED, Settings, complete_evaluations, name_list, several
+from heedful.assembly.short_names import CLASSES, OUR_PACKAGES, class_of, imported, not_supported, section_of
 from heedful.callbacks import EVALUATIONS, BestCheckpoint, Evaluation
 from heedful.callbacks.evaluations import shown_evaluations
 from heedful.datamodules import PairedData
@@ -39,193 +20,68 @@ from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import BasePredictor
 from heedful.lightning_modules.pretrained.backbones import allowed_packages
 from heedful.lightning_modules.registry import stand_in
-from heedful.records import HeedfulError, SettingError, listing, require_seed
+from heedful.records import SettingError, inform, listing, require_seed
 from heedful.records.arguments import IN_MEMORY, class_path, plain
 from heedful.records.numbers.metric_name import direction_of
-from heedful.records.parser import InMemory, Parser, class_parser, construct, constructor_value, parsed, require_kinds
+from heedful.records.parser import (
+    Parser,
+    class_parser,
+    construct,
+    constructor_value,
+    parsed,
+    recorded,
+    require_kinds,
+    section,
+)
 from heedful.records.storage.named_configs import DEFAULTS, config_path
 from heedful.records.storage.yaml_files import parse_yaml, read_text
 
-
-class Layer(NamedTuple):
-    """Settings from one source, such as a file. A later layer overrides an earlier one.
-
-    Attributes:
-        values: The settings, nested as in config.yaml.
-        where: Name of the source, with which error messages begin; "" for the call itself.
-        is_trusted: Whether the user named the source in the call, so that its classes may come from any module.
-    """
-
-    values: Mapping[str, Any]
-    where: str = ""
-    is_trusted: bool = True
+Layers = list[tuple[str, Settings]]  # (name of a source, such as a file, and its settings); later ones override
+OBJECTS = (PairedData, BasePredictor, Evaluation, BestCheckpoint, Prompting)
 
 
-@dataclass
-class Call:
-    """The arguments of a call of ``train`` or ``evaluate``, from Python or from the command line.
+def assemble(
+    stage: Stage,
+    call: Mapping[str, Any],
+    files: Sequence[tuple[str, Mapping[str, Any]]] = (),
+    words: Sequence[str] = (),
+    saved: tuple[str, Mapping[str, Any]] | None = None,
+) -> Job:
+    """Create the objects of a run from all settings: ``call`` overrides ``files``, and ``files`` override ``saved``.
 
-    Attributes:
-        model: A name, a path, a hub id, a section (class and settings) or a model; None for the model in ``layers``, or
-            else the default model.
-        data: A name, a path, a section, rows or a data module; None for the data in ``layers``, or else the default
-            data.
-        augment: A name in configs/experiment.
-        debug: A name in configs/debug.
-        partial: The only part that the model receives.
-        slices: Columns whose values break down the results.
-        layers: Settings from saved runs and from files; later layers override earlier ones.
-        settings: All other settings of the call, nested. An object, such as an evaluation, may replace its settings.
+    Args:
+        stage: "fit" or "validate".
+        call: The arguments of ``train`` or ``evaluate``: objects, names or settings; None for arguments not given.
+        files: Names of files, for messages, with their settings.
         words: Settings on a command line, such as ``["--data.hold_out", "3"]``.
-        resume: Folder of the run to resume; None for a new run.
-    """
-
-    model: Any = None
-    data: Any = None
-    augment: str | PathLike[str] | None = None
-    debug: str | None = None
-    partial: str | None = None
-    slices: Sequence[str] | str | None = None
-    layers: Sequence[Layer] = ()
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    words: Sequence[str] = ()
-    resume: str | None = None
-
-
-@dataclass(frozen=True)
-class Config:
-    """All settings of a run, parsed and checked.
-
-    Attributes:
-        evaluating: Whether the run evaluates; if not, it trains.
-        classes: Maps "data" to the class of the data module, and "model" to the class of the model.
-        values: The settings, complete and of the right types.
-        live: Objects that the caller passed instead of settings: maps "data", "model" or the name of an evaluation to
-            the object.
-        resume: Folder of the run to resume; None for a new run.
-    """
-
-    evaluating: bool
-    classes: Mapping[str, type]
-    values: Namespace
-    live: Mapping[str, Any]
-    resume: str | None = None
-
-    @property
-    def parser(self) -> Parser:
-        """The parser of all settings for these classes of data and model."""
-        return build_parser(self.evaluating, self.classes["data"], self.classes["model"])
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the settings as config.yaml stores them; objects that YAML cannot express are replaced by a
-        placeholder.
-        """
-        record = cast(dict[str, Any], _as_yaml_value(self.values))
-        registered = {kind.metric.name: kind for kind in shown_evaluations(self.evaluating)}
-        foreign = [name for name, kind in registered.items() if name in self.live and type(self.live[name]) is not kind]
-        record |= dict.fromkeys(foreign, IN_MEMORY)
-        for kind, owner in self.classes.items():
-            record[kind] = {"class_path": class_path(owner), "init_args": record.pop(kind, {})}
-        record["data"]["init_args"].pop("seed", None)  # equals the seed of the run, which has its own key
-        unrecorded = {"output": None, "ckpt_path": None, "allow_changed_data": False}
-        return record | {name: value for name, value in unrecorded.items() if name in record}
-
-    def run_settings(self) -> RunSettings:
-        """Return the settings of the run itself, such as seed, evaluations, output and checkpoint: all that do not
-        belong to the data, the model, the Trainer or an evaluation.
-        """
-        kind = EvaluationSettings if self.evaluating else TrainingSettings
-        values = {name: self.values[name] for name in vars(kind()) if name != "seed"}
-        return kind(seed=self.values[SEED], **constructor_value(values))
-
-    def objects(self) -> "Objects":
-        """Build the data, the model, the evaluations and the callbacks; objects that the caller passed are used as they
-        are.
-
-        Raises:
-            HeedfulError: An object cannot be built from its settings.
-        """
-        try:
-            instances = self.parser.instantiate(self.values.clone())
-        except HeedfulError:
-            raise
-        except (
-            MisconfigurationException,
-            ImportError,
-            TypeError,
-            ValueError,
-        ) as error:  # raised by a class of Lightning
-            raise SettingError(f"trainer: {error}") from error
-        trainer = constructor_value(instances["trainer"])
-        callbacks = several(trainer["callbacks"])
-        trainer["callbacks"] = [item for item in callbacks if not isinstance(item, Evaluation)]
-        live = {item.name: item for item in (*callbacks, *self.live.values()) if isinstance(item, Evaluation)}
-        classes = {kind.metric.name: kind for kind in shown_evaluations(self.evaluating)}
-        built = {n: kind(**constructor_value(instances.get(n) or {})) for n, kind in classes.items() if n not in live}
-        data, model = (
-            self.live.get(kind) or self.classes[kind](**constructor_value(instances.get(kind) or {}))
-            for kind in CLASSES
-        )
-        if data.seed != (seed := self.values[SEED]):
-            wrong = f"data.seed {data.seed} is not the seed of the run, {seed}, and {type(data).__name__} takes none."
-            raise SettingError(f"{wrong} Add a parameter seed to its constructor, and pass it to the base class.")
-        group, group_class = ("prompt", Prompting) if self.evaluating else ("checkpoint", BestCheckpoint)
-        evaluations = [(built | live)[name] for name in dict.fromkeys([*classes, *live])]
-        return Objects(model, data, evaluations, trainer, group_class(**constructor_value(instances[group])))
-
-
-class Objects(NamedTuple):
-    """The objects that a run needs.
-
-    Attributes:
-        model: The model.
-        data: The data module.
-        evaluations: The evaluations.
-        trainer: Arguments of Lightning's Trainer, including callbacks.
-        group: A ``BestCheckpoint`` in training; a ``Prompting`` (settings of the prompts) in an evaluation.
-    """
-
-    model: BasePredictor
-    data: PairedData
-    evaluations: list[Evaluation]
-    trainer: dict[str, Any]
-    group: Any
-
-
-def resolve(evaluating: bool, call: Call) -> Config:
-    """Parse all settings of a call. Settings on the command line override YAML files, and settings from Python override
-    both.
+        saved: The config.yaml of a run. Its classes are imported only if they are Heedful's or Lightning's, or if the
+            other arguments name their package.
 
     Raises:
         SettingError: A setting is unknown, missing or of another type, or a name is unknown.
     """
-    live, settings = _separate_objects(evaluating, call)
-    layers = [_without_placeholders(layer, settings, call.words) for layer in call.layers]
-    layers += [_named_layer(kind, name) for kind in ("augment", "debug") if (name := getattr(call, kind)) is not None]
-    sections = {kind: _find_section(kind, getattr(call, kind), [*layers, Layer(settings)]) for kind in CLASSES}
-    _require_trusted([*layers, *(Layer(section, "", trusted) for section, _, trusted in sections.values())], call)
-    _import_callbacks([*layers, Layer(settings)], call.words)
-    classes = _classes(sections, live)
-    parser = build_parser(evaluating, classes["data"], classes["model"])
-    _drop_foreign(sections["model"][0], classes["model"], parser)
+    live, settings, of_callbacks = _split_objects(call)
+    layers = [(where, dict(values)) for where, values in [("", DEFAULTS), *([saved] if saved else []), *files]]
+    layers += [*_named_layers(settings), ("", settings)]
+    lost: list[str] = []
+    if saved is not None:
+        lost = [f"{saved[0]}: {name}" for name in _drop_placeholders(layers[1][1])]
+        _require_trusted(saved, [*layers[2:], ("", live)], words)
+    data = _settle_class("data", layers, live)
+    model = _settle_class("model", layers, live, data)
+    for path in _evaluation_paths(layers, words):
+        imported(path)  # before the parser is built, since a module may register evaluations
+    parser = build_parser(stage, None if "data" in live else data, None if "model" in live else model)
     values = Namespace()
-    for kind, (section, where, _) in sections.items():
-        values = parsed(parser, {kind: section["init_args"]}, values, where)
-    for layer in layers:
-        values = parsed(parser, _without_class_sections(layer.values), values, layer.where)
-    if call.words:
-        words, nested = _split_words(call.words, parser)
-        values = parsed(parser, nested, parser.parse_args(words, namespace=values, defaults=False), "")
+    for where, of_layer in layers:
+        values = parsed(parser, of_layer, values, where)
+    values = _parse_words(words, parser, values)
+    for place in lost:
+        if (name := place.rpartition(" ")[2]) not in values and name.partition(".")[0] not in live:
+            raise SettingError(f"{place} was {IN_MEMORY}. Pass the object again.")
     require_kinds(values.get("trainer"), TRAINER_KINDS, "trainer")
-    values = parsed(parser, _without_class_sections(settings), values, "")
-    _settle_seed(values, parser)
     _settle_modes(values)
-    values["evaluations"] = name_list(values.get("evaluations"))
-    for kind in CLASSES:
-        parsed_values = values.get(kind) or Namespace()
-        if kind in live and not _is_unchanged(live[kind], parsed_values, sections[kind][0]["init_args"]):
-            live.pop(kind)  # built again from the changed settings
-    return Config(evaluating, classes, parser.parse_object(values), live, call.resume)
+    return _job(stage, parser, parser.parse_object(values), {"data": data, "model": model}, live, of_callbacks)
 
 
 def load_data(source: Any = DEFAULTS["data"], /, **settings: Any) -> PairedData:
@@ -277,292 +133,193 @@ def load_model(
     return cast(BasePredictor, _load("model", source, settings))
 
 
-def _load(kind: str, source: Any, settings: Mapping[str, Any]) -> Any:
-    section, where, _ = _find_section(kind, source, ())
-    owner = class_of(kind, section["class_path"])
-    return construct(owner, kind, {**section["init_args"], **_wrap_objects(settings)}, where)
-
-
-def _separate_objects(evaluating: bool, call: Call) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Separate the objects in a call from its settings.
-
-    Returns:
-        The objects by name ("data", "model" or the name of an evaluation); and the settings of the call, nested, in
-        which each object is replaced by the arguments that created it.
-    """
-    live: dict[str, Any] = {
-        kind: getattr(call, kind) for kind, base in CLASSES.items() if isinstance(getattr(call, kind), base)
-    }
-    settings = dict(call.settings)
-    of_data = {"partial": call.partial, "slices": name_list(call.slices)}
-    settings["data"] = dict(settings.get("data") or {}) | {k: v for k, v in of_data.items() if v is not None}
-    if isinstance(only := settings.get("evaluations"), list | tuple):
-        _take_evaluations(only, live, settings)
-        settings["evaluations"] = [item.name if isinstance(item, Evaluation) else item for item in only]
-    trainer = dict(settings.get("trainer") or {})
-    if isinstance(callbacks := trainer.get("callbacks"), Evaluation | list | tuple):
-        callbacks = several(callbacks)
-        _take_evaluations(callbacks, live, settings)
-        settings["trainer"] = {**trainer, "callbacks": [item for item in callbacks if not isinstance(item, Evaluation)]}
-    evaluations = [kind.metric.name for kind in shown_evaluations(evaluating)]
-    live |= {name: settings[name] for name in evaluations if isinstance(settings.get(name), Evaluation)}
-    objects = {name: live[name] for name in evaluations if name in live}
-    objects |= {name: item for name, item in settings.items() if isinstance(item, Prompting | BestCheckpoint)}
-    settings |= {name: getattr(item, "arguments", plain(item)) for name, item in objects.items()}
-    return live, {name: value for name, value in settings.items() if value is not None and value != {}}
-
-
-def _take_evaluations(listed: Sequence[Any], live: dict[str, Any], settings: Mapping[str, Any]) -> None:
-    """Add the evaluation objects in the list ``listed`` to the mapping ``live``; raise SettingError for a repeated
-    name.
-    """
-    for evaluation in (item for item in listed if isinstance(item, Evaluation)):
-        if evaluation.name in live or settings.get(evaluation.name) is not None:
-            raise SettingError(f"This call has two evaluations called {evaluation.name}. Leave one of them out.")
-        registered = EVALUATIONS.get(evaluation.name)
-        if registered is None or registered.has_settings:
-            live[evaluation.name] = evaluation
-        elif type(evaluation) is not registered or evaluation.arguments:
-            raise SettingError(
-                f"{evaluation.name} has no settings, and is the same in every run. Give your evaluation another name."
-            )
-
-
-def _without_placeholders(layer: Layer, settings: Mapping[str, Any], words: Sequence[str]) -> Layer:
-    """Return the layer without placeholders, which a saved config.yaml has in place of Python objects.
-
-    The sections of data and model do not change. ``settings`` are the settings that the call passes in Python;
-    ``words`` are the settings on the command line, such as ``["--trainer.callbacks", "..."]``.
-
-    Raises:
-        SettingError: A setting has a placeholder, and neither ``settings`` nor ``words`` contain the setting again.
-    """
-    readable: dict[str, Any] = {}
-    for name, value in layer.values.items():
-        if name in CLASSES or IN_MEMORY not in str(value):
-            readable[name] = value
-        elif isinstance(value, Mapping):
-            readable[name] = {key: inner for key, inner in value.items() if IN_MEMORY not in str(inner)}
-            lost = [key for key in value if key not in readable[name] and key not in (settings.get(name) or {})]
-            lost = [key for key in lost if not any(word.startswith(f"--{name}.{key}") for word in words)]
-            if lost:
-                raise SettingError(f"{layer.where}: {name}.{lost[0]} was {IN_MEMORY}. Pass the object again.")
-        elif name not in settings:
-            raise SettingError(f"{layer.where}: {name} was {IN_MEMORY}. Pass the object again.")
-    return layer._replace(values=readable)
-
-
-def _named_layer(kind: str, name: str | PathLike[str]) -> Layer:
-    """Read the settings of ``--augment NAME`` (a file in configs/experiment) or ``--debug NAME`` (a file in
-    configs/debug).
-    """
-    path, where = config_path(kind, fspath(name)), f"{kind} {fspath(name)}"
-    values = parse_yaml(read_text(path, where), where)
-    if not isinstance(values, Mapping) or (kind == "augment" and values.keys() != {"data"}):
-        raise SettingError(f"{where} has more than settings of the data. Keep data: {{init_args: ...}} in it.")
-    return Layer(values, where)
-
-
-def _find_section(kind: str, source: Any, layers: Sequence[Layer]) -> tuple[dict[str, Any], str, bool]:
-    """Find the section (class and settings) of the data or of the model.
-
-    Args:
-        kind: "data" or "model".
-        source: The argument ``data`` or ``model`` of the call; None if the call has no such argument.
-        layers: Settings of saved runs, files and the call. Without ``source``, the last layer with a section applies;
-            if no layer has a section, the default applies.
-
-    Returns:
-        The section (class_path and init_args); the beginning of error messages about the section, such as "data mnli",
-        or "" for none; and whether the section is trusted, as for :class:`Layer`.
-    """
+def _load(kind: str, source: Any, settings: Settings) -> Any:
+    """Return ``source`` if it is an object already; else create the data module or the model that it names."""
     if isinstance(source, CLASSES[kind]):
-        arguments = _wrap_objects(cast(Any, source).arguments)
-        return {"class_path": class_path(type(source)), "init_args": arguments}, "", True
+        if settings:
+            raise SettingError(f"{kind} is an object already, and {next(iter(settings))} would change it.")
+        return source
     if isinstance(source, type):
         name = source.__name__
-        raise SettingError(
-            f"{kind}: {name} is a class. Pass an object, as {name}(...), or the import path of the class."
-        )
+        raise SettingError(f"{kind}: {name} is a class. Pass an object, as {name}(...), or the path of the class.")
     if hasattr(source, "prepare_data") or hasattr(source, "forward"):  # of pytorch_lightning, lightning or torch
         raise not_supported(kind, type(source).__name__)
-    if kind == "data" and source is not None and not isinstance(source, str | PathLike) and not _is_section(source):
-        source = {"class_path": "PairedText", "init_args": {"path": InMemory(source)}}
-    if source is not None:
-        where = f"{kind} {fspath(source)}" if isinstance(source, str | PathLike) else ""
-        section = section_of(kind, source)
-        return _named_by_file(section, source) if kind == "data" and where else section, where, True
-    for layer in reversed(layers):
-        values = layer.values.get(kind)
-        if isinstance(values, str):
-            return section_of(kind, values), layer.where, layer.is_trusted
-        if _is_section(values):
-            return as_section(kind, values, f"{layer.where}, {kind}"), layer.where, layer.is_trusted
-    return section_of(kind, DEFAULTS[kind]), "", True
+    if not _names_class(source):
+        source, settings = {"class_path": "PairedText"}, {"path": source, **settings}
+    form = section_of(kind, source)
+    where = f"{kind} {fspath(source)}" if isinstance(source, str | PathLike) else ""
+    return construct(class_of(kind, form["class_path"]), kind, {**form["init_args"], **settings}, where)
 
 
-def _named_by_file(section: dict[str, Any], source: str | PathLike[str]) -> dict[str, Any]:
-    """Name the data after their YAML file: add the file's name, without extension, as the setting ``name``.
+def _names_class(value: Any) -> bool:
+    return isinstance(value, str | PathLike) or (isinstance(value, Mapping) and "class_path" in value)
 
-    ``section`` has the class and the settings of the data; ``source`` is the name or path from which it was read.
+
+def _split_objects(call: Mapping[str, Any]) -> tuple[dict[str, Any], Settings, list[str]]:
+    """Separate the arguments of a call.
 
     Returns:
-        The section with the name. An equal section if ``source`` is no YAML file, if the section already has a name, or
-        if the class of the data does not require one.
+        The objects by name: "data", "model", "checkpoint", "prompt" or the name of an evaluation; all other arguments,
+        as nested settings; and the names of the evaluations among the callbacks.
     """
-    file = Path(config_path("data", fspath(source)))
-    if file.suffix not in (".yaml", ".yml") or "name" in section["init_args"]:
-        return section
-    setting = class_parser(class_of("data", section["class_path"]), "data").actions.get("data.name")
-    name = {"name": file.stem} if setting is not None and setting.required else {}
-    return {**section, "init_args": name | section["init_args"]}
+    settings = {name: value for name, value in call.items() if value is not None}
+    live = {kind: _load(kind, settings.pop(kind), {}) for kind in CLASSES if not _names_class(settings.get(kind, ""))}
+    of_data = {name: name_list(settings.pop(name)) for name in ("partial", "slices") if name in settings}
+    for name in (*of_data, *({"augment", "debug"} & settings.keys())):
+        if "data" in live and (name != "debug" or "data" in _named_layer("debug", settings["debug"])):
+            raise SettingError(f"{name} would change the data that you passed. Pass load_data(..., {name}=...).")
+    listed, trainer = settings.get("evaluations"), dict(settings.get("trainer") or {})
+    listed = list(listed) if isinstance(listed, list | tuple) else name_list(listed)
+    callbacks = several(trainer.get("callbacks"))
+    of_callbacks = [item for item in callbacks if isinstance(item, Evaluation)]
+    given = {name: item for name, item in settings.items() if isinstance(item, OBJECTS)}
+    live |= given
+    for item in [*(item for item in listed or () if isinstance(item, Evaluation)), *of_callbacks]:
+        if item.name in live or item.name in settings:
+            raise SettingError(f"This call has two evaluations called {item.name}. Leave one of them out.")
+        live[item.name] = item
+    if listed is not None:
+        settings["evaluations"] = [item.name if isinstance(item, Evaluation) else item for item in listed]
+    if of_callbacks:
+        trainer["callbacks"] = [item for item in callbacks if item not in of_callbacks]
+    further = {"data": {"init_args": of_data}} if of_data else {}
+    settings = {name: value for name, value in settings.items() if name not in given} | {"trainer": trainer}
+    return live, settings | further, [item.name for item in of_callbacks]
 
 
-def _wrap_objects(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings in which rows and other objects that YAML cannot express are wrapped in :class:`InMemory`, so
-    that the parser accepts them.
-    """
-    hidden: dict[str, Any] = {}
-    for name, value in settings.items():
-        is_rows = name == "path" and not isinstance(value, str | PathLike | None)
-        plain_value = IN_MEMORY if is_rows else plain(value)
-        hidden[name] = InMemory(value) if IN_MEMORY in str(plain_value) and not isinstance(value, str) else plain_value
-    return hidden
-
-
-def _is_section(value: Any) -> bool:
-    return isinstance(value, Mapping) and "class_path" in value
-
-
-def _classes(sections: Mapping[str, Any], live: dict[str, Any]) -> dict[str, type]:
-    """Return the class of the data module under "data", and the class of the model under "model".
-
-    The registry may replace the class of the model for some data, such as Encoder by Reader for reading comprehension.
-    ``live`` maps "data" and "model" to the objects that the caller passed instead of settings. A passed model that is
-    bound to a task keeps its class. A passed model whose class is replaced is removed from ``live``, so that a model of
-    the new class is built.
-    """
-    data = type(live["data"]) if "data" in live else class_of("data", sections["data"][0]["class_path"])
-    model_path = sections["model"][0]["class_path"]
-    if "model" in live and (live["model"].task is not None or stand_in(data, model_path) == model_path):
-        return {"data": data, "model": type(live["model"])}
-    live.pop("model", None)
-    return {"data": data, "model": class_of("model", stand_in(data, model_path))}
-
-
-def _drop_foreign(section: dict[str, Any], model: type, parser: Parser) -> None:
-    """If a model's section names another class than ``model``, drop the settings in it that ``model`` lacks."""
-    if section["class_path"] != class_path(model):
-        settings = section["init_args"]
-        section["init_args"] = {name: settings[name] for name in settings if f"model.{name}" in parser.names}
-
-
-def _without_class_sections(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings without the sections of data and model that name a class, which were read before.
-
-    Removed are a short name, such as "mnli", and a mapping with "class_path". A mapping without "class_path" stays.
-    """
-    plain_settings = dict(values)
+def _named_layers(settings: Settings) -> Layers:
+    """Move data, model, augment and debug out of ``settings``, and return a layer for each."""
+    layers: Layers = []
     for kind in CLASSES:
-        section = plain_settings.pop(kind, None)
-        if isinstance(section, Mapping) and not _is_section(section):
-            plain_settings[kind] = section.get("init_args", section)
-    return plain_settings
+        if (source := settings.pop(kind, None)) is not None and "init_args" in source and "class_path" not in source:
+            settings[kind] = source  # settings of the data without a name, such as partial
+        elif source is not None:
+            where = f"{kind} {fspath(source)}" if isinstance(source, str | PathLike) else ""
+            layers.append((where, {kind: source}))
+    names = [(kind, fspath(settings.pop(kind))) for kind in ("augment", "debug") if kind in settings]
+    return [*layers, *((f"{kind} {name}", _named_layer(kind, name)) for kind, name in names)]
 
 
-def _require_trusted(layers: Sequence[Layer], call: Call) -> None:
-    """Raise SettingError if a saved config.yaml names a class from an unknown module: one that is not part of Heedful
-    or Lightning, not named or allowed by the call, and not imported yet.
+def _named_layer(kind: str, name: str) -> Settings:
+    """Read the settings of ``augment`` (a file in configs/experiment) or ``debug`` (a file in configs/debug)."""
+    where = f"{kind} {name}"
+    values = parse_yaml(read_text(config_path(kind, name), where), where)
+    if not isinstance(values, Mapping) or (kind == "augment" and values.keys() != {"data"}):
+        raise SettingError(f"{where} has more than settings of the data. Keep data: {{init_args: ...}} in it.")
+    return dict(values)
+
+
+def _settle_class(kind: str, layers: Layers, live: Mapping[str, Any], data: type | None = None) -> type:
+    """Return the class of the data or of the model, and reduce the sections in ``layers`` to settings of this class.
+
+    The last layer that names a class replaces the sections before it. For a class of ``data``, the registry may replace
+    the class of the model, such as Encoder by Reader; settings that the new class lacks are then dropped.
     """
-    trusted = allowed_packages | {
-        path.partition(".")[0] for layer in layers if layer.is_trusted for path in _class_paths(layer.values)
-    }
-    trusted |= {path.partition(".")[0] for path in _class_paths(call.settings)}
-    trusted |= {path.partition(".")[0] for path in _trainer_classes(call.words)}
-    unknown = [
-        (layer.where, path)
-        for layer in layers
-        if not layer.is_trusted
-        for path in _class_paths(layer.values)
-        if "." in path and path.partition(".")[0] not in {*OUR_PACKAGES, *trusted, *sys.modules}
-    ]
-    if unknown:
-        paths = dict.fromkeys(path for _, path in unknown)
-        allowed = dict.fromkeys(f"allow_package {path.partition('.')[0]}" for path in paths)
+    if kind in live:
+        for _, values in layers:
+            values.pop(kind, None)
+        model, owner = live[kind], type(live[kind])
+        other = class_path(owner) if data is None or model.task else stand_in(data, class_path(owner))
+        if data is not None and other != class_path(owner):
+            needed = other.rpartition(".")[2]
+            raise SettingError(f"model: {data.__name__} needs {needed}, not {owner.__name__}. Pass the model by name.")
+        return owner
+    last = max(n for n, (_, values) in enumerate(layers) if _names_class(values.get(kind)))
+    for _, values in layers[:last]:
+        values.pop(kind, None)
+    for _, values in layers[last + 1 :]:
+        if isinstance(values.get(kind), Mapping):
+            values[kind] = values[kind].get("init_args", values[kind])
+    where, values = layers[last]
+    form = section_of(kind, values[kind], where)
+    path = form["class_path"] if data is None else stand_in(data, form["class_path"])
+    owner, values[kind] = class_of(kind, path), form["init_args"]
+    if path != form["class_path"]:
+        names = class_parser(owner, kind).names
+        values[kind] = {name: value for name, value in values[kind].items() if f"{kind}.{name}" in names}
+    return owner
+
+
+def _drop_placeholders(settings: Settings) -> list[str]:
+    """Remove settings of the Trainer and of evaluations that were objects in memory, and return their dotted names."""
+    lost: list[str] = []
+    for name, value in [*settings.items()]:
+        if name in CLASSES or IN_MEMORY not in str(value):
+            continue
+        if isinstance(value, Mapping):
+            settings[name] = {key: inner for key, inner in value.items() if IN_MEMORY not in str(inner)}
+            lost += [f"{name}.{key}" for key in value if key not in settings[name]]
+        else:
+            lost.append(name)
+            del settings[name]
+    return lost
+
+
+def _require_trusted(saved: tuple[str, Mapping[str, Any]], others: Layers, words: Sequence[str]) -> None:
+    """Raise SettingError if a saved config.yaml names a class that is neither Heedful's nor Lightning's, unless its
+    package is allowed or named by another source of settings.
+    """
+    named = [path for _, values in others for path in _class_paths(values)] + list(_paths_in_words(words))
+    trusted = {*OUR_PACKAGES, *allowed_packages, *(path.partition(".")[0] for path in named)}
+    paths = (path for path in _class_paths(saved[1]) if "." in path and path.partition(".")[0] not in trusted)
+    if unknown := list(dict.fromkeys(paths)):
+        allowed = dict.fromkeys(f"allow_package {path.partition('.')[0]}" for path in unknown)
         raise SettingError(
-            f"{unknown[0][0]} names {listing(list(paths))}, from outside of Heedful and Lightning. If you trust this "
-            f"code, add {listing(list(allowed))}."
+            f"{saved[0]} names {listing(unknown)}, from outside of Heedful and Lightning. If you trust this code, add "
+            f"{listing(list(allowed))}."
         )
-
-
-def _import_callbacks(layers: Sequence[Layer], words: Sequence[str]) -> None:
-    """Import the modules of callbacks before the parser is built, since a module may register evaluations."""
-    paths = [path for layer in layers for path in _class_paths(layer.values.get("trainer") or {})]
-    for path in [*paths, *_trainer_classes(words, "trainer.callbacks")]:
-        if "." in path and path.partition(".")[0] not in OUR_PACKAGES:
-            imported(path)
-
-
-def _trainer_classes(words: Sequence[str], setting: str = "trainer.") -> Iterator[str]:
-    """Yield the import paths in the values of options, such as ``--trainer.callbacks``, that begin with ``setting``."""
-    for name, value in pairwise([*words, ""]):
-        if name.startswith(f"--{setting}"):
-            yield from re.findall(r"[A-Za-z_]\w*(?:\.\w+)+", name.partition("=")[2] or value)
 
 
 def _class_paths(values: Any) -> Iterator[str]:
-    if isinstance(values, Mapping):
-        if isinstance(values.get("class_path"), str):
-            yield values["class_path"]
-        values = list(values.values())
-    for inner in values if isinstance(values, list | tuple) else ():
-        yield from _class_paths(inner)
+    """Yield the import paths of the classes that nested settings name, and of the classes of objects in them."""
+    if isinstance(values, OBJECTS):
+        yield class_path(type(values))
+    elif isinstance(values, Mapping):
+        if isinstance(path := values.get("class_path"), str):
+            yield path
+        for name, inner in values.items():
+            yield from [inner] if name in CLASSES and isinstance(inner, str) else _class_paths(inner)
+    elif isinstance(values, list | tuple):
+        for inner in values:
+            yield from _class_paths(inner)
 
 
-def _split_words(words: Sequence[str], parser: Parser) -> tuple[list[str], dict[str, Any]]:
-    """Split a command line into words for the parser, and settings with lists or mappings as values.
+def _paths_in_words(words: Sequence[str], setting: str = r"trainer\.|evaluations") -> Iterator[str]:
+    """Yield the import paths in the values of options that begin with ``setting``, a regular expression."""
+    for name, value in pairwise([*words, ""]):
+        if re.match(f"--({setting})", name):
+            yield from re.findall(r"[A-Za-z_]\w*(?:\.\w+)+", name.partition("=")[2] or value)
 
-    jsonargparse would convert a list or a mapping of the wrong type to a text.
 
-    Returns:
-        The words for the parser; and the other settings as nested mappings.
-    """
-    parser_words: list[str] = []
-    nested: dict[str, Any] = {}
-    remaining = list(words)
+def _evaluation_paths(layers: Layers, words: Sequence[str]) -> Iterator[str]:
+    """Yield the import paths of callbacks and evaluations that are not Heedful's or Lightning's."""
+    paths = list(_paths_in_words(words, r"trainer\.callbacks|evaluations"))
+    for _, values in layers:
+        paths += _class_paths(values.get("trainer") or {})
+        paths += [name for name in name_list(values.get("evaluations")) or () if isinstance(name, str)]
+    yield from (path for path in paths if "." in path and path.partition(".")[0] not in OUR_PACKAGES)
+
+
+def _parse_words(words: Sequence[str], parser: Parser, values: Namespace) -> Namespace:
+    """Parse the words of a command line, and return the settings merged into ``values``."""
+    remaining, plain_words = list(words), []
     while remaining:
         name, equals, value = remaining.pop(0).partition("=")
         if name.startswith("--") and not equals and remaining and not remaining[0].startswith("--"):
             equals, value = "=", remaining.pop(0)
         setting = name.removeprefix("--")
         if value[:1] in ("{", "[") and setting in parser.names and not parser.takes_text(setting):
-            *groups, last = setting.split(".")
-            inner = nested
-            for group in groups:
-                inner = inner.setdefault(group, {})
-            inner[last] = parse_yaml(value, setting)
+            nested = parse_yaml(value, setting)  # jsonargparse would convert a list of a wrong type to a text
+            for group in reversed(setting.split(".")):
+                nested = {group: nested}
+            values = parsed(parser, nested, values, "")
         else:
-            parser_words.append(f"{name}{equals}{value}")
-    return parser_words, nested
-
-
-def _settle_seed(values: Namespace, parser: Parser) -> None:
-    """Set the seed of the data to the seed of the run; raise SettingError if the settings have another seed for the
-    data.
-    """
-    seed = require_seed(values.get(SEED, RunSettings.seed))
-    of_data = values.get("data.seed", seed)
-    if of_data != seed:
-        raise SettingError(f"data.seed {of_data} is not the seed of the run, {seed}. Set seed {of_data}.")
-    values[SEED] = seed
-    if "data.seed" in parser.names:
-        values["data.seed"] = seed
+            plain_words.append(f"{name}{equals}{value}")
+    return parser.parse_args(plain_words, namespace=values, defaults=False) if plain_words else values
 
 
 def _settle_modes(values: Namespace) -> None:
-    """Set ``mode`` of callbacks that monitor a metric: "max" if a higher value is better, else "min". A mode that the
-    settings contain stays.
-    """
+    """Set ``mode`` of callbacks that monitor a metric to its better direction, unless the settings have a mode."""
     if values.get("trainer.callbacks") is None:
         return
     values["trainer.callbacks"] = callbacks = several(values["trainer.callbacks"])
@@ -573,28 +330,66 @@ def _settle_modes(values: Namespace) -> None:
             settings["mode"] = settings.get("mode", direction)
 
 
-def _is_unchanged(live: Any, values: Namespace, arguments: Mapping[str, Any]) -> bool:
-    """Whether the data module or model ``live``, created with ``arguments``, already has the parsed settings
-    ``values``, so that it need not be built again.
-    """
-    settings = {name: value for name, value in vars(values).items() if name != "seed"}
-    same = all(name in arguments and _same(value, arguments[name]) for name, value in settings.items())
-    seed = getattr(live, "seed", None)
-    return same and values.get("seed", seed) == seed
+def _job(
+    stage: Stage,
+    parser: Parser,
+    values: Namespace,
+    classes: Mapping[str, type],
+    live: Mapping[str, Any],
+    of_callbacks: list[str],
+) -> Job:
+    """Create the objects from parsed settings; ``of_callbacks`` names the live evaluations among the callbacks."""
+    try:
+        instances = constructor_value(parser.instantiate(values.clone()))
+    except (MisconfigurationException, ImportError, TypeError, ValueError) as error:  # of a class of Lightning
+        raise error if isinstance(error, SettingError) else SettingError(f"trainer: {error}") from error
+    data, model = (live.get(kind) or classes[kind](**instances.get(kind, {})) for kind in CLASSES)
+    trainer = instances["trainer"]
+    callbacks = several(trainer["callbacks"])
+    trainer["callbacks"] = [item for item in callbacks if not isinstance(item, Evaluation)]
+    objects = [item for item in (*live.values(), *callbacks) if isinstance(item, Evaluation)]
+    of_callbacks = of_callbacks + [item.name for item in callbacks if isinstance(item, Evaluation)]
+    kinds = {kind.metric.name: kind for kind in shown_evaluations(stage == "validate")}
+    if (only := name_list(instances["evaluations"])) is not None:
+        only = [_name_of_class(name, kinds, objects) if "." in name else name for name in only]
+        only += [name for name in of_callbacks if name not in only]
+    configured = {item.name for item in objects}
+    objects += [kind(**instances.get(name, {})) for name, kind in kinds.items() if name not in configured]
+    evaluations, only = complete_evaluations(stage == "validate", objects, only)
+    group, kind = ("prompt", Prompting) if stage == "validate" else ("checkpoint", BestCheckpoint)
+    extra = live.get(group) or kind(**instances.get(group, {}))
+    job = Job(stage, model, data, evaluations, only, trainer, require_seed(values[SEED]), {}, instances["output"])
+    if isinstance(extra, BestCheckpoint):
+        job.best, job.allow_changed_data = extra, instances["allow_changed_data"]
+    else:
+        job.prompting, job.checkpoint, job.dry_run = extra, instances["checkpoint"], instances["dry_run"]
+    job.record = _record(job, values, {name: live.get(name) for name in kinds}, group, extra)
+    return job
 
 
-def _same(value: Any, argument: Any) -> bool:
-    return value is argument or plain(constructor_value(value)) == plain(argument)
+def _name_of_class(path: str, kinds: Mapping[str, type], objects: list[Any]) -> str:
+    """Return the name of the evaluation at an import path; unless it is registered, add an instance to ``objects``."""
+    owner = imported(path)
+    if not (isinstance(owner, type) and issubclass(owner, Evaluation)):
+        raise SettingError(f"evaluations {path} is not the import path of an evaluation.")
+    name = owner.metric.name
+    inform(f"The evaluation {path} is called {name}.")
+    if name not in kinds and name not in {item.name for item in objects}:
+        objects.append(construct(owner, name, {}))
+    return name
 
 
-def _as_yaml_value(value: Any) -> Any:
-    """Convert a parsed setting to a value that YAML can express, for config.yaml; an object in memory becomes a
-    placeholder.
-    """
-    if isinstance(value, InMemory):
-        return IN_MEMORY
-    if isinstance(value, Namespace):
-        value = vars(value)
-    if isinstance(value, Mapping):
-        return {str(name): _as_yaml_value(inner) for name, inner in value.items()}
-    return [_as_yaml_value(inner) for inner in value] if isinstance(value, list | tuple) else plain(value)
+def _record(job: Job, values: Namespace, live: Mapping[str, Any], group: str, extra: Any) -> Settings:
+    """Return all settings as config.yaml stores them; :data:`IN_MEMORY` replaces objects that YAML cannot express."""
+    record = {SEED: job.seed, "trainer": recorded(values.trainer)}
+    for evaluation in job.evaluations:
+        if (name := evaluation.name) in live:
+            is_registered = live[name] is None or type(live[name]) is EVALUATIONS[name]
+            settings = section(evaluation, name)["init_args"] if is_registered else IN_MEMORY
+            record |= {name: settings} if settings else {}
+    record |= {"evaluations": job.only, "output": None}
+    if isinstance(extra, BestCheckpoint):
+        record |= {"allow_changed_data": False, group: section(extra, group)["init_args"]}
+    else:
+        record |= {"checkpoint": job.checkpoint, "dry_run": job.dry_run, group: plain(extra)}
+    return record | {"data": section(job.data, "data"), "model": section(job.model, "model")}

@@ -9,16 +9,18 @@ from typing import Any
 
 from pytorch_lightning import Callback, Trainer, seed_everything
 
-from heedful.assembly.config import Call, Config, Layer, resolve
+from heedful.assembly.config import assemble
 from heedful.assembly.folders import evaluation_folder, named_folder, run_folder
-from heedful.assembly.plan import Plan, checkpoint_of, prepare
-from heedful.assembly.prompting import Requests, name_of
+from heedful.assembly.held_out import require_held_out
+from heedful.assembly.job import Job
+from heedful.assembly.prompting import Requests, name_of, prompts_of
 from heedful.assembly.results import Results, Unsaved
-from heedful.assembly.saved import settings_of_file, source_of
-from heedful.assembly.settings import SEED, several, write_settings
+from heedful.assembly.saved import settings_of_file, source_of, unfinished_of
+from heedful.assembly.settings import SEED, Settings, several, write_settings
 from heedful.assembly.starts import is_first
 from heedful.assembly.trainers import allowing, calm_lightning, make_trainer, restored_flags
 from heedful.callbacks import Engine, Evaluation, RunFolder
+from heedful.callbacks.checkpoints.files import outline
 from heedful.callbacks.engine.forecast import forecast, inputs_of
 from heedful.callbacks.engine.measure import Measurements
 from heedful.callbacks.outputs.description import command, describe
@@ -28,6 +30,7 @@ from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import BasePredictor, Endpoint
 from heedful.lightning_modules.predictor_module import module_of
 from heedful.records import Composed, DataError, SettingError
+from heedful.records.arguments import IN_MEMORY
 
 
 def evaluate(
@@ -74,115 +77,153 @@ def evaluate(
     Raises:
         HeedfulError: A setting is wrong, the data or the model cannot be read, or the folder cannot be written.
     """
-    nested: dict[str, Any] = {**settings, "trainer": trainer, "prompt": prompt, SEED: seed, "evaluations": evaluations}
-    nested |= {"output": output, "dry_run": dry_run or None}
+    call = {**settings, "model": model, "data": data, "partial": partial, "slices": slices, "prompt": prompt}
+    call |= {"evaluations": evaluations, "trainer": trainer, SEED: seed, "output": output, "dry_run": dry_run or None}
     with allowing(allow_package):
-        call = Call(model, data, partial=partial, slices=slices, settings=nested)
-        return evaluated(configured(call, several(config), checkpoint))
+        return run(job_of(call, several(config), checkpoint=checkpoint))
 
 
-def configured(
-    call: Call, files: Sequence[str | PathLike[str]] = (), checkpoint: str | PathLike[str] | None = None
-) -> Config:
-    """Combine all settings of an evaluation into a :class:`Config`.
+def job_of(
+    call: Settings,
+    files: Sequence[str | PathLike[str]] = (),
+    words: Sequence[str] = (),
+    checkpoint: str | PathLike[str] | None = None,
+) -> Job:
+    """Assemble an evaluation.
 
     Args:
-        call: The model, the data and all other settings of the call, from Python or from the command line.
+        call: All other arguments of :func:`evaluate`, by name.
         files: Paths of YAML files of settings, which ``call`` overrides.
+        words: Settings on a command line, which override all others.
         checkpoint: As for :func:`evaluate`.
     """
-    layers = [Layer(settings_of_file(fspath(file), f"config {file}"), f"config {file}") for file in files]
-    for layer in layers:
-        checkpoint = layer.values.get("checkpoint") if checkpoint is None else checkpoint
+    layers = [settings_of_file(file, f"config {fspath(file)}") for file in files]
+    checkpoint = checkpoint or next((values["checkpoint"] for _, values in layers if values.get("checkpoint")), None)
+    saved = None
     if checkpoint is not None:
-        path, saved = source_of(fspath(checkpoint))
-        for layer in layers:
-            if "class_path" in (layer.values.get("model") or {}) and not layer.values.get("checkpoint"):
-                raise SettingError(f"checkpoint and {layer.where} both name a model. Leave one of them out.")
-        layers.insert(0, Layer(saved, str(path), is_trusted=False))
-        call.settings = {**call.settings, "checkpoint": str(path)}
-    if isinstance(call.model, BasePredictor) and checkpoint is not None and call.model.task is not None:
-        call.model = call.model.with_arguments()  # a copy: the caller's model keeps its weights
-    call.layers = layers
-    return resolve(True, call)
+        path, settings = source_of(fspath(checkpoint))
+        for where, values in layers:
+            if "class_path" in (values.get("model") or {}) and not values.get("checkpoint"):
+                raise SettingError(f"checkpoint and {where} both name a model. Leave one of them out.")
+        saved, call = (str(path), settings), {**call, "checkpoint": str(path)}
+        if isinstance(model := call["model"], BasePredictor) and model.task is not None:
+            call["model"] = model.with_arguments()  # a copy: the caller's model keeps its weights
+    return assemble("validate", call, layers, words, saved)
 
 
-def evaluated(config: Config) -> Results | Requests:
+def run(job: Job) -> Results | Requests:
     """Measure a model, and write the results into a folder.
 
     Returns:
         The results, on every process; with ``dry_run``, the number of requests.
     """
     with calm_lightning(), restored_flags(), ExitStack() as held:
-        output = named_folder(config, held)  # fails before the data are read
-        settings = config.run_settings()
-        seed_everything(settings.seed, workers=True, verbose=False)
-        plan = prepare(config)
-        if vars(settings)["dry_run"]:
-            return requests_of(plan)
+        output = named_folder(job.output, held)  # fails before the data are read
+        seed_everything(job.seed, workers=True, verbose=False)
+        prepare(job)
+        if job.dry_run:
+            return requests_of(job)
         if not is_first():
-            return measured(plan, None)
-        in_run = output is None and checkpoint_of(settings)
-        return measured(plan, evaluation_folder(plan, held) if in_run else run_folder(plan, held, output, "pretrained"))
+            return measured(job, None)
+        in_run = output is None and job.checkpoint
+        return measured(job, evaluation_folder(job, held) if in_run else run_folder(job, held, output, "pretrained"))
 
 
-def requests_of(plan: Plan) -> Requests:
+def prepare(job: Job) -> None:
+    """Read the data, bind the model to their task and plan the evaluations, before any folder is created.
+
+    Raises:
+        HeedfulError: The data cannot be read, the model does not match the data, or the checkpoint is damaged.
+    """
+    model, only = job.model, job.only
+    if job.checkpoint is not None:
+        outline(Path(job.checkpoint), f"checkpoint {job.checkpoint}")
+        job.unfinished = unfinished_of(job.checkpoint)
+    if only is not None and all(item.brings_examples for item in job.evaluations if item.name in only):
+        _leave_out_examples(job, "-".join(only))
+    job.set_up()
+    if not model.has_learned:
+        model.require_learned_parts(job.data.full_task.parts)
+        model.require_head()
+    elif "backbone" in (of_model := job.record["model"]["init_args"]):
+        of_model["backbone"] = IN_MEMORY
+    job.prompts = prompts_of(job.prompting, model, job.data)
+    job.plan()
+    if not job.dry_run:
+        if job.checkpoint is None:
+            model.require_weights()
+        require_held_out(model, job.data, job.checkpoint, True)
+
+
+def _leave_out_examples(job: Job, name: str) -> None:
+    """Rename the data and leave out their examples, for evaluations that bring their own; the data get the labels of
+    the model, if known.
+    """
+    job.data, model = job.data.without_examples(name), job.model
+    learned = model.task if model.has_learned else None
+    if learned is None:
+        model.bind(job.data.task, trains=False)  # reads the labels of the head
+    if labels := model.known_labels if learned is None else learned.labels:
+        job.data.settle_labels(labels, default_label=None)
+
+
+def requests_of(job: Job) -> Requests:
     """Return the number of requests that an evaluation would send to a server, and an estimate of their tokens; send
     none.
 
     Raises:
         SettingError: The model is not an endpoint.
     """
-    model, limit = plan.model, plan.trainer["limit_val_batches"]
+    model, limit = job.model, job.trainer["limit_val_batches"]
     if not isinstance(model, Endpoint):
         raise SettingError(
             f"dry_run counts requests to a server, and {model.description} sends none. Leave it out, or set endpoint."
         )
-    amounts = [forecast(plan.data, plan.plans, model, limit) for _ in each_prompt(plan)]
+    amounts = [forecast(job.data, job.plans, model, limit) for _ in each_prompt(job)]
 
     def inputs() -> Iterator[tuple[Any, Composed]]:
-        for _ in each_prompt(plan):
-            for examples in inputs_of(plan.data, plan.plans, limit):
+        for _ in each_prompt(job):
+            for examples in inputs_of(job.data, job.plans, limit):
                 yield model, examples
 
     written, prices = model.most_written, model.prices
-    return Requests(model.description, len(plan.prompts), amounts, written, prices, model.cache, inputs)
+    return Requests(model.description, len(job.prompts), amounts, written, prices, model.cache, inputs)
 
 
-def measured(plan: Plan, folder: Path | None) -> Results:
+def measured(job: Job, folder: Path | None) -> Results:
     """Measure a model, and write the results into a folder; with several prompts, into a subfolder for each prompt.
 
     Args:
-        plan: The prepared run.
+        job: The prepared evaluation.
         folder: The folder of the results on rank 0; None on other ranks.
     """
-    run = RunFolder(folder, lambda path: write_settings(plan.record, path), _server(plan.model))
-    engine = plan.engine([run, Page(lambda: run.written, contents_of(plan))])
-    trainer = _trainer(plan, [engine, run], folder)
+    run = RunFolder(folder, lambda path: write_settings(job.record, path), _server(job.model))
+    engine = job.engine([run, Page(lambda: run.written, contents_of(job))])
+    trainer = _trainer(job, [engine, run], folder)
     results: list[Results] = []
-    for name, prompt in each_prompt(plan):
+    for name, prompt in each_prompt(job):
         if prompt:
             run.begin(folder / name if folder is not None else None, prompt)
-        measurements = _validated(trainer, plan, engine)
+        measurements = _validated(trainer, job, engine)
         results.append(Results(run.written, measurements.content))
     return results[0] if len(results) == 1 else Results(run.written.parent, {}, each=tuple(results))
 
 
-def measured_in_memory(plan: Plan) -> Results:
+def measured_in_memory(job: Job) -> Results:
     """Measure a model, once per prompt, and return the results without writing them."""
-    engine = plan.engine()
-    trainer = _trainer(plan, [engine], None)
+    engine = job.engine()
+    trainer = _trainer(job, [engine], None)
     results: list[Results] = []
-    for name, prompt in each_prompt(plan):
-        measurements = _validated(trainer, plan, engine)
-        about = describe({**_server(plan.model), **prompt}, trainer)
+    for name, prompt in each_prompt(job):
+        measurements = _validated(trainer, job, engine)
+        about = describe({**_server(job.model), **prompt}, trainer)
         rows: dict[str, Any] = by_first(functools.partial(dict, measurements.rows))
-        unsaved = Unsaved(name, lambda path: write_settings(plan.record, path), about, rows, contents_of(plan))
+        unsaved = Unsaved(name, lambda path: write_settings(job.record, path), about, rows, contents_of(job))
         results.append(Results(None, measurements.content, unsaved=unsaved))
     return results[0] if len(results) == 1 else Results(None, {}, each=tuple(results))
 
 
-def each_prompt(plan: Plan) -> Iterator[tuple[str, dict[str, Any]]]:
+def each_prompt(job: Job) -> Iterator[tuple[str, dict[str, Any]]]:
     """Give the model one prompt after the other, so that the caller measures it with each; yield once if there are no
     prompts.
 
@@ -190,29 +231,28 @@ def each_prompt(plan: Plan) -> Iterator[tuple[str, dict[str, Any]]]:
         Pairs: name of the subfolder for the prompt, "" unless there are several prompts; and the entries of run.json
         about the prompt, with the text that is sent for the first example.
     """
-    if not plan.prompts:
+    if not job.prompts:
         yield "", {}
-    first = next((each.plan.pool[0] for each in plan.plans.planned.values() if len(each.plan.pool)), None)
-    for prompt in plan.prompts:
-        plan.model.prompt_with(prompt)
-        sent = {} if first is None else {"example": first.uid, "sent": plan.model.sent(first)}
-        yield name_of(prompt) if len(plan.prompts) > 1 else "", {"prompt": {**prompt.as_dict(), **sent}}
+    first = next((each.plan.pool[0] for each in job.plans.planned.values() if len(each.plan.pool)), None)
+    for prompt in job.prompts:
+        job.model.prompt_with(prompt)
+        sent = {} if first is None else {"example": first.uid, "sent": job.model.sent(first)}
+        yield name_of(prompt) if len(job.prompts) > 1 else "", {"prompt": {**prompt.as_dict(), **sent}}
 
 
-def contents_of(plan: Plan) -> RecomputedContents:
+def contents_of(job: Job) -> RecomputedContents:
     """Return an object that recomputes original and changed examples, so that the HTML page can show their texts."""
-    plans = {name: planned.plan for name, planned in plan.plans.planned.items()}
-    return RecomputedContents(plans, plan.data.seed, plan.data.task.parts)
+    plans = {name: planned.plan for name, planned in job.plans.planned.items()}
+    return RecomputedContents(plans, job.data.seed, job.data.task.parts)
 
 
-def _trainer(plan: Plan, callbacks: Sequence[Callback], folder: Path | None) -> Trainer:
-    settings = {**plan.trainer, "logger": plan.trainer["logger"] or False}
-    return make_trainer(callbacks, settings, evaluating=True, folder=folder)
+def _trainer(job: Job, callbacks: Sequence[Callback], folder: Path | None) -> Trainer:
+    settings = {**job.trainer, "logger": job.trainer["logger"] or False}
+    return make_trainer(callbacks, settings, "validate", folder=folder)
 
 
-def _validated(trainer: Trainer, plan: Plan, engine: Engine) -> Measurements:
-    checkpoint = checkpoint_of(plan.config.run_settings())
-    trainer.validate(module_of(plan.model), plan.data, ckpt_path=checkpoint, weights_only=True, verbose=False)
+def _validated(trainer: Trainer, job: Job, engine: Engine) -> Measurements:
+    trainer.validate(module_of(job.model), job.data, ckpt_path=job.checkpoint, weights_only=True, verbose=False)
     if engine.measurements is None:
         raise DataError("Nothing was evaluated. See trainer.limit_val_batches.")
     return engine.measurements

@@ -1,26 +1,25 @@
 """``heedful.measure`` for a function, or for a model in memory: without a Trainer and without importing Lightning."""
 
-from os import PathLike
+from collections.abc import Mapping
 from typing import Any
 
 from heedful.assembly.identity import identity_of
 from heedful.assembly.measured_rows import RowSettings, data_of, load_other_data
 from heedful.assembly.prompting import Requests, requests_of_function
 from heedful.assembly.results import Results, Unsaved
-from heedful.assembly.settings import SEED, name_list, write_settings
+from heedful.assembly.settings import SEED, complete_evaluations, name_list, write_settings
 from heedful.callbacks.engine.evaluation import Evaluation, Plans, Setting
 from heedful.callbacks.engine.measure import ALL, measure
 from heedful.callbacks.engine.processes import Processes
-from heedful.callbacks.evaluations import EVALUATIONS, chosen, shown_evaluations
+from heedful.callbacks.evaluations import shown_evaluations
 from heedful.callbacks.outputs.description import describe
 from heedful.callbacks.outputs.page import RecomputedContents
 from heedful.datamodules.base.pairs import Pairs
 from heedful.lightning_modules.base_predictor import BasePredictor
 from heedful.lightning_modules.function import Answered, Function
 from heedful.records import HeedfulError, SettingError, require_seed
-from heedful.records.arguments import IN_MEMORY, class_path, plain
 from heedful.records.messages import has_bars
-from heedful.records.parser import construct
+from heedful.records.parser import construct, section
 
 OF_MODELS = ("prompt", "config", "allow_package")  # arguments for models that Heedful loads
 OF_TRAINER = ("enable_progress_bar", "limit_val_batches", "accelerator", "devices")  # accepted without a Trainer
@@ -77,9 +76,16 @@ def measure_predictor(
     unused += [f"trainer.{name}" for name in trainer if name not in OF_TRAINER]
     if unused:
         raise SettingError(f"{unused[0]} has no effect: {predictor.description} is measured without a Trainer.")
-    data = _with_settings(data, settings)
-    evaluations, only = _evaluations(settings)
-    data.setup("validate")
+    seed = require_seed(settings.pop(SEED))
+    changed = {name: value for name in ("partial", "slices") if (value := settings.pop(name, None)) is not None}
+    data = data.with_arguments(**changed) if changed else data
+    listed = name_list(settings.pop("evaluations", None))
+    objects = [item for item in [*(listed or ()), *settings.values()] if isinstance(item, Evaluation)]
+    kinds = {kind.metric.name: kind for kind in shown_evaluations(True)}
+    objects += [construct(kinds[name], name, value) for name, value in settings.items() if isinstance(value, Mapping)]
+    names = None if listed is None else [item.name if isinstance(item, Evaluation) else item for item in listed]
+    evaluations, only = complete_evaluations(True, objects, names)
+    data.setup("validate", seed)
     predictor.bind(data.task)
     predictor.require_learned_parts(data.full_task.parts)
     plans = Plans.of(evaluations, Setting(data, read=load_other_data, capabilities=predictor.capabilities), only)
@@ -103,47 +109,15 @@ def _measured(
     weights: str | None,
 ) -> Results:
     planned = plans.planned.values()
-    arguments = {
-        name: value for name, value in data.arguments.items() if name != "seed"
-    }  # the record has the seed of the run
-    if not isinstance(arguments.get("path"), str | PathLike | None):
-        arguments["path"] = IN_MEMORY
     record = {
         SEED: data.seed,
-        **{p.evaluation.name: plain(p.evaluation.arguments) for p in planned if p.evaluation.has_settings},
+        **{p.evaluation.name: section(p.evaluation, p.evaluation.name)["init_args"] for p in planned},
         "evaluations": plans.only,
-        "data": {"class_path": class_path(type(data)), "init_args": plain(arguments)},
-        "model": {"class_path": class_path(type(predictor)), "init_args": plain(predictor.arguments)},
+        "data": section(data, "data"),
+        "model": section(predictor, "model"),
     }
     about = {"weights": weights, "unfinished": None, "identity": identity_of(record, predictor)}
     measurements = measure(predictor, data, plans, Processes(shows_progress), about=about, limit=limit)
     contents = RecomputedContents({p.evaluation.name: p.plan for p in planned}, data.seed, data.task.parts)
     unsaved = Unsaved("", lambda path: write_settings(record, path), describe({}), measurements.rows, contents)
     return Results(None, measurements.content, unsaved=unsaved)
-
-
-def _with_settings(data: Pairs, settings: dict[str, Any]) -> Pairs:
-    """Move the seed and the settings ``slices`` and ``partial`` out of ``settings``, and return the data with them."""
-    changed = {name: value for name in ("partial", "slices") if (value := settings.pop(name, None)) is not None}
-    seed = require_seed(settings.pop(SEED))
-    return data.with_arguments(**changed, seed=seed) if changed or data.seed != seed else data
-
-
-def _evaluations(settings: dict[str, Any]) -> tuple[list[Evaluation], list[str] | None]:
-    """Create all evaluations with their settings.
-
-    Returns:
-        The evaluations; and the names of those to run, None for the evaluations that run by default.
-    """
-    listed = name_list(settings.pop("evaluations", None))
-    evaluations = [item for item in [*(listed or ()), *settings.values()] if isinstance(item, Evaluation)]
-    by_name = {evaluation.name: evaluation for evaluation in evaluations}
-    if len(by_name) < len(evaluations):
-        twice = next(name for name in by_name if [evaluation.name for evaluation in evaluations].count(name) > 1)
-        raise SettingError(f"This call has two evaluations called {twice}. Leave one of them out.")
-    for kind in (*shown_evaluations(True), *(kind for kind in EVALUATIONS.values() if not kind.has_settings)):
-        name = kind.metric.name
-        if name not in by_name:
-            by_name[name] = construct(kind, name, settings[name]) if settings.get(name) is not None else kind()
-    only = None if listed is None else [item.name if isinstance(item, Evaluation) else item for item in listed]
-    return list(by_name.values()), chosen(only, by_name)

@@ -7,10 +7,9 @@ from typing import Any
 from pytorch_lightning import LightningModule
 from torch import nn
 
-from heedful.assembly.config import Call, load_model
-from heedful.assembly.evaluation import configured, measured_in_memory, requests_of
+from heedful.assembly.config import load_model
+from heedful.assembly.evaluation import job_of, measured_in_memory, prepare, requests_of
 from heedful.assembly.measured_rows import RowSettings, data_of, order_of_outputs
-from heedful.assembly.plan import prepare
 from heedful.assembly.prompting import Requests
 from heedful.assembly.results import Results
 from heedful.assembly.saved import source_of
@@ -44,7 +43,8 @@ def measure_model(predict: Any, rows: RowSettings, settings: dict[str, Any]) -> 
 
 
 def _measure_model(predict: Any, rows: RowSettings, settings: dict[str, Any]) -> Results | Requests:
-    config, partial, slices, dry_run = (settings.pop(name, None) for name in ("config", "partial", "slices", "dry_run"))
+    config, dry_run = (settings.pop(name, None) for name in ("config", "dry_run"))
+    of_data = {name: value for name in ("partial", "slices") if (value := settings.pop(name, None)) is not None}
     model, checkpoint, backbone = _resolve_model(predict)
     learned = model.task.labels if model is not None and model.task else getattr(model, "known_labels", ())
     if checkpoint is not None and not (backbone / "config.json").is_file():  # a user's own network
@@ -53,10 +53,11 @@ def _measure_model(predict: Any, rows: RowSettings, settings: dict[str, Any]) ->
     data = data_of(rows, outputs, is_function=False, kind=PairedText)
     if isinstance(model, PretrainedClassifier) and model is not predict and not outputs:
         model = model.with_arguments(labels=order_of_outputs(data, rows))
-    settings = {**settings, "dry_run": dry_run or None}
-    call = Call(model, data, partial=partial, slices=slices, settings=settings)
-    plan = prepare(configured(call, [] if config is None else [config], checkpoint))
-    return requests_of(plan) if dry_run else measured_in_memory(plan)
+    data = data.with_arguments(**of_data) if of_data else data
+    call = {**settings, "model": model, "data": data, "output": None, "dry_run": dry_run or None}
+    job = job_of(call, [] if config is None else [config], checkpoint=checkpoint)
+    prepare(job)
+    return requests_of(job) if dry_run else measured_in_memory(job)
 
 
 def _resolve_model(predict: Any) -> tuple[BasePredictor | None, str | None, Any]:

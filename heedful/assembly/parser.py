@@ -24,32 +24,34 @@ KINDS = (Callback, Evaluation, Logger, Profiler, Strategy, Accelerator)
 TRAINER_KINDS = (*KINDS, *PLUGINS)  # classes that settings may name
 
 
-def build_parser(evaluating: bool, data: type, model: type) -> Parser:
+def build_parser(stage: str, data: type | None, model: type | None) -> Parser:
     """Return a parser of all settings; it is cached until another evaluation is registered.
 
     Args:
-        evaluating: Whether the command evaluates; if not, it trains. Only an evaluation has settings of prompts, and
-            only a training has settings of checkpoints; each has its own list of evaluations.
-        data: The class of the data module.
-        model: The class of the model.
+        stage: "fit" or "validate". Only an evaluation has settings of prompts, and only a training has settings of
+            checkpoints; each has its own list of evaluations.
+        data: The class of the data module; None for a data module that exists already.
+        model: The class of the model; None for a model that exists already.
     """
-    return _parser(evaluating, data, model, tuple(shown_evaluations(evaluating)))
+    return _parser(stage, data, model, tuple(shown_evaluations(stage == "validate")))
 
 
 @cache
-def _parser(evaluating: bool, data: type, model: type, evaluations: tuple[type[Evaluation], ...]) -> Parser:
+def _parser(stage: str, data: type | None, model: type | None, evaluations: tuple[type[Evaluation], ...]) -> Parser:
     parser = Parser()
-    of_run = EvaluationSettings if evaluating else TrainingSettings
+    of_run, group, name = (
+        (TrainingSettings, BestCheckpoint, "checkpoint")
+        if stage == "fit"
+        else (EvaluationSettings, Prompting, "prompt")
+    )
     parser.add_argument(f"--{SEED}", type=int, default=of_run.seed, help="Seed of everything random.")
     parser.add_class_arguments(Trainer, "trainer", instantiate=False)
     parser.set_defaults({f"trainer.{name}": value for name, value in vars(TrainerDefaults()).items()})
-    for kind in evaluations:
-        parser.add_class_arguments(kind, kind.metric.name, instantiate=False)
     parser.add_class_arguments(of_run, None, skip={"seed"})
-    group, name = (Prompting, "prompt") if evaluating else (BestCheckpoint, "checkpoint")
-    parser.add_class_arguments(group, name, instantiate=False)
-    parser.add_class_arguments(data, "data", instantiate=False, skip={"loader"})
-    parser.add_class_arguments(model, "model", instantiate=False)
+    classes = {kind.metric.name: kind for kind in evaluations} | {name: group, "data": data, "model": model}
+    for prefix, kind in classes.items():
+        if kind is not None:
+            parser.add_class_arguments(kind, prefix, instantiate=False, skip={"loader"})
     # the list of callbacks may have evaluations, which are not subclasses of Lightning's Callback
     parser.actions["trainer.callbacks"]._typehint = list[Callback | Evaluation] | Callback | Evaluation | None
     return with_integers_first(parser)

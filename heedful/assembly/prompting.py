@@ -14,30 +14,26 @@ from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import BasePredictor
 from heedful.lightning_modules.function import Function
 from heedful.lightning_modules.prompted.requests.client import cost
-from heedful.records import Composed, ModelError
+from heedful.records import Composed
 from heedful.records.prompts.prompt import Prompt
 
 CHARACTERS = 4  # average length of a token in English
 
 
-def prompts_of(prompting: Prompting | None, model: BasePredictor, data: Pairs) -> list[Prompt]:
+def prompts_of(prompting: Prompting, model: BasePredictor, data: Pairs) -> list[Prompt]:
     """Return the prompts to measure, after a check that the model can read each of them.
 
-    The list is empty in training, for a model that reads no prompts, and, if ``prompting`` has only default values, for
-    a model that also works without a prompt, such as T5.
+    The list is empty for a model that reads no prompts and, if ``prompting`` has only default values, for a model that
+    also works without a prompt, such as T5.
 
     Args:
-        prompting: The settings of the prompts; None in training.
+        prompting: The settings of the prompts.
         model: The model.
         data: The data module, set up.
 
     Raises:
-        HeedfulError: In training, the model cannot be trained; or a prompt does not fit the model, such as a long one.
+        HeedfulError: A prompt does not fit the model, such as a long one.
     """
-    if prompting is None:
-        if model.needs_prompt or not model.is_trainable:
-            raise ModelError(f"{model.description} cannot be trained. Measure it with evaluate.py.")
-        return []
     if not (model.needs_prompt or (model.reads_prompts and prompting != Prompting())):
         return []
     prompts = prompting.prompts(data, model.own_wording, model.given_wording)

@@ -3,11 +3,12 @@
 import re
 import shutil
 from collections.abc import Mapping
+from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
 from heedful.assembly.identity import HOW
-from heedful.assembly.settings import SEED
+from heedful.assembly.settings import SEED, Settings
 from heedful.callbacks.checkpoints.files import LAST, best_of, outline, progress
 from heedful.callbacks.outputs.run_folder import is_finished
 from heedful.lightning_modules import Classifier
@@ -15,11 +16,11 @@ from heedful.lightning_modules.pretrained.backbones import has_weights
 from heedful.records import HeedfulError, RunError, SettingError, Task, inform, listing
 from heedful.records.storage.files import remove_abandoned
 from heedful.records.storage.results import BACKBONE, CONFIG, RUN
-from heedful.records.storage.yaml_files import parse_yaml, read_text, read_yaml
+from heedful.records.storage.yaml_files import read_yaml
 
 LONGEST = 200  # maximum number of characters of a value in a message
 NO_NUMBER = re.compile(  # settings that change no number: places, devices, output
-    r"config|checkpoint|output|dry_run|ckpt_path|allow_\w+|data\.init_args\.(num_workers|seed)"
+    r"config|checkpoint|output|dry_run|allow_\w+|data\.init_args\.num_workers"
     rf"|model\.init_args\.({'|'.join(sorted(HOW))})"
     r"|trainer\.(accelerator|devices|num_nodes|strategy|logger|enable_\w+|log_every_n_steps|profiler|default_root_dir)"
     r"(\..+)?"
@@ -30,8 +31,6 @@ RESUMABLE = re.compile(  # settings that a resumed run may change; fingerprints 
     r"logger|log_every_n_steps|enable_\w+|(min|max)_(epochs|steps)|max_time|limit_val_batches|val_check_interval|"
     r"check_val_every_n_epoch|accumulate_grad_batches|gradient_clip_\w+)(\..*)?"
 )
-
-Settings = dict[str, Any]  # nested, as config.yaml has them
 
 
 def config_of(run: Path, display_name: str) -> Path:
@@ -64,7 +63,6 @@ def source_of(name: str) -> tuple[Path, dict[str, Any]]:
     outline(checkpoint, display_name)
     run = checkpoint.absolute().parent.parent
     saved = _settings_with_exported_model(config_of(run, display_name), run / BACKBONE)
-    saved["data"]["init_args"].pop("seed", None)
     natural_logic = {name: value for name, value in (saved.get("natural_logic") or {}).items() if value is not None}
     return checkpoint, {"model": saved["model"], "data": saved["data"], "natural_logic": natural_logic}
 
@@ -133,45 +131,31 @@ def require_same_task(model: Classifier) -> None:
             )
 
 
-def start_of(resume: str | None, ckpt_path: str | None, output: str | None) -> tuple[Path | None, str | None]:
+def start_of(resume: str) -> tuple[Path, str | None]:
     """Find the run and the checkpoint from which a training resumes.
 
     Args:
-        resume: A run, to resume from its last checkpoint; or a checkpoint of a run.
-        ckpt_path: "last" resumes the run in ``output`` if there is one, and begins it otherwise.
-        output: The folder of the run.
+        resume: A run, to resume from its last checkpoint, or to begin if it does not exist; or a checkpoint of a run.
 
     Returns:
-        The folder of the run, None if a new run gets a new folder; and the checkpoint, None if the training begins at
-        the first step or is already finished.
+        The folder of the run; and the checkpoint, None if the training begins at the first step or is already finished.
 
     Raises:
-        HeedfulError: The run does not exist, its checkpoint is damaged, or settings exclude each other.
+        HeedfulError: The folder is not a run, or the checkpoint is damaged.
     """
-    if resume is not None and (ckpt_path or output):
-        raise SettingError(f"resume cannot be combined with {'ckpt_path' if ckpt_path else 'output'}. Leave it out.")
-    if ckpt_path not in (None, "last"):
-        raise SettingError(f"ckpt_path {ckpt_path} is not last. Resume from this checkpoint with resume {ckpt_path}.")
-    if resume is None and ckpt_path is None:
-        return None, None
-    if resume is None and output is None:
-        raise SettingError("ckpt_path last resumes the run in output. Add output RUN.")
-    if resume is None and not is_begun(Path(str(output))):
-        return Path(str(output)), None  # the run does not exist, or was stopped before it wrote its settings
-    path, display_name = Path(resume or str(output)), f"resume {resume}" if resume else f"output {output}"
-    if not path.exists():
-        raise RunError(f"{display_name} does not exist.")
+    path = Path(resume)
     run = path.absolute().parent.parent if path.is_file() else path
-    config_of(run, display_name)
     if not is_begun(run):
-        raise RunError(f"{display_name} is not a run: there is no {RUN}. Name a run.")
+        if path.is_file() or (run / CONFIG).is_file():
+            raise RunError(f"resume {resume} is not a run: there is no {RUN}. Name a run.")
+        return run, None
     if is_finished(run) and not path.is_file():
         return run, None
     checkpoint = path if path.is_file() else run / "checkpoints" / LAST
     if not checkpoint.is_file():
         inform(f"{run}: no checkpoint was saved yet, so the run starts from the beginning.")
         return run, None
-    epoch, step = progress(checkpoint)
+    epoch, step = progress(checkpoint)  # raises for a checkpoint without the state of the Trainer
     inform(f"{run}: resuming from {checkpoint.name} (epoch {epoch}, step {step:,}).")
     return run, str(checkpoint)
 
@@ -202,17 +186,13 @@ def unfinished_of(checkpoint: str) -> str | None:
     return f"epoch {saved['epoch'] + 1}{f' of {epochs}' if epochs > 0 else ''}, step {saved['global_step']:,}"
 
 
-def settings_of_file(path: str, display_name: str) -> Settings:
-    """Read the settings in a YAML file; ``display_name`` begins the messages of errors."""
-    values = parse_yaml(read_text(path, display_name), display_name)
+def settings_of_file(path: str | PathLike[str], where: str = "") -> tuple[str, Settings]:
+    """Read the settings in a YAML file; return the beginning of error messages (by default the path), and settings."""
+    where = where or fspath(path)
+    values = read_yaml(fspath(path), where)
     if not isinstance(values, Mapping):
-        raise RunError(f"{display_name} has no settings. Write NAME: VALUE for each setting.")
-    return dict(values)
-
-
-def saved_settings(run: Path) -> Settings:
-    """Read the settings in config.yaml of a run or of an evaluation."""
-    return settings_of_file(str(run / CONFIG), str(run / CONFIG))
+        raise RunError(f"{where} has no settings. Write NAME: VALUE for each setting.")
+    return where, dict(values)
 
 
 def differences(before: Settings, after: Settings) -> dict[str, tuple[Any, Any]]:
@@ -253,7 +233,7 @@ def require_same_settings(settings: Settings, run: Path) -> None:
         HeedfulError: A setting has changed; the message names it.
     """
     is_done = is_finished(run)
-    for name, (old, new) in differences(saved_settings(run), settings).items():
+    for name, (old, new) in differences(settings_of_file(run / CONFIG)[1], settings).items():
         setting = "seed" if name == SEED else name.replace("init_args.", "")
         change, before = f"{setting} {str(new)[:LONGEST]}: {run}", str(old)[:LONGEST]
         if is_done:

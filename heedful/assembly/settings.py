@@ -1,12 +1,18 @@
 """Settings that belong to a run and not to its data or model, such as seed and output folder, and their defaults."""
 
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from heedful.callbacks.engine.evaluation import Evaluation
+from heedful.callbacks.evaluations import EVALUATIONS, chosen, shown_evaluations
+from heedful.records import SettingError
 from heedful.records.parser import dump
+
+Settings = dict[str, Any]  # nested, as in config.yaml
 
 SEED = "seed_everything"  # the name of the seed in config.yaml, as LightningCLI has it
 
@@ -24,6 +30,31 @@ def several(value: Any) -> list[Any]:
 def write_settings(settings: Mapping[str, Any], path: Path) -> None:
     """Write settings to a YAML file that ``--config`` reads."""
     path.write_text(dump(settings), encoding="utf-8")
+
+
+def complete_evaluations(
+    evaluating: bool, given: Sequence[Evaluation], names: Sequence[str] | None
+) -> tuple[list[Evaluation], list[str] | None]:
+    """Add all other evaluations, with their defaults, to the evaluations in ``given``.
+
+    Args:
+        evaluating: Whether the command evaluates; if not, it trains.
+        given: The evaluations that the user passed or configured.
+        names: Names of the evaluations to run; None for the evaluations that run by default.
+
+    Returns:
+        The evaluations, in the order in which they run; and ``names`` as a list.
+
+    Raises:
+        SettingError: Two evaluations have one name, or a name is unknown.
+    """
+    if twice := [name for name, n in Counter(evaluation.name for evaluation in given).items() if n > 1]:
+        raise SettingError(f"This call has two evaluations called {twice[0]}. Leave one of them out.")
+    kinds = [kind for kind in EVALUATIONS.values() if not kind.has_settings] + shown_evaluations(evaluating)
+    by_name = {evaluation.name: evaluation for evaluation in given}
+    defaults = {kind.metric.name: by_name.get(kind.metric.name) or kind() for kind in kinds}
+    by_name = defaults | by_name
+    return list(by_name.values()), chosen(names, by_name)
 
 
 @dataclass
@@ -68,11 +99,9 @@ class TrainingSettings(RunSettings):
 
     Args:
         allow_changed_data: Resume although the examples have changed.
-        ckpt_path: "last" resumes the run in ``output`` if there is one, and begins it otherwise.
     """
 
     allow_changed_data: bool = False
-    ckpt_path: str | None = None
 
 
 @dataclass

@@ -19,6 +19,7 @@ from heedful.lightning_modules.registry import family_of
 from heedful.records import ModelError, SettingError, inform
 from heedful.records.arguments import class_path
 from heedful.records.errors import nearest
+from heedful.records.parser import class_parser
 from heedful.records.storage.folder_names import folder_name
 from heedful.records.storage.named_configs import backbones, config_path, names, public_classes, short_name
 from heedful.records.storage.schema import full_path
@@ -30,29 +31,36 @@ OUR_PACKAGES = ("heedful", "pytorch_lightning", "lightning", "torch", "torchmetr
 Section = dict[str, Any]  # a class and its settings: "class_path" and "init_args"
 
 
-def section_of(kind: str, source: str | PathLike[str] | Mapping[str, Any]) -> Section:
+def section_of(kind: str, source: str | PathLike[str] | Mapping[str, Any], where: str = "") -> Section:
     """Return the section of data or of a model: the class under "class_path", and the settings under "init_args".
+
+    Data from a YAML file without a name are named after the file, if their class requires a name.
 
     Args:
         kind: "data" or "model".
         source: A short name, a YAML file, a section, or the name or import path of a class; for a model also a folder
             or a hub id.
+        where: Name of the file that has the section, for messages.
 
     Raises:
         SettingError: The name is unknown, or its file names no class.
     """
     if isinstance(source, Mapping):
-        return as_section(kind, source, kind)
+        return as_section(kind, source, f"{where}, {kind}" if where else kind)
     name = fspath(source)
     if kind == "model" and (form := _backbone_form(name)):
         base, settings = form
         section = section_of(kind, base)
         return {**section, "init_args": {**section["init_args"], **settings}}
     value = config_path(kind, name)
-    if Path(value).is_file():
-        section = parse_yaml(read_text(value, f"{kind} {name}"), f"{kind} {name}")
-        return as_section(kind, section, f"{kind} {name}")
-    return {"class_path": full_path(kind, value), "init_args": {}}
+    if not Path(value).is_file():
+        return {"class_path": full_path(kind, value), "init_args": {}}
+    section = as_section(kind, parse_yaml(read_text(value, f"{kind} {name}"), f"{kind} {name}"), f"{kind} {name}")
+    if kind == "data" and "name" not in section["init_args"]:
+        setting = class_parser(class_of("data", section["class_path"]), "data").actions.get("data.name")
+        if setting is not None and setting.required:
+            section["init_args"] = {"name": Path(value).stem, **section["init_args"]}
+    return section
 
 
 def as_section(kind: str, values: Any, display_name: str) -> Section:

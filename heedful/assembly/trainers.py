@@ -2,7 +2,6 @@
 
 import logging
 import os
-import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -140,19 +139,19 @@ def restored_flags() -> Iterator[None]:
             os.environ.pop(name, None) if seed is None else os.environ.update({name: seed})
 
 
-def precision_of(settings: Settings, evaluating: bool) -> str:
+def precision_of(settings: Settings, stage: str) -> str:
     """Return the precision for the Trainer: from the settings, or else bf16 for training on a GPU that supports it, and
     fp32 otherwise.
     """
     on_gpu = settings.get("accelerator") in ("auto", "gpu", "cuda") and torch.cuda.is_available()
-    half = on_gpu and not evaluating and torch.cuda.is_bf16_supported()
+    half = on_gpu and stage == "fit" and torch.cuda.is_bf16_supported()
     return str(settings.get("precision") or ("bf16-mixed" if half else "32-true"))
 
 
 def make_trainer(
     callbacks: Iterable[Callback],
     settings: Settings,
-    evaluating: bool,
+    stage: str,
     last: Sequence[Callback] = (),
     folder: Path | None = None,
 ) -> Trainer:
@@ -161,7 +160,7 @@ def make_trainer(
     Args:
         callbacks: Callbacks before the callbacks of the settings.
         settings: Settings of the Trainer.
-        evaluating: Whether the Trainer evaluates; if not, it trains.
+        stage: "fit" or "validate".
         last: Callbacks after the callbacks of the settings.
         folder: The default folder of profilers and loggers.
 
@@ -172,7 +171,7 @@ def make_trainer(
     from_settings = several(settings.get("callbacks"))
     is_wanted = settings.get("enable_progress_bar") is not False and has_bars()
     has_bar = is_wanted and not any(isinstance(c, ProgressBar) for c in from_settings)
-    paces = [] if evaluating else [TrainingPace()]
+    paces = [TrainingPace()] if stage == "fit" else []
     plugins = several(settings.get("plugins"))
     if not any(isinstance(plugin, CheckpointIO) for plugin in plugins):
         plugins.append(AtomicCheckpointIO())
@@ -185,26 +184,16 @@ def make_trainer(
         "default_root_dir": root,
         "callbacks": [*callbacks, *([Progress()] if has_bar else []), *paces, *from_settings, *last],
         "plugins": plugins,
-        "precision": precision_of(settings, evaluating),
+        "precision": precision_of(settings, stage),
     }
-    if settings.get("accelerator") in ("gpu", "cuda", "mps") and not torch.accelerator.is_available():
-        name = settings["accelerator"]
-        raise SettingError(
-            f"trainer.accelerator {name}: torch sees no GPU. Set trainer.accelerator cpu, or leave it out."
-        )
-    devices = settings.get("devices")
-    if isinstance(devices, str) and not re.fullmatch(r"auto|-?[\d, ]+", devices):
-        raise SettingError(f"trainer.devices {devices} is not a number of processes, a list such as [0, 1], or auto.")
     is_on_cpu = settings.get("accelerator") == "cpu" or not torch.accelerator.is_available()
     if is_on_cpu and str(arguments["precision"]) in ("16", "16-mixed"):
         raise SettingError("trainer.precision 16-mixed needs a GPU. Set bf16-mixed on a CPU.")
     first = is_first()
     try:
         trainer = Trainer(**arguments)
-    except HeedfulError:
-        raise
     except (MisconfigurationException, ImportError, RuntimeError, TypeError, ValueError) as error:
-        raise SettingError(f"trainer: {error}") from error
+        raise error if isinstance(error, HeedfulError) else SettingError(f"trainer: {error}") from error
     is_among_others = not is_alone() and torch.distributed.get_world_size() > 1
     if trainer.world_size == 1 and (is_among_others or not first):
         raise SettingError(

@@ -7,31 +7,34 @@ from pathlib import Path
 from typing import Any
 
 from pytorch_lightning import seed_everything
+from pytorch_lightning.callbacks import EarlyStopping
 from pytorch_lightning.loggers import TensorBoardLogger
 
-from heedful.assembly.config import Call, Config, Layer, resolve
+from heedful.assembly.config import assemble
 from heedful.assembly.evaluation import contents_of
 from heedful.assembly.folders import hyperparameters, named_folder, run_folder
-from heedful.assembly.plan import Plan, checkpoint_of, prepare
+from heedful.assembly.held_out import require_held_out
+from heedful.assembly.job import Job
 from heedful.assembly.results import Run
 from heedful.assembly.saved import (
     initial_model,
     is_begun,
     require_same_settings,
-    saved_settings,
+    require_same_task,
     settings_of_file,
     start_of,
 )
-from heedful.assembly.settings import SEED, several, write_settings
+from heedful.assembly.settings import SEED, Settings, several, write_settings
 from heedful.assembly.starts import is_first
 from heedful.assembly.trainers import allowing, calm_lightning, make_trainer, restored_flags
 from heedful.callbacks import BestCheckpoint, Board, Evaluation, RunFolder
-from heedful.callbacks.checkpoints.files import remove_last
+from heedful.callbacks.checkpoints.files import outline, remove_last
 from heedful.callbacks.outputs.page import Page
 from heedful.callbacks.outputs.run_folder import export, is_finished
 from heedful.lightning_modules import Classifier
 from heedful.lightning_modules.callbacks_of_lightning import end_averaging
-from heedful.records import SettingError
+from heedful.records import ModelError, SettingError
+from heedful.records.numbers.metric_name import direction_of
 from heedful.records.storage.results import CONFIG
 
 
@@ -76,9 +79,9 @@ def train(
         seed: Seed of everything random, from 0 to 4294967295; by default 0.
         output: Folder of the run; by default a new folder in runs/.
         init_from: Finished run whose model is trained further.
-        resume: Stopped run, or one of its checkpoints, to resume with the run's settings; other arguments override
-            them.
-        ckpt_path: "last" resumes the run in ``output`` if there is one, and begins it otherwise.
+        resume: Run to resume with its settings, which other arguments override; or one of its checkpoints. A run that
+            does not exist is started in this folder, and the results of a finished run are read.
+        ckpt_path: "last" with ``output=RUN`` is the same as ``resume=RUN``.
         allow_changed_data: Resume although the examples have changed.
         allow_package: Python packages that may provide weights and the classes of a saved run.
         **settings: Settings of evaluations by name, such as ``attentiveness={"draws": 3}``.
@@ -97,50 +100,51 @@ def train(
         >>> run.numbers[heedful.MetricName("accuracy", "planted")]["n"]
         16
     """
-    nested: dict[str, Any] = {**settings, "trainer": trainer, "checkpoint": checkpoint, SEED: seed}
-    nested |= {"evaluations": evaluations, "allow_changed_data": allow_changed_data or None}
+    call = {**settings, "model": model, "data": data, "augment": augment, "debug": debug, "partial": partial}
+    call |= {"slices": slices, "evaluations": evaluations, "checkpoint": checkpoint, "trainer": trainer, SEED: seed}
+    call |= {"output": output, "allow_changed_data": allow_changed_data or None}
     with allowing(allow_package):
-        call = Call(model, data, augment, debug, partial, slices, settings=nested)
-        return trained(configured(call, several(config), output, init_from, resume, ckpt_path))
+        return run(job_of(call, several(config), init_from=init_from, resume=resume, ckpt_path=ckpt_path))
 
 
-def configured(
-    call: Call,
+def job_of(
+    call: Settings,
     files: Sequence[str | PathLike[str]] = (),
-    output: str | PathLike[str] | None = None,
+    words: Sequence[str] = (),
     init_from: str | PathLike[str] | None = None,
     resume: str | PathLike[str] | None = None,
     ckpt_path: str | PathLike[str] | None = None,
-) -> Config:
-    """Combine all settings of a training into a :class:`Config`; arguments without a description are as for
-    :func:`train`.
+) -> Job:
+    """Assemble a training; arguments without a description are as for :func:`train`.
 
     Args:
-        call: The model, the data and all other settings of the call, from Python or from the command line.
+        call: All other arguments of :func:`train`, by name.
         files: Paths of YAML files of settings, which ``call`` overrides.
+        words: Settings on a command line, which override all others.
     """
-    layers = [Layer(settings_of_file(fspath(file), f"config {file}"), f"config {file}") for file in files]
-    in_files = {name: value for layer in layers for name, value in layer.values.items() if value is not None}
-    output, ckpt_path = output or in_files.get("output"), ckpt_path or in_files.get("ckpt_path")
-    run, checkpoint = start_of(*(None if path is None else fspath(path) for path in (resume, ckpt_path, output)))
-    resumed = run if run is not None and is_begun(run) else None
-    if resumed is not None:
-        layers.insert(0, Layer(saved_settings(resumed), str(resumed / CONFIG), is_trusted=False))
-    if init_from is not None and (resumed is None or resume is not None):  # ckpt_path last may resume it
-        models = {"model": call.model, "resume": resume}
-        if conflicts := [name for name, value in models.items() if value is not None]:
-            raise SettingError(f"init_from and {conflicts[0]} both name a model. Leave one of them out.")
-        first = fspath(init_from)
-        layers.append(Layer({"model": initial_model(first)}, str(Path(first) / CONFIG), is_trusted=False))
-    if isinstance(call.model, Classifier) and checkpoint is not None and call.model.task is not None:
-        call.model = call.model.with_arguments()  # a copy: the caller's model keeps its weights
-    call.layers = layers
-    call.settings = {**call.settings, "output": output if run is None else None, "ckpt_path": checkpoint}
-    call.resume = None if run is None else str(run)
-    return resolve(False, call)
+    if ckpt_path is not None:
+        if fspath(ckpt_path) != "last" or call["output"] is None:
+            raise SettingError(f"ckpt_path {ckpt_path}: write ckpt_path last and output RUN, or resume RUN.")
+        resume, call["output"] = resume or call["output"], None
+    if resume is not None and call["output"] is not None:
+        raise SettingError("resume cannot be combined with output. Leave it out.")
+    folder, checkpoint = (None, None) if resume is None else start_of(fspath(resume))
+    saved = settings_of_file(folder / CONFIG) if folder is not None and is_begun(folder) else None
+    layers = [settings_of_file(file, f"config {fspath(file)}") for file in files]
+    if init_from is not None:
+        if call["model"] is not None:
+            raise SettingError("init_from and model both name a model. Leave one of them out.")
+        if saved is None:
+            saved = str(Path(init_from) / CONFIG), {"model": initial_model(fspath(init_from))}
+    if checkpoint is not None and isinstance(call["model"], Classifier) and call["model"].task is not None:
+        call["model"] = call["model"].with_arguments()  # a copy: the caller's model keeps its weights
+    job = assemble("fit", call, layers, words, saved)
+    job.checkpoint = checkpoint
+    job.output, job.resumes = (job.output, False) if folder is None else (str(folder), True)
+    return job
 
 
-def trained(config: Config) -> Run:
+def run(job: Job) -> Run:
     """Train a model, measure its best checkpoint, and write model and results into the folder of the run; if the run is
     already finished, only read its results.
 
@@ -148,44 +152,72 @@ def trained(config: Config) -> Run:
         The results, on every process.
     """
     with calm_lightning(), restored_flags(), ExitStack() as held:
-        run = Path(config.resume or "")
-        if checkpoint_of(config.run_settings()) is not None:
-            require_same_settings(config.as_dict(), run)
-        output = named_folder(config, held)  # fails before the data are read
-        if config.resume is not None and is_finished(run):
-            require_same_settings(config.as_dict(), run)
+        folder = Path(job.output) if job.output is not None and job.resumes else None
+        is_done = folder is not None and is_begun(folder) and is_finished(folder)
+        if folder is not None and (is_done or job.checkpoint is not None):
+            require_same_settings(job.record, folder)
+        output = named_folder(job.output, held, job.resumes)  # fails before the data are read
+        if folder is not None and is_done:
             if is_first():
-                remove_last(run / "checkpoints")  # left by a killed process
-            return Run.finished(run)
-        seed_everything(config.run_settings().seed, workers=True, verbose=False)
-        plan = prepare(config)
-        return _trained(plan, run_folder(plan, held, output, plan.data.regime) if is_first() else None)
+                remove_last(folder / "checkpoints")  # left by a killed process
+            return Run.finished(folder)
+        seed_everything(job.seed, workers=True, verbose=False)
+        prepare(job)
+        return _fit(job, run_folder(job, held, output, job.data.regime) if is_first() else None)
 
 
-def _trained(plan: Plan, folder: Path | None) -> Run:
-    run = RunFolder(folder, lambda path: write_settings(plan.record, path))
-    board = Board(hyperparameters(plan), lambda: run.written)
-    engine = plan.engine([run, board, Page(lambda: run.written, contents_of(plan))])
-    settings = dict(plan.trainer)
+def prepare(job: Job) -> None:
+    """Read the data, bind the model to their task and plan the evaluations, before any folder is created.
+
+    Raises:
+        HeedfulError: The data cannot be read, the model does not match the data, a callback monitors a metric that no
+            evaluation measures, or the checkpoint is damaged.
+    """
+    model, best, trainer = job.model, job.best, job.trainer
+    if job.checkpoint is not None:
+        outline(Path(job.checkpoint), f"resume {job.checkpoint}")
+    if best.dirpath:
+        raise SettingError(f"checkpoint.dirpath {best.dirpath}: checkpoints are saved in the run. Set output.")
+    if model.needs_prompt or not model.is_trainable:
+        raise ModelError(f"{model.description} cannot be trained. Measure it with evaluate.py.")
+    job.set_up()
+    job.plan()
+    best.require_known(job.plans, job.data)
+    for callback in several(trainer["callbacks"]):
+        if isinstance(callback, EarlyStopping) and callback.strict:
+            job.plans.require_monitored(callback.monitor, "trainer.callbacks.monitor")
+            if (mode := direction_of(callback.monitor)) not in (None, callback.mode):
+                raise SettingError(f"trainer.callbacks.mode {callback.mode}: {callback.monitor} needs mode {mode}.")
+    if trainer["limit_val_batches"] == 0 and not trainer["fast_dev_run"]:
+        raise SettingError(f"trainer.limit_val_batches 0 leaves checkpoint.monitor {best.monitor} unmeasured.")
+    if job.checkpoint is None:
+        model.require_weights()
+        require_same_task(model)
+    require_held_out(model, job.data, None, False)
+
+
+def _fit(job: Job, folder: Path | None) -> Run:
+    run = RunFolder(folder, lambda path: write_settings(job.record, path))
+    board = Board(hyperparameters(job), lambda: run.written)
+    engine = job.engine([run, board, Page(lambda: run.written, contents_of(job))])
+    settings = dict(job.trainer)
     if settings["logger"] in (None, True) and not settings["fast_dev_run"]:
         settings["logger"] = TensorBoardLogger(str(folder), name="", version="", default_hp_metric=False)
-    assert plan.checkpoints is not None
-    trainer = make_trainer([engine, run, board], settings, evaluating=False, last=[plan.checkpoints], folder=folder)
-    checkpoint = checkpoint_of(plan.config.run_settings())
-    trainer.fit(plan.classifier, plan.data, ckpt_path=checkpoint, weights_only=True)
-    if plan.trainer["fast_dev_run"]:
+    trainer = make_trainer([engine, run, board], settings, "fit", last=[job.best], folder=folder)
+    trainer.fit(job.model, job.data, ckpt_path=job.checkpoint, weights_only=True)
+    if job.trainer["fast_dev_run"]:
         return Run(run.written, {})
-    best = plan.checkpoints.best_model_path or plan.checkpoints.last_model_path
+    best = job.best.best_model_path or job.best.last_model_path
     if not best:
         raise SettingError("No checkpoint was saved. See trainer.max_epochs and trainer.limit_train_batches.")
     end_averaging(trainer)
-    trainer.validate(plan.classifier, plan.data, ckpt_path=best, weights_only=True, verbose=False)
+    trainer.validate(job.model, job.data, ckpt_path=best, weights_only=True, verbose=False)
     if engine.measurements is None:
         raise SettingError("Nothing was evaluated. See trainer.limit_val_batches.")
     if trainer.is_global_zero:
         board.final(engine.measurements)
-    engine.require_measured(plan.classifier, "the weights of checkpoints/backbone")
+    engine.require_measured(job.model, "the weights of checkpoints/backbone")
     if trainer.is_global_zero:
-        export(plan.classifier, run.written, weights=True)
+        export(job.model, run.written, weights=True)
         run.finish()
     return Run(run.written, engine.measurements.content, checkpoint=Path(best))

@@ -2,23 +2,23 @@
 
 from collections.abc import Sequence
 
-from heedful.assembly.evaluation import configured, evaluated
+from heedful.assembly import evaluation
 from heedful.assembly.prompting import Requests
 from heedful.assembly.starts import is_first
 from heedful.assembly.trainers import allowing
-from heedful.cli.words import split_words
+from heedful.cli.words import arguments_of, split_options
 from heedful.records.parser import dump
 
 
 def main(words: Sequence[str]) -> None:
     """Evaluate a model with the settings on the command line."""
-    options, call = split_words(True, words)
+    options, settings = split_options(True, words)
     with allowing(options.allow_package):
-        config = configured(call, options.config, options.checkpoint)
+        job = evaluation.job_of(arguments_of(options), options.config, settings, checkpoint=options.checkpoint)
         if options.print_config:
-            print(dump(config.as_dict()), end="")
+            print(dump(job.record), end="")
             return
-        results = evaluated(config)
+        results = evaluation.run(job)
     if not is_first():
         return
     if isinstance(results, Requests):

@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Sequence
 from shlex import quote
 
+from heedful.assembly import training
 from heedful.assembly.results import Run
 from heedful.assembly.short_names import OUR_PACKAGES
 from heedful.assembly.starts import is_first
 from heedful.assembly.trainers import allowing
-from heedful.assembly.training import configured, trained
 from heedful.callbacks.checkpoints.files import LAST
-from heedful.cli.words import split_words
+from heedful.cli.words import arguments_of, split_options
 from heedful.records.command_lines import command_words
 from heedful.records.parser import dump
 from heedful.reports.configs import run_settings
@@ -17,13 +17,14 @@ from heedful.reports.configs import run_settings
 
 def main(words: Sequence[str]) -> None:
     """Train a model with the settings on the command line."""
-    options, call = split_words(False, words)
+    options, settings = split_options(False, words)
+    starts = {name: getattr(options, name) for name in ("init_from", "resume", "ckpt_path")}
     with allowing(options.allow_package):
-        config = configured(call, options.config, options.output, options.init_from, options.resume, options.ckpt_path)
+        job = training.job_of(arguments_of(options), options.config, settings, **starts)
         if options.print_config:
-            print(dump(config.as_dict()), end="")
+            print(dump(job.record), end="")
             return
-        run = trained(config)
+        run = training.run(job)
     if is_first() and run.content:
         _show(run)
 

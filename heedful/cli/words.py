@@ -5,14 +5,11 @@ call, and all other words are left to the parser of settings.
 import re
 from argparse import Namespace
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 from heedful.assembly.settings import SEED
 from heedful.records import SettingError
 from heedful.records.command_lines import CommandParser
-
-if TYPE_CHECKING:
-    from heedful.assembly.config import Call
 
 ALIASES = {r"^--endpoint[.]": "--model.", r"^(--[\w.]+?)[.]init_args(?=[.])": r"\1", r"^--seed(?=$|=)": f"--{SEED}"}
 
@@ -40,7 +37,9 @@ def split_options(evaluating: bool, words: Sequence[str]) -> tuple[Namespace, li
         parser.add_argument(f"--{name}")
     for name in ("config", "allow_package"):
         parser.add_argument(f"--{name}", action="append", default=[])
-    for name in ("checkpoint",) if evaluating else ("augment", "debug", "output", "init_from", "resume", "ckpt_path"):
+    for name in (
+        ("output", "checkpoint") if evaluating else ("augment", "debug", "output", "init_from", "resume", "ckpt_path")
+    ):
         parser.add_argument(f"--{name}")
     parser.add_argument("--print_config", action="store_true")
     options, settings = parser.parse_known_args(list(words))
@@ -56,18 +55,18 @@ def split_options(evaluating: bool, words: Sequence[str]) -> tuple[Namespace, li
     return options, settings
 
 
-def split_words(evaluating: bool, words: Sequence[str]) -> tuple[Namespace, "Call"]:
-    """Return the parsed options of :func:`split_options`, and a call with data, model and all other words."""
-    from heedful.assembly.config import Call  # imports Lightning
-
-    options, settings = split_options(evaluating, words)
-    augment, debug = (None, None) if evaluating else (options.augment, options.debug)
-    return options, Call(options.model, options.data, augment, debug, options.partial, options.slices, words=settings)
+def arguments_of(options: Namespace) -> dict[str, Any]:
+    """Return the options that are arguments of ``train`` and ``evaluate`` in Python, by name."""
+    names = {"data", "model", "partial", "slices", "augment", "debug", "output"}
+    return {name: value for name, value in vars(options).items() if name in names}
 
 
 def print_help(command: str, words: Sequence[str]) -> None:
     """Print all settings of a command, including the settings of the data and the model that its words name."""
-    from heedful.assembly.config import resolve  # imports Lightning
+    from heedful.assembly import evaluation, training  # import Lightning
+    from heedful.assembly.parser import build_parser
 
-    _, call = split_words(command == "evaluate", [word for word in words if word not in ("-h", "--help", "all")])
-    resolve(command == "evaluate", call).parser.print_help()
+    words = [word for word in words if word not in ("-h", "--help", "all")]
+    options, _ = split_options(command == "evaluate", words)
+    job = (evaluation if command == "evaluate" else training).job_of(arguments_of(options))
+    build_parser(job.stage, type(job.data), type(job.model)).print_help()

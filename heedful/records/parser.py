@@ -13,6 +13,7 @@ from typing import Any, Literal, NoReturn, Union, get_args, get_origin
 import yaml
 from jsonargparse import ArgumentParser, Namespace, _loaders_dumpers, set_parsing_settings
 
+from heedful.records.arguments import IN_MEMORY, RecordsArguments, class_path, plain
 from heedful.records.errors import SettingError, nearest, suggestion
 from heedful.records.storage.yaml_files import SettingsLoader
 
@@ -39,17 +40,6 @@ class Text(str):
     """A text that jsonargparse does not parse as YAML; a plain str such as "null" would become None."""
 
     __slots__ = ()
-
-
-class InMemory:
-    """Wrapper of a Python object that is given as a setting, so that the parser does not look inside the object.
-
-    Args:
-        value: The object, such as rows of data.
-    """
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
 
 
 @contextmanager
@@ -109,7 +99,7 @@ class Parser(ArgumentParser):
 
 
 @cache
-def class_parser(owner: type, name: str) -> Parser:
+def class_parser(owner: Any, name: str) -> Parser:
     """Create a parser for the constructor arguments of ``owner``. A setting has the name of its argument after the
     prefix ``name``, as in "data.path".
     """
@@ -119,16 +109,11 @@ def class_parser(owner: type, name: str) -> Parser:
 
 
 def with_integers_first(parser: Parser) -> Parser:
-    """Change a parser in place, and return it: a setting with several types tries int first.
-
-    The settings data.path and data.same also accept :class:`InMemory` objects.
-    """
+    """Change a parser in place, and return it: a setting with several types tries int first."""
     for action in parser._actions:
         hint = getattr(action, "_typehint", None)
         members = get_args(hint) if get_origin(hint) in (Union, UnionType) else ()
-        if hint is not None and action.dest in ("data.path", "data.same"):
-            action._typehint = hint | InMemory  # type: ignore[attr-defined]
-        elif int in members:  # limit_val_batches=1 is one batch, 1.0 is all; __getitem__ keeps the order of the types
+        if int in members:  # limit_val_batches=1 is one batch, 1.0 is all; __getitem__ keeps the order of the types
             action._typehint = Union.__getitem__((int, *(member for member in members if member is not int)))  # type: ignore[attr-defined]
     return parser
 
@@ -243,7 +228,7 @@ def _in_words(hint: Any) -> str:
     """Describe a type in words, such as "an integer (int) or null" for ``int | None``."""
     origin, members = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
-        kinds = dict.fromkeys(_in_words(member) for member in members if member not in (type(None), InMemory))
+        kinds = dict.fromkeys(_in_words(member) for member in members if member is not type(None))
         return " or ".join([*kinds, *(["null"] if type(None) in members else [])])
     if origin is Literal:
         return " or ".join(str(member) for member in members)
@@ -287,24 +272,55 @@ def construct(owner: type, name: str, settings: Mapping[str, Any], where: str = 
     Args:
         owner: The class.
         name: Prefix of the settings in messages, such as "model".
-        settings: The constructor arguments.
+        settings: The constructor arguments. Rows and other objects that YAML cannot express are not checked.
         where: Start of error messages, such as a file, or "".
 
     Raises:
         SettingError: If a setting is unknown, missing or of a wrong type.
     """
     parser = class_parser(owner, name)
-    values = parsed(parser, {name: settings} if settings else {}, Namespace(), where)
+    objects = {
+        key: value for key, value in settings.items() if _is_object(key, value) and f"{name}.{key}" in parser.names
+    }
+    expressible = {key: recorded(value) for key, value in settings.items() if key not in objects}
+    values = parsed(parser, {name: expressible} if expressible else {}, Namespace(), where)
     parser.parse_object(values)  # raises an error for a missing setting
-    return owner(**constructor_value(parser.instantiate(values).get(name) or {}))
+    return owner(**{**constructor_value(parser.instantiate(values).get(name) or {}), **objects})
+
+
+def section(instance: Any, name: str) -> dict[str, Any]:
+    """Return the class and all constructor arguments of an object, with defaults, as config.yaml stores them.
+
+    Args:
+        instance: The object.
+        name: Prefix of its settings, such as "model".
+    """
+    arguments = recorded(class_parser(type(instance), name).get_defaults()).get(name) or {}
+    for key in arguments.keys() & instance.arguments.keys():
+        value = instance.arguments[key]
+        arguments[key] = IN_MEMORY if _is_object(key, value) else recorded(value)
+    return {"class_path": class_path(type(instance)), "init_args": arguments}
+
+
+def recorded(value: Any) -> Any:
+    """Convert a parsed setting to a value that YAML can express; an object in memory becomes a placeholder."""
+    if isinstance(value, Namespace):
+        value = vars(value)
+    if isinstance(value, Mapping):
+        return {str(name): recorded(inner) for name, inner in value.items()}
+    return [recorded(inner) for inner in value] if isinstance(value, list | tuple) else plain(value)
+
+
+def _is_object(name: str, value: Any) -> bool:
+    """Whether YAML cannot express an argument; rows are recognised without a look at every row."""
+    if name == "path":
+        files = value.values() if isinstance(value, Mapping) else [value]
+        return not all(isinstance(file, str | PathLike | None) for file in files)
+    return not isinstance(value, str) and IN_MEMORY in str(plain(value))
 
 
 def constructor_value(value: Any) -> Any:
-    """Convert a parsed value to a constructor argument: :class:`Text` to str, a namespace to a dictionary, and an
-    :class:`InMemory` to its object.
-    """
-    if isinstance(value, InMemory):
-        return value.value
+    """Convert a parsed value to a constructor argument: :class:`Text` to str, and a namespace to a dictionary."""
     if isinstance(value, str):
         return str(value)
     if isinstance(value, Namespace):
