@@ -19,7 +19,7 @@ from heedful.lightning_modules import Encoder
 from heedful.lightning_modules.pretrained.backbones import allowed_packages
 from heedful.records import HeedfulError, ModelError, SettingError
 
-from commands import config_of, plan_of
+from commands import job_of, prepared_job
 from refusals import refused, refused_output
 from tiers import first_tier
 
@@ -184,7 +184,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def printed_by(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], argv: list[str]) -> str:
     """The line that the user reads of a command that is refused."""
     with pytest.raises(SystemExit) as stopped:
-        mistakes.guarded(lambda: plan_of(monkeypatch, argv))
+        mistakes.guarded(lambda: prepared_job(monkeypatch, argv))
     assert stopped.value.code == 2
     printed = [line for line in capsys.readouterr().err.strip().splitlines() if line.startswith("train.py: ")]
     assert len(printed) == 1
@@ -260,7 +260,7 @@ class Quiet(Callback):
 def test_a_callback_of_ones_own_may_be_named(module: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (module / "own_callbacks.py").write_text(OWN)
     argv = ["--trainer.callbacks+", "own_callbacks.Quiet", "--trainer.callbacks.share", "0.25"]
-    (callback,) = config_of(argv).objects().trainer["callbacks"]
+    (callback,) = job_of(argv).trainer["callbacks"]
     assert (type(callback).__name__, callback.share) == ("Quiet", 0.25)
 
 
@@ -279,5 +279,5 @@ def test_a_configuration_cannot_allow_a_package(
     ):
         (tmp_path / "settings.yaml").write_text(json.dumps(settings))
         with refused(error, fact):
-            plan_of(monkeypatch, ["--config", str(tmp_path / "settings.yaml"), "--data.n_train", "9"])
+            prepared_job(monkeypatch, ["--config", str(tmp_path / "settings.yaml"), "--data.n_train", "9"])
     assert "hostile" not in allowed_packages

@@ -11,7 +11,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from heedful.assembly.folders import model_name
 from heedful.cli import training as train
 
-from commands import plan_of, run
+from commands import prepared_job, run
 
 pytestmark = pytest.mark.slow  # whole runs of train.py and evaluate.py
 
@@ -24,7 +24,7 @@ TWO_CLASSES += ["--data.default_label", "non-entailment"]
 
 def made(monkeypatch, *argv):
     """The run of a command line, ready to train, and no trainer."""
-    plan = plan_of(monkeypatch, argv)
+    plan = prepared_job(monkeypatch, argv)
     plan.model.configure_model()
     return plan
 

@@ -11,7 +11,7 @@ from heedful.records import HeedfulError, ModelError
 from heedful.records.answers import exact_match, normalised
 from heedful.records.rows import read_rows, select
 
-from commands import plan_of, results_of, run
+from commands import prepared_job, results_of, run
 from refusals import refused
 
 pytestmark = pytest.mark.slow  # whole runs of train.py and evaluate.py
@@ -73,13 +73,13 @@ def test_one_part_alone_is_put_to_a_reader_of_both(trained, tmp_path):
 
 def test_plans_of_readers(data, tiny_bert, tmp_path, monkeypatch):
     """A short form names a reader with its settings; F1 is watched; a run on pairs goes on with questions."""
-    plan = plan_of(monkeypatch, [*data, "--model", "bert", "--model.backbone", str(tiny_bert), *SHORT])
+    plan = prepared_job(monkeypatch, [*data, "--model", "bert", "--model.backbone", str(tiny_bert), *SHORT])
     assert type(plan.model).__name__ == "Reader"
-    assert (plan.model.learning_rate, plan.model.overlap, plan.checkpoints.monitor) == (3e-5, 6, "f1/squad2")
+    assert (plan.model.learning_rate, plan.model.overlap, plan.best.monitor) == (3e-5, 6, "f1/squad2")
     pairs = ["--data.n_train", "32", "--data.n_validation", "9", "--trainer.max_epochs", "1", "--output", tmp_path]
     run(train.main, "--model.backbone", tiny_bert, "--model.max_length", "24", *pairs)
     short = ["--model.overlap", "6", "--model.longest_answer", "4"]
-    plan = plan_of(monkeypatch, ["--init_from", str(tmp_path), *data, *short])
+    plan = prepared_job(monkeypatch, ["--init_from", str(tmp_path), *data, *short])
     assert type(plan.model).__name__ == "Reader"
     assert (plan.model.max_length, plan.model.backbone) == (24, str(tmp_path / "checkpoints" / "backbone"))
     plan.model.configure_model()

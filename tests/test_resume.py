@@ -20,7 +20,7 @@ from heedful.assembly.saved import remove_unfinished_files
 from heedful.callbacks.checkpoints.files import AtomicCheckpointIO, outline
 from heedful.records import RunError, SettingError
 
-from commands import config_of
+from commands import job_of
 from refusals import refused, refused_output
 from run_lab import BATCH, EVALUATING, FINAL, KINDS, assert_same, curves
 
@@ -212,7 +212,6 @@ def test_mistakes_are_refused(lab, tmp_path):
     whole = lab.whole("plain")
     best, last = whole / "checkpoints" / "best.ckpt", tmp_path / "checkpoints" / "last.ckpt"
     for argv, error, *facts in [
-        (["--resume", str(tmp_path / "no")], RunError, f"resume {tmp_path / 'no'} "),
         (["--resume", str(tmp_path)], RunError, f"resume {tmp_path} ", "config.yaml"),
         (["--resume"], SettingError, "resume"),
         (["--resume", str(whole), "--output", "x"], SettingError, "output"),
@@ -220,16 +219,17 @@ def test_mistakes_are_refused(lab, tmp_path):
         ([f"--resume={best}"], RunError, best, f"resume {whole}", "init_from"),
     ]:
         with refused(error, *facts):
-            config_of(argv)
-    assert config_of(["--ckpt_path=last", "--output", str(tmp_path)]).resume == str(tmp_path)
+            job_of(argv)
+    for argv in (["--ckpt_path=last", "--output", str(tmp_path)], ["--resume", str(tmp_path)]):
+        assert (job_of(argv).output, job_of(argv).resumes) == (str(tmp_path), True)
     last.parent.mkdir()
     shutil.copy(whole / "last.ckpt", last)
     shutil.copy(whole / "config.yaml", tmp_path)
     with refused(RunError, f"resume {last}", "run.json"):
-        config_of([f"--resume={last}"])
+        job_of([f"--resume={last}"])
     shutil.copy(whole / "run.json", tmp_path)
-    config = config_of([f"--resume={last}"])
-    assert (config.resume, config.values.ckpt_path) == (str(tmp_path), str(last))
+    job = job_of([f"--resume={last}"])
+    assert (job.output, job.checkpoint) == (str(tmp_path), str(last))
 
 
 def test_damaged_checkpoints_and_those_with_other_objects_are_refused(tmp_path):

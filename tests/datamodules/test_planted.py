@@ -174,5 +174,5 @@ def test_the_data_module_holds_these_pairs() -> None:
         assert [e.uid for e in examples] == [f"planted/{split}/{i}" for i in range(n)]
         made = [p.planted_pair(4, split, i, 0.5, 0.2) for i in range(n)]
         assert [(e.parts["premise"], e.parts["hypothesis"], e.label) for e in examples] == made
-    pools = [Planted(n_validation=9, seed=seed).load("validation").fingerprint for seed in (0, 1)]
+    pools = [set_up(Planted(n_validation=9), "validate", seed).pool.fingerprint for seed in (0, 1)]
     assert pools[0] == pools[1] != Planted(n_validation=9, grammar_seed=1).load("validation").fingerprint

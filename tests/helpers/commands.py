@@ -10,10 +10,9 @@ import pytest
 from matplotlib.figure import Figure
 
 from heedful.assembly import evaluation, training
-from heedful.assembly.config import Config
-from heedful.assembly.plan import Plan, prepare
+from heedful.assembly.job import Job
 from heedful.callbacks.outputs import board
-from heedful.cli.words import split_words
+from heedful.cli.words import arguments_of, split_options
 
 QUIET = ["--trainer.accelerator", "cpu", "--trainer.enable_progress_bar", "false", "--trainer.log_every_n_steps", "1"]
 
@@ -28,19 +27,22 @@ def run(main: Callable[[Sequence[str]], None], *argv: Any) -> None:
         main(words)
 
 
-def config_of(argv: Sequence[str], evaluating: bool = False) -> Config:
-    """The configuration of a command line, before objects are built."""
-    options, call = split_words(evaluating, argv)
+def job_of(argv: Sequence[str], evaluating: bool = False) -> Job:
+    """The training or the evaluation of a command line, before its data are read."""
+    options, settings = split_options(evaluating, argv)
+    call = arguments_of(options)
     if evaluating:
-        return evaluation.configured(call, options.config, options.checkpoint)
-    start = options.output, options.init_from, options.resume, options.ckpt_path
-    return training.configured(call, options.config, *start)
+        return evaluation.job_of(call, options.config, settings, checkpoint=options.checkpoint)
+    starts = {name: getattr(options, name) for name in ("init_from", "resume", "ckpt_path")}
+    return training.job_of(call, options.config, settings, **starts)
 
 
-def plan_of(monkeypatch: pytest.MonkeyPatch, argv: Sequence[str], evaluating: bool = False) -> Plan:
-    """The plan of a command line."""
+def prepared_job(monkeypatch: pytest.MonkeyPatch, argv: Sequence[str], evaluating: bool = False) -> Job:
+    """The training or the evaluation of a command line, with its data read and its model bound."""
     monkeypatch.setattr(sys, "argv", ["evaluate.py" if evaluating else "train.py", *argv])
-    return prepare(config_of(argv, evaluating))
+    job = job_of(argv, evaluating)
+    (evaluation if evaluating else training).prepare(job)
+    return job
 
 
 def results_of(folder: Path) -> dict[str, Any]:

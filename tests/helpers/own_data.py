@@ -45,24 +45,24 @@ def write_jsonl(path: Path, rows: Iterable[Mapping[str, Any]]) -> Path:
     return path
 
 
-def own(path: Any, stage: str = "fit", **settings: Any) -> PairedText:
+def own(path: Any, stage: str = "fit", seed: int = 0, **settings: Any) -> PairedText:
     """A data module of sentence pairs, set up."""
-    return set_up(PairedText(**NLI | {"path": str(path) if isinstance(path, Path) else path} | settings), stage)
+    return set_up(PairedText(**NLI | {"path": str(path) if isinstance(path, Path) else path} | settings), stage, seed)
 
 
-def set_up(data: Any, stage: str = "fit") -> Any:
-    data.setup(stage)
+def set_up(data: Any, stage: str = "fit", seed: int = 0) -> Any:
+    data.setup(stage, seed)
     return data
 
 
-def configured(name: str, path: Any = None, stage: str = "fit", **settings: Any) -> Any:
+def configured(name: str, path: Any = None, stage: str = "fit", seed: int = 0, **settings: Any) -> Any:
     """The data module of a config, with files or rows in place of the hub, set up."""
     kind, arguments = CONFIGS[name]["class_path"], CONFIGS[name]["init_args"] | {"hub": None}
     path = {"path": str(path) if isinstance(path, Path) else path}
     arguments = {
         key: value for key, value in (arguments | path | settings).items() if value is not None or key in settings
     }
-    return set_up(getattr(datamodules, kind)(**arguments), stage)
+    return set_up(getattr(datamodules, kind)(**arguments), stage, seed)
 
 
 def twin_path(name: str) -> Path | None:

@@ -16,7 +16,7 @@ from heedful.lightning_modules.function import cut, name_of
 from heedful.lightning_modules.processors.contents import TOGETHER, FunctionProcessor
 from heedful.records import EMPTIED, Composed, Example, Examples, SettingError, Table, Task
 
-from commands import config_of
+from commands import job_of
 from refusals import refused
 
 TABLE = Table("Dog", (("legs", ("4",)), ("eats", ("meat", "bread"))))
@@ -75,7 +75,7 @@ def test_no_file_names_a_function(named, tmp_path, monkeypatch):
         load_model(section)
     (tmp_path / "f.yaml").write_text(yaml.safe_dump(section))
     with refused(SettingError, "predict"):
-        config_of(["--model", str(tmp_path / "f.yaml")], True).objects()
+        job_of(["--model", str(tmp_path / "f.yaml")], True)
 
 
 def test_the_name_of_a_function_is_without_decorators_and_fixed_arguments():
