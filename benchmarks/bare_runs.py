@@ -42,7 +42,7 @@ def measured(
         **settings: Settings of the Trainer, which by default logs nothing and shows no progress.
     """
     engine = Engine(exhaustive, only)
-    trainer = _bare_trainer(engine, evaluations, folder, outputs, settings, evaluating=True)
+    trainer = _bare_trainer(engine, evaluations, folder, outputs, settings, "validate")
     trainer.validate(module_of(model), data, ckpt_path=ckpt_path, weights_only=True, verbose=False)
     return engine.measurements
 
@@ -58,7 +58,7 @@ def fitted(
 ) -> Any:
     """Train a model, and return the measurements of the last epoch; see :func:`measured` for the arguments."""
     engine = Engine(exhaustive=False)
-    trainer = _bare_trainer(engine, evaluations, folder, outputs, settings, evaluating=False)
+    trainer = _bare_trainer(engine, evaluations, folder, outputs, settings, "fit")
     trainer.fit(model, data, ckpt_path=ckpt_path, weights_only=True)
     return engine.measurements
 
@@ -69,9 +69,9 @@ def _bare_trainer(
     folder: Path | None,
     outputs: Sequence[Callback],
     settings: Mapping[str, Any],
-    evaluating: bool,
+    stage: str,
 ) -> Trainer:
     quiet = {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False}
     files = [] if folder is None else [RunFolder(folder, Path.touch)]
     engine.writers += [item for item in (*files, *outputs) if hasattr(item, "write")]
-    return make_trainer([*evaluations, engine, *files, *outputs], quiet | dict(settings), evaluating, folder=folder)
+    return make_trainer([*evaluations, engine, *files, *outputs], quiet | dict(settings), stage, folder=folder)

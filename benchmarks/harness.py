@@ -26,7 +26,7 @@ from pytorch_lightning import Callback, LightningModule, Trainer
 from torch import nn
 
 from benchmarks.bare_runs import fitted, measured
-from heedful.assembly.config import load_data, load_model
+from heedful.assembly.loading import load_data, load_model
 from heedful.datamodules import PairedText
 from heedful.lightning_modules import Encoder
 from heedful.lightning_modules.pretrained.linear import OneDNNLinear

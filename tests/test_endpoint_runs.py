@@ -8,7 +8,7 @@ import pytest
 
 from heedful.cli import evaluation as evaluate
 from heedful.cli import training as train
-from heedful.cli.words import split_words
+from heedful.cli.words import split_options
 from heedful.datamodules import Planted
 from heedful.records import DataError, ModelError, SettingError
 from heedful.records.rows import read_rows
@@ -44,9 +44,9 @@ def ask(monkeypatch, fake, *argv):
 
 def test_an_endpoint_is_a_model_by_its_name():
     words = ["--endpoint", "m", "--endpoint.read=first_token", "--endpoint.prices", "[1, 2]"]
-    _, call = split_words(True, words)
-    assert call.model == "endpoint"
-    assert call.words == ["--model.read=first_token", "--model.prices", "[1, 2]", "--model.name", "m"]
+    options, settings = split_options(True, words)
+    assert options.model == "endpoint"
+    assert settings == ["--model.read=first_token", "--model.prices", "[1, 2]", "--model.name", "m"]
 
 
 def but_for_rows(folder):

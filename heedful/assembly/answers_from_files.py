@@ -10,7 +10,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from heedful.assembly.config import load_data, load_model
+from heedful.assembly.loading import load_data, load_model
 from heedful.assembly.measuring import measure
 from heedful.assembly.results import Results
 from heedful.datamodules import PairedData

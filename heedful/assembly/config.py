@@ -4,15 +4,15 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from os import PathLike, fspath
-from typing import Any, cast
+from typing import Any
 
 from jsonargparse import Namespace
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from heedful.assembly.job import Job, Stage
+from heedful.assembly.loading import CLASSES, OUR_PACKAGES, class_of, imported, load_object, names_class, section_of
 from heedful.assembly.parser import TRAINER_KINDS, build_parser
 from heedful.assembly.settings import SEED, Settings, complete_evaluations, name_list, several
-from heedful.assembly.short_names import CLASSES, OUR_PACKAGES, class_of, imported, not_supported, section_of
 from heedful.callbacks import EVALUATIONS, BestCheckpoint, Evaluation
 from heedful.callbacks.evaluations import shown_evaluations
 from heedful.datamodules import PairedData
@@ -84,77 +84,6 @@ def assemble(
     return _job(stage, parser, parser.parse_object(values), {"data": data, "model": model}, live, of_callbacks)
 
 
-def load_data(source: Any = DEFAULTS["data"], /, **settings: Any) -> PairedData:
-    """Load data by a short name, from a file of settings, or from rows in memory.
-
-    Args:
-        source: A short name such as "mnli"; a YAML file; the name or the import path of a data module; or rows: a
-            frame of pandas or polars, a table of Arrow, a data set of Hugging Face, a list of dictionaries, or a
-            mapping from splits to rows.
-        **settings: Settings of the data module, which override the settings in the file.
-
-    Returns:
-        The data module, whose ``setup`` reads the data.
-
-    Raises:
-        SettingError: The name is unknown, or a setting is unknown, missing or of another type.
-
-    Examples:
-        >>> data = load_data("planted", n_train=30, n_validation=10)
-        >>> data.setup("fit")
-        >>> len(data.pool), data.task.labels
-        (10, ('entailment', 'neutral', 'contradiction'))
-    """
-    return cast(PairedData, _load("data", source, settings))
-
-
-def load_model(
-    source: str | PathLike[str] | Mapping[str, Any] = DEFAULTS["model"], /, **settings: Any
-) -> BasePredictor:
-    """Load a model by a short name, a hub id or a folder, or from a file of settings.
-
-    Args:
-        source: A short name such as "minilm"; a hub id or the folder of a model, whose config.json determines the
-            class; a YAML file; or the name or the import path of a classifier.
-        **settings: Settings of the classifier, which override the settings in the file.
-
-    Returns:
-        The classifier, without weights; its ``bind`` loads them.
-
-    Raises:
-        SettingError: The name is unknown, or a setting is unknown, missing or of another type.
-        ModelError: The folder is not the folder of a model.
-
-    Examples:
-        >>> model = load_model("minilm", learning_rate=2e-5)
-        >>> type(model).__name__, model.learning_rate
-        ('Encoder', 2e-05)
-    """
-    return cast(BasePredictor, _load("model", source, settings))
-
-
-def _load(kind: str, source: Any, settings: Settings) -> Any:
-    """Return ``source`` if it is an object already; else create the data module or the model that it names."""
-    if isinstance(source, CLASSES[kind]):
-        if settings:
-            raise SettingError(f"{kind} is an object already, and {next(iter(settings))} would change it.")
-        return source
-    if isinstance(source, type):
-        name = source.__name__
-        raise SettingError(f"{kind}: {name} is a class. Pass an object, as {name}(...), or the path of the class.")
-    if hasattr(source, "prepare_data") or hasattr(source, "forward"):  # of pytorch_lightning, lightning or torch
-        raise not_supported(kind, type(source).__name__)
-    if not _names_class(source):
-        source, settings = {"class_path": "PairedText"}, {"path": source, **settings}
-    form = section_of(kind, source)
-    where = f"{kind} {fspath(source)}" if isinstance(source, str | PathLike) else ""
-    return construct(class_of(kind, form["class_path"]), kind, {**form["init_args"], **settings}, where)
-
-
-def _names_class(value: Any) -> bool:
-    return isinstance(value, str | PathLike) or (isinstance(value, Mapping) and "class_path" in value)
-
-
 def _split_objects(call: Mapping[str, Any]) -> tuple[dict[str, Any], Settings, list[str]]:
     """Separate the arguments of a call.
 
@@ -163,11 +92,16 @@ def _split_objects(call: Mapping[str, Any]) -> tuple[dict[str, Any], Settings, l
         as nested settings; and the names of the evaluations among the callbacks.
     """
     settings = {name: value for name, value in call.items() if value is not None}
-    live = {kind: _load(kind, settings.pop(kind), {}) for kind in CLASSES if not _names_class(settings.get(kind, ""))}
-    of_data = {name: name_list(settings.pop(name)) for name in ("partial", "slices") if name in settings}
+    live = {
+        kind: load_object(kind, settings.pop(kind), {})
+        for kind in ("model", "data")
+        if not names_class(settings.get(kind, ""))
+    }
+    of_data = {name: settings.pop(name) for name in ("partial", "slices") if name in settings}
+    of_data |= {"slices": name_list(of_data["slices"])} if "slices" in of_data else {}
     for name in (*of_data, *({"augment", "debug"} & settings.keys())):
         if "data" in live and (name != "debug" or "data" in _named_layer("debug", settings["debug"])):
-            raise SettingError(f"{name} would change the data that you passed. Pass load_data(..., {name}=...).")
+            raise _would_change("data", name, name)
     listed, trainer = settings.get("evaluations"), dict(settings.get("trainer") or {})
     listed = list(listed) if isinstance(listed, list | tuple) else name_list(listed)
     callbacks = several(trainer.get("callbacks"))
@@ -185,6 +119,10 @@ def _split_objects(call: Mapping[str, Any]) -> tuple[dict[str, Any], Settings, l
     further = {"data": {"init_args": of_data}} if of_data else {}
     settings = {name: value for name, value in settings.items() if name not in given} | {"trainer": trainer}
     return live, settings | further, [item.name for item in of_callbacks]
+
+
+def _would_change(kind: str, name: str, display_name: str) -> SettingError:
+    return SettingError(f"{display_name} would change the {kind} that you passed. Pass load_{kind}(..., {name}=...).")
 
 
 def _named_layers(settings: Settings) -> Layers:
@@ -216,15 +154,17 @@ def _settle_class(kind: str, layers: Layers, live: Mapping[str, Any], data: type
     the class of the model, such as Encoder by Reader; settings that the new class lacks are then dropped.
     """
     if kind in live:
-        for _, values in layers:
-            values.pop(kind, None)
+        for where, values in layers:
+            if not names_class(section := values.pop(kind, "")):
+                name = next(iter(section.get("init_args", section)))
+                raise _would_change(kind, name, f"{where}: {kind}.{name}" if where else f"{kind}.{name}")
         model, owner = live[kind], type(live[kind])
         other = class_path(owner) if data is None or model.task else stand_in(data, class_path(owner))
         if data is not None and other != class_path(owner):
             needed = other.rpartition(".")[2]
             raise SettingError(f"model: {data.__name__} needs {needed}, not {owner.__name__}. Pass the model by name.")
         return owner
-    last = max(n for n, (_, values) in enumerate(layers) if _names_class(values.get(kind)))
+    last = max(n for n, (_, values) in enumerate(layers) if names_class(values.get(kind)))
     for _, values in layers[:last]:
         values.pop(kind, None)
     for _, values in layers[last + 1 :]:

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from heedful.assembly.job import Job
+from heedful.assembly.loading import model_folder
 from heedful.assembly.saved import is_begun, remove_unfinished_files
-from heedful.assembly.short_names import model_folder
 from heedful.assembly.starts import is_first
 from heedful.callbacks.outputs.run_folder import new_version
 from heedful.records import RunError, writing

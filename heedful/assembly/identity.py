@@ -59,7 +59,7 @@ def _name(first: Mapping[str, Any], model: BasePredictor) -> str:
     backbone = backbone_of(first)
     if IN_MEMORY in backbone:
         backbone = str(getattr(model, "backbone", None) or model.description)
-    from heedful.assembly.short_names import model_folder  # imports Lightning
+    from heedful.assembly.loading import model_folder  # imports Lightning
 
     path = Path(backbone)
     is_place = path.is_absolute() and not backbone.endswith(BACKBONE)

@@ -7,13 +7,12 @@ from typing import Any
 from pytorch_lightning import LightningModule
 from torch import nn
 
-from heedful.assembly.config import load_model
 from heedful.assembly.evaluation import job_of, measured_in_memory, prepare, requests_of
+from heedful.assembly.loading import load_model, model_config
 from heedful.assembly.measured_rows import RowSettings, data_of, order_of_outputs
 from heedful.assembly.prompting import Requests
 from heedful.assembly.results import Results
 from heedful.assembly.saved import source_of
-from heedful.assembly.short_names import model_config
 from heedful.assembly.starts import restored_generators
 from heedful.assembly.trainers import allowing, calm_lightning, restored_flags
 from heedful.callbacks.checkpoints.files import outline

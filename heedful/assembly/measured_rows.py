@@ -198,14 +198,14 @@ def _load_named(rows: Any) -> Pairs | None:
         return None
     if Path(rows).suffix and not is_config:
         raise DataError(f"rows {rows} does not exist.")
-    from heedful.assembly.config import load_data  # imports Lightning
+    from heedful.assembly.loading import load_data  # imports Lightning
 
     return load_data(rows)
 
 
 def load_other_data(name: str, path: str | None) -> Pairs:
     """Load a further data set by its short name, from ``path`` or, if that is None, from the hub; and set it up."""
-    from heedful.assembly.config import load_data  # imports Lightning
+    from heedful.assembly.loading import load_data  # imports Lightning
 
     data = load_data(name, **({} if path is None else {"path": path}))
     data.setup("validate")

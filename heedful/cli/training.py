@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from shlex import quote
 
 from heedful.assembly import training
+from heedful.assembly.loading import OUR_PACKAGES
 from heedful.assembly.results import Run
-from heedful.assembly.short_names import OUR_PACKAGES
 from heedful.assembly.starts import is_first
 from heedful.assembly.trainers import allowing
 from heedful.callbacks.checkpoints.files import LAST

@@ -125,10 +125,10 @@ def _data(folder: Path, rows: pa.Table, seed: int) -> "Pairs":
             "labels rather than free texts."
         )
     try:
-        data: Pairs = construct(owner, "data", init_args | {"seed": seed}, str(path))
+        data: Pairs = construct(owner, "data", init_args, str(path))
     except SettingError as error:
         raise RunError(f"{error} It was edited, or {module}.{name} has another version.") from None
-    data.setup("validate")
+    data.setup("validate", seed)
     in_pool = data.pool.contents(data.full_task.parts).to_pylist()
     by_uid = dict(zip(data.pool.uids.to_pylist(), in_pool, strict=True))
     evaluated = contents(rows)

@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 from jsonargparse import Namespace
 from pytorch_lightning.callbacks import EarlyStopping
 
-from heedful.assembly.config import Call, Config, Layer, load_data, load_model, resolve
-from heedful.assembly.short_names import section_of
+from heedful.assembly.config import assemble
+from heedful.assembly.job import Job
+from heedful.assembly.loading import load_data, load_model, section_of
 from heedful.assembly.trainers import allowing
 from heedful.callbacks import Attentiveness
-from heedful.datamodules import PairedText, Planted
+from heedful.datamodules import PairedText
 from heedful.lightning_modules import Encoder
 from heedful.records import SettingError
 from heedful.records.arguments import IN_MEMORY, plain
@@ -27,9 +28,9 @@ from refusals import refused
 OWN = {"name": "m", "parts": {"a": "x", "b": "y"}, "labels": {"u": [0], "v": [1]}}
 
 
-def again(config: Config) -> Config:
+def again(job: Job) -> Job:
     """Parse the content of config.yaml."""
-    return resolve(config.evaluating, Call(layers=[Layer(parse_yaml(dump(config.as_dict()), "config.yaml"))]))
+    return assemble(job.stage, {}, [("", parse_yaml(dump(job.record), "config.yaml"))])
 
 
 @pytest.mark.parametrize(
@@ -46,19 +47,17 @@ def again(config: Config) -> Config:
         (["--model.learning_rate", "1e-5", "--seed_everything", "3"],
          {"model": {"learning_rate": 1e-5}, "seed_everything": 3}),
         (["--data.template", "null"], {"data": {"template": None}}),
-        (["--data.template", "{premise}"], {"data": {"template": "{premise}"}}),
+        (["--data.template", "{premise} {hypothesis}"], {"data": {"template": "{premise} {hypothesis}"}}),
         (["--evaluations", "accuracy,attentiveness"], {"evaluations": ["accuracy", "attentiveness"]}),
         (["--trainer.callbacks", "EarlyStopping", "--trainer.callbacks.monitor", "loss"],
          {"trainer": {"callbacks": {"class_path": "EarlyStopping", "init_args": {"monitor": "loss"}}}}),
     ],
 )  # fmt: skip
 def test_words_and_python_are_the_same_settings(words: list[str], settings: Mapping[str, Any]) -> None:
-    by_words, by_python = (
-        resolve(False, Call(data="mnli", words=words)),
-        resolve(False, Call(data="mnli", settings=settings)),
-    )
-    assert dump(by_words.as_dict()) == dump(by_python.as_dict())
-    assert again(by_words).as_dict() == by_words.as_dict()
+    by_words = assemble("fit", {"data": "mnli"}, words=words)
+    by_python = assemble("fit", {}, [("", {"data": "mnli"}), ("", settings)])
+    assert dump(by_words.record) == dump(by_python.record)
+    assert again(by_words).record == by_words.record
 
 
 def read_back(owner: type, name: str, settings: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -85,51 +84,66 @@ def test_numbers_read_back(x: float, n: int) -> None:
 
 def test_one_batch_is_not_a_share_of_all_batches() -> None:
     assert Union[float, int, None] == Union[int, float, None]  # noqa: UP007  # typing may return either for the other
-    config = resolve(False, Call(words=["--trainer.limit_train_batches", "1"]))
-    assert type(config.values.trainer.limit_train_batches) is int
+    assert type(assemble("fit", {}, words=["--trainer.limit_train_batches", "1"]).trainer["limit_train_batches"]) is int
 
 
 def test_layers_win_in_their_order_and_a_named_class_replaces_the_saved_one() -> None:
-    saved = Layer({"data": {"class_path": "Planted", "init_args": {"n_train": 5, "n_validation": 6}}}, "run", False)
-    file = Layer({"data": {"init_args": {"n_train": 7}}, "attentiveness": {"draws": 4}}, "config f.yaml")
-    values = resolve(False, Call(layers=[saved, file], settings={"attentiveness": {"draws": 2}})).values
-    assert (values.data.n_train, values.data.n_validation, values.attentiveness.draws) == (7, 6, 2)
-    assert resolve(False, Call(data="mnli", layers=[saved])).classes["data"] is PairedText
+    saved = "run", {"data": {"class_path": "Planted", "init_args": {"n_train": 5, "n_validation": 6}}}
+    file = "config f.yaml", {"data": {"init_args": {"n_train": 7}}, "attentiveness": {"draws": 4}}
+    job = assemble("fit", {"attentiveness": {"draws": 2}}, [file], saved=saved)
+    assert (*map(job.data.arguments.get, ("n_train", "n_validation")), job.record["attentiveness"]["draws"]) == (
+        7,
+        6,
+        2,
+    )
+    assert type(assemble("fit", {"data": "mnli"}, saved=saved).data) is PairedText
+
+
+def test_named_data_replace_the_whole_section_of_a_file() -> None:
+    file = "config c.yaml", {"data": {"class_path": "PairedText", "init_args": {**OWN, "path": "mine", "hold_out": 3}}}
+    job = assemble("fit", {"data": "rte"}, [file])
+    assert (job.data.name, job.data.path, job.data.hold_out) == ("rte", None, None)
+
+
+def test_each_split_may_have_a_file_of_its_own() -> None:
+    files = {"train": "a.csv", "validation": "b.csv"}
+    job = assemble("fit", {}, [("config", {"data": {"class_path": "PairedText", "init_args": {**OWN, "path": files}}})])
+    assert job.data.path == again(job).data.path == files
 
 
 def test_a_class_that_only_a_saved_run_names_is_not_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "evil.py").write_text("open('was_imported', 'w')\n")
-    saved = Layer({"data": {"class_path": "evil.Data", "init_args": {}}}, "run/config.yaml", is_trusted=False)
+    saved = "run/config.yaml", {"data": {"class_path": "evil.Data", "init_args": {}}}
     for words in ([], ["--data.path", "evil.csv"], ["--output=evil.out"]):
         with refused(SettingError, "run/config.yaml", "evil.Data", "allow_package evil"):
-            resolve(False, Call(layers=[saved], words=words))
-    both = Layer(saved.values | {"model": {"class_path": "worse.Model"}}, "run/config.yaml", is_trusted=False)
+            assemble("fit", {}, words=words, saved=saved)
+    both = "run/config.yaml", saved[1] | {"model": {"class_path": "worse.Model"}}
     with refused(SettingError, "allow_package evil, allow_package worse"):
-        resolve(False, Call(layers=[both]))
-    callback = Layer({"trainer": {"callbacks": [{"class_path": "evil.Callback"}]}}, "run/config.yaml", is_trusted=False)
+        assemble("fit", {}, saved=both)
+    callback = "run/config.yaml", {"trainer": {"callbacks": [{"class_path": "evil.Callback"}]}}
     with refused(SettingError, "evil.Callback"):
-        resolve(False, Call(layers=[callback]))
+        assemble("fit", {}, saved=callback)
     assert not (tmp_path / "was_imported").exists()
     for packages in ("evil", "worse,evil", ["evil"]):
         with allowing(packages), refused(SettingError, "there is no class evil.Data"):
-            resolve(False, Call(layers=[saved]))
+            assemble("fit", {}, saved=saved)
     assert (tmp_path / "was_imported").exists()
 
 
 def test_a_class_of_the_working_folder_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "my_bag.py").write_text("from heedful.datamodules import Planted\n\nclass Bag(Planted):\n    pass\n")
-    assert resolve(False, Call(data="my_bag.Bag")).classes["data"].__name__ == "Bag"
+    assert type(assemble("fit", {"data": "my_bag.Bag"}).data).__name__ == "Bag"
     (tmp_path / "broken_bag.py").write_text("import nowhere_to_be_found\n")
     with pytest.raises(ImportError, match="nowhere_to_be_found"):
-        resolve(False, Call(data="broken_bag.Bag"))
+        assemble("fit", {"data": "broken_bag.Bag"})
 
 
 @pytest.mark.parametrize("setting", ["trainer.logger", "trainer.callbacks"])
 def test_no_function_is_called_because_a_setting_names_it(setting: str) -> None:
     with refused(SettingError, setting):
-        resolve(False, Call(words=[f"--{setting}", "os.system"]))
+        assemble("fit", {}, words=[f"--{setting}", "os.system"])
 
 
 def test_objects_and_rows_pass_through_and_are_in_memory_in_the_record() -> None:
@@ -137,40 +151,42 @@ def test_objects_and_rows_pass_through_and_are_in_memory_in_the_record() -> None
     data = load_data(rows, **OWN)
     assert data.path is rows
     stopping = EarlyStopping("accuracy/m", mode="max")
-    config = resolve(False, Call(data=data, settings={"trainer": {"callbacks": [stopping]}}))
-    objects = config.objects()
-    assert objects.data is data
-    assert objects.trainer["callbacks"] == [stopping]
-    assert config.as_dict()["data"]["init_args"]["path"] == IN_MEMORY
-    assert config.as_dict()["trainer"]["callbacks"] == [IN_MEMORY]
-    changed = resolve(False, Call(data=data, partial="a")).objects().data
-    assert changed is not data
-    assert changed.path is rows
+    job = assemble("fit", {"data": data, "trainer": {"callbacks": [stopping]}})
+    assert job.data is data
+    assert job.trainer["callbacks"] == [stopping]
+    assert job.record["data"]["init_args"]["path"] == IN_MEMORY
+    assert job.record["trainer"]["callbacks"] == [IN_MEMORY]
+
+
+@pytest.mark.parametrize("setting", [{"partial": "a"}, {"slices": ["x"]}, {"augment": "counterfactual"}])
+def test_no_setting_changes_an_object_that_was_passed(setting: dict[str, Any]) -> None:
+    data = load_data([{"x": "a", "y": "b", "label": 0}], **OWN)
+    with refused(SettingError, f"{next(iter(setting))} would change the data", "load_data("):
+        assemble("fit", {"data": data, **setting})
+    with refused(SettingError, "config c.yaml: data.batch_size would", "load_data("):
+        assemble("fit", {"data": data}, [("config c.yaml", {"data": {"init_args": {"batch_size": 3}}})])
+    with refused(SettingError, "model: Reading needs Reader, not Encoder"):
+        assemble("fit", {"data": "squad2", "model": load_model("minilm")})
 
 
 def test_a_live_evaluation_keeps_its_settings_wherever_it_is_given() -> None:
     one = Attentiveness(draws=4)
-    for settings in ({"attentiveness": one}, {"evaluations": ["accuracy", one]}, {"trainer": {"callbacks": [one]}}):
-        config = resolve(False, Call(settings=settings))
-        assert one in config.objects().evaluations
-        assert config.as_dict()["attentiveness"]["draws"] == 4
+    for call in ({"attentiveness": one}, {"evaluations": ["accuracy", one]}, {"trainer": {"callbacks": [one]}}):
+        job = assemble("fit", call)
+        assert one in job.evaluations
+        assert job.record["attentiveness"]["draws"] == 4
+    assert assemble("fit", {"evaluations": ["accuracy"], "trainer": {"callbacks": [one]}}).only == [
+        "accuracy", "attentiveness"
+    ]  # fmt: skip
     with refused(SettingError, "two evaluations", "attentiveness"):
-        resolve(False, Call(settings={"evaluations": [one], "attentiveness": {"draws": 2}}))
-
-
-def test_data_have_the_seed_of_the_run() -> None:
-    assert resolve(False, Call(settings={"seed_everything": 3})).objects().data.seed == 3
-    data = load_data("planted", seed=4)
-    with refused(SettingError, "data.seed 4", "seed"):
-        resolve(False, Call(data=Planted(seed=4)))
-    assert resolve(False, Call(data=data, settings={"seed_everything": 4})).objects().data is data
+        assemble("fit", {"evaluations": [one], "attentiveness": {"draws": 2}})
 
 
 @pytest.mark.parametrize("mode", [None, "max"])
 def test_callbacks_follow_the_direction_of_what_they_monitor(mode: str | None) -> None:
     settings = {"monitor": "accuracy/x"} | ({} if mode is None else {"mode": mode})
     trainer = {"callbacks": {"class_path": "EarlyStopping", "init_args": settings}}
-    (stopping,) = resolve(False, Call(settings={"trainer": trainer})).objects().trainer["callbacks"]
+    (stopping,) = assemble("fit", {"trainer": trainer}).trainer["callbacks"]
     assert stopping.mode == "max"
 
 

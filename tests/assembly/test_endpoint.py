@@ -70,7 +70,7 @@ def bytes_of(folder: Path) -> bytes:
 
 def test_one_part_alone_is_asked_about_without_the_words_of_the_other() -> None:
     with FakeServer(answer) as fake:
-        text = asked(measured(heedful.Endpoint(fake.url, "m", PROMPT), partial="hypothesis"))["text"]
+        text = asked(measured(heedful.Endpoint(fake.url, "m", PROMPT), pairs(partial="hypothesis")))["text"]
     assert "Premise:" not in text
     assert "Hypothesis: " in text
 

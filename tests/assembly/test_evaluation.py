@@ -6,7 +6,7 @@ import pytest
 from live_runs import MEASURED, ONCE, QUIET, config, measurements, numbers, pairs, small
 
 import heedful
-from heedful.assembly.config import load_model
+from heedful.assembly.loading import load_model
 from heedful.assembly.results import Results, Run
 from heedful.datamodules import Planted
 from heedful.lightning_modules import Classifier

@@ -16,7 +16,8 @@ def test_ckpt_path_last_writes_into_no_folder_without_run_json(tmp_path: Path, k
     folder = tmp_path / "mine"
     (folder / kept).parent.mkdir(parents=True)
     (folder / kept).write_text("model: bert\n")
-    with refused(RunError, f"output {folder} is not empty", kept.partition("/")[0]):
+    kept_by = f"resume {folder} is not a run" if kept == CONFIG else f"output {folder} is not empty"
+    with refused(RunError, kept_by, RUN if kept == CONFIG else kept.partition("/")[0]):
         heedful.train(output=folder, ckpt_path="last")
     assert [path for path in folder.rglob("*") if path.is_file()] == [folder / kept]
     (folder / CONFIG).touch()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from heedful.assembly.short_names import class_of, section_of
+from heedful.assembly.loading import class_of, section_of
 from heedful.records import DataError, SettingError
 
 from refusals import refused

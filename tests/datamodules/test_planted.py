@@ -13,6 +13,7 @@ from heedful.datamodules import Planted
 from heedful.datamodules import planted as p
 from heedful.records import generator
 
+from own_data import set_up
 from tiers import first_tier
 
 FIELDS = ("subject", "verb", "object", *p.OPTIONAL)

@@ -6,7 +6,7 @@ from typing import Any
 import yaml
 from pytorch_lightning import Callback, LightningModule, Trainer
 
-from heedful.assembly.config import load_data, load_model
+from heedful.assembly.loading import load_data, load_model
 from heedful.datamodules import Planted
 from heedful.lightning_modules import Classifier
 from heedful.records.rows import read_rows

@@ -11,7 +11,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.assembly.config import load_model
+from heedful.assembly.loading import load_model
 from heedful.lightning_modules.function import cut, name_of
 from heedful.lightning_modules.processors.contents import TOGETHER, FunctionProcessor
 from heedful.records import EMPTIED, Composed, Example, Examples, SettingError, Table, Task

@@ -12,8 +12,8 @@ from safetensors.torch import load_file
 
 import heedful
 from benchmarks.bare_runs import fitted, measured
-from heedful.assembly.config import Call, resolve
-from heedful.assembly.short_names import section_of
+from heedful.assembly.config import assemble
+from heedful.assembly.loading import section_of
 from heedful.callbacks import Accuracy, Attentiveness
 from heedful.datamodules import Planted
 from heedful.lightning_modules.registry import TABLE
@@ -65,7 +65,7 @@ def test_outputs_of_a_network_without_a_backbone_are_matched_with_labels_by_name
     rows = [{**e.parts, "label": e.label, "id": e.uid} for e in planted.load("validation")]
     labels = sorted(planted.task.labels)
     assert labels != list(planted.task.labels)
-    how = {"parts": planted.task.parts, "default_label": "neutral", "uid": "id", "draws": 1}
+    how = {"parts": planted.task.parts, "default_label": "neutral", "uid": "id", "draws": 1, "allow_package": "bag"}
     how |= {"trainer": {"accelerator": "cpu", "enable_progress_bar": False}}
     for given in (None, labels, labels[::-1]):
         again = heedful.measure(run.folder, rows, labels=given, **how)
@@ -145,7 +145,6 @@ def test_predictions_do_not_depend_on_the_batch(zoo, choice, monkeypatch):
 
 
 def test_the_command_line_takes_its_class(choice, tiny_bert):
-    settings = {"model": {"backbone": str(tiny_bert)}}
-    config = resolve(False, Call(model="choice.Choice", data="planted", settings=settings))
-    assert config.classes["model"] is choice.Choice
-    assert config.values.model.backbone == str(tiny_bert)
+    model = assemble("fit", {"model": "choice.Choice"}, words=["--model.backbone", str(tiny_bert)]).model
+    assert type(model) is choice.Choice
+    assert model.backbone == str(tiny_bert)

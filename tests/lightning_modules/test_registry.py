@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from heedful import datamodules, lightning_modules
-from heedful.assembly.short_names import section_of
+from heedful.assembly.loading import section_of
 from heedful.callbacks.checkpoints.best_and_last import BestCheckpoint
 from heedful.lightning_modules import BasePredictor, Encoder
 from heedful.lightning_modules.registry import TABLE, family_of, register, stand_in

@@ -24,7 +24,7 @@ def test_several_measurements_have_a_folder_each(tmp_path: Path) -> None:
     model.has_learned = True
     run = RunFolder(tmp_path, save_config, {"evaluation": "all"})
     quiet = {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False}
-    trainer = make_trainer([Accuracy(), Engine(writers=[run]), run], {"accelerator": "cpu", **quiet}, evaluating=True)
+    trainer = make_trainer([Accuracy(), Engine(writers=[run]), run], {"accelerator": "cpu", **quiet}, "validate")
     accuracies = []
     for n, label in enumerate(["neutral", "entailment"]):
         answer["now"] = label

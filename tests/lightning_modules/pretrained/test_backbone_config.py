@@ -8,7 +8,7 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModel
 
-from heedful.assembly.short_names import section_of
+from heedful.assembly.loading import section_of
 from heedful.lightning_modules.pretrained.backbone_config import OFFSET, open_config, positions_of, require_positions
 from heedful.records import ModelError
 

@@ -1,6 +1,4 @@
-"""Find the class and the settings of data or of a model by a name: short name, YAML file, import path, folder or hub
-id.
-"""
+"""Load data and models by a name: a short name, a YAML file, an import path, a folder, a hub id; or from rows."""
 
 import re
 import sys
@@ -8,7 +6,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from transformers import PretrainedConfig
 
@@ -19,9 +17,9 @@ from heedful.lightning_modules.registry import family_of
 from heedful.records import ModelError, SettingError, inform
 from heedful.records.arguments import class_path
 from heedful.records.errors import nearest
-from heedful.records.parser import class_parser
+from heedful.records.parser import class_parser, construct
 from heedful.records.storage.folder_names import folder_name
-from heedful.records.storage.named_configs import backbones, config_path, names, public_classes, short_name
+from heedful.records.storage.named_configs import DEFAULTS, backbones, config_path, names, public_classes, short_name
 from heedful.records.storage.schema import full_path
 from heedful.records.storage.yaml_files import parse_yaml, read_text
 
@@ -29,6 +27,77 @@ CLASSES: dict[str, type] = {"data": PairedData, "model": BasePredictor}
 OUR_PACKAGES = ("heedful", "pytorch_lightning", "lightning", "torch", "torchmetrics")  # whose classes any file may name
 
 Section = dict[str, Any]  # a class and its settings: "class_path" and "init_args"
+
+
+def load_data(source: Any = DEFAULTS["data"], /, **settings: Any) -> PairedData:
+    """Load data by a short name, from a file of settings, or from rows in memory.
+
+    Args:
+        source: A short name such as "mnli"; a YAML file; the name or the import path of a data module; or rows: a
+            frame of pandas or polars, a table of Arrow, a data set of Hugging Face, a list of dictionaries, or a
+            mapping from splits to rows.
+        **settings: Settings of the data module, which override the settings in the file.
+
+    Returns:
+        The data module, whose ``setup`` reads the data.
+
+    Raises:
+        SettingError: The name is unknown, or a setting is unknown, missing or of another type.
+
+    Examples:
+        >>> data = load_data("planted", n_train=30, n_validation=10)
+        >>> data.setup("fit")
+        >>> len(data.pool), data.task.labels
+        (10, ('entailment', 'neutral', 'contradiction'))
+    """
+    return cast(PairedData, load_object("data", source, settings))
+
+
+def load_model(
+    source: str | PathLike[str] | Mapping[str, Any] = DEFAULTS["model"], /, **settings: Any
+) -> BasePredictor:
+    """Load a model by a short name, a hub id or a folder, or from a file of settings.
+
+    Args:
+        source: A short name such as "minilm"; a hub id or the folder of a model, whose config.json determines the
+            class; a YAML file; or the name or the import path of a classifier.
+        **settings: Settings of the classifier, which override the settings in the file.
+
+    Returns:
+        The classifier, without weights; its ``bind`` loads them.
+
+    Raises:
+        SettingError: The name is unknown, or a setting is unknown, missing or of another type.
+        ModelError: The folder is not the folder of a model.
+
+    Examples:
+        >>> model = load_model("minilm", learning_rate=2e-5)
+        >>> type(model).__name__, model.learning_rate
+        ('Encoder', 2e-05)
+    """
+    return cast(BasePredictor, load_object("model", source, settings))
+
+
+def load_object(kind: str, source: Any, settings: Mapping[str, Any]) -> Any:
+    """Return ``source`` if it is an object already; else create the data module or the model that it names."""
+    if isinstance(source, CLASSES[kind]):
+        if settings:
+            raise SettingError(f"{kind} is an object already, and {next(iter(settings))} would change it.")
+        return source
+    if isinstance(source, type):
+        name = source.__name__
+        raise SettingError(f"{kind}: {name} is a class. Pass an object, as {name}(...), or the path of the class.")
+    if hasattr(source, "prepare_data") or hasattr(source, "forward"):  # of pytorch_lightning, lightning or torch
+        raise not_supported(kind, type(source).__name__)
+    if not names_class(source):
+        source, settings = {"class_path": "PairedText"}, {"path": source, **settings}
+    form = section_of(kind, source)
+    where = f"{kind} {fspath(source)}" if isinstance(source, str | PathLike) else ""
+    return construct(class_of(kind, form["class_path"]), kind, {**form["init_args"], **settings}, where)
+
+
+def names_class(value: Any) -> bool:
+    return isinstance(value, str | PathLike) or (isinstance(value, Mapping) and "class_path" in value)
 
 
 def section_of(kind: str, source: str | PathLike[str] | Mapping[str, Any], where: str = "") -> Section:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from transformers import PretrainedConfig
 
-from heedful.assembly.config import Call, load_data, resolve
-from heedful.assembly.short_names import section_of
+from heedful.assembly.config import assemble
+from heedful.assembly.loading import load_data, section_of
 
 FAMILIES = [
     ("bert", "BertForMaskedLM", "Encoder"),
@@ -44,9 +44,8 @@ def test_a_folder_names_its_family(
 @pytest.mark.parametrize(("data", "family"), [("squad2", "Reader"), ("mnli", "Encoder")])
 def test_a_family_stands_in_on_data_of_another_kind(folder: Callable[[str, str], Path], data: str, family: str) -> None:
     path = folder("bert", "BertForMaskedLM")
-    config = resolve(False, Call(model=path, data=data))
-    assert config.classes["model"].__name__ == family
-    assert config.values.model.backbone == str(path)
+    model = assemble("fit", {"model": str(path), "data": data}).model
+    assert (type(model).__name__, model.backbone) == (family, str(path))
 
 
 def test_a_folder_wins_over_a_short_name(
@@ -86,5 +85,5 @@ def test_a_file_without_a_name_gives_its_own(tmp_path: Path, monkeypatch: pytest
     (tmp_path / "mine.yaml").write_text(f"class_path: PairedText\ninit_args: {settings}\n")
     assert [load_data(source).name for source in ("mine.yaml", tmp_path / "mine.yaml")] == ["mine", "mine"]
     assert load_data("mine.yaml", name="other").name == "other"
-    call = Call(data="mine.yaml", model={"class_path": "Encoder", "init_args": {"backbone": "x"}})
-    assert resolve(False, call).as_dict()["data"]["init_args"]["name"] == "mine"
+    call = {"data": "mine.yaml", "model": {"class_path": "Encoder", "init_args": {"backbone": "x"}}}
+    assert assemble("fit", call).data.name == "mine"
