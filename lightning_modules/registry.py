@@ -70,19 +70,18 @@ def family_of(config: Mapping[str, Any]) -> str:
     return full_path("model", next((entry.family for entry in TABLE if model_type in entry.model_types), "Encoder"))
 
 
-def stand_in(data: type, model: str) -> str:
+def stand_in(data: str, model: str) -> str:
     """Return the model family to use for a class of data, such as Reader instead of Encoder for reading comprehension.
 
     Args:
-        data: Class of the data module.
+        data: Import path of the data module.
         model: Import path of the family that the settings name.
 
     Returns:
         Import path of the family to use; ``model`` if no entry replaces it.
     """
-    data_class = class_path(data)
     for entry in TABLE:
         pairs = ((full_path("data", d), full_path("model", m)) for d, m in entry.stands_in.items())
-        if (data_class, model) in pairs:
+        if (data, model) in pairs:
             return full_path("model", entry.family)
     return model

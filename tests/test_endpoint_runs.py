@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from heedful.cli import evaluation as evaluate
-from heedful.cli import training as train
-from heedful.cli.words import split_options
+from heedful.cli import command
+from heedful.cli.command import split_options
 from heedful.datamodules import Planted
 from heedful.records import DataError, ModelError, SettingError
 from heedful.records.rows import read_rows
@@ -39,12 +38,12 @@ def here(monkeypatch, tmp_path):
 
 def ask(monkeypatch, fake, *argv):
     monkeypatch.setenv("OPENAI_BASE_URL", fake.url)
-    run(evaluate.main, *SMALL, *argv)
+    run(command.evaluate, *SMALL, *argv)
 
 
 def test_an_endpoint_is_a_model_by_its_name():
     words = ["--endpoint", "m", "--endpoint.read=first_token", "--endpoint.prices", "[1, 2]"]
-    options, settings = split_options(True, words)
+    options, settings = split_options("evaluate", words)
     assert options.model == "endpoint"
     assert settings == ["--model.read=first_token", "--model.prices", "[1, 2]", "--model.name", "m"]
 
@@ -127,12 +126,12 @@ def test_what_an_endpoint_cannot_be_asked_is_refused_before_it_is_asked_anything
 
 def test_mistakes_are_refused_before_anything_is_made(here, monkeypatch, tiny_t5):
     with refused(SettingError, "dry_run", tiny_t5):
-        run(evaluate.main, "--model", tiny_t5, "--data", "planted", "--data.n_validation", "5", "--dry_run")
+        run(command.evaluate, "--model", tiny_t5, "--data", "planted", "--data.n_validation", "5", "--dry_run")
     with refused(ModelError, "org/tiny", "evaluate.py"):
-        run(train.main, "--data", "planted", "--endpoint", "org/tiny")
+        run(command.train, "--data", "planted", "--endpoint", "org/tiny")
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     with refused(ModelError, "OPENAI_API_KEY", "https://api.openai.com "):
-        run(evaluate.main, *SMALL)
+        run(command.evaluate, *SMALL)
     assert not list(here.rglob("*.yaml"))
 
 

@@ -6,8 +6,7 @@ import pytest
 import torch
 from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
 
-from heedful.cli import evaluation as evaluate
-from heedful.cli import training as train
+from heedful.cli import command
 from heedful.records import ModelError
 from heedful.records.rows import read_rows
 
@@ -26,7 +25,7 @@ def checkpoint(tiny_bert, tmp_path_factory):
     """best.ckpt of a run on the embedded data."""
     folder = tmp_path_factory.mktemp("run")
     argv = ["--model.backbone", tiny_bert, *SMALL]
-    run(train.main, *argv, "--trainer.max_epochs", "1", "--output", folder)
+    run(command.train, *argv, "--trainer.max_epochs", "1", "--output", folder)
     return folder / "checkpoints" / "best.ckpt"
 
 
@@ -45,7 +44,7 @@ def rte(tmp_path):
 
 def test_only_what_was_asked_for_is_predicted(capsys, checkpoint, nlixy):
     only = ["--evaluations", "natural_logic", "--natural_logic.path", nlixy, "--natural_logic.seeds", "10"]
-    run(evaluate.main, "--checkpoint", checkpoint, *only)
+    run(command.evaluate, "--checkpoint", checkpoint, *only)
     (folder,) = (checkpoint.parents[1] / "evaluations").glob("natural_logic/version_*")
     assert [path.name for path in (folder / "rows").iterdir()] == ["natural_logic.parquet"]
     found = results_of(folder)
@@ -57,13 +56,13 @@ def test_only_what_was_asked_for_is_predicted(capsys, checkpoint, nlixy):
 def test_an_export_says_which_parts_it_was_trained_on(checkpoint, tmp_path):
     argv = ["--model", checkpoint.parent / "backbone", *SMALL, "--output", tmp_path / "out"]
     with refused(ModelError, "premise and hypothesis", "give hypothesis", "partial null"):
-        run(evaluate.main, *argv, "--partial", "hypothesis")
+        run(command.evaluate, *argv, "--partial", "hypothesis")
     assert not (tmp_path / "out").exists()
 
 
 def test_everything_at_once_beside_benchmarks(capsys, checkpoint, nlixy, rte):
     benchmarks = ["--two_class.benchmarks", json.dumps({"rte": str(rte), "nlixy": str(nlixy)})]
-    run(evaluate.main, "--checkpoint", checkpoint, "--natural_logic.path", nlixy, *benchmarks)
+    run(command.evaluate, "--checkpoint", checkpoint, "--natural_logic.path", nlixy, *benchmarks)
     (folder,) = (checkpoint.parents[1] / "evaluations").glob("planted-validation-natural_logic-two_class/version_*")
     found = results_of(folder)
     kinds = {"accuracy", "attentiveness", "loss", "natural_logic", "null", "two_class"}
@@ -82,7 +81,7 @@ def test_everything_at_once_beside_benchmarks(capsys, checkpoint, nlixy, rte):
 def test_a_model_of_one_part_reads_one_part_of_other_data_as_well(tiny_bert, tmp_path, nlixy):
     argv = ["--model.backbone", tiny_bert, *SMALL]
     argv += ["--partial", "hypothesis", "--trainer.max_epochs", "1", "--output", tmp_path / "partial"]
-    run(train.main, *argv, "--natural_logic.path", nlixy)
+    run(command.train, *argv, "--natural_logic.path", nlixy)
     found = results_of(tmp_path / "partial")["metrics"]
     rows, _ = read_rows(tmp_path / "partial" / "rows" / "natural_logic.parquet")
     answers = {}
@@ -104,7 +103,7 @@ def test_without_data_the_labels_are_those_of_the_head(monkeypatch, tiny_bert, t
     AutoTokenizer.from_pretrained(tiny_bert).save_pretrained(tmp_path / "head")
     monkeypatch.chdir(tmp_path)
     argv = ["--model.backbone", tmp_path / "head", "--model.max_length", "64", "--evaluations", "natural_logic"]
-    run(evaluate.main, *argv, "--natural_logic.path", nlixy)
+    run(command.evaluate, *argv, "--natural_logic.path", nlixy)
     (folder,) = (tmp_path / "runs" / "natural_logic").glob("*/pretrained/version_0")
     rows, meta = read_rows(folder / "rows" / "natural_logic.parquet")
     assert (tuple(meta["context"]["labels"]), rows.schema.field("p").type.list_size) == (labels, len(labels))
@@ -115,7 +114,7 @@ def test_without_data_the_labels_are_those_of_the_head(monkeypatch, tiny_bert, t
 def test_a_run_of_three_classes_is_measured_on_data_of_two(capsys, checkpoint, rte, rule):
     run_folder, settings = checkpoint.parents[1], [] if rule == "sum" else ["--model.collapse", rule]
     before = set((run_folder / "evaluations").glob("rte-*/*"))
-    run(evaluate.main, "--checkpoint", run_folder, "--data", "rte", "--data.path", rte, *settings)
+    run(command.evaluate, "--checkpoint", run_folder, "--data", "rte", "--data.path", rte, *settings)
     (folder,) = set((run_folder / "evaluations").glob("rte-*/*")) - before
     rows, meta = read_rows(folder / "rows" / "attentiveness.parquet")
     assert meta["context"]["labels"] == ["entailment", "not_entailment"]

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import pytest
 from tiny_data import write_nlvr2
 
-from heedful.cli import evaluation as evaluate
-from heedful.cli import training as train
+from heedful.cli.command import evaluate, train
 from heedful.records.rows import read_rows
 from heedful.reports.rescore import rescored
 
@@ -100,16 +99,16 @@ def test_the_model_of_a_run_goes_on(name, lab, data, argv_of, tmp_path):
     assert rescored(whole) == (whole / "results.json").read_text()
     assert (whole / "figures" / "attentiveness.png").is_file()
     backbone = ["--model.backbone", whole / "checkpoints" / "backbone"]
-    run(evaluate.main, *argv_of(name)[: len(data[of]) + len(FAMILIES[name].words)], *backbone, "--attentiveness.draws",
+    run(evaluate, *argv_of(name)[: len(data[of]) + len(FAMILIES[name].words)], *backbone, "--attentiveness.draws",
         2, "--data.eval_batch_size", 4, "--output", tmp_path / "exported")  # fmt: skip
     assert results_of(tmp_path / "exported")["metrics"] == metrics
     naive = ["--checkpoint", whole, "--evaluations", "naive_partial", "--output", tmp_path / "naive"]
-    run(evaluate.main, *naive)
+    run(evaluate, *naive)
     found = results_of(tmp_path / "naive")["metrics"]
     n = metrics[f"null/{of}/flips"]["n"]
     assert {found[f"naive_partial/{of}/{part}"]["n"] for part in PARTS[of]} == {n}
     more = ["--init_from", whole, *data[of], *LIMITS]
-    run(train.main, *more, "--partial", PARTS[of][1], "--output", tmp_path / "more")
+    run(train, *more, "--partial", PARTS[of][1], "--output", tmp_path / "more")
     after = results_of(tmp_path / "more")["metrics"]
     assert after[f"null/{of}/flips"]["n"] == n
     assert not [metric for metric in after if metric.startswith("attentiveness")]
@@ -119,14 +118,14 @@ def test_the_model_of_a_run_goes_on(name, lab, data, argv_of, tmp_path):
 @pytest.mark.parametrize("partial", [None, "left+right", "sentence"])
 def test_two_pictures_and_each_part_of_them(name, argv_of, tmp_path, partial):
     words = ["--partial", partial] if partial else []
-    run(train.main, *argv_of(name, "nlvr2"), *words, "--output", tmp_path / "run")
+    run(train, *argv_of(name, "nlvr2"), *words, "--output", tmp_path / "run")
     metrics = results_of(tmp_path / "run")["metrics"]
     assert (metrics["accuracy/nlvr2"]["n"], metrics["accuracy/nlvr2/majority"]["value"]) == (24, 0.5)
     assert metrics["null/nlvr2/flips"]["value"] == 0
     swapped = {metric.split("/")[2] for metric in metrics if metric.startswith("attentiveness")}
     assert swapped == (set() if partial else {"left+right", "sentence"})
     draws = [] if partial else ["--attentiveness.draws", "2"]
-    run(evaluate.main, "--checkpoint", tmp_path / "run", *draws, "--output", tmp_path / "again")
+    run(evaluate, "--checkpoint", tmp_path / "run", *draws, "--output", tmp_path / "again")
     assert (tmp_path / "again" / "results.json").read_bytes() == (tmp_path / "run" / "results.json").read_bytes()
 
 

@@ -10,7 +10,7 @@ import torch
 
 from heedful.callbacks.checkpoints.files import AtomicCheckpointIO
 from heedful.callbacks.outputs.run_folder import export
-from heedful.cli.guard import explanation
+from heedful.cli.command import explanation
 from heedful.datamodules import Planted
 from heedful.lightning_modules import Encoder
 from heedful.records import RunError, atomic_path, write_json, writing

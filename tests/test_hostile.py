@@ -13,13 +13,12 @@ import pytest
 import torch
 
 from benchmarks.bare_runs import fitted, measured
-from heedful.cli import guard as mistakes
 from heedful.datamodules import Planted
 from heedful.lightning_modules import Encoder
 from heedful.lightning_modules.pretrained.backbones import allowed_packages
 from heedful.records import HeedfulError, ModelError, SettingError
 
-from commands import job_of, prepared_job
+from commands import guarded, job_of, prepared_job
 from refusals import refused, refused_output
 from tiers import first_tier
 
@@ -184,7 +183,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def printed_by(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], argv: list[str]) -> str:
     """The line that the user reads of a command that is refused."""
     with pytest.raises(SystemExit) as stopped:
-        mistakes.guarded(lambda: prepared_job(monkeypatch, argv))
+        guarded(lambda: prepared_job(monkeypatch, argv))
     assert stopped.value.code == 2
     printed = [line for line in capsys.readouterr().err.strip().splitlines() if line.startswith("train.py: ")]
     assert len(printed) == 1

@@ -9,7 +9,7 @@ from safetensors.torch import load_file
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from heedful.assembly.folders import model_name
-from heedful.cli import training as train
+from heedful.cli import command
 
 from commands import prepared_job, run
 
@@ -35,7 +35,7 @@ def trained(tiny_bert, tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "planted" / "tiny" / "plain" / "version_0"
     argv = ["--model.backbone", str(tiny_bert), "--model.max_length", "64", "--model.learning_rate", "0.003"]
     argv += ["--data.n_train", "150", "--data.n_validation", "20", "--output", str(folder)]
-    run(train.main, *argv, *SHORT)
+    run(command.train, *argv, *SHORT)
     return folder
 
 
@@ -79,7 +79,7 @@ def test_learning_goes_on_in_a_run_of_its_own(monkeypatch, tmp_path, trained, nl
     monkeypatch.chdir(tmp_path)
     before = load_file(trained / "checkpoints" / "backbone" / "model.safetensors")
     run(
-        train.main,
+        command.train,
         *nlixy,
         "--init_from",
         str(trained),

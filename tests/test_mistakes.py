@@ -38,7 +38,7 @@ COMMANDS = {  # a command, and what its message names
     "train --attentivness.draws 3": ["attentivness", "attentiveness?"],
     "train --trainer.max_epoch 3": ["max_epoch", "max_epochs?"],
     "train --trainer.max_epochs three": ["trainer.max_epochs", "three", "an integer", "or null"],
-    f"train {FAST} --trainer.devices one": ["trainer.devices one", "number of processes"],
+    f"train {FAST} --trainer.devices one": ["devices", "int > 0"],
     "train --trainer.accelerator gpu --data.n_train 32 --data.n_validation 8": ["trainer", "gpu"],
     "train --data.augment both": ["data.augment", "both", "counterfactual or inoculation or null"],
     "train --model.learning_rate": ["model.learning_rate", "argument"],

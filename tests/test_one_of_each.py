@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from heedful.cli import evaluation as evaluate
-from heedful.cli import training as train
+from heedful.cli.command import evaluate, train
 from heedful.records import KINDS
 from heedful.records.rows import read_rows
 from heedful.reports.rescore import rescored
@@ -76,7 +75,7 @@ def test_a_run_and_its_evaluation_have_the_same_numbers(
     kind: str, command: Callable[[str], tuple[list[str], str]], tmp_path: Path
 ) -> None:
     argv, data = command(kind)
-    run(train.main, *argv, *DRAWS, "--trainer.max_epochs", "1", "--output", tmp_path / "run")
+    run(train, *argv, *DRAWS, "--trainer.max_epochs", "1", "--output", tmp_path / "run")
     metrics = results_of(tmp_path / "run")["metrics"]
     assert metrics[f"null/{data}/flips"]["value"] == 0
     assert any(name.startswith(f"attentiveness/{data}/") for name in metrics)
@@ -84,7 +83,7 @@ def test_a_run_and_its_evaluation_have_the_same_numbers(
     assert {"base", "swap"} <= {*rows["intervention"].to_pylist()}
     assert rescored(tmp_path / "run") == (tmp_path / "run" / "results.json").read_text()
     checkpoint = tmp_path / "run" / "checkpoints" / "best.ckpt"
-    run(evaluate.main, "--checkpoint", checkpoint, *DRAWS, "--output", tmp_path / "evaluation")
+    run(evaluate, "--checkpoint", checkpoint, *DRAWS, "--output", tmp_path / "evaluation")
     assert results_of(tmp_path / "evaluation")["metrics"] == metrics
 
 

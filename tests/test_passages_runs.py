@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from heedful.cli import evaluation as evaluate
-from heedful.cli import training as train
+from heedful.cli import command
 from heedful.records.rows import read_rows
 
 from causal import save
@@ -52,7 +51,7 @@ def test_the_rows_have_a_distractor_of_the_same_article_without_an_answer(rag):
 
 def test_a_t5_reads_both_passages_with_demonstrations(rag, tiny_t5, tmp_path, capsys):
     argv = ["--prompt.tuples", "1", "--prompt.wordings", "[plain, reversed]"]
-    run(evaluate.main, "--data", "rag", "--data.path", rag, *model(tiny_t5), *argv, "--output", tmp_path)
+    run(command.evaluate, "--data", "rag", "--data.path", rag, *model(tiny_t5), *argv, "--output", tmp_path)
     n = len((rag / "validation.jsonl").read_text().splitlines())
     first = {}
     for wording in ("plain", "reversed"):
@@ -73,7 +72,7 @@ def test_a_t5_reads_both_passages_with_demonstrations(rag, tiny_t5, tmp_path, ca
 
 def test_a_t5_is_trained_on_them(rag, tiny_t5, tmp_path):
     argv = ["--data", "rag", "--data.path", rag, *model(tiny_t5), "--trainer.max_epochs", "1"]
-    run(train.main, *argv, "--output", tmp_path / "run")
+    run(command.train, *argv, "--output", tmp_path / "run")
     found = results_of(tmp_path / "run")["metrics"]
     assert {"attentiveness/rag/passage", "attentiveness/rag/distractor/kept", "f1/rag"} <= set(found)
     words = json.loads((tmp_path / "run" / "checkpoints" / "backbone" / "config.json").read_text())["heedful"]
@@ -83,7 +82,7 @@ def test_a_t5_is_trained_on_them(rag, tiny_t5, tmp_path):
 def test_a_causal_model_reads_both_passages(rag, tmp_path):
     argv = ["--model", "heedful.lightning_modules.CausalLM", "--model.backbone", save(tmp_path / "model")]
     argv += ["--model.longest_answer", "4", "--attentiveness.draws", "1", "--data.max_validation", "8"]
-    run(evaluate.main, "--data", "rag", "--data.path", rag, *argv, "--output", tmp_path / "out")
+    run(command.evaluate, "--data", "rag", "--data.path", rag, *argv, "--output", tmp_path / "out")
     metrics = results_of(tmp_path / "out")["metrics"]
     assert metrics["attentiveness/rag/distractor/kept"]["n"] == metrics["exact_match/rag"]["n"] == 8
     assert metrics["null/rag/flips"]["value"] == 0

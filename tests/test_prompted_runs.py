@@ -6,8 +6,7 @@ import re
 import pytest
 from transformers import AutoTokenizer
 
-from heedful.cli import evaluation as evaluate
-from heedful.cli import training as train
+from heedful.cli import command
 from heedful.datamodules import Planted
 from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import CausalLM
@@ -35,7 +34,7 @@ def prompt_of(folder):
 
 def test_each_draw_of_demonstrations_is_measured_apart(llama, tmp_path, capsys):
     argv = ["--model", llama, *PLANTED, "--prompt.tuples", "1", "--prompt.seeds", "2"]
-    run(evaluate.main, *argv, "--prompt.demonstrations", "counterfactual", "--output", tmp_path)
+    run(command.evaluate, *argv, "--prompt.demonstrations", "counterfactual", "--output", tmp_path)
     printed = capsys.readouterr().out
     assert "validation: 12 examples, %" in " ".join(printed.split())
     assert re.search(r"\nk=1 augmented +2 ", printed)
@@ -52,7 +51,7 @@ def test_each_draw_of_demonstrations_is_measured_apart(llama, tmp_path, capsys):
     first, second = (prompt_of(folder)["demonstrations"] for folder in folders)
     assert first != second
     likelihood = ["--model.decoding", "likelihood", "--output", tmp_path / "one"]
-    run(evaluate.main, "--model", llama, *PLANTED[2:], *likelihood)  # one prompt alone is an ordinary evaluation
+    run(command.evaluate, "--model", llama, *PLANTED[2:], *likelihood)  # one prompt alone is an ordinary evaluation
     assert results_of(tmp_path / "one")["counts"]["no_label"] == 0
     assert prompt_of(tmp_path / "one")["demonstrations"] == []
 
@@ -61,7 +60,7 @@ def test_each_draw_of_demonstrations_is_measured_apart(llama, tmp_path, capsys):
 def test_what_the_model_reads_is_kept_with_its_special_tokens(llama, tmp_path, chat):
     """Decoded from the ids that the processor gives the model; of a chat with the turns that make the same text."""
     argv = ["--model", llama, *PLANTED, "--model.chat", chat, "--prompt.tuples", "1", "--evaluations", "accuracy"]
-    run(evaluate.main, *argv, "--prompt.demonstrations", "extra_tuple", "--output", tmp_path / "out")
+    run(command.evaluate, *argv, "--prompt.demonstrations", "extra_tuple", "--output", tmp_path / "out")
     about = prompt_of(tmp_path / "out")
     data = Planted(n_train=40, n_validation=12)
     data.setup("validate")
@@ -91,11 +90,11 @@ def test_what_the_model_reads_is_kept_with_its_special_tokens(llama, tmp_path, c
 @pytest.mark.parametrize(
     ("main", "argv", "error", "facts"),
     [
-        (train.main, [], ModelError, ["tiny-llama", "evaluate.py"]),
-        (evaluate.main, ["--prompt.wordings", "[other]"], SettingError, ["prompt.wordings other ", "plain"]),
-        (evaluate.main, ["--prompt.tuples", "99"], DataError, ["prompt.tuples", "99 ", "'entailment'"]),
+        (command.train, [], ModelError, ["tiny-llama", "evaluate.py"]),
+        (command.evaluate, ["--prompt.wordings", "[other]"], SettingError, ["prompt.wordings other ", "plain"]),
+        (command.evaluate, ["--prompt.tuples", "99"], DataError, ["prompt.tuples", "99 ", "'entailment'"]),
         (
-            evaluate.main,
+            command.evaluate,
             ["--prompt.tuples", "5", "--model.max_length", "300"],
             ModelError,
             [" 300", "prompt.tuples", "model.max_length"],
@@ -124,7 +123,7 @@ def rte(tmp_path_factory, tiny_t5):
 
 @pytest.mark.parametrize("decoding", ["likelihood", "greedy"])
 def test_a_t5_is_asked_with_demonstrations_in_its_template(rte, tmp_path, decoding):
-    run(evaluate.main, *rte, "--prompt.tuples", "1", "--model.decoding", decoding, "--output", tmp_path)
+    run(command.evaluate, *rte, "--prompt.tuples", "1", "--model.decoding", decoding, "--output", tmp_path)
     about = prompt_of(tmp_path)
     assert (about["wording"], about["tuples"], len(about["demonstrations"])) == ("template", 1, 2)
     text = about["sent"]["text"]
@@ -145,18 +144,18 @@ def test_a_t5_is_asked_with_demonstrations_in_its_template(rte, tmp_path, decodi
 def test_wordings_and_seeds_have_a_folder_each(rte, tmp_path):
     """Without settings of prompts there is none, and without demonstrations the instruction stands alone."""
     argv = ["--prompt.tuples", "1", "--prompt.seeds", "2", "--prompt.wordings", "[paper, short]"]
-    run(evaluate.main, *rte, *argv, "--output", tmp_path)
+    run(command.evaluate, *rte, *argv, "--output", tmp_path)
     folders = [tmp_path / f"{wording}-plain-k1-seed{seed}" for wording in ("paper", "short") for seed in range(2)]
     assert {results_of(folder)["metrics"]["accuracy/rte"]["n"] for folder in folders} == {10}
     texts = {folder.name: prompt_of(folder)["sent"]["text"] for folder in folders}
     assert len(set(texts.values())) == 4
     assert all(text.startswith("You're given a pair") == name.startswith("paper") for name, text in texts.items())
-    run(evaluate.main, *rte, "--output", tmp_path / "none")
+    run(command.evaluate, *rte, "--output", tmp_path / "none")
     assert prompt_of(tmp_path / "none") is None
-    run(evaluate.main, *rte, "--prompt.wordings", "[paper]", "--output", tmp_path / "alone")
+    run(command.evaluate, *rte, "--prompt.wordings", "[paper]", "--output", tmp_path / "alone")
     assert (prompt_of(tmp_path / "alone")["wording"], prompt_of(tmp_path / "alone")["demonstrations"]) == ("paper", [])
     with refused(ModelError, "model.max_length 40 ", "200 ", "prompt.tuples"):
-        run(evaluate.main, *rte, "--prompt.tuples", "3", "--model.max_length", "40", "--output", tmp_path / "out")
+        run(command.evaluate, *rte, "--prompt.tuples", "3", "--model.max_length", "40", "--output", tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
@@ -165,7 +164,7 @@ def test_questions_with_demonstrations(tiny_t5, write_squad, tmp_path):
         write_squad(tmp_path / f"{split}-v2.0.json", n)
     model = ["--model", "heedful.lightning_modules.Writer", "--model.backbone", tiny_t5, "--model.longest_answer", "4"]
     argv = ["--data", "squad2", "--data.path", tmp_path, *model, "--prompt.tuples", "1", "--attentiveness.draws", "1"]
-    run(evaluate.main, *argv, "--output", tmp_path / "out")
+    run(command.evaluate, *argv, "--output", tmp_path / "out")
     text = prompt_of(tmp_path / "out")["sent"]["text"]
     assert text.count("question:") == 3
     assert "unanswerable" in text

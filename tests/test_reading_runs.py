@@ -5,8 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from heedful.cli import evaluation as evaluate
-from heedful.cli import training as train
+from heedful.cli import command
 from heedful.records import HeedfulError, ModelError
 from heedful.records.answers import exact_match, normalised
 from heedful.records.rows import read_rows, select
@@ -31,12 +30,12 @@ def trained(data, tiny_bert, tmp_path_factory):
     """The folder of a run."""
     folder = tmp_path_factory.mktemp("runs") / "plain"
     argv = [*data, "--model.backbone", tiny_bert, *SHORT, "--model.learning_rate", "0.003", "--augment"]
-    run(train.main, *argv, "counterfactual", "--trainer.max_epochs", "2", "--output", folder)
+    run(command.train, *argv, "counterfactual", "--trainer.max_epochs", "2", "--output", folder)
     return folder
 
 
 def test_numbers_of_a_reader_that_always_answers_follow_from_its_rows(trained, tmp_path):
-    run(evaluate.main, "--checkpoint", trained, "--model.threshold", "1e6", "--output", tmp_path)
+    run(command.evaluate, "--checkpoint", trained, "--model.threshold", "1e6", "--output", tmp_path)
     rows, meta = read_rows(tmp_path / "rows" / "attentiveness.parquet")
     base, swapped = (select(rows, intervention=name).to_pylist() for name in ("base", "swap"))
     assert meta["context"]["labels"] == []
@@ -66,7 +65,7 @@ def test_numbers_of_a_reader_that_always_answers_follow_from_its_rows(trained, t
 
 
 def test_one_part_alone_is_put_to_a_reader_of_both(trained, tmp_path):
-    run(evaluate.main, "--checkpoint", trained, "--evaluations", "naive_partial", "--output", tmp_path)
+    run(command.evaluate, "--checkpoint", trained, "--evaluations", "naive_partial", "--output", tmp_path)
     rows, _ = read_rows(tmp_path / "rows" / "naive_partial.parquet")
     assert set(select(rows, variant="question")["y2"].to_pylist()) == {""}  # there is no text to cut an answer out of
 
@@ -77,7 +76,7 @@ def test_plans_of_readers(data, tiny_bert, tmp_path, monkeypatch):
     assert type(plan.model).__name__ == "Reader"
     assert (plan.model.learning_rate, plan.model.overlap, plan.best.monitor) == (3e-5, 6, "f1/squad2")
     pairs = ["--data.n_train", "32", "--data.n_validation", "9", "--trainer.max_epochs", "1", "--output", tmp_path]
-    run(train.main, "--model.backbone", tiny_bert, "--model.max_length", "24", *pairs)
+    run(command.train, "--model.backbone", tiny_bert, "--model.max_length", "24", *pairs)
     short = ["--model.overlap", "6", "--model.longest_answer", "4"]
     plan = prepared_job(monkeypatch, ["--init_from", str(tmp_path), *data, *short])
     assert type(plan.model).__name__ == "Reader"
@@ -88,6 +87,6 @@ def test_plans_of_readers(data, tiny_bert, tmp_path, monkeypatch):
 
 def test_what_does_not_fit_is_refused(trained):
     with refused(HeedfulError, "evaluations accuracy "):
-        run(evaluate.main, "--checkpoint", trained, "--evaluations", "accuracy")
+        run(command.evaluate, "--checkpoint", trained, "--evaluations", "accuracy")
     with refused(ModelError, "model Reader ", "span", "classification"):
-        run(evaluate.main, "--checkpoint", trained, "--data", "planted")
+        run(command.evaluate, "--checkpoint", trained, "--data", "planted")

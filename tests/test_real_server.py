@@ -15,7 +15,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from heedful.cli import evaluation as evaluate
+from heedful.cli import command
 from heedful.lightning_modules.prompted.requests.client import Server
 from heedful.records.rows import read_rows
 
@@ -27,8 +27,7 @@ for package in ("openai", "fastapi", "uvicorn"):
 pytestmark = pytest.mark.slow  # the server imports transformers, and so does each process that is killed
 ROOT = Path(__file__).parents[1]
 SERVE = "import sys, heedful; from transformers.cli.transformers import main; sys.argv[0] = 'serve'; main()"
-EVALUATE = "from heedful.cli.evaluation import main; from heedful.cli.guard import guarded; "
-EVALUATE += "import sys; guarded(lambda: main(sys.argv[1:]))"
+EVALUATE = "from heedful.cli.command import run; run('evaluate')"
 SMALL = ["--data", "planted", "--data.n_validation", "12", "--attentiveness.draws", "2"]
 ENV = {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
 
@@ -101,7 +100,7 @@ def n_answers(folder):
 
 
 def test_written_answers_are_those_of_the_model(here, model, posted):
-    run(evaluate.main, *SMALL, "--endpoint", str(model), "--output", "out")
+    run(command.evaluate, *SMALL, "--endpoint", str(model), "--output", "out")
     results = results_of(here / "out")
     assert results["metrics"]["null/planted/flips"]["value"] == 0
     tokenizer, network = AutoTokenizer.from_pretrained(model), AutoModelForCausalLM.from_pretrained(model)
@@ -129,12 +128,12 @@ def test_a_run_that_is_killed_goes_on_from_its_answers(here, model, caplog):
     assert process.wait(timeout=30) == -signal.SIGKILL
     assert not (here / "killed" / "results.json").exists()
     kept = n_answers(here)
-    run(evaluate.main, *SMALL, "--endpoint", str(model), "--output", "resumed")
+    run(command.evaluate, *SMALL, "--endpoint", str(model), "--output", "resumed")
     whole = n_answers(here)
     assert 8 <= kept < whole
     assert "further answers came from" in caplog.text
     (here / "runs" / "answers.sqlite").unlink()
-    run(evaluate.main, *SMALL, "--endpoint", str(model), "--output", "whole")
+    run(command.evaluate, *SMALL, "--endpoint", str(model), "--output", "whole")
     resumed, whole = (results_of(here / name) for name in ("resumed", "whole"))
     hashes = {"rows", "checksum"}
     assert {k: v for k, v in resumed.items() if k not in hashes} == {k: v for k, v in whole.items() if k not in hashes}

@@ -198,7 +198,7 @@ def test_a_rank_that_lightning_started_ends_the_run_with_its_error(lab, tmp_path
     script.write_text(
         f"import os, sys\nsys.path.insert(0, {str(ROOT / 'tests' / 'helpers')!r})\nimport fork_runs\n"
         f"if os.environ.get('LOCAL_RANK') == '1':\n    fork_runs.watch(*{[CHANGING, 1, 'raise']!r})\n"
-        "fork_runs.guarded(lambda: fork_runs.train.main(sys.argv[1:]))\n"
+        "fork_runs.guarded(lambda: fork_runs.command.train(sys.argv[1:]))\n"
     )
     few = ["--data.n_train", "32", "--data.n_validation", "9", "--trainer.max_epochs", "1"]
     argv = [sys.executable, script, *lab.command("two")[0], *few, "--output", str(tmp_path / "run")]

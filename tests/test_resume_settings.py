@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from heedful.cli import training as train
-from heedful.cli.guard import guarded
+from heedful.cli import command
 from heedful.datamodules import Planted
 from heedful.lightning_modules import Classifier
 from heedful.records import DataError, ModelError, SettingError
 from heedful.records.storage.lock import LOCK
 
+from commands import guarded
 from commands import run as run_command
 from refusals import refused
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow  # runs that end early and go on
 
 
 def run(*argv: str | Path) -> None:
-    run_command(train.main, *argv, "--attentiveness.draws", "2", "--trainer.logger", "false")
+    run_command(command.train, *argv, "--attentiveness.draws", "2", "--trainer.logger", "false")
 
 
 def write_pairs(folder: Path, change: Callable[[str, list[dict]], None] | None = None) -> Path:

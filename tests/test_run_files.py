@@ -8,8 +8,6 @@ import torch
 from pytorch_lightning import Callback, LightningModule, Trainer
 
 from heedful.cli import command
-from heedful.cli import evaluation as evaluate
-from heedful.cli import training as train
 from heedful.lightning_modules.pretrained.weights import weights_hash
 from heedful.records import RunError, read_json, write_json
 from heedful.records.storage.lock import LOCK
@@ -33,7 +31,7 @@ def argv(tiny_bert: Path) -> list[str | Path]:
 @pytest.fixture(scope="module")
 def finished(argv: list[str | Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs") / "finished"
-    run(train.main, *argv, "--trainer.max_epochs", EPOCHS, "--output", folder)
+    run(command.train, *argv, "--trainer.max_epochs", EPOCHS, "--output", folder)
     return folder
 
 
@@ -44,7 +42,7 @@ def copied(finished: Path, tmp_path: Path) -> Path:
 
 def test_a_copy_of_a_run_and_notes_beside_its_model_are_no_hindrance(copied: Path, finished: Path) -> None:
     (copied / BACKBONE / "NOTES.md").write_text("Mine.")
-    run(evaluate.main, "--checkpoint", copied)
+    run(command.evaluate, "--checkpoint", copied)
     (folder,) = (copied / "evaluations").glob("*/*")
     assert folder.parent.name == "planted-validation"
     assert results_of(folder)["identity"]["weights"] == results_of(finished)["identity"]["weights"]
@@ -54,7 +52,7 @@ def test_a_copy_of_a_run_and_notes_beside_its_model_are_no_hindrance(copied: Pat
 def test_an_export_has_the_weights_of_the_run(
     copied: Path, finished: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run(evaluate.main, "--model", copied / BACKBONE, *EVALUATED, "--output", tmp_path / "out")
+    run(command.evaluate, "--model", copied / BACKBONE, *EVALUATED, "--output", tmp_path / "out")
     assert results_of(tmp_path / "out")["identity"]["weights"] == results_of(finished)["identity"]["weights"]
     command.main(["compare", str(finished), str(tmp_path / "out")])
     assert "Note: (1) and (2) have the same weights." in capsys.readouterr().out
@@ -72,14 +70,14 @@ def killed(argv: list[str | Path], tmp_path_factory: pytest.TempPathFactory) -> 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("heedful.callbacks.RunFolder.on_train_epoch_start", end_in_the_second)
         with pytest.raises(MemoryError):
-            run(train.main, *argv, "--trainer.max_epochs", 4, "--output", folder)
+            run(command.train, *argv, "--trainer.max_epochs", 4, "--output", folder)
     return folder
 
 
 def test_a_run_that_had_not_ended_is_no_equal_of_one_that_had(
     killed: Path, finished: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run(evaluate.main, "--checkpoint", killed)
+    run(command.evaluate, "--checkpoint", killed)
     assert "a run that had not ended: epoch 1 of 4, step 3." in capsys.readouterr().out
     (folder,) = (killed / "evaluations").glob("*/*")
     assert results_of(folder)["unfinished"] == "epoch 1 of 4, step 3"
@@ -117,7 +115,7 @@ def test_results_say_who_was_measured(finished: Path, argv: list[str | Path]) ->
     assert (who["data"], who["split"], who["regime"], who["seeds"]) == ("planted", "validation", "plain", [0])
     assert (who["model"], who["trained"]) == (Path(argv[1]).name, True)
     assert who["interventions"] == {"null": 1, "swap": 3}
-    run(evaluate.main, "--checkpoint", finished)
+    run(command.evaluate, "--checkpoint", finished)
     (folder,) = (finished / "evaluations").glob("*/*")
     again = results_of(folder)["identity"]
     same = ("model", "regime", "seeds", "weights", "trained", "interventions")

@@ -7,8 +7,7 @@ import torch
 import yaml
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
-from heedful.cli import evaluation as evaluate
-from heedful.cli import training as train
+from heedful.cli import command
 from heedful.records import ModelError, SettingError
 from heedful.records.rows import read_rows
 
@@ -29,7 +28,7 @@ def trained(tiny_t5, tmp_path_factory):
     argv = ["--model", "t5", "--model.backbone", tiny_t5, "--model.learning_rate", "0.003", *PLANTED]
     argv += ["--data.n_train", "480", "--data.batch_size", "16", "--trainer.max_epochs", "4"]
     argv += ["--trainer.check_val_every_n_epoch", "2"]
-    run(train.main, *argv, "--output", folder)
+    run(command.train, *argv, "--output", folder)
     return folder
 
 
@@ -68,7 +67,7 @@ def test_evaluation_of_a_checkpoint_with_data_of_its_own(capsys, trained, nlixy,
     rte = tmp_path / "rte.tsv"
     rte.write_text("sentence1\tsentence2\tlabel\nA dog ran.\tAn animal ran.\t0\nA boy ran.\tA dog ran.\t1\n")
     argv = ["--natural_logic.path", nlixy, "--natural_logic.seeds", "10", "--two_class.benchmarks"]
-    run(evaluate.main, "--checkpoint", checkpoint, *argv, json.dumps({"rte": str(rte)}))
+    run(command.evaluate, "--checkpoint", checkpoint, *argv, json.dumps({"rte": str(rte)}))
     (folder,) = (trained / "evaluations").glob("planted-validation-natural_logic-two_class/version_*")
     found, before = results_of(folder), results_of(trained)
     kinds = {"accuracy", "attentiveness", "loss", "natural_logic", "null", "two_class"}
@@ -84,7 +83,7 @@ def test_the_words_of_the_training_are_kept_on_other_data(caplog, trained, tmp_p
     argv = ["--checkpoint", trained / "checkpoints" / "best.ckpt", "--data", "planted", *PLANTED]
     argv += ["--data.template", "do these agree? {premise} {hypothesis}", "--evaluations", "accuracy"]
     caplog.set_level("INFO")
-    run(evaluate.main, *argv, "--output", tmp_path / "out")
+    run(command.evaluate, *argv, "--output", tmp_path / "out")
     said = "was trained on 'mnli hypothesis: {hypothesis} premise: {premise}' with the answers"
     assert said in caplog.text
     rows, before = (read_rows(f / "rows" / "accuracy.parquet")[0] for f in (tmp_path / "out", trained))
@@ -94,7 +93,7 @@ def test_the_words_of_the_training_are_kept_on_other_data(caplog, trained, tmp_p
 
 def test_one_part_is_read_alone(trained, tmp_path):
     argv = ["--init_from", trained, "--data.n_train", "32", *PLANTED, "--trainer.max_epochs", "1"]
-    run(train.main, *argv, "--partial", "hypothesis", "--output", tmp_path)
+    run(command.train, *argv, "--partial", "hypothesis", "--output", tmp_path)
     assert results_of(tmp_path)["metrics"]["accuracy/planted"]["value"] > 0.6  # the majority is 0.38
     words = json.loads((tmp_path / "checkpoints" / "backbone" / "config.json").read_text())["heedful"]
     assert words["template"] == "mnli hypothesis: {hypothesis}"
@@ -103,7 +102,7 @@ def test_one_part_is_read_alone(trained, tmp_path):
 def test_greedy_answers_of_a_trained_model(trained, tmp_path):
     """A model that has learned its labels writes them."""
     argv = ["--checkpoint", trained / "checkpoints" / "best.ckpt", "--model.decoding", "greedy"]
-    run(evaluate.main, *argv, "--output", tmp_path / "out")
+    run(command.evaluate, *argv, "--output", tmp_path / "out")
     found = results_of(tmp_path / "out")
     assert found["metrics"]["accuracy/planted"]["value"] > 0.8
     assert found["counts"]["no_label"] < 6
@@ -112,7 +111,7 @@ def test_greedy_answers_of_a_trained_model(trained, tmp_path):
 def test_a_model_that_was_never_trained_here_and_mistakes(tiny_t5, nlixy, tmp_path):
     argv = ["--model", "flan-t5", "--model.backbone", tiny_t5, "--data.n_validation", "9"]
     only = ["--evaluations", "natural_logic", "--natural_logic.path", nlixy]
-    run(evaluate.main, *argv, *only, "--output", tmp_path / "only")
+    run(command.evaluate, *argv, *only, "--output", tmp_path / "only")
     assert results_of(tmp_path / "only")["counts"]["natural_logic/examples"] == 24
     saved = yaml.safe_load((tmp_path / "only" / "config.yaml").read_text())
     assert saved["model"]["class_path"] == "heedful.lightning_modules.Seq2Seq"
@@ -123,5 +122,5 @@ def test_a_model_that_was_never_trained_here_and_mistakes(tiny_t5, nlixy, tmp_pa
         (["--model.decoding", "beam"], SettingError, "model.decoding: beam ", "likelihood or greedy"),
     ):
         with refused(error, *facts):
-            run(train.main, *argv, "--data.n_train", "16", *words, "--output", tmp_path / "out")
+            run(command.train, *argv, "--data.n_train", "16", *words, "--output", tmp_path / "out")
         assert not (tmp_path / "out").exists()

@@ -8,12 +8,10 @@ import timm
 import yaml
 from tiny_data import write_vqa
 
-from heedful.cli import evaluation as evaluate
-from heedful.cli import training as train
-from heedful.cli.guard import guarded
+from heedful.cli.command import evaluate, train
 from heedful.records.rows import read_rows, select
 
-from commands import results_of, run
+from commands import guarded, results_of, run
 from refusals import refused_output
 from written_results import paired
 
@@ -41,8 +39,18 @@ def test_ambiguous_pairs_are_learned_and_measured(tiny_bert, tmp_path):
     data = ["--data", "mnli", "--data.path", tmp_path, "--data.several", "list", "--model.max_unknown", "0.9"]
     data += ["--data.splits", "{train: train, validation: validation}", "--data.groups", "[]"]
     model = ["--model.backbone", tiny_bert, "--model.max_length", "32", "--model.learning_rate", "0.003"]
-    run(train.main, *data, *model, "--data.batch_size", "8", "--trainer.max_epochs", "3", "--output", tmp_path / "run")
-    run(evaluate.main, "--checkpoint", tmp_path / "run", "--output", tmp_path / "out")
+    run(
+        train,
+        *data,
+        *model,
+        "--data.batch_size",
+        "8",
+        "--trainer.max_epochs",
+        "3",
+        "--output",
+        tmp_path / "run",
+    )
+    run(evaluate, "--checkpoint", tmp_path / "run", "--output", tmp_path / "out")
     metrics = results_of(tmp_path / "out")["metrics"]
     assert metrics["accuracy/mnli"]["value"] > metrics["accuracy/mnli/majority"]["value"]
     rows, meta = read_rows(tmp_path / "out" / "rows" / "attentiveness.parquet")
@@ -50,8 +58,8 @@ def test_ambiguous_pairs_are_learned_and_measured(tiny_bert, tmp_path):
     assert metrics["accuracy/mnli"]["value"] == pytest.approx(worth(select(rows, intervention="base").to_pylist()))
     assert "attentiveness/mnli/premise" in metrics
     few = ["--data.n_train", "64", "--data.n_validation", "9", "--trainer.max_epochs", "1"]
-    run(train.main, *model, *few, "--output", tmp_path / "one")
-    run(evaluate.main, "--checkpoint", tmp_path / "one", *data, "--output", tmp_path / "measured")
+    run(train, *model, *few, "--output", tmp_path / "one")
+    run(evaluate, "--checkpoint", tmp_path / "one", *data, "--output", tmp_path / "measured")
     assert results_of(tmp_path / "measured")["metrics"]["accuracy/mnli"]["n"] == 40
 
 
@@ -75,7 +83,7 @@ def trained(folder, model, tmp_path_factory):
     out = tmp_path_factory.mktemp("runs") / "vqa2"
     argv = ["--data", "vqa2", "--data.path", folder, "--data.answers", "6", "--data.default_label", "(unrelated)"]
     argv += [*model, "--augment", "counterfactual", "--data.batch_size", "8", "--trainer.max_epochs", "3"]
-    run(train.main, *argv, "--output", out)
+    run(train, *argv, "--output", out)
     return out
 
 
@@ -104,25 +112,25 @@ def test_an_evaluation_takes_the_labels_of_the_run(trained, folder, tmp_path, ca
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "validation.parquet").symlink_to(folder / "validation.parquet")
     again = ["--checkpoint", trained, "--data.path", tmp_path / "data", "--output", tmp_path / "again"]
-    run(evaluate.main, *again, "--attentiveness.draws", "1")
+    run(evaluate, *again, "--attentiveness.draws", "1")
     assert (tmp_path / "again" / "results.json").read_bytes() == (trained / "results.json").read_bytes()
-    run(evaluate.main, "--checkpoint", trained, "--evaluations", "naive_partial", "--output", tmp_path / "naive")
+    run(evaluate, "--checkpoint", trained, "--evaluations", "naive_partial", "--output", tmp_path / "naive")
     found = results_of(tmp_path / "naive")["metrics"]["naive_partial/vqa2/question/accuracy"]["value"]
     rows = select(read_rows(tmp_path / "naive" / "rows" / "naive_partial.parquet")[0], variant="question").to_pylist()
     assert found == pytest.approx(worth(rows, "y2"))
     argv = ["--data", "vqa2", "--data.path", folder / "validation.parquet", "--checkpoint", trained]
     with pytest.raises(SystemExit):
-        run(lambda words: guarded(lambda: evaluate.main(words)), *argv, "--output", tmp_path / "out")
+        run(lambda words: guarded(lambda: evaluate(words)), *argv, "--output", tmp_path / "out")
     refused_output(capsys.readouterr().err, "data.answers RUN/checkpoints/backbone/config.json")
     argv += ["--data.answers", trained / "checkpoints" / "backbone" / "config.json", "--evaluations", "accuracy"]
-    run(evaluate.main, *argv, "--output", tmp_path / "out")
+    run(evaluate, *argv, "--output", tmp_path / "out")
     value = results_of(tmp_path / "out")["metrics"]["accuracy/vqa2"]["value"]
     assert value == results_of(trained)["metrics"]["accuracy/vqa2"]["value"]
 
 
 def test_one_part_alone_is_compared_and_counterfactuals_need_a_class(folder, model, trained, tmp_path, capsys):
     argv = ["--data", "vqa2", "--data.path", folder, "--data.answers", "6", *model, "--trainer.max_epochs", "1"]
-    run(train.main, *argv, "--partial", "image", "--output", tmp_path / "run")
+    run(train, *argv, "--partial", "image", "--output", tmp_path / "run")
     metrics, whole = results_of(tmp_path / "run")["metrics"], results_of(trained)["metrics"]
     assert not [name for name in metrics if name.startswith("attentiveness")]
     difference = paired(tmp_path / "run", trained)["accuracy/vqa2"]
@@ -130,6 +138,6 @@ def test_one_part_alone_is_compared_and_counterfactuals_need_a_class(folder, mod
     assert difference.ci95[0] <= difference.value <= difference.ci95[1]
     output = ["--augment", "counterfactual", "--output", tmp_path / "out"]
     with pytest.raises(SystemExit):
-        run(lambda words: guarded(lambda: train.main(words)), *argv, *output)
+        run(lambda words: guarded(lambda: train(words)), *argv, *output)
     refused_output(capsys.readouterr().err, "data.default_label", "'(unrelated)'")
     assert not (tmp_path / "out").exists()

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from pytorch_lightning.utilities import rank_zero_only
 
-from heedful.cli import guard
 from heedful.records import stopping
 
+from commands import guarded
 from run_lab import BATCH, EVALUATING, FINAL, assert_same, curves
 
 ROOT = Path(__file__).parents[1]
@@ -118,7 +118,7 @@ def test_a_signal_is_one_sentence(monkeypatch, capsys, error, status, sentence):
     for rank, printed in ((0, f"train.py: {sentence}\n"), (1, "")):
         monkeypatch.setattr(rank_zero_only, "rank", rank)
         with pytest.raises(SystemExit) as stop:
-            guard.guarded(main)
+            guarded(main)
         assert stop.value.code == status
         assert capsys.readouterr().err == printed
 

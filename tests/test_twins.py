@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from heedful.cli import evaluation as evaluate
-from heedful.cli import training as train
+from heedful.cli import command
 
 from commands import results_of, run
 from own_data import CONFIGS, OF_TWIN, TWINS, twin_path
@@ -37,9 +36,9 @@ def test_a_twin_is_trained_on_and_evaluated(name: str, tmp_path: Path, request: 
     ]
     words += [word for key, value in settings.items() for word in (f"--data.{key}", value)]
     draws = ["--attentiveness.draws", "1"]
-    run(train.main, *words, *draws, "--trainer.max_epochs", "1", "--trainer.limit_train_batches", "2")
+    run(command.train, *words, *draws, "--trainer.max_epochs", "1", "--trainer.limit_train_batches", "2")
     checkpoint = tmp_path / "run" / "checkpoints" / "best.ckpt"
-    run(evaluate.main, "--checkpoint", checkpoint, *draws, "--output", tmp_path / "e")
+    run(command.evaluate, "--checkpoint", checkpoint, *draws, "--output", tmp_path / "e")
     results = results_of(tmp_path / "e")
     metrics = results_of(tmp_path / "run")["metrics"]
     assert metrics

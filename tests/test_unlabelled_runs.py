@@ -14,7 +14,6 @@ from transformers import BertConfig, BertForSequenceClassification
 import heedful
 from heedful.assembly.results import Results
 from heedful.cli import command
-from heedful.cli import evaluation as evaluate
 from heedful.records import DataError, MetricName, RunError, SettingError
 from heedful.records.rows import BASE, select
 from heedful.reports.ranking import read_suite
@@ -140,7 +139,7 @@ def test_the_command_measures_logs(
     logs = write(tmp_path / "logs.csv", without_label(labelled))
     argv = ["--model", model, "--model.max_length", 64, "--data", "mnli", "--data.path", logs, *ON_OWN]
     argv += ["--evaluations", "[accuracy, attentiveness]"]
-    run(evaluate.main, *argv, "--output", tmp_path / "out")
+    run(command.evaluate, *argv, "--output", tmp_path / "out")
     printed = capsys.readouterr()
     assert "better than a single answer is not known" in " ".join(printed.out.split())
     found = results_of(tmp_path / "out")
@@ -148,10 +147,10 @@ def test_the_command_measures_logs(
     assert found["metrics"] == {name: expected[name] for name in found["metrics"]}
     assert {name.split("/")[0] for name in found["metrics"]} == {"attentiveness", "null"}
     assert found["counts"]["unlabelled"] == 42
-    run(evaluate.main, *argv, "--data.label", "null", "--output", tmp_path / "said")
+    run(command.evaluate, *argv, "--data.label", "null", "--output", tmp_path / "said")
     assert results_of(tmp_path / "said")["metrics"] == found["metrics"]
     with refused(DataError, "'gold'", "logs.csv"):
-        run(evaluate.main, *argv, "--data.label", "gold", "--output", tmp_path / "typed")
+        run(command.evaluate, *argv, "--data.label", "gold", "--output", tmp_path / "typed")
 
 
 def test_the_best_epoch_is_not_one_of_accuracy_without_gold(

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from os import PathLike, fspath
-from typing import Any
+from typing import Any, cast
 
 from jsonargparse import Namespace
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
@@ -158,8 +158,8 @@ def _settle_class(kind: str, layers: Layers, live: Mapping[str, Any], data: type
             if not names_class(section := values.pop(kind, "")):
                 name = next(iter(section.get("init_args", section)))
                 raise _would_change(kind, name, f"{where}: {kind}.{name}" if where else f"{kind}.{name}")
-        model, owner = live[kind], type(live[kind])
-        other = class_path(owner) if data is None or model.task else stand_in(data, class_path(owner))
+        model, owner = live[kind], cast(type, type(live[kind]))
+        other = class_path(owner) if data is None or model.task else stand_in(class_path(data), class_path(owner))
         if data is not None and other != class_path(owner):
             needed = other.rpartition(".")[2]
             raise SettingError(f"model: {data.__name__} needs {needed}, not {owner.__name__}. Pass the model by name.")
@@ -172,7 +172,7 @@ def _settle_class(kind: str, layers: Layers, live: Mapping[str, Any], data: type
             values[kind] = values[kind].get("init_args", values[kind])
     where, values = layers[last]
     form = section_of(kind, values[kind], where)
-    path = form["class_path"] if data is None else stand_in(data, form["class_path"])
+    path = form["class_path"] if data is None else stand_in(class_path(data), form["class_path"])
     owner, values[kind] = class_of(kind, path), form["init_args"]
     if path != form["class_path"]:
         names = class_parser(owner, kind).names

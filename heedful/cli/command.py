@@ -1,40 +1,145 @@
-"""The command ``heedful``, which runs its subcommands; showing help does not import torch."""
+"""The command ``heedful``: its subcommands, their options and help, and the messages of errors.
 
-from functools import partial
+torch and Lightning are imported only by the subcommands that need them, after the names of settings have been checked.
+"""
+
+import re
+import signal
+import sys
+import sysconfig
+import traceback
+from argparse import SUPPRESS, Namespace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib import import_module
+from pathlib import Path
+from shlex import quote
+from textwrap import fill
+from typing import Any, NoReturn
 
-from heedful.cli.help import HELP
-from heedful.records import SettingError
-from heedful.records.command_lines import command_name, run_command
+from heedful.cli.signatures import Setting, attribute_of, imported_names, settings_of
+from heedful.lazy import explaining_imports
+from heedful.lightning_modules.registry import stand_in
+from heedful.records import HeedfulError, SettingError, stopping
+from heedful.records.command_lines import WIDTH, CommandParser, command_name, command_words, exit_on_broken_pipe
 from heedful.records.errors import nearest
+from heedful.records.messages import rank
+from heedful.records.parser import dump, unknown_message
+from heedful.records.storage.folder_names import folder_name
+from heedful.records.storage.named_configs import DEFAULTS, config_path
+from heedful.records.storage.schema import full_path
+from heedful.records.storage.yaml_files import parse_yaml, read_yaml
 
-# The main function of each module parses the words; it may return a function that imports torch and Lightning.
-COMMANDS = {
-    "train": ("heedful.cli.training", "train a classifier, and measure whether it uses every part"),
-    "evaluate": ("heedful.cli.evaluation", "measure a trained model on all examples"),
-    "measure": ("heedful.cli.measure", "measure a Python function, or any model, on rows"),
-    "list": ("heedful.cli.list_names", "names that --data, --model and --evaluations take"),
-    "compare": ("heedful.cli.compare", "print the numbers of one run, or compare runs"),
-    "matrix": ("heedful.reports.matrix", "tabulate models by data sets, as papers do"),
-    "page": ("heedful.reports.page.command", "write one HTML page about runs, to share"),
-    "card": ("heedful.reports.card", "export a model for the hub, with a card of its numbers"),
-    "rank": ("heedful.reports.ranking", "predict by attributions which model generalises best"),
-    "suite": ("heedful.cli.suite", "run a recipe: train, evaluate and rank many models"),
-    "rescore": ("heedful.reports.rescore", "compute results.json again from the rows of a run"),
-    "sheet": ("heedful.reports.sheet", "write sheets on which people label swapped examples"),
-    "figure": ("heedful.cli.figure", "draw a figure of runs"),
+COMMANDS = {  # the module and the function that takes the words of the command
+    "train": (f"{__name__}:train", "train a classifier, and measure whether it uses every part"),
+    "evaluate": (f"{__name__}:evaluate", "measure a trained model on all examples"),
+    "measure": (f"{__name__}:measure", "measure a Python function, or any model, on rows"),
+    "list": ("heedful.cli.list_names:main", "names that --data, --model and --evaluations take"),
+    "compare": ("heedful.cli.compare:main", "print the numbers of one run, or compare runs"),
+    "matrix": ("heedful.reports.matrix:main", "tabulate models by data sets, as papers do"),
+    "page": ("heedful.reports.page.command:main", "write one HTML page about runs, to share"),
+    "card": ("heedful.reports.card:main", "export a model for the hub, with a card of its numbers"),
+    "rank": ("heedful.reports.ranking:main", "predict by attributions which model generalises best"),
+    "suite": ("heedful.cli.suite:main", "run a recipe: train, evaluate and rank many models"),
+    "rescore": ("heedful.reports.rescore:main", "compute results.json again from the rows of a run"),
+    "sheet": ("heedful.reports.sheet:main", "write sheets on which people label swapped examples"),
+    "figure": ("heedful.cli.figure:main", "draw a figure of runs"),
 }
 IN_PYTHON = {"inputs": "write_inputs", "write_inputs": "write_inputs", "score": "score"}  # functions without a command
+Group = tuple[str, str, Mapping[str, Setting]]  # title, prefix of the names such as "data.", and settings by name
+OPTIONS = {  # options of train and evaluate with a short name: placeholder of the value, and help
+    "data": ("NAME", "mnli, rte, ..., a YAML file or a class (planted)"),
+    "model": ("NAME", "minilm, ..., a hub id, a folder, a YAML file or a class (minilm)"),
+    "partial": ("PART", "the only part that the model receives"),
+    "slices": ("COLUMN,COLUMN", "columns whose values break the numbers down"),
+    "endpoint": ("NAME", "a model of the server OPENAI_BASE_URL; its settings are --endpoint.temperature, ..."),
+    "config": ("FILE", "settings from a YAML file, such as the config.yaml of a run; repeatable"),
+    "output": ("DIR", "folder of the results; by default a new folder in runs/"),
+    "allow_package": ("NAME", "Python package that may provide weights and classes of a saved run; repeatable"),
+}
+OPTIONS_OF = {
+    "train": {
+        "augment": ("NAME", "counterfactual, or another file in configs/experiment"),
+        "debug": ("NAME", "try a run: fast, overfit or profile"),
+        "init_from": ("RUN", "train the model of a finished run further"),
+        "resume": ("RUN", "resume a run, or start it if it does not exist"),
+        "ckpt_path": ("last", "the same as --resume, with --output RUN"),
+    },
+    "evaluate": {"checkpoint": ("RUN", "a run or a checkpoint: its model and, by default, its data")},
+}
+ABOUT = {
+    "train": "Train a classifier over paired inputs, and measure after every epoch whether it uses every part of them.",
+    "evaluate": "Measure a model on all examples and in full precision.",
+    "measure": "Measure whether any model uses every part of its input, as heedful.measure does.",
+}
+EXAMPLES = {
+    "train": [
+        ("", "MiniLM on the generated data, in minutes"),
+        ("--data mnli --augment counterfactual", "MNLI from the hub, with counterfactual examples"),
+        ("--data mnli --data.path DIR --partial hypothesis", "a model that reads only the hypothesis"),
+        ("--trainer.max_epochs 3 --trainer.devices 2", "three epochs, in two processes"),
+    ],
+    "evaluate": [
+        ("--checkpoint runs/mnli/minilm/plain/version_0", "the model of a run"),
+        ("--data rte --checkpoint RUN --attentiveness.draws 10", "on other data"),
+        ("--data mnli --model FacebookAI/roberta-large-mnli", "a model of the hub"),
+    ],
+    "measure": [
+        ("mine:predict rows.csv --parts text,question", "the function predict, or an Endpoint, in mine.py"),
+        ("MODEL_FOLDER rte --attentiveness.draws 3", "a model of transformers, on data by name"),
+    ],
+}
+ALIASES = {
+    r"^--endpoint[.]": "--model.",
+    r"^(--[\w.]+?)[.]init_args(?=[.])": r"\1",
+    r"^--seed(?=$|=)": "--seed_everything",
+}
+STARTS = ("init_from", "resume", "ckpt_path", "checkpoint")  # options that name a run
+NOT_WORDS = {"predict", "rows", "answers", "trainer"}  # arguments of heedful.measure that are no options
+FROM_FILES = (*STARTS, "config", "allow_package")  # options that bring settings which the command line does not show
 
 
-def main(argv: list[str]) -> None:
+def run(*words: str) -> None:
+    """Run the command line of the process.
+
+    Args:
+        *words: Words to insert before the arguments: "train" for train.py.
+    """
+    with explaining_errors():
+        main([*words, *sys.argv[1:]])
+
+
+@contextmanager
+def explaining_errors() -> Iterator[None]:
+    """Context manager in which an error of the user ends the process with one sentence and exit status 2, and signal N
+    ends it with status 128 + N; a bug keeps its traceback.
+    """
+    stopping.listen()
+    try:
+        with exit_on_broken_pipe(), explaining_imports():
+            yield
+    except stopping.Stopped as stop:
+        _end(str(stop), stop.code)
+    except KeyboardInterrupt:
+        _end("stopped by Ctrl-C.", 128 + signal.SIGINT)
+    except Exception as error:
+        message = explanation(error)
+        if message is None:
+            raise
+        if (cause := error.__cause__) is not None and _is_of_user(cause):
+            traceback.print_exception(cause)
+        print(f"{command_name()}: {message}", file=sys.stderr, flush=True)
+        sys.exit(2)
+
+
+def main(argv: Sequence[str]) -> None:
     """Run a subcommand of ``heedful``.
 
     Args:
         argv: Name and arguments of the subcommand.
 
     Raises:
-        SettingError: The name is unknown.
+        HeedfulError: The name is unknown, or the subcommand fails.
     """
     name, *words = argv or ["--help"]
     if name in ("-h", "--help"):
@@ -45,19 +150,8 @@ def main(argv: list[str]) -> None:
     if name not in COMMANDS:
         near = nearest(name, COMMANDS)
         raise SettingError(f"There is no command {name!r}. {f'Do you mean {near}?' if near else 'See heedful --help.'}")
-    if name in HELP and {"-h", "--help"} & {*words}:
-        if "all" not in words:
-            program = command_name()
-            print(HELP[name].format(program=program if program.startswith("heedful") else f"python {program}"))
-            return
-        import_module("heedful.cli.words").print_help(name, words)
-        return
-    if name in HELP:
-        import_module("heedful.cli.known_settings").require_known_names(name, words)
-    module = import_module(COMMANDS[name][0])
-    run = partial(module.main, words) if name in HELP else module.main(words)
-    if run is not None:
-        import_module("heedful.cli.guard").guarded(run)
+    module, _, function = COMMANDS[name][0].partition(":")
+    getattr(import_module(module), function)(words)
 
 
 def overview() -> str:
@@ -67,10 +161,291 @@ def overview() -> str:
     return "\n".join(["usage: heedful COMMAND ...", "", *commands, "", "Options of a command: heedful COMMAND --help"])
 
 
-def run(*words: str) -> None:
-    """Run the command line of the process; an error of the user ends it with one sentence and exit status 2.
+def train(words: Sequence[str]) -> None:
+    """Train a model with the settings on a command line; print its numbers and the commands to run next."""
+    run = _run("train", words)
+    if run is None or rank() != 0 or not run.content:
+        return
+    if run.was_finished:
+        print(f"{run.folder} is finished, and stays as it is.")
+    run.show()
+    if run.checkpoint is not None:
+        path = run.folder if run.checkpoint.name in ("best.ckpt", "last.ckpt") else run.checkpoint
+        saved = import_module("heedful.reports.configs").run_settings(run.folder)
+        packages = sorted({saved[kind]["class_path"].partition(".")[0] for kind in DEFAULTS} - {"heedful"})
+        allowed = [word for package in packages for word in ("--allow_package", package)]
+        print("Measure all examples:", *command_words("evaluate"), "--checkpoint", quote(str(path)), *allowed)
+        if any(run.folder.glob("events.out.tfevents.*")):
+            print(f"Curves: tensorboard --logdir {quote(str(run.folder.parent))}")
+
+
+def evaluate(words: Sequence[str]) -> None:
+    """Evaluate a model with the settings on a command line, and print its numbers."""
+    _show(_run("evaluate", words))
+
+
+def measure(words: Sequence[str]) -> None:
+    """Measure any model with the arguments on a command line, save the results, and print them."""
+    known = settings_of("heedful.assembly.measuring.measure")
+    parser = CommandParser("measure", ABOUT["measure"], EXAMPLES["measure"])
+    parser.add_argument("predict", metavar="MODEL", help="MODULE:FUNCTION, the folder of a model, a hub id, or a run")
+    parser.add_argument("rows", metavar="ROWS", help="a file (csv, tsv, jsonl, parquet), or data by name")
+    for name in known.keys() - NOT_WORDS:
+        parser.add_argument(f"--{name}", metavar="VALUE", help=SUPPRESS)
+    parser.add_argument("--allow_package", metavar="NAME", help="Python packages that may provide weights")
+    if {"-h", "--help"} & {*words}:
+        parser.print_help()
+        _print_settings([("arguments", "", {name: known[name] for name in known if name not in NOT_WORDS})])
+        _print_settings(_evaluation_groups(evaluating=True))
+        return
+    options, further = parser.parse_known_args(list(words))
+    settings = {name: _argument(name, text, known) for name, text in vars(options).items() if text is not None}
+    predict = settings.pop("predict")
+    is_function = ":" in predict and not Path(predict).exists()
+    module, _, name = predict.rpartition(".")
+    if not is_function and name != "py" and Path(f"{module}.py").is_file():
+        raise SettingError(f"{predict}: name a function as {module}:{name}.")
+    results = import_module("heedful.assembly.measuring").measure(
+        _function(predict) if is_function else predict, settings.pop("rows"), **settings, **_nested(further, known)
+    )
+    if getattr(results, "folder", results) is None:
+        model = folder_name(predict.partition(":")[2] if is_function else Path(predict).absolute().name)
+        run_folder = import_module("heedful.callbacks.outputs.run_folder")
+        results = results.save(run_folder.new_version(Path("runs", results.content["data"], model, "measured")))
+    results.page()
+    _show(results)
+
+
+def _show(results: Any) -> None:
+    """Print results, one after the other if there are several prompts, or the number of requests of a dry run."""
+    if results is not None and rank() == 0:
+        for each in results if isinstance(results, list) else [results]:
+            each.show() if hasattr(each, "show") else print(each)
+
+
+def _run(name: str, words: Sequence[str]) -> Any:
+    """Train or evaluate (``name``), and return the results; None if the words ask for help or settings."""
+    options, settings = split_options(name, words)
+    groups = _groups(name, options)
+    if options.help:
+        option_parser(name).print_help()
+        _print_settings(groups)
+        return None
+    if not any(getattr(options, option, None) for option in FROM_FILES):
+        _require_known(settings, groups, vars(options))
+    module = import_module(f"heedful.assembly.{'training' if name == 'train' else 'evaluation'}")
+    with import_module("heedful.assembly.trainers").allowing(options.allow_package):
+        job = assembled(name, options, settings)
+        if options.print_config:
+            print(dump(job.record), end="")
+            return None
+        return module.run(job)
+
+
+def assembled(name: str, options: Namespace, settings: Sequence[str]) -> Any:
+    """Return the :class:`~heedful.assembly.job.Job` of a command line that :func:`split_options` has split."""
+    module = import_module(f"heedful.assembly.{'training' if name == 'train' else 'evaluation'}")
+    starts = {option: value for option, value in vars(options).items() if option in STARTS}
+    others = (*STARTS, "endpoint", "config", "allow_package", "help", "print_config")
+    call = {option: value for option, value in vars(options).items() if option not in others}
+    return module.job_of(call, options.config, settings, **starts)
+
+
+def option_parser(name: str) -> CommandParser:
+    """Create the parser of the options of ``train`` or ``evaluate`` (``name``) that have a short name."""
+    program = command_name()
+    parser = CommandParser(name, ABOUT[name], EXAMPLES[name], add_help=False)
+    if not program.startswith("heedful"):
+        parser.prog = f"python {program}"
+    for option, (metavar, about) in (OPTIONS_OF[name] | OPTIONS).items():
+        repeats: dict[str, Any] = {"action": "append", "default": []} if "repeatable" in about else {}
+        parser.add_argument(f"--{option}", metavar=metavar, help=about, **repeats)
+    parser.add_argument("--print_config", action="store_true", help="print all settings in YAML, and run nothing")
+    parser.add_argument("-h", "--help", action="store_true", help="print all settings of these data and this model")
+    return parser
+
+
+def split_options(name: str, words: Sequence[str]) -> tuple[Namespace, list[str]]:
+    """Parse the options of a command line that have a short name, such as ``--data mnli``, and keep all other words.
 
     Args:
-        *words: Words to insert before the arguments: "train" for train.py.
+        name: "train" or "evaluate".
+        words: The arguments of the command.
+
+    Returns:
+        The parsed options, such as ``data`` and ``checkpoint``; and all other words.
+
+    Raises:
+        SettingError: An option has no value, or the words name a model and an endpoint.
+
+    Example:
+        >>> options, words = split_options("evaluate", ["--data", "mnli", "--seed", "3", "--attentiveness.draws=3"])
+        >>> options.data, words
+        ('mnli', ['--seed_everything', '3', '--attentiveness.draws=3'])
     """
-    run_command(lambda argv: main([*words, *argv]))
+    options, settings = option_parser(name).parse_known_args(list(words))
+    for pattern, setting in ALIASES.items():
+        settings = [re.sub(pattern, setting, word) for word in settings]
+    if "--dry_run" in settings and "".join(settings[settings.index("--dry_run") + 1 :][:1])[:2] in ("", "--"):
+        settings[settings.index("--dry_run")] = "--dry_run=true"
+    if options.endpoint is not None:
+        if options.model not in (None, "endpoint"):
+            raise SettingError(f"model {options.model} and endpoint {options.endpoint} exclude each other. Name one.")
+        options.model = "endpoint"
+        settings += ["--model.name", options.endpoint]
+    return options, settings
+
+
+def _groups(name: str, options: Namespace) -> list[Group]:
+    """Return the settings of a command, without data or model if only the parser can tell their classes."""
+    is_evaluation = name == "evaluate"
+    paths = {kind: _class_path(kind, getattr(options, kind) or default) for kind, default in DEFAULTS.items()}
+    if paths["data"] and paths["model"]:
+        paths["model"] = stand_in(paths["data"], paths["model"])
+    of_run = settings_of(f"heedful.assembly.settings.{'Evaluation' if is_evaluation else 'Training'}Settings")
+    of_run = {
+        "seed_everything" if key == "seed" else key: value for key, value in of_run.items() if key != "checkpoint"
+    }
+    groups = [("the run", "", {key: value for key, value in of_run.items() if key not in options})]
+    for kind, path in paths.items():
+        try:
+            groups += [(f"{kind} {path.rpartition('.')[2]}", f"{kind}.", settings_of(path))] if path else []
+        except LookupError:
+            continue
+    groups += _evaluation_groups(is_evaluation)
+    prompts = ("prompts", "prompt.", settings_of("heedful.datamodules.prompting.Prompting"))
+    checkpoints = ("checkpoints", "checkpoint.", settings_of("heedful.callbacks.BestCheckpoint"))
+    of_trainer = settings_of("pytorch_lightning.Trainer") | settings_of("heedful.assembly.settings.TrainerDefaults")
+    return [*groups, prompts if is_evaluation else checkpoints, ("Lightning's Trainer", "trainer.", of_trainer)]
+
+
+def _evaluation_groups(evaluating: bool) -> Iterator[Group]:
+    """Yield a group for each evaluation of training, or for all evaluations, if it has settings."""
+    for name, path in imported_names("heedful.callbacks.evaluations").items():
+        if not path.startswith("heedful.callbacks.evaluations."):
+            continue
+        if attribute_of(path, "has_settings") != "False" and (
+            evaluating or attribute_of(path, "in_training") == "True"
+        ):
+            snake = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+            yield f"the evaluation {snake}", f"{snake}.", settings_of(path)
+
+
+def _class_path(kind: str, source: str) -> str | None:
+    """Return the import path of the class of data or of a model by name; None if only the parser can tell it."""
+    if "/" in source or Path(source).exists():
+        return None
+    path = config_path(kind, source)
+    content: Any = read_yaml(path, path) if path.endswith(".yaml") else {"class_path": path}
+    found = content.get("class_path") if isinstance(content, Mapping) else None
+    return full_path(kind, found) if isinstance(found, str) else None
+
+
+def _require_known(words: Sequence[str], groups: Sequence[Group], options: Mapping[str, Any]) -> None:
+    """Raise SettingError for the first option that is no setting, if the groups have all settings."""
+    names = [word[2:].partition("=")[0] for word in words if word.startswith("--") and len(word) > 2]
+    known = [f"{prefix}{name}" for _, prefix, settings in groups for name in settings]
+    is_closed = {"data.", "model."} <= {prefix for _, prefix, _ in groups}
+    if not is_closed or any(name in ("evaluations", "trainer.callbacks") for name in names):  # may bring evaluations
+        return
+    for name in names:
+        name = name.removesuffix("+")
+        if not any(f"{name}.".startswith(f"{one}.") or one.startswith(f"{name}.") for one in known):
+            raise SettingError(unknown_message(name, [*options, *known]))
+
+
+def _print_settings(groups: Iterable[Group]) -> None:
+    for title, prefix, settings in groups:
+        print(f"\n{title[:1].upper()}{title[1:]}:" if settings else "", end="\n" if settings else "")
+        for name, setting in settings.items():
+            is_literal = re.match(r"True|False|[^\w]|\d", setting.default or "")  # no name of a constant
+            default = f" = {setting.default}" if is_literal else ""
+            head = f"  --{prefix}{name} {setting.kind.removesuffix(' | None')}{default}"
+            print(head if len(head) <= WIDTH else f"{head[: WIDTH - 4]} ...")
+            if setting.about:
+                print(fill(re.sub(r":\w+:`~?|`", "", setting.about), WIDTH, initial_indent=" " * 6,
+                           subsequent_indent=" " * 6))  # fmt: skip
+
+
+def _argument(name: str, text: str, known: Mapping[str, Setting]) -> Any:
+    """Convert an argument of ``measure``: numbers, null, "a,b" to a list, and "a=x,b=y" to a mapping."""
+    kind = known[name].kind if name in known else "str"
+    if text == "null":
+        return None
+    if re.match("int|float", kind):
+        try:
+            return int(text) if kind.startswith("int") else float(text)
+        except ValueError:
+            raise SettingError(
+                f"{name}: {text} is not {'an integer' if kind.startswith('int') else 'a number'}."
+            ) from None
+    if not re.search("Sequence|Mapping|Labels", kind):
+        return text
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    pairs = [word.partition("=") for word in words]
+    if not re.search("Mapping|Labels", kind) or not any(equals for _, equals, _ in pairs):
+        return words
+    if not all(equals for _, equals, _ in pairs):
+        raise SettingError(f"{name} {text}: write NAME=VALUE for all names or for none.")
+    return {first: second for first, _, second in pairs}
+
+
+def _nested(words: Sequence[str], known: Mapping[str, Any]) -> dict[str, Any]:
+    """Convert words such as ``--attentiveness.draws 3`` to nested settings such as {"attentiveness": {"draws": 3}}."""
+    settings: dict[str, Any] = {}
+    remaining = list(words)
+    while remaining:
+        name, equals, value = remaining.pop(0).partition("=")
+        group, dot, key = name.removeprefix("--").partition(".")
+        if not dot or not name.startswith("--"):
+            raise SettingError(unknown_message(name.removeprefix("--"), [*known]))
+        if not equals and not remaining:
+            raise SettingError(f"{group}.{key} needs a value.")
+        settings.setdefault(group, {})[key] = parse_yaml(value if equals else remaining.pop(0), f"{group}.{key}")
+    return settings
+
+
+def _function(path: str) -> Any:
+    """Import a function by "module:name" or "module.py:name", also from a module in the working folder."""
+    module, _, name = path.partition(":")
+    sys.path.insert(0, "")
+    try:
+        return getattr(import_module(module.removesuffix(".py")), name)
+    except HeedfulError:
+        raise
+    except Exception as error:  # an import may raise anything
+        raise SettingError(
+            f"{path} cannot be imported ({type(error).__name__}: {error}). Name a function as MODULE:FUNCTION."
+        ) from error
+
+
+def explanation(error: BaseException | None) -> str | None:
+    """Return the message for the user if an exception, or one of its causes, is a user's error; None for a bug.
+
+    An error that was handled when the exception was raised is no cause, except for a lost connection to another
+    process, which usually follows from an error in this process.
+    """
+    is_lost = False
+    while error is not None:
+        if isinstance(error, HeedfulError):
+            return str(error)
+        is_of_lightning = "pytorch_lightning" in str(traceback.extract_tb(error.__traceback__)[-1:])
+        if type(error).__name__ == "MisconfigurationException" or (isinstance(error, ValueError) and is_of_lightning):
+            return f"trainer: {' '.join(str(error).split())}"
+        lost = getattr(sys.modules.get("torch.distributed"), "DistError", ())
+        is_lost = is_lost or isinstance(error, lost) or "gloo/transport" in str(error)
+        error = error.__cause__ or (error.__context__ if is_lost else None)
+    return "Another process of this command ended: see above, or it was killed or out of memory." if is_lost else None
+
+
+def _is_of_user(error: BaseException) -> bool:
+    """Whether an exception comes from code that is neither Heedful's nor an installed package's nor Python's."""
+    installed = [sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")]
+    others = (str(Path(__file__).parents[1]), *installed, "<")  # <frozen importlib._bootstrap>
+    return not all(frame.filename.startswith(others) for frame in traceback.extract_tb(error.__traceback__))
+
+
+def _end(message: str, status: int) -> NoReturn:
+    if rank() == 0:
+        print(f"{command_name()}: {message}", file=sys.stderr, flush=True)
+    sys.exit(status)

@@ -3,7 +3,7 @@
 import os
 import sys
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -11,8 +11,7 @@ from shlex import join
 from textwrap import fill
 from typing import Any, NoReturn
 
-from heedful.lazy import explaining_imports
-from heedful.records.errors import HeedfulError, SettingError
+from heedful.records.errors import SettingError
 
 WIDTH = 79  # characters in a line of help
 
@@ -68,16 +67,6 @@ def resume_command(folder: Path, objects: Iterable[object]) -> str:
     packages = {type(each).__module__.partition(".")[0] for each in objects} - {"heedful"}
     allowed = [word for package in sorted(packages) for word in ("--allow_package", package)]
     return join([*command_words("train"), "--resume", str(folder), *allowed])
-
-
-def run_command(main: Callable[[list[str]], None]) -> None:
-    """Call ``main`` with the command-line arguments; on HeedfulError, print its message and exit with status 2."""
-    try:
-        with exit_on_broken_pipe(), explaining_imports():
-            main(sys.argv[1:])
-    except HeedfulError as error:
-        print(f"{command_name()}: {error}", file=sys.stderr)
-        sys.exit(2)
 
 
 @contextmanager

@@ -295,7 +295,8 @@ def section(instance: Any, name: str) -> dict[str, Any]:
         instance: The object.
         name: Prefix of its settings, such as "model".
     """
-    arguments = recorded(class_parser(type(instance), name).get_defaults()).get(name) or {}
+    owner: Any = type(instance)
+    arguments = recorded(class_parser(owner, name).get_defaults()).get(name) or {}
     for key in arguments.keys() & instance.arguments.keys():
         value = instance.arguments[key]
         arguments[key] = IN_MEMORY if _is_object(key, value) else recorded(value)

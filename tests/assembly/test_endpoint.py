@@ -12,7 +12,7 @@ import pytest
 
 import heedful
 from heedful.assembly.results import Results
-from heedful.cli import evaluation as evaluate
+from heedful.cli import command
 from heedful.datamodules import PairedData
 
 from commands import run
@@ -93,7 +93,7 @@ def test_the_numbers_are_those_of_the_command(prompt: str | None, monkeypatch: p
             "--endpoint.cache=two.sqlite",
             "--output=shell",
         ]
-        run(evaluate.main, *words, *more)
+        run(command.evaluate, *words, *more)
         assert len(fake.requests) == 2 * in_python
         again = measured(None, planted(), config="shell/config.yaml", output="again")
     assert bytes_of(results.folder) == bytes_of(Path("shell"))

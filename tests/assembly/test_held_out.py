@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from heedful.cli import evaluation as evaluate
-from heedful.cli import training as train
+from heedful.cli import command
 from heedful.lightning_modules.pretrained.trained_on import FILE
 from heedful.records import DataError
 from heedful.records.rows import read_rows
@@ -50,7 +49,7 @@ def own(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> Path:
     write(folder / "blanks", [row | {"premise": f"{row['premise']} "} for row in rows])
     (folder / "own.yaml").write_text(OWN)
     data = ["--data", folder / "own.yaml", "--data.path", folder / "pairs", "--data.hold_out", 20]
-    run(train.main, *data, "--model.backbone", tiny_bert, *SHORT, "--output", folder / "run")
+    run(command.train, *data, "--model.backbone", tiny_bert, *SHORT, "--output", folder / "run")
     return folder
 
 
@@ -58,12 +57,12 @@ def own(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> Path:
 def fold(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> Path:
     """A run that holds out the first of four folds."""
     folder = tmp_path_factory.mktemp("fold") / "run"
-    run(train.main, *FOLDS, "--data.fold", 0, "--model.backbone", tiny_bert, *SHORT, "--output", folder)
+    run(command.train, *FOLDS, "--data.fold", 0, "--model.backbone", tiny_bert, *SHORT, "--output", folder)
     return folder
 
 
 def evaluated(own: Path, name: str, *argv: object) -> Path:
-    run(evaluate.main, "--checkpoint", own / "run", *argv, "--output", own / name)
+    run(command.evaluate, "--checkpoint", own / "run", *argv, "--output", own / name)
     return own / name
 
 
@@ -82,7 +81,7 @@ def test_the_order_of_the_file_decides_nothing(own: Path) -> None:
 
 def test_training_does_not_depend_on_the_order_either(own: Path, tiny_bert: Path) -> None:
     data = ["--data", own / "own.yaml", "--data.path", own / "shuffled", "--data.hold_out", 20]
-    run(train.main, *data, "--model.backbone", tiny_bert, *SHORT, "--output", own / "again")
+    run(command.train, *data, "--model.backbone", tiny_bert, *SHORT, "--output", own / "again")
     saved = [torch.load(own / name / "checkpoints" / "best.ckpt", weights_only=True) for name in ("run", "again")]
     for name, weights in saved[0]["state_dict"].items():
         assert torch.equal(weights, saved[1]["state_dict"][name]), name
@@ -105,17 +104,17 @@ def test_training_examples_among_the_evaluated_are_refused_or_counted(own: Path,
 
 def test_another_fold_is_refused_by_name(fold: Path, tmp_path: Path) -> None:
     with refused(DataError, "data.folds 4 data.fold 1", "20 of these 20"):
-        run(evaluate.main, "--checkpoint", fold, "--data.fold", 1)
+        run(command.evaluate, "--checkpoint", fold, "--data.fold", 1)
     exported = ["--model", fold / "checkpoints" / "backbone", "--model.max_length", 64]
     with refused(DataError, "data.fold 1", "model ", "20 of these 20"):
-        run(evaluate.main, *exported, *FOLDS, "--data.fold", 1, "--output", tmp_path / "exported")
+        run(command.evaluate, *exported, *FOLDS, "--data.fold", 1, "--output", tmp_path / "exported")
 
 
 def test_a_model_that_goes_on_learning_remembers(fold: Path, tmp_path: Path) -> None:
     more = ["--init_from", fold, "--trainer.max_epochs", 1, "--attentiveness.draws", 1]
     with refused(DataError, "data.fold 1", "20 of these 20"):
-        run(train.main, *more, *FOLDS, "--data.fold", 1, "--output", tmp_path / "other")
-    run(train.main, *more, "--data.n_train", 32, "--data.grammar_seed", 7, "--output", tmp_path / "on")
+        run(command.train, *more, *FOLDS, "--data.fold", 1, "--output", tmp_path / "other")
+    run(command.train, *more, "--data.n_train", 32, "--data.grammar_seed", 7, "--output", tmp_path / "on")
     with (
         np.load(fold / "checkpoints" / "backbone" / FILE) as before,
         np.load(tmp_path / "on" / "checkpoints" / "backbone" / FILE) as after,
@@ -124,7 +123,7 @@ def test_a_model_that_goes_on_learning_remembers(fold: Path, tmp_path: Path) -> 
         assert len(after["keys"]) == 60 + 32
         assert set(before["keys"]) < set(after["keys"])
     with refused(DataError, "data.fold 1", "20 of these 20"):
-        run(evaluate.main, "--checkpoint", tmp_path / "on", *FOLDS, "--data.fold", 1)
+        run(command.evaluate, "--checkpoint", tmp_path / "on", *FOLDS, "--data.fold", 1)
 
 
 def test_a_model_with_unknown_training_examples_is_not_measured_on_held_out_ones(
@@ -134,8 +133,8 @@ def test_a_model_with_unknown_training_examples_is_not_measured_on_held_out_ones
     (exported / FILE).unlink()
     model = ["--model", exported, "--model.max_length", 64, "--attentiveness.draws", 1, *FOLDS[:4]]
     with refused(DataError, "data.fold 1", "unknown training examples"):
-        run(evaluate.main, *model, *FOLDS[4:], "--data.fold", 1)
+        run(command.evaluate, *model, *FOLDS[4:], "--data.fold", 1)
     with caplog.at_level("INFO"):
-        run(evaluate.main, *model, "--output", tmp_path / "same")
+        run(command.evaluate, *model, "--output", tmp_path / "same")
     assert "has unknown training examples" in caplog.text
     assert "trained_on" not in results_of(tmp_path / "same")["counts"]

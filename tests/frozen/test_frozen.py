@@ -11,7 +11,7 @@ import pytest
 import torch
 from transformers import AutoModelForSequenceClassification
 
-from heedful.cli import evaluation, training
+from heedful.cli import command
 from heedful.lightning_modules import Encoder
 from heedful.records.rows import read_rows, select, strings
 from heedful.records.storage.results import read_evaluation, read_results, read_run
@@ -121,7 +121,7 @@ def test_a_checkpoint_and_an_export_are_loaded(frozen):
 @pytest.mark.slow
 def test_a_checkpoint_is_evaluated_as_before(frozen):
     (before,) = Path("runs/plain/evaluations").glob("*/*")
-    run(evaluation.main, "--checkpoint", "runs/plain", "--attentiveness.draws", "2")
+    run(command.evaluate, "--checkpoint", "runs/plain", "--attentiveness.draws", "2")
     again = before.with_name("version_1")
     assert_same_predictions(before, again, "attentiveness")
     assert content(again)["counts"].items() >= content(before)["counts"].items()
@@ -130,7 +130,7 @@ def test_a_checkpoint_is_evaluated_as_before(frozen):
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "evaluation_"), [("tables", "accuracy"), ("natural_logic", "natural_logic")])
 def test_an_evaluation_is_repeated_by_its_configuration(frozen, name, evaluation_):
-    run(evaluation.main, "--config", f"runs/{name}/config.yaml", "--output", "again")
+    run(command.evaluate, "--config", f"runs/{name}/config.yaml", "--output", "again")
     files = [Path(folder) / "rows" / f"{evaluation_}.parquet" for folder in (f"runs/{name}", "again")]
     before, now = (select(read_rows(file)[0], intervention="base").sort_by("content") for file in files)
     for column_ in ("content", "gold", "y", "group"):
@@ -141,7 +141,7 @@ def test_an_evaluation_is_repeated_by_its_configuration(frozen, name, evaluation
 
 @pytest.mark.slow
 def test_effects_whose_seeds_are_all_examples_are_the_same_again(frozen):
-    run(evaluation.main, "--config", "runs/natural_logic/config.yaml", "--output", "again")
+    run(command.evaluate, "--config", "runs/natural_logic/config.yaml", "--output", "again")
     before, now = (content(folder)["metrics"] for folder in ("runs/natural_logic", "again"))
     assert len(shared := before.keys() & now.keys()) > 3
     for metric in shared:
@@ -152,7 +152,7 @@ def test_effects_whose_seeds_are_all_examples_are_the_same_again(frozen):
 @pytest.mark.slow
 def test_a_training_run_is_repeated_by_its_configuration(frozen):
     """Its examples, and their partners: steps add up what another processor rounds otherwise, and so do predictions."""
-    run(training.main, "--config", "runs/plain/config.yaml", "--output", "again")
+    run(command.train, "--config", "runs/plain/config.yaml", "--output", "again")
     found = [read_rows(Path(folder) / "rows" / "attentiveness.parquet")[0] for folder in ("runs/plain", "again")]
     before, now = (select(rows, intervention="base").select(["uid", "gold", "content"]) for rows in found)
     assert before.to_pylist() == now.to_pylist()
@@ -167,7 +167,7 @@ def test_a_model_behind_a_server_is_measured_again(frozen, monkeypatch):
     pytest.importorskip("openai", reason="openai is not installed: pip install 'openai>=3.54'")
     with FakeServer(answer_or_refusal) as fake:
         monkeypatch.setenv("OPENAI_BASE_URL", fake.url)
-        run(evaluation.main, "--config", "runs/endpoint/config.yaml", "--output", "again")
+        run(command.evaluate, "--config", "runs/endpoint/config.yaml", "--output", "again")
     for evaluation_ in ("accuracy", "attentiveness"):
         again, before = (read_rows(f"{of}/rows/{evaluation_}.parquet")[0] for of in ("again", "runs/endpoint"))
         assert again.equals(before)
@@ -175,7 +175,7 @@ def test_a_model_behind_a_server_is_measured_again(frozen, monkeypatch):
 
 @pytest.mark.slow
 def test_a_run_that_was_killed_goes_on_to_the_end_of_the_one_that_was_not(frozen):
-    run(training.main, "--resume", "runs/killed")
+    run(command.train, "--resume", "runs/killed")
     assert_same_predictions(Path("runs/killed"), Path("runs/whole"), "attentiveness")
     assert content("runs/killed")["metrics"].keys() >= content("runs/whole")["metrics"].keys()
     assert read_run("runs/killed")["finished"]
@@ -184,7 +184,7 @@ def test_a_run_that_was_killed_goes_on_to_the_end_of_the_one_that_was_not(frozen
 @pytest.mark.slow
 def test_a_model_goes_on_learning(frozen):
     run(
-        training.main,
+        command.train,
         "--init_from",
         "runs/plain",
         "--data.n_train",

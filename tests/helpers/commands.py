@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from heedful.assembly import evaluation, training
 from heedful.assembly.job import Job
 from heedful.callbacks.outputs import board
-from heedful.cli.words import arguments_of, split_options
+from heedful.cli import command
 
 QUIET = ["--trainer.accelerator", "cpu", "--trainer.enable_progress_bar", "false", "--trainer.log_every_n_steps", "1"]
 
@@ -27,14 +27,16 @@ def run(main: Callable[[Sequence[str]], None], *argv: Any) -> None:
         main(words)
 
 
+def guarded(main: Callable[[], object]) -> None:
+    """Call a function as a command does, which turns errors of the user into a message and an exit status."""
+    with command.explaining_errors():
+        main()
+
+
 def job_of(argv: Sequence[str], evaluating: bool = False) -> Job:
     """The training or the evaluation of a command line, before its data are read."""
-    options, settings = split_options(evaluating, argv)
-    call = arguments_of(options)
-    if evaluating:
-        return evaluation.job_of(call, options.config, settings, checkpoint=options.checkpoint)
-    starts = {name: getattr(options, name) for name in ("init_from", "resume", "ckpt_path")}
-    return training.job_of(call, options.config, settings, **starts)
+    name = "evaluate" if evaluating else "train"
+    return command.assembled(name, *command.split_options(name, argv))
 
 
 def prepared_job(monkeypatch: pytest.MonkeyPatch, argv: Sequence[str], evaluating: bool = False) -> Job:

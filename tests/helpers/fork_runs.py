@@ -45,9 +45,9 @@ from transformers import BertConfig, BertModel, logging
 
 from heedful.callbacks.checkpoints.files import LAST, remove_last
 from heedful.callbacks.outputs import board, run_folder
-from heedful.cli import evaluation as evaluate
-from heedful.cli import training as train
-from heedful.cli.guard import guarded
+from heedful.cli import command
+
+from commands import guarded
 
 
 def watch(where: str, nth: int, when: str, word: str = "") -> None:
@@ -113,7 +113,7 @@ def prepared(job: dict, rank: int, port: int) -> Callable[[], None]:
     if job.get("command") == "script":
         sys.argv = ["-c", *job["argv"]]
         return lambda: exec(compile(job["script"], "<script>", "exec"), {"__name__": "__main__"})
-    command = {"train": train, "evaluate": evaluate}[job.get("command", "train")]
+    words = [job.get("command", "train"), *job["argv"]]
     sys.argv = [f"{job.get('command', 'train')}.py", *job["argv"]]
     world = job.get("processes", 1)
     if world > 1:
@@ -127,7 +127,7 @@ def prepared(job: dict, rank: int, port: int) -> Callable[[], None]:
         board.history_figure = lambda points, title: Figure(figsize=(1, 1))
     if job.get("kill") and rank == (world - 1 if job["kill"][2] in ("raise", "term", "int") else 0):
         watch(*job["kill"])
-    return lambda: guarded(lambda: command.main(job["argv"]))
+    return lambda: guarded(lambda: command.main(words))
 
 
 def run(job: dict) -> list[int]:
@@ -168,7 +168,7 @@ def warm() -> None:
         BertModel.from_pretrained(folder)(torch.zeros(1, 4, dtype=torch.long))
     sys.argv = ["train.py", "--print_config"]
     with redirect_stdout(io.StringIO()), suppress(SystemExit):
-        train.main(["--print_config"])
+        command.train(["--print_config"])
 
 
 if __name__ == "__main__":

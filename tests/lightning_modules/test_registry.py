@@ -5,11 +5,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from heedful import datamodules, lightning_modules
+from heedful import lightning_modules
 from heedful.assembly.loading import section_of
 from heedful.callbacks.checkpoints.best_and_last import BestCheckpoint
 from heedful.lightning_modules import BasePredictor, Encoder
 from heedful.lightning_modules.registry import TABLE, family_of, register, stand_in
+from heedful.records.arguments import class_path
 from heedful.records.task import Span
 
 ROOM = "heedful.lightning_modules."
@@ -40,8 +41,8 @@ def test_a_registered_family_comes_before_those_of_the_table_and_stands_in_on_it
     assert family_of({"model_type": "t5"}) == f"{__name__}.Owl"
     assert family_of({"model_type": "t5", "architectures": ["T5ForSequenceClassification"]}) == f"{ROOM}Encoder"
     nights = type("Nights", (), {"__module__": "barn"})
-    assert stand_in(nights, f"{ROOM}Encoder") == f"{__name__}.Owl"
-    assert stand_in(nights, f"{ROOM}Seq2Seq") == f"{ROOM}Seq2Seq"
+    assert stand_in(class_path(nights), f"{ROOM}Encoder") == f"{__name__}.Owl"
+    assert stand_in(class_path(nights), f"{ROOM}Seq2Seq") == f"{ROOM}Seq2Seq"
 
 
 def test_the_lines_of_the_table_name_classes_that_there_are():
@@ -62,7 +63,7 @@ def test_the_lines_of_the_table_name_classes_that_there_are():
     ],
 )
 def test_the_data_of_each_kind_have_their_families(data, family, replaced):
-    assert stand_in(getattr(datamodules, data), ROOM + replaced) == ROOM + family
+    assert stand_in(f"heedful.datamodules.{data}", ROOM + replaced) == ROOM + family
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from pytorch_lightning.loggers import CSVLogger
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import heedful
-from heedful.cli.training import main
+from heedful.cli.command import train as main
 
 from commands import results_of, run
 

@@ -6,11 +6,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from heedful.cli import guard as mistakes
 from heedful.records.parser import Parser, dump
 from heedful.records.storage.yaml_files import parse_yaml, read_yaml
 
-from commands import prepared_job
+from commands import guarded, prepared_job
 
 TWICE = "a: 1\nb: {c: 1, d: 2,\n c: 3}"
 
@@ -33,7 +32,7 @@ def test_wherever_the_command_line_takes_yaml_no_key_stands_twice(
         Path("outer.yaml").write_text("data: bad.yaml\n")
         argv = ["--config", "outer.yaml"]
     with pytest.raises(SystemExit) as stopped:
-        mistakes.guarded(lambda: prepared_job(monkeypatch, argv))
+        guarded(lambda: prepared_job(monkeypatch, argv))
     assert stopped.value.code == 2
     assert ("data.splits" if how == "value" else "bad.yaml") in capsys.readouterr().err
 

@@ -1,14 +1,17 @@
 """The message of a failed command is about the error that ended it."""
 
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 import torch
 
 from heedful.cli import command
-from heedful.cli.guard import explanation
+from heedful.cli.command import explanation
 from heedful.records import DataError, ModelError
+
+from commands import guarded
 
 ROWS = "a,b\n" + "".join(f"x {k},y {k}\n" for k in range(12))
 FAULTY = {
@@ -45,8 +48,9 @@ def test_the_code_of_the_user_keeps_its_traceback(
     monkeypatch.delitem(sys.modules, "own_faulty", raising=False)
     Path("own_faulty.py").write_text(source)
     Path("rows.csv").write_text(ROWS)
+    words = ["measure", "own_faulty.py:predict", "rows.csv", "--parts", "a,b", "--default_label", "no"]
     with pytest.raises(SystemExit) as stop:
-        command.main(["measure", "own_faulty.py:predict", "rows.csv", "--parts", "a,b", "--default_label", "no"])
+        guarded(lambda: command.main(words))
     assert stop.value.code == 2
     err = capsys.readouterr().err
     assert f'own_faulty.py"{place}' in err
@@ -60,6 +64,6 @@ def test_an_unknown_module_or_function_is_one_sentence(
     Path("own_empty.py").touch()
     for name in ("own_none:predict", "own_empty:predict"):
         with pytest.raises(SystemExit):
-            command.main(["measure", name, "rows.csv"])
+            guarded(partial(command.main, ["measure", name, "rows.csv"]))
         (line,) = capsys.readouterr().err.splitlines()
         assert f"{name} cannot be imported" in line
