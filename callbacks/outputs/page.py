@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
 
-from heedful.callbacks.engine.evaluation import Plan
+from heedful.callbacks.engine.evaluation import Plan, Plans
 from heedful.callbacks.engine.measure import Measurements
+from heedful.datamodules.base.pairs import Pairs
 from heedful.interventions import Changes
 from heedful.records import Composed, Example, Examples
 from heedful.records.rows import BASE
@@ -53,6 +54,11 @@ class RecomputedContents:
         self.plans = plans
         self.seed = seed
         self.parts = parts
+
+    @classmethod
+    def of(cls, plans: Plans, data: Pairs) -> Self:
+        """Create the function for the plans of a run and its data."""
+        return cls({name: planned.plan for name, planned in plans.planned.items()}, data.seed, data.task.parts)
 
     def __call__(self, entries: Sequence[Mapping[str, Any]]) -> list[Contents]:
         """Return the examples of some rows, before and after the change.

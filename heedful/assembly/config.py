@@ -62,16 +62,22 @@ def assemble(
     """
     live, settings, of_callbacks = _split_objects(call)
     layers = [(where, dict(values)) for where, values in [("", DEFAULTS), *([saved] if saved else []), *files]]
-    layers += [*_named_layers(settings), ("", settings)]
+    for kind in [kind for kind in ("data", "model", "augment", "debug") if names_class(settings.get(kind))]:
+        source = settings.pop(kind)
+        where = f"{kind} {fspath(source)}" if isinstance(source, str | PathLike) else ""
+        layers.append((where, {kind: source} if kind in CLASSES else _named_layer(kind, fspath(source))))
+    layers.append(("", settings))
     lost: list[str] = []
     if saved is not None:
         lost = [f"{saved[0]}: {name}" for name in _drop_placeholders(layers[1][1])]
         _require_trusted(saved, [*layers[2:], ("", live)], words)
     data = _settle_class("data", layers, live)
     model = _settle_class("model", layers, live, data)
-    for path in _evaluation_paths(layers, words):
-        imported(path)  # before the parser is built, since a module may register evaluations
-    parser = build_parser(stage, None if "data" in live else data, None if "model" in live else model)
+    if re.search("callbacks|evaluations", f"{words} {layers}"):
+        _import_evaluations(layers, words)  # before the parser is built, since a module may register evaluations
+    kinds = {kind.metric.name: kind for kind in shown_evaluations(stage == "validate")}
+    classes = {"data": data, "model": model}
+    parser = build_parser(stage, *(None if kind in live else classes[kind] for kind in classes), tuple(kinds.values()))
     values = Namespace()
     for where, of_layer in layers:
         values = parsed(parser, of_layer, values, where)
@@ -80,8 +86,9 @@ def assemble(
         if (name := place.rpartition(" ")[2]) not in values and name.partition(".")[0] not in live:
             raise SettingError(f"{place} was {IN_MEMORY}. Pass the object again.")
     require_kinds(values.get("trainer"), TRAINER_KINDS, "trainer")
-    _settle_modes(values)
-    return _job(stage, parser, parser.parse_object(values), {"data": data, "model": model}, live, of_callbacks)
+    if values.get("trainer.callbacks") is not None:
+        _settle_modes(values)
+    return _job(stage, parser, parser.parse_object(values), classes, kinds, live, of_callbacks)
 
 
 def _split_objects(call: Mapping[str, Any]) -> tuple[dict[str, Any], Settings, list[str]]:
@@ -98,12 +105,13 @@ def _split_objects(call: Mapping[str, Any]) -> tuple[dict[str, Any], Settings, l
         if not names_class(settings.get(kind, ""))
     }
     of_data = {name: settings.pop(name) for name in ("partial", "slices") if name in settings}
-    of_data |= {"slices": name_list(of_data["slices"])} if "slices" in of_data else {}
+    if isinstance(of_data.get("slices"), str):
+        of_data["slices"] = name_list(of_data["slices"])
     for name in (*of_data, *({"augment", "debug"} & settings.keys())):
         if "data" in live and (name != "debug" or "data" in _named_layer("debug", settings["debug"])):
             raise _would_change("data", name, name)
     listed, trainer = settings.get("evaluations"), dict(settings.get("trainer") or {})
-    listed = list(listed) if isinstance(listed, list | tuple) else name_list(listed)
+    listed = name_list(listed) if isinstance(listed, str) else listed
     callbacks = several(trainer.get("callbacks"))
     of_callbacks = [item for item in callbacks if isinstance(item, Evaluation)]
     given = {name: item for name, item in settings.items() if isinstance(item, OBJECTS)}
@@ -117,25 +125,14 @@ def _split_objects(call: Mapping[str, Any]) -> tuple[dict[str, Any], Settings, l
     if of_callbacks:
         trainer["callbacks"] = [item for item in callbacks if item not in of_callbacks]
     further = {"data": {"init_args": of_data}} if of_data else {}
-    settings = {name: value for name, value in settings.items() if name not in given} | {"trainer": trainer}
+    if trainer:
+        settings["trainer"] = trainer
+    settings = {name: value for name, value in settings.items() if name not in given}
     return live, settings | further, [item.name for item in of_callbacks]
 
 
 def _would_change(kind: str, name: str, display_name: str) -> SettingError:
     return SettingError(f"{display_name} would change the {kind} that you passed. Pass load_{kind}(..., {name}=...).")
-
-
-def _named_layers(settings: Settings) -> Layers:
-    """Move data, model, augment and debug out of ``settings``, and return a layer for each."""
-    layers: Layers = []
-    for kind in CLASSES:
-        if (source := settings.pop(kind, None)) is not None and "init_args" in source and "class_path" not in source:
-            settings[kind] = source  # settings of the data without a name, such as partial
-        elif source is not None:
-            where = f"{kind} {fspath(source)}" if isinstance(source, str | PathLike) else ""
-            layers.append((where, {kind: source}))
-    names = [(kind, fspath(settings.pop(kind))) for kind in ("augment", "debug") if kind in settings]
-    return [*layers, *((f"{kind} {name}", _named_layer(kind, name)) for kind, name in names)]
 
 
 def _named_layer(kind: str, name: str) -> Settings:
@@ -231,13 +228,15 @@ def _paths_in_words(words: Sequence[str], setting: str = r"trainer\.|evaluations
             yield from re.findall(r"[A-Za-z_]\w*(?:\.\w+)+", name.partition("=")[2] or value)
 
 
-def _evaluation_paths(layers: Layers, words: Sequence[str]) -> Iterator[str]:
-    """Yield the import paths of callbacks and evaluations that are not Heedful's or Lightning's."""
+def _import_evaluations(layers: Layers, words: Sequence[str]) -> None:
+    """Import the modules of callbacks and evaluations that are not Heedful's or Lightning's."""
     paths = list(_paths_in_words(words, r"trainer\.callbacks|evaluations"))
     for _, values in layers:
         paths += _class_paths(values.get("trainer") or {})
         paths += [name for name in name_list(values.get("evaluations")) or () if isinstance(name, str)]
-    yield from (path for path in paths if "." in path and path.partition(".")[0] not in OUR_PACKAGES)
+    for path in paths:
+        if "." in path and path.partition(".")[0] not in OUR_PACKAGES:
+            imported(path)
 
 
 def _parse_words(words: Sequence[str], parser: Parser, values: Namespace) -> Namespace:
@@ -260,8 +259,6 @@ def _parse_words(words: Sequence[str], parser: Parser, values: Namespace) -> Nam
 
 def _settle_modes(values: Namespace) -> None:
     """Set ``mode`` of callbacks that monitor a metric to its better direction, unless the settings have a mode."""
-    if values.get("trainer.callbacks") is None:
-        return
     values["trainer.callbacks"] = callbacks = several(values["trainer.callbacks"])
     for callback in callbacks:
         settings: Any = callback.get("init_args") if isinstance(callback, Namespace) else None
@@ -275,6 +272,7 @@ def _job(
     parser: Parser,
     values: Namespace,
     classes: Mapping[str, type],
+    kinds: Mapping[str, type[Evaluation]],
     live: Mapping[str, Any],
     of_callbacks: list[str],
 ) -> Job:
@@ -289,8 +287,8 @@ def _job(
     trainer["callbacks"] = [item for item in callbacks if not isinstance(item, Evaluation)]
     objects = [item for item in (*live.values(), *callbacks) if isinstance(item, Evaluation)]
     of_callbacks = of_callbacks + [item.name for item in callbacks if isinstance(item, Evaluation)]
-    kinds = {kind.metric.name: kind for kind in shown_evaluations(stage == "validate")}
-    if (only := name_list(instances["evaluations"])) is not None:
+    if (only := instances["evaluations"]) is not None:
+        only = name_list(only)
         only = [_name_of_class(name, kinds, objects) if "." in name else name for name in only]
         only += [name for name in of_callbacks if name not in only]
     configured = {item.name for item in objects}

@@ -10,15 +10,14 @@ from typing import Any
 from pytorch_lightning import Callback, Trainer, seed_everything
 
 from heedful.assembly.config import assemble
-from heedful.assembly.folders import evaluation_folder, named_folder, run_folder
+from heedful.assembly.folders import evaluation_folder, named_folder, new_folder
 from heedful.assembly.held_out import require_held_out
 from heedful.assembly.job import Job
 from heedful.assembly.prompting import Requests, name_of, prompts_of
 from heedful.assembly.results import Results, Unsaved
 from heedful.assembly.saved import settings_of_file, source_of, unfinished_of
 from heedful.assembly.settings import SEED, Settings, several, write_settings
-from heedful.assembly.starts import is_first
-from heedful.assembly.trainers import allowing, calm_lightning, make_trainer, restored_flags
+from heedful.assembly.trainers import make_trainer, session
 from heedful.callbacks import Engine, Evaluation, RunFolder
 from heedful.callbacks.checkpoints.files import outline
 from heedful.callbacks.engine.forecast import forecast, inputs_of
@@ -31,6 +30,7 @@ from heedful.lightning_modules import BasePredictor, Endpoint
 from heedful.lightning_modules.predictor_module import module_of
 from heedful.records import Composed, DataError, SettingError
 from heedful.records.arguments import IN_MEMORY
+from heedful.records.messages import is_first
 
 
 def evaluate(
@@ -79,7 +79,7 @@ def evaluate(
     """
     call = {**settings, "model": model, "data": data, "partial": partial, "slices": slices, "prompt": prompt}
     call |= {"evaluations": evaluations, "trainer": trainer, SEED: seed, "output": output, "dry_run": dry_run or None}
-    with allowing(allow_package):
+    with session(allow_package):
         return run(job_of(call, several(config), checkpoint=checkpoint))
 
 
@@ -117,16 +117,15 @@ def run(job: Job) -> Results | Requests:
     Returns:
         The results, on every process; with ``dry_run``, the number of requests.
     """
-    with calm_lightning(), restored_flags(), ExitStack() as held:
+    with ExitStack() as held:
         output = named_folder(job.output, held)  # fails before the data are read
         seed_everything(job.seed, workers=True, verbose=False)
         prepare(job)
         if job.dry_run:
             return requests_of(job)
-        if not is_first():
-            return measured(job, None)
-        in_run = output is None and job.checkpoint
-        return measured(job, evaluation_folder(job, held) if in_run else run_folder(job, held, output, "pretrained"))
+        if output is None and is_first():
+            output = evaluation_folder(job, held) if job.checkpoint else new_folder(job, held, "pretrained")
+        return measured(job, output)
 
 
 def prepare(job: Job) -> None:
@@ -198,7 +197,7 @@ def measured(job: Job, folder: Path | None) -> Results:
         folder: The folder of the results on rank 0; None on other ranks.
     """
     run = RunFolder(folder, lambda path: write_settings(job.record, path), _server(job.model))
-    engine = job.engine([run, Page(lambda: run.written, contents_of(job))])
+    engine = job.engine([run, Page(lambda: run.written, RecomputedContents.of(job.plans, job.data))])
     trainer = _trainer(job, [engine, run], folder)
     results: list[Results] = []
     for name, prompt in each_prompt(job):
@@ -218,7 +217,8 @@ def measured_in_memory(job: Job) -> Results:
         measurements = _validated(trainer, job, engine)
         about = describe({**_server(job.model), **prompt}, trainer)
         rows: dict[str, Any] = by_first(functools.partial(dict, measurements.rows))
-        unsaved = Unsaved(name, lambda path: write_settings(job.record, path), about, rows, contents_of(job))
+        contents = RecomputedContents.of(job.plans, job.data)
+        unsaved = Unsaved(name, lambda path: write_settings(job.record, path), about, rows, contents)
         results.append(Results(None, measurements.content, unsaved=unsaved))
     return results[0] if len(results) == 1 else Results(None, {}, each=tuple(results))
 
@@ -238,12 +238,6 @@ def each_prompt(job: Job) -> Iterator[tuple[str, dict[str, Any]]]:
         job.model.prompt_with(prompt)
         sent = {} if first is None else {"example": first.uid, "sent": job.model.sent(first)}
         yield name_of(prompt) if len(job.prompts) > 1 else "", {"prompt": {**prompt.as_dict(), **sent}}
-
-
-def contents_of(job: Job) -> RecomputedContents:
-    """Return an object that recomputes original and changed examples, so that the HTML page can show their texts."""
-    plans = {name: planned.plan for name, planned in job.plans.planned.items()}
-    return RecomputedContents(plans, job.data.seed, job.data.task.parts)
 
 
 def _trainer(job: Job, callbacks: Sequence[Callback], folder: Path | None) -> Trainer:

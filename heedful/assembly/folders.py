@@ -8,10 +8,10 @@ from typing import Any
 from heedful.assembly.job import Job
 from heedful.assembly.loading import model_folder
 from heedful.assembly.saved import is_begun, remove_unfinished_files
-from heedful.assembly.starts import is_first
 from heedful.callbacks.outputs.run_folder import new_version
 from heedful.records import RunError, writing
 from heedful.records.arguments import IN_MEMORY
+from heedful.records.messages import is_first
 from heedful.records.storage.files import WRITING
 from heedful.records.storage.folder_names import folder_name
 from heedful.records.storage.lock import LOCK, locked
@@ -46,6 +46,8 @@ def named_folder(output: str | Path | None, held: ExitStack, resumes: bool = Fal
             remedy = f", or resume {folder}" if is_begun(folder) and not resumes else ""
             raise RunError(f"output {folder} is not empty: it has {names[0]}. Name another folder{remedy}.")
     held.enter_context(locked(folder, f"output {folder}"))
+    if resumes:
+        remove_unfinished_files(folder)
     return folder
 
 
@@ -74,16 +76,9 @@ def hyperparameters(job: Job) -> dict[str, Any]:
     }
 
 
-def run_folder(job: Job, held: ExitStack, output: Path | None, *tail: str) -> Path:
-    """Return the folder of a new run: ``output``, or a new folder ``runs/<data>/<model>/<tail>/version_N``.
-
-    A new folder is locked until ``held`` closes. ``output`` is from :func:`named_folder`, which has locked this folder;
-    unfinished files in ``output`` are removed.
-    """
-    if output is None:
-        return _new(Path("runs", job.data.name, model_name(job), *tail), held)
-    remove_unfinished_files(output)
-    return output
+def new_folder(job: Job, held: ExitStack, *tail: str) -> Path:
+    """Create and lock a new folder ``runs/<data>/<model>/<tail>/version_N``, and return it."""
+    return _new(Path("runs", job.data.name, model_name(job), *tail), held)
 
 
 def evaluation_folder(job: Job, held: ExitStack) -> Path:

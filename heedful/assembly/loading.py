@@ -114,38 +114,27 @@ def section_of(kind: str, source: str | PathLike[str] | Mapping[str, Any], where
     Raises:
         SettingError: The name is unknown, or its file names no class.
     """
-    if isinstance(source, Mapping):
-        return as_section(kind, source, f"{where}, {kind}" if where else kind)
-    name = fspath(source)
-    if kind == "model" and (form := _backbone_form(name)):
-        base, settings = form
-        section = section_of(kind, base)
-        return {**section, "init_args": {**section["init_args"], **settings}}
-    value = config_path(kind, name)
-    if not Path(value).is_file():
-        return {"class_path": full_path(kind, value), "init_args": {}}
-    section = as_section(kind, parse_yaml(read_text(value, f"{kind} {name}"), f"{kind} {name}"), f"{kind} {name}")
-    if kind == "data" and "name" not in section["init_args"]:
-        setting = class_parser(class_of("data", section["class_path"]), "data").actions.get("data.name")
-        if setting is not None and setting.required:
-            section["init_args"] = {"name": Path(value).stem, **section["init_args"]}
-    return section
-
-
-def as_section(kind: str, values: Any, display_name: str) -> Section:
-    """Check a section of settings, or only the name of a class, and return a section with the full import path of the
-    class.
-
-    Raises:
-        SettingError: The section names no class; the message begins with ``display_name``.
-    """
+    values, display_name = source, f"{where}, {kind}" if where else kind
+    if not isinstance(source, Mapping):
+        name = fspath(source)
+        is_short = name in names(kind) and not Path(name, "config.json").is_file()
+        if kind == "model" and not is_short and (section := _section_of_backbone(name)):
+            return section
+        path = config_path(kind, name)
+        display_name = f"{kind} {name}"
+        values = parse_yaml(read_text(path, display_name), display_name) if Path(path).is_file() else path
     if isinstance(values, str):
         values = {"class_path": values}
     if not isinstance(values, Mapping) or not isinstance(values.get("class_path"), str):
         raise SettingError(f"{display_name} names no class. Add class_path.")
     if unknown := [key for key in values if key not in ("class_path", "init_args")]:
         raise SettingError(f"{display_name} has the key {unknown[0]}. Put settings under init_args.")
-    return {"class_path": full_path(kind, values["class_path"]), "init_args": {**(values.get("init_args") or {})}}
+    section = {"class_path": full_path(kind, values["class_path"]), "init_args": {**(values.get("init_args") or {})}}
+    if kind == "data" and not isinstance(source, Mapping) and "name" not in section["init_args"]:
+        setting = class_parser(class_of("data", section["class_path"]), "data").actions.get("data.name")
+        if setting is not None and setting.required:
+            section["init_args"]["name"] = Path(path).stem
+    return section
 
 
 def class_of(kind: str, path: str) -> type:
@@ -196,16 +185,9 @@ def imported(path: str) -> Any:
         raise
 
 
-def _backbone_form(name: str) -> tuple[str, dict[str, Any]] | None:
-    """For a hub id or the folder of a model, return the short name or the class of the model, and the settings that
-    load the model; None for other names.
-    """
+def _section_of_backbone(name: str) -> Section | None:
+    """Return the section of a model by its hub id or its folder; None for other names."""
     path = Path(name)
-    is_short = name in names("model")
-    if is_short and not (path / "config.json").is_file():
-        return None
-    if is_short:
-        inform(f"model {name} is the folder {path.absolute()}, not the short name.")
     if path.is_dir() and not (path / "config.json").is_file():
         if (path / "config.yaml").is_file():
             raise ModelError(f"model {name} is a run. Train it further with init_from, or measure it with checkpoint.")
@@ -216,10 +198,12 @@ def _backbone_form(name: str) -> tuple[str, dict[str, Any]] | None:
             return None
         if not is_hub_id(name):
             raise ModelError(f"model {name} is neither an existing folder nor a hub id.")
-    for form_name, (backbone, _) in backbones().items():
+    if name in names("model"):
+        inform(f"model {name} is the folder {path.absolute()}, not the short name.")
+    for short, (backbone, _) in backbones().items():
         if backbone == name:
-            return form_name, {}
-    return family_of(model_config(name)), {"backbone": name}
+            return section_of("model", short)
+    return {"class_path": family_of(model_config(name)), "init_args": {"backbone": name}}
 
 
 def model_folder(backbone: str, class_path: str) -> str:

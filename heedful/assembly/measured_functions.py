@@ -118,6 +118,6 @@ def _measured(
     }
     about = {"weights": weights, "unfinished": None, "identity": identity_of(record, predictor)}
     measurements = measure(predictor, data, plans, Processes(shows_progress), about=about, limit=limit)
-    contents = RecomputedContents({p.evaluation.name: p.plan for p in planned}, data.seed, data.task.parts)
+    contents = RecomputedContents.of(plans, data)
     unsaved = Unsaved("", lambda path: write_settings(record, path), describe({}), measurements.rows, contents)
     return Results(None, measurements.content, unsaved=unsaved)

@@ -8,13 +8,13 @@ from pytorch_lightning import LightningModule
 from torch import nn
 
 from heedful.assembly.evaluation import job_of, measured_in_memory, prepare, requests_of
+from heedful.assembly.generators import restored_generators
 from heedful.assembly.loading import load_model, model_config
 from heedful.assembly.measured_rows import RowSettings, data_of, order_of_outputs
 from heedful.assembly.prompting import Requests
 from heedful.assembly.results import Results
 from heedful.assembly.saved import source_of
-from heedful.assembly.starts import restored_generators
-from heedful.assembly.trainers import allowing, calm_lightning, restored_flags
+from heedful.assembly.trainers import session
 from heedful.callbacks.checkpoints.files import outline
 from heedful.datamodules import PairedText
 from heedful.lightning_modules import BasePredictor
@@ -37,7 +37,7 @@ def measure_model(predict: Any, rows: RowSettings, settings: dict[str, Any]) -> 
     Returns:
         The results; with ``dry_run``, the number of requests to a server.
     """
-    with restored_generators(), allowing(settings.pop("allow_package", None)), calm_lightning(), restored_flags():
+    with restored_generators(), session(settings.pop("allow_package", None)):
         return _measure_model(predict, rows, settings)
 
 

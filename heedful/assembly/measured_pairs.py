@@ -5,11 +5,11 @@ from typing import Any
 from torch import Tensor, nn
 from transformers import TextClassificationPipeline
 
+from heedful.assembly.generators import restored_generators
 from heedful.assembly.measured_functions import measure_predictor
 from heedful.assembly.measured_rows import RowSettings, data_of, order_of_outputs
 from heedful.assembly.prompting import Requests
 from heedful.assembly.results import Results
-from heedful.assembly.starts import restored_generators
 from heedful.lightning_modules.pretrained.labels import is_named
 from heedful.lightning_modules.pretrained.weights import weights_hash
 from heedful.lightning_modules.transformers_pair import TransformersPair, evaluating

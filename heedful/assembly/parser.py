@@ -13,9 +13,8 @@ from pytorch_lightning.plugins import CheckpointIO, ClusterEnvironment, LayerSyn
 from pytorch_lightning.profilers import Profiler
 from pytorch_lightning.strategies import Strategy
 
-from heedful.assembly.settings import SEED, EvaluationSettings, TrainerDefaults, TrainingSettings
+from heedful.assembly.settings import EvaluationSettings, TrainerDefaults, TrainingSettings
 from heedful.callbacks import BestCheckpoint, Evaluation
-from heedful.callbacks.evaluations import shown_evaluations
 from heedful.datamodules.prompting import Prompting
 from heedful.records.parser import Parser, with_integers_first
 
@@ -24,30 +23,28 @@ KINDS = (Callback, Evaluation, Logger, Profiler, Strategy, Accelerator)
 TRAINER_KINDS = (*KINDS, *PLUGINS)  # classes that settings may name
 
 
-def build_parser(stage: str, data: type | None, model: type | None) -> Parser:
-    """Return a parser of all settings; it is cached until another evaluation is registered.
+@cache
+def build_parser(
+    stage: str, data: type | None, model: type | None, evaluations: tuple[type[Evaluation], ...]
+) -> Parser:
+    """Return a parser of all settings.
 
     Args:
         stage: "fit" or "validate". Only an evaluation has settings of prompts, and only a training has settings of
-            checkpoints; each has its own list of evaluations.
+            checkpoints.
         data: The class of the data module; None for a data module that exists already.
         model: The class of the model; None for a model that exists already.
+        evaluations: The classes of the evaluations that have settings.
     """
-    return _parser(stage, data, model, tuple(shown_evaluations(stage == "validate")))
-
-
-@cache
-def _parser(stage: str, data: type | None, model: type | None, evaluations: tuple[type[Evaluation], ...]) -> Parser:
     parser = Parser()
     of_run, group, name = (
         (TrainingSettings, BestCheckpoint, "checkpoint")
         if stage == "fit"
         else (EvaluationSettings, Prompting, "prompt")
     )
-    parser.add_argument(f"--{SEED}", type=int, default=of_run.seed, help="Seed of everything random.")
     parser.add_class_arguments(Trainer, "trainer", instantiate=False)
     parser.set_defaults({f"trainer.{name}": value for name, value in vars(TrainerDefaults()).items()})
-    parser.add_class_arguments(of_run, None, skip={"seed"})
+    parser.add_class_arguments(of_run, None)
     classes = {kind.metric.name: kind for kind in evaluations} | {name: group, "data": data, "model": model}
     for prefix, kind in classes.items():
         if kind is not None:

@@ -119,7 +119,7 @@ def require_same_task(model: Classifier) -> None:
     """
     folder = Path(getattr(model, "backbone", None) or "")
     run = folder.parent.parent
-    if model.names_outputs or run / BACKBONE != folder or not (run / CONFIG).is_file():
+    if run / BACKBONE != folder or not (run / CONFIG).is_file():
         return
     learned = Task.from_dict(outline(best_of(run, f"init_from {run}", True))["task"])
     for name in ("parts", "labels"):

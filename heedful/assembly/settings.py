@@ -83,12 +83,12 @@ class RunSettings:
     """Settings that training and evaluation share.
 
     Args:
-        seed: Seed of everything random, from 0 to 4294967295.
+        seed_everything: Seed of everything random, from 0 to 4294967295.
         evaluations: Evaluations to run: a list, or names with commas between them.
         output: Folder of the results; by default a new folder in runs/.
     """
 
-    seed: int = 0
+    seed_everything: int = 0
     evaluations: list[str] | str | None = None
     output: str | None = None
 

@@ -1,6 +1,5 @@
 """Create Lightning's Trainer with the callbacks and defaults of Heedful."""
 
-import logging
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,13 +25,12 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from pytorch_lightning.utilities.rank_zero import rank_zero_module
 
 from heedful.assembly.settings import TrainerDefaults, several
-from heedful.assembly.starts import is_first
 from heedful.callbacks.checkpoints.files import AtomicCheckpointIO
 from heedful.callbacks.outputs.progress import Progress, TrainingPace
 from heedful.datamodules.base.processes import is_alone, is_isolated
 from heedful.lightning_modules.pretrained.backbones import allowed_packages
 from heedful.records import HeedfulError, SettingError
-from heedful.records.messages import has_bars
+from heedful.records.messages import has_bars, is_first
 
 UNSUPPORTED = {  # callbacks of Lightning
     BackboneFinetuning: "freezes model.backbone, which is a name. Write a BaseFinetuning for model.network.base_model.",
@@ -79,15 +77,25 @@ def _why_unsupported(callback: Callback) -> str | None:
 
 
 @contextmanager
-def calm_lightning() -> Iterator[None]:
-    """Context manager that hides Lightning's advertising and false warnings. Ctrl-C raises KeyboardInterrupt again,
-    which Lightning would turn into SystemExit.
+def session(allow_package: str | Sequence[str] | None = None) -> Iterator[None]:
+    """Context manager of a training or an evaluation.
+
+    It hides Lightning's advertising and false warnings, and at its end restores what a Trainer changes globally: flags
+    of torch, and environment variables with the seed, which would seed later Trainers of several processes. Ctrl-C
+    raises KeyboardInterrupt again, which Lightning would turn into SystemExit.
+
+    Args:
+        allow_package: Python packages that may provide weights and classes.
 
     Raises:
         SettingError: Lightning or one of its callbacks refuses a setting.
     """
-    logger = rank_zero_module.log
-    logger.addFilter(_is_wanted)
+    flags = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+    benchmark, seeds = torch.backends.cudnn.benchmark, {name: os.environ.get(name) for name in SEEDS}
+    logger, allowed = rank_zero_module.log, set(allowed_packages)
+    listed = [allow_package] if isinstance(allow_package, str) else allow_package or ()
+    allowed_packages.update(name for text in listed for name in text.split(","))
+    logger.addFilter(is_wanted := lambda record: record.funcName not in ADVERTISING)
     try:
         with warnings.catch_warnings():
             for message in FALSE_ALARMS:
@@ -100,40 +108,9 @@ def calm_lightning() -> Iterator[None]:
             raise KeyboardInterrupt from None
         raise
     finally:
-        logger.removeFilter(_is_wanted)
-
-
-def _is_wanted(record: logging.LogRecord) -> bool:
-    return record.funcName not in ADVERTISING
-
-
-@contextmanager
-def allowing(packages: str | Sequence[str] | None) -> Iterator[None]:
-    """Context manager in which weights and classes may come from these Python packages (``allow_package``)."""
-    before = set(allowed_packages)
-    listed = [packages] if isinstance(packages, str) else packages or ()
-    allowed_packages.update(name for text in listed for name in text.split(","))
-    try:
-        yield
-    finally:
-        allowed_packages.intersection_update(before)
-
-
-@contextmanager
-def restored_flags() -> Iterator[None]:
-    """Context manager that, at its end, restores what a Trainer changes globally: flags of torch and environment
-    variables with the seed.
-
-    Otherwise Lightning would seed later multi-process Trainers with these variables.
-    """
-    is_deterministic = torch.are_deterministic_algorithms_enabled()
-    warns = torch.is_deterministic_algorithms_warn_only_enabled()
-    benchmark = torch.backends.cudnn.benchmark
-    seeds = {name: os.environ.get(name) for name in SEEDS}
-    try:
-        yield
-    finally:
-        torch.use_deterministic_algorithms(is_deterministic, warn_only=warns)
+        logger.removeFilter(is_wanted)
+        allowed_packages.intersection_update(allowed)
+        torch.use_deterministic_algorithms(flags[0], warn_only=flags[1])
         torch.backends.cudnn.benchmark = benchmark
         for name, seed in seeds.items():
             os.environ.pop(name, None) if seed is None else os.environ.update({name: seed})
@@ -169,8 +146,8 @@ def make_trainer(
     """
     settings = {**vars(TrainerDefaults()), **settings}
     from_settings = several(settings.get("callbacks"))
-    is_wanted = settings.get("enable_progress_bar") is not False and has_bars()
-    has_bar = is_wanted and not any(isinstance(c, ProgressBar) for c in from_settings)
+    shows_bar = settings.get("enable_progress_bar") is not False and has_bars()
+    has_bar = shows_bar and not any(isinstance(c, ProgressBar) for c in from_settings)
     paces = [TrainingPace()] if stage == "fit" else []
     plugins = several(settings.get("plugins"))
     if not any(isinstance(plugin, CheckpointIO) for plugin in plugins):

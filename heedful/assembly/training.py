@@ -6,13 +6,12 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from pytorch_lightning import seed_everything
+from pytorch_lightning import Callback, seed_everything
 from pytorch_lightning.callbacks import EarlyStopping
 from pytorch_lightning.loggers import TensorBoardLogger
 
 from heedful.assembly.config import assemble
-from heedful.assembly.evaluation import contents_of
-from heedful.assembly.folders import hyperparameters, named_folder, run_folder
+from heedful.assembly.folders import hyperparameters, named_folder, new_folder
 from heedful.assembly.held_out import require_held_out
 from heedful.assembly.job import Job
 from heedful.assembly.results import Run
@@ -25,15 +24,16 @@ from heedful.assembly.saved import (
     start_of,
 )
 from heedful.assembly.settings import SEED, Settings, several, write_settings
-from heedful.assembly.starts import is_first
-from heedful.assembly.trainers import allowing, calm_lightning, make_trainer, restored_flags
+from heedful.assembly.trainers import make_trainer, session
 from heedful.callbacks import BestCheckpoint, Board, Evaluation, RunFolder
 from heedful.callbacks.checkpoints.files import outline, remove_last
-from heedful.callbacks.outputs.page import Page
+from heedful.callbacks.engine.evaluation import Plans
+from heedful.callbacks.outputs.page import Page, RecomputedContents
 from heedful.callbacks.outputs.run_folder import export, is_finished
 from heedful.lightning_modules import Classifier
 from heedful.lightning_modules.callbacks_of_lightning import end_averaging
 from heedful.records import ModelError, SettingError
+from heedful.records.messages import is_first
 from heedful.records.numbers.metric_name import direction_of
 from heedful.records.storage.results import CONFIG
 
@@ -103,7 +103,7 @@ def train(
     call = {**settings, "model": model, "data": data, "augment": augment, "debug": debug, "partial": partial}
     call |= {"slices": slices, "evaluations": evaluations, "checkpoint": checkpoint, "trainer": trainer, SEED: seed}
     call |= {"output": output, "allow_changed_data": allow_changed_data or None}
-    with allowing(allow_package):
+    with session(allow_package):
         return run(job_of(call, several(config), init_from=init_from, resume=resume, ckpt_path=ckpt_path))
 
 
@@ -151,7 +151,7 @@ def run(job: Job) -> Run:
     Returns:
         The results, on every process.
     """
-    with calm_lightning(), restored_flags(), ExitStack() as held:
+    with ExitStack() as held:
         folder = Path(job.output) if job.output is not None and job.resumes else None
         is_done = folder is not None and is_begun(folder) and is_finished(folder)
         if folder is not None and (is_done or job.checkpoint is not None):
@@ -163,7 +163,9 @@ def run(job: Job) -> Run:
             return Run.finished(folder)
         seed_everything(job.seed, workers=True, verbose=False)
         prepare(job)
-        return _fit(job, run_folder(job, held, output, job.data.regime) if is_first() else None)
+        if output is None and is_first():
+            output = new_folder(job, held, job.data.regime)
+        return _fit(job, output)
 
 
 def prepare(job: Job) -> None:
@@ -183,23 +185,29 @@ def prepare(job: Job) -> None:
     job.set_up()
     job.plan()
     best.require_known(job.plans, job.data)
-    for callback in several(trainer["callbacks"]):
-        if isinstance(callback, EarlyStopping) and callback.strict:
-            job.plans.require_monitored(callback.monitor, "trainer.callbacks.monitor")
-            if (mode := direction_of(callback.monitor)) not in (None, callback.mode):
-                raise SettingError(f"trainer.callbacks.mode {callback.mode}: {callback.monitor} needs mode {mode}.")
+    for callback in trainer["callbacks"]:
+        _require_monitored(callback, job.plans)
     if trainer["limit_val_batches"] == 0 and not trainer["fast_dev_run"]:
         raise SettingError(f"trainer.limit_val_batches 0 leaves checkpoint.monitor {best.monitor} unmeasured.")
     if job.checkpoint is None:
         model.require_weights()
-        require_same_task(model)
-    require_held_out(model, job.data, None, False)
+        if not model.names_outputs:
+            require_same_task(model)
+    if model.provenance.parts is not None:
+        require_held_out(model, job.data, None, False)
+
+
+def _require_monitored(callback: Callback, plans: Plans) -> None:
+    if isinstance(callback, EarlyStopping) and callback.strict:
+        plans.require_monitored(callback.monitor, "trainer.callbacks.monitor")
+        if (mode := direction_of(callback.monitor)) not in (None, callback.mode):
+            raise SettingError(f"trainer.callbacks.mode {callback.mode}: {callback.monitor} needs mode {mode}.")
 
 
 def _fit(job: Job, folder: Path | None) -> Run:
     run = RunFolder(folder, lambda path: write_settings(job.record, path))
     board = Board(hyperparameters(job), lambda: run.written)
-    engine = job.engine([run, board, Page(lambda: run.written, contents_of(job))])
+    engine = job.engine([run, board, Page(lambda: run.written, RecomputedContents.of(job.plans, job.data))])
     settings = dict(job.trainer)
     if settings["logger"] in (None, True) and not settings["fast_dev_run"]:
         settings["logger"] = TensorBoardLogger(str(folder), name="", version="", default_hp_metric=False)

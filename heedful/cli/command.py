@@ -9,15 +9,15 @@ import sys
 import sysconfig
 import traceback
 from argparse import SUPPRESS, Namespace
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from shlex import quote
 from textwrap import fill
 from typing import Any, NoReturn
 
-from heedful.cli.signatures import Setting, attribute_of, imported_names, settings_of
+from heedful.cli.signatures import Setting, attribute_of, settings_of, source_of
 from heedful.lazy import explaining_imports
 from heedful.lightning_modules.registry import stand_in
 from heedful.records import HeedfulError, SettingError, stopping
@@ -67,6 +67,19 @@ OPTIONS_OF = {
     },
     "evaluate": {"checkpoint": ("RUN", "a run or a checkpoint: its model and, by default, its data")},
 }
+CLASSES_OF = {  # the class, or the function, with each group of settings
+    "train": {
+        "": "heedful.assembly.settings.TrainingSettings",
+        "checkpoint": "heedful.callbacks.BestCheckpoint",
+        "trainer": "pytorch_lightning.Trainer",
+    },
+    "evaluate": {
+        "": "heedful.assembly.settings.EvaluationSettings",
+        "prompt": "heedful.datamodules.prompting.Prompting",
+        "trainer": "pytorch_lightning.Trainer",
+    },
+    "measure": {"": "heedful.assembly.measuring.measure"},
+}
 ABOUT = {
     "train": "Train a classifier over paired inputs, and measure after every epoch whether it uses every part of them.",
     "evaluate": "Measure a model on all examples and in full precision.",
@@ -94,7 +107,7 @@ ALIASES = {
     r"^(--[\w.]+?)[.]init_args(?=[.])": r"\1",
     r"^--seed(?=$|=)": "--seed_everything",
 }
-STARTS = ("init_from", "resume", "ckpt_path", "checkpoint")  # options that name a run
+STARTS = {"init_from", "resume", "ckpt_path", "checkpoint"}  # options that name a run
 NOT_WORDS = {"predict", "rows", "answers", "trainer"}  # arguments of heedful.measure that are no options
 FROM_FILES = (*STARTS, "config", "allow_package")  # options that bring settings which the command line does not show
 
@@ -195,8 +208,7 @@ def measure(words: Sequence[str]) -> None:
     parser.add_argument("--allow_package", metavar="NAME", help="Python packages that may provide weights")
     if {"-h", "--help"} & {*words}:
         parser.print_help()
-        _print_settings([("arguments", "", {name: known[name] for name in known if name not in NOT_WORDS})])
-        _print_settings(_evaluation_groups(evaluating=True))
+        _print_settings("measure", Namespace(**dict.fromkeys(NOT_WORDS)))
         return
     options, further = parser.parse_known_args(list(words))
     settings = {name: _argument(name, text, known) for name, text in vars(options).items() if text is not None}
@@ -226,43 +238,23 @@ def _show(results: Any) -> None:
 def _run(name: str, words: Sequence[str]) -> Any:
     """Train or evaluate (``name``), and return the results; None if the words ask for help or settings."""
     options, settings = split_options(name, words)
-    groups = _groups(name, options)
     if options.help:
-        option_parser(name).print_help()
-        _print_settings(groups)
+        _print_settings(name, options)
         return None
-    if not any(getattr(options, option, None) for option in FROM_FILES):
-        _require_known(settings, groups, vars(options))
+    del options.help
+    _require_known(name, options, settings)
+    values = vars(options)
+    files, prints_settings, packages, _ = (
+        values.pop(key) for key in ("config", "print_config", "allow_package", "help")
+    )
+    starts = {key: values.pop(key) for key in STARTS & values.keys()}
     module = import_module(f"heedful.assembly.{'training' if name == 'train' else 'evaluation'}")
-    with import_module("heedful.assembly.trainers").allowing(options.allow_package):
-        job = assembled(name, options, settings)
-        if options.print_config:
+    with import_module("heedful.assembly.trainers").session(packages):
+        job = module.job_of(values, files, settings, **starts)
+        if prints_settings:
             print(dump(job.record), end="")
             return None
         return module.run(job)
-
-
-def assembled(name: str, options: Namespace, settings: Sequence[str]) -> Any:
-    """Return the :class:`~heedful.assembly.job.Job` of a command line that :func:`split_options` has split."""
-    module = import_module(f"heedful.assembly.{'training' if name == 'train' else 'evaluation'}")
-    starts = {option: value for option, value in vars(options).items() if option in STARTS}
-    others = (*STARTS, "endpoint", "config", "allow_package", "help", "print_config")
-    call = {option: value for option, value in vars(options).items() if option not in others}
-    return module.job_of(call, options.config, settings, **starts)
-
-
-def option_parser(name: str) -> CommandParser:
-    """Create the parser of the options of ``train`` or ``evaluate`` (``name``) that have a short name."""
-    program = command_name()
-    parser = CommandParser(name, ABOUT[name], EXAMPLES[name], add_help=False)
-    if not program.startswith("heedful"):
-        parser.prog = f"python {program}"
-    for option, (metavar, about) in (OPTIONS_OF[name] | OPTIONS).items():
-        repeats: dict[str, Any] = {"action": "append", "default": []} if "repeatable" in about else {}
-        parser.add_argument(f"--{option}", metavar=metavar, help=about, **repeats)
-    parser.add_argument("--print_config", action="store_true", help="print all settings in YAML, and run nothing")
-    parser.add_argument("-h", "--help", action="store_true", help="print all settings of these data and this model")
-    return parser
 
 
 def split_options(name: str, words: Sequence[str]) -> tuple[Namespace, list[str]]:
@@ -283,7 +275,17 @@ def split_options(name: str, words: Sequence[str]) -> tuple[Namespace, list[str]
         >>> options.data, words
         ('mnli', ['--seed_everything', '3', '--attentiveness.draws=3'])
     """
-    options, settings = option_parser(name).parse_known_args(list(words))
+    parser = CommandParser(name, ABOUT[name], EXAMPLES[name], add_help=False)
+    if not command_name().startswith("heedful"):
+        parser.prog = f"python {command_name()}"
+    for option, (metavar, about) in (OPTIONS_OF[name] | OPTIONS).items():
+        repeats: dict[str, Any] = {"action": "append", "default": []} if "repeatable" in about else {}
+        parser.add_argument(f"--{option}", metavar=metavar, help=about, **repeats)
+    parser.add_argument("--print_config", action="store_true", help="print all settings in YAML, and run nothing")
+    parser.add_argument("-h", "--help", action="store_true", help="print all settings of these data and this model")
+    options, settings = parser.parse_known_args(list(words))
+    if options.help:
+        parser.print_help()
     for pattern, setting in ALIASES.items():
         settings = [re.sub(pattern, setting, word) for word in settings]
     if "--dry_run" in settings and "".join(settings[settings.index("--dry_run") + 1 :][:1])[:2] in ("", "--"):
@@ -293,78 +295,78 @@ def split_options(name: str, words: Sequence[str]) -> tuple[Namespace, list[str]
             raise SettingError(f"model {options.model} and endpoint {options.endpoint} exclude each other. Name one.")
         options.model = "endpoint"
         settings += ["--model.name", options.endpoint]
+    del options.endpoint
     return options, settings
 
 
-def _groups(name: str, options: Namespace) -> list[Group]:
-    """Return the settings of a command, without data or model if only the parser can tell their classes."""
-    is_evaluation = name == "evaluate"
-    paths = {kind: _class_path(kind, getattr(options, kind) or default) for kind, default in DEFAULTS.items()}
-    if paths["data"] and paths["model"]:
-        paths["model"] = stand_in(paths["data"], paths["model"])
-    of_run = settings_of(f"heedful.assembly.settings.{'Evaluation' if is_evaluation else 'Training'}Settings")
-    of_run = {
-        "seed_everything" if key == "seed" else key: value for key, value in of_run.items() if key != "checkpoint"
-    }
-    groups = [("the run", "", {key: value for key, value in of_run.items() if key not in options})]
-    for kind, path in paths.items():
-        try:
-            groups += [(f"{kind} {path.rpartition('.')[2]}", f"{kind}.", settings_of(path))] if path else []
-        except LookupError:
-            continue
-    groups += _evaluation_groups(is_evaluation)
-    prompts = ("prompts", "prompt.", settings_of("heedful.datamodules.prompting.Prompting"))
-    checkpoints = ("checkpoints", "checkpoint.", settings_of("heedful.callbacks.BestCheckpoint"))
-    of_trainer = settings_of("pytorch_lightning.Trainer") | settings_of("heedful.assembly.settings.TrainerDefaults")
-    return [*groups, prompts if is_evaluation else checkpoints, ("Lightning's Trainer", "trainer.", of_trainer)]
-
-
-def _evaluation_groups(evaluating: bool) -> Iterator[Group]:
-    """Yield a group for each evaluation of training, or for all evaluations, if it has settings."""
-    for name, path in imported_names("heedful.callbacks.evaluations").items():
-        if not path.startswith("heedful.callbacks.evaluations."):
-            continue
-        if attribute_of(path, "has_settings") != "False" and (
-            evaluating or attribute_of(path, "in_training") == "True"
-        ):
-            snake = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
-            yield f"the evaluation {snake}", f"{snake}.", settings_of(path)
-
-
-def _class_path(kind: str, source: str) -> str | None:
-    """Return the import path of the class of data or of a model by name; None if only the parser can tell it."""
+def _source(name: str, options: Namespace, group: str) -> str | None:
+    """Return the import path of the class with a group of settings, such as "data"; None if the parser must tell it."""
+    if group in CLASSES_OF[name]:
+        return CLASSES_OF[name][group]
+    if group not in DEFAULTS:
+        path = f"heedful.callbacks.evaluations.{group.title().replace('_', '')}"
+        if name == "train" and attribute_of(path, "in_training") != "True":
+            raise LookupError(path)
+        return path
+    source = getattr(options, group) or DEFAULTS[group]
     if "/" in source or Path(source).exists():
         return None
-    path = config_path(kind, source)
+    path = config_path(group, source)
     content: Any = read_yaml(path, path) if path.endswith(".yaml") else {"class_path": path}
-    found = content.get("class_path") if isinstance(content, Mapping) else None
-    return full_path(kind, found) if isinstance(found, str) else None
+    named = content.get("class_path") if isinstance(content, Mapping) else None
+    found = full_path(group, named) if isinstance(named, str) else None
+    data = _source(name, options, "data") if found and group == "model" else None
+    return stand_in(data, found) if data and found else found
 
 
-def _require_known(words: Sequence[str], groups: Sequence[Group], options: Mapping[str, Any]) -> None:
-    """Raise SettingError for the first option that is no setting, if the groups have all settings."""
-    names = [word[2:].partition("=")[0] for word in words if word.startswith("--") and len(word) > 2]
-    known = [f"{prefix}{name}" for _, prefix, settings in groups for name in settings]
-    is_closed = {"data.", "model."} <= {prefix for _, prefix, _ in groups}
-    if not is_closed or any(name in ("evaluations", "trainer.callbacks") for name in names):  # may bring evaluations
-        return
-    for name in names:
-        name = name.removesuffix("+")
-        if not any(f"{name}.".startswith(f"{one}.") or one.startswith(f"{name}.") for one in known):
-            raise SettingError(unknown_message(name, [*options, *known]))
+def _require_known(name: str, options: Namespace, words: Sequence[str]) -> None:
+    """Raise SettingError for the first word that names no setting, if the source of the classes can tell."""
+    names = [word[2:].partition("=")[0].removesuffix("+") for word in words if word.startswith("--") and word != "--"]
+    if any(getattr(options, option, None) for option in FROM_FILES) or {"evaluations", "trainer.callbacks"} & {*names}:
+        return  # which may bring other settings and evaluations
+    for group in DEFAULTS:
+        _source(name, options, group)  # raises for an unknown name
+    for setting in names:
+        group, _, key = setting.rpartition(".") if setting.count(".") < 2 else setting.partition(".")
+        try:
+            source = _source(name, options, group)
+            is_known = source is None or key.partition(".")[0] in settings_of(source)
+        except LookupError:
+            is_known = False
+        if not is_known:
+            known = [f"{prefix}{key}" for _, prefix, settings in _groups(name, options) for key in settings]
+            raise SettingError(unknown_message(setting, [*vars(options), *known]))
 
 
-def _print_settings(groups: Iterable[Group]) -> None:
-    for title, prefix, settings in groups:
-        print(f"\n{title[:1].upper()}{title[1:]}:" if settings else "", end="\n" if settings else "")
-        for name, setting in settings.items():
+def _groups(name: str, options: Namespace) -> Iterator[Group]:
+    """Yield all settings of a command that are not among its options."""
+    modules = source_of("heedful.callbacks.evaluations")[1]
+    kinds = [kind for kind, path in modules.items() if path.startswith("heedful.callbacks.evaluations.")]
+    shown = [kind for kind in kinds if attribute_of(modules[kind], "has_settings") != "False"]
+    evaluations = [re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind).lower() for kind in shown]
+    for group in (*CLASSES_OF[name], *(DEFAULTS if "data" in options else ()), *evaluations):
+        with suppress(LookupError):
+            source = _source(name, options, group)
+            settings = settings_of(source) if source else {}
+            if group == "trainer":
+                settings = settings | settings_of("heedful.assembly.settings.TrainerDefaults")
+            settings = {key: value for key, value in settings.items() if group or key not in options}
+            title = f"{group} {(source or '').rpartition('.')[2]}".strip() if group in DEFAULTS else group
+            yield title, f"{group}." if group else "", settings
+
+
+def _print_settings(name: str, options: Namespace) -> None:
+    for title, prefix, settings in _groups(name, options):
+        if settings:
+            print(f"\nSettings{f' of {title}' if title else ''}:")
+        for key, setting in settings.items():
             is_literal = re.match(r"True|False|[^\w]|\d", setting.default or "")  # no name of a constant
             default = f" = {setting.default}" if is_literal else ""
-            head = f"  --{prefix}{name} {setting.kind.removesuffix(' | None')}{default}"
+            head = f"  --{prefix}{key} {setting.kind.removesuffix(' | None')}{default}"
             print(head if len(head) <= WIDTH else f"{head[: WIDTH - 4]} ...")
-            if setting.about:
-                print(fill(re.sub(r":\w+:`~?|`", "", setting.about), WIDTH, initial_indent=" " * 6,
-                           subsequent_indent=" " * 6))  # fmt: skip
+            about = re.sub(r":\w+:`~?|`", "", setting.about)
+            if about:
+                print(fill(about, WIDTH, initial_indent=" " * 6, subsequent_indent=" " * 6))
 
 
 def _argument(name: str, text: str, known: Mapping[str, Setting]) -> Any:

@@ -36,28 +36,21 @@ def settings_of(path: str) -> dict[str, Setting]:
         LookupError: There is no source of such a class or function.
     """
     module, node = _definition(path)
-    if isinstance(node, ast.FunctionDef):
-        return _parameters(node, _descriptions(node))
-    abouts = _descriptions(node)
     init = next((item for item in node.body if isinstance(item, ast.FunctionDef) and item.name == "__init__"), None)
-    if init is None:
-        fields = [item for item in node.body if isinstance(item, ast.AnnAssign) and node.decorator_list]
-        found = {ast.unparse(item.target): (ast.unparse(item.annotation), item.value) for item in fields}
-        own = {
-            name: Setting(kind, value and ast.unparse(value), abouts.get(name, ""))
-            for name, (kind, value) in found.items()
-        }
-    else:
-        own = _parameters(init, abouts | _descriptions(init))
-    for base in node.bases if init is None or init.args.kwarg else ():
+    own = _parameters(node, init if isinstance(node, ast.ClassDef) else node)
+    for base in getattr(node, "bases", ()) if init is None or init.args.kwarg else ():
         try:
             inherited = settings_of(f"{module}.{ast.unparse(base)}")
         except LookupError:  # of another package, without source
             continue
-        for name, setting in own.items():
-            if not setting.about and name in inherited:
-                own[name] = setting._replace(about=inherited[name].about)
-        passed = _passed(init, [*inherited]) if init else set()
+        own = {
+            name: setting if setting.about else setting._replace(about=inherited.get(name, setting).about)
+            for name, setting in own.items()
+        }
+        passed: set[str] = set()  # by the constructor to the base class
+        for call in ast.walk(init) if init else ():
+            if isinstance(call, ast.Call) and ast.unparse(call.func) == "super().__init__":
+                passed |= {*[*inherited][: len(call.args)], *(str(keyword.arg) for keyword in call.keywords)}
         own |= {name: setting for name, setting in inherited.items() if name not in own and name not in passed}
     return own
 
@@ -84,68 +77,59 @@ def attribute_of(path: str, name: str) -> str | None:
     return None
 
 
-def imported_names(module: str) -> dict[str, str]:
-    """Map the names that a module imports, also under ``if TYPE_CHECKING``, to their import paths."""
-    body = _tree(module).body
-    body = [inner for item in body for inner in (item.body if isinstance(item, ast.If) else [item])]
-    return {
-        alias.asname or alias.name: f"{item.module}.{alias.name}"
-        for item in body
-        if isinstance(item, ast.ImportFrom)
-        for alias in item.names
-    }
+@cache
+def source_of(module: str) -> tuple[ast.Module, dict[str, str]]:
+    """Parse a module, without importing a package that contains it.
+
+    Returns:
+        The syntax tree; and the import paths of the names that the module imports, also under ``if TYPE_CHECKING``.
+
+    Raises:
+        LookupError: There is no source of such a module.
+    """
+    package, *names = module.split(".")
+    spec = find_spec(package) if package else None
+    places = [Path(str(place)) for place in (spec.submodule_search_locations or [spec.origin] if spec else [])]
+    files = [file for place in places for file in (place, place.joinpath(*names, "__init__.py"))]
+    files += [place.joinpath(*names).with_suffix(".py") for place in places]
+    if (file := next((file for file in files if file.suffix == ".py" and file.is_file()), None)) is None:
+        raise LookupError(module)
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    items = [inner for item in tree.body for inner in (item.body if isinstance(item, ast.If) else [item])]
+    imports = [(item.module, alias) for item in items if isinstance(item, ast.ImportFrom) for alias in item.names]
+    return tree, {alias.asname or alias.name: f"{origin}.{alias.name}" for origin, alias in imports}
 
 
 def _definition(path: str) -> tuple[str, ast.ClassDef | ast.FunctionDef]:
     """Find the definition of a class or function, through the imports of the module that ``path`` names."""
     module, _, name = path.rpartition(".")
-    for item in _tree(module).body:
+    tree, imports = source_of(module)
+    for item in tree.body:
         if isinstance(item, ast.ClassDef | ast.FunctionDef) and item.name == name:
             return module, item
-    if name not in (imports := imported_names(module)):
+    if name not in imports:
         raise LookupError(path)
     return _definition(imports[name])
 
 
-@cache
-def _tree(module: str) -> ast.Module:
-    """Parse the source of a module, without importing a package that contains the module."""
-    package, *names = module.split(".")
-    spec = find_spec(package) if package else None
-    places = list(spec.submodule_search_locations or [spec.origin]) if spec else []
-    for place in map(Path, places):
-        for file in (place.joinpath(*names).with_suffix(".py"), place.joinpath(*names, "__init__.py"), place):
-            if file.is_file() and file.suffix == ".py":
-                return ast.parse(file.read_text(encoding="utf-8"))
-    raise LookupError(module)
-
-
-def _parameters(function: ast.FunctionDef, abouts: dict[str, str]) -> dict[str, Setting]:
-    arguments = function.args
-    positional = [*arguments.posonlyargs, *arguments.args]
-    defaults = [None] * (len(positional) - len(arguments.defaults)) + [*arguments.defaults]
-    pairs = [*zip(positional, defaults, strict=True), *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)]
+def _parameters(node: ast.ClassDef | ast.FunctionDef, function: ast.FunctionDef | None) -> dict[str, Setting]:
+    """Return the parameters of a function or a constructor; without both, the fields of a dataclass."""
+    if function is None:
+        fields = [item for item in node.body if isinstance(item, ast.AnnAssign) and node.decorator_list]
+        found = [(ast.unparse(item.target), item.annotation, item.value) for item in fields]
+    else:
+        arguments = function.args
+        positional = [*arguments.posonlyargs, *arguments.args]
+        defaults = [None] * (len(positional) - len(arguments.defaults)) + [*arguments.defaults, *arguments.kw_defaults]
+        pairs = zip([*positional, *arguments.kwonlyargs], defaults, strict=True)
+        found = [(each.arg, each.annotation, value) for each, value in pairs if each.arg != "self"]  # type: ignore[misc]
+    abouts: dict[str, str] = {}
+    for documented in (node, function or node):
+        text = ast.get_docstring(documented) or ""
+        section = re.search(r"^(?:Args|Attributes):\n((?:[ ]{4}.*\n?|\n)+)", text, re.MULTILINE)
+        entries = r"^ {4}(\w+)(?: \(.*?\))?:((?:.*\n?)(?:^ {5,}.*\n?|^\n)*)"
+        abouts |= dict(re.findall(entries, section[1] if section else "", re.MULTILINE))
     return {
-        each.arg: Setting(ast.unparse(each.annotation) if each.annotation else "", value and ast.unparse(value),
-                          abouts.get(each.arg, ""))
-        for each, value in pairs
-        if each.arg != "self"
-    }  # fmt: skip
-
-
-def _passed(init: ast.FunctionDef, names: list[str]) -> set[str]:
-    """Return the parameters of the base class, among ``names``, that a constructor passes to it explicitly."""
-    passed: set[str] = set()
-    for call in ast.walk(init):
-        if isinstance(call, ast.Call) and ast.unparse(call.func) == "super().__init__":
-            passed |= {*names[: len(call.args)], *(keyword.arg for keyword in call.keywords if keyword.arg)}
-    return passed
-
-
-def _descriptions(node: ast.ClassDef | ast.FunctionDef) -> dict[str, str]:
-    """Map the names in the section Args of a docstring, else in Attributes, to their descriptions."""
-    text = ast.get_docstring(node) or ""
-    section = re.search(r"^(?:Args|Attributes):\n((?:[ ]{4}.*\n?|\n)+)", text, re.MULTILINE)
-    lines = section[1] if section else ""
-    entries = re.findall(r"^ {4}(\w+)(?: \(.*?\))?:((?:.*\n?)(?:^ {5,}.*\n?|^\n)*)", lines, re.MULTILINE)
-    return {name: " ".join(about.split()) for name, about in entries}
+        name: Setting(*(item and ast.unparse(item) for item in parts), " ".join(abouts.get(name, "").split()))
+        for name, *parts in found
+    }

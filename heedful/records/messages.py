@@ -47,6 +47,11 @@ def rank() -> int:
     return next((int(os.environ[name]) for name in RANK_VARIABLES if name in os.environ), 0)
 
 
+def is_first() -> bool:
+    """Whether this process has rank 0, which creates folders; known even before Lightning connects processes."""
+    return rank() == 0 and int(os.environ.get("NODE_RANK", os.environ.get("GROUP_RANK", 0))) == 0
+
+
 def inform(message: str) -> None:
     """Log a message on rank 0, with level INFO and the logger "heedful"."""
     if rank() == 0:

@@ -10,7 +10,7 @@ from live_runs import ONCE, small
 
 import heedful
 from heedful.callbacks import EVALUATIONS
-from heedful.cli import training
+from heedful.cli import command
 from heedful.datamodules import Planted
 from heedful.metrics import METRICS
 
@@ -39,7 +39,7 @@ def shouting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def by_words(tiny_bert: Path) -> Any:
     sizes = ["--data.n_train", 32, "--data.n_validation", 12, "--model.max_length", 64, "--trainer.max_epochs", 1]
     evaluation = ["--trainer.callbacks", "shouting.ShoutedWords", "--trainer.callbacks.part", "hypothesis"]
-    run(training.main, "--model", tiny_bert, *sizes, *evaluation, "--output", "run")
+    run(command.train, "--model", tiny_bert, *sizes, *evaluation, "--output", "run")
     return results_of(Path("run"))
 
 

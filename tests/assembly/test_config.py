@@ -13,7 +13,7 @@ from pytorch_lightning.callbacks import EarlyStopping
 from heedful.assembly.config import assemble
 from heedful.assembly.job import Job
 from heedful.assembly.loading import load_data, load_model, section_of
-from heedful.assembly.trainers import allowing
+from heedful.assembly.trainers import session
 from heedful.callbacks import Attentiveness
 from heedful.datamodules import PairedText
 from heedful.lightning_modules import Encoder
@@ -126,7 +126,7 @@ def test_a_class_that_only_a_saved_run_names_is_not_imported(tmp_path: Path, mon
         assemble("fit", {}, saved=callback)
     assert not (tmp_path / "was_imported").exists()
     for packages in ("evil", "worse,evil", ["evil"]):
-        with allowing(packages), refused(SettingError, "there is no class evil.Data"):
+        with session(packages), refused(SettingError, "there is no class evil.Data"):
             assemble("fit", {}, saved=saved)
     assert (tmp_path / "was_imported").exists()
 

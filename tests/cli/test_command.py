@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -99,7 +98,7 @@ TYPOS = [
 ]
 UNSURE = [  # the parser decides
     "--modl x --config mine.yaml",
-    "--modl x --model org/name",
+    "--model.lr x --model org/name",
     "--mine.draws 3 --evaluations mine.Evaluation",
     "--trainer.logger.save_dir x --trainer.logger TensorBoardLogger",
     "--model.init_args.learning_rate 1 --data.path x --seed 3",
@@ -110,11 +109,14 @@ UNSURE = [  # the parser decides
 def test_a_typo_is_found_before_torch_is_imported_with_the_message_of_the_parser(
     name: str, typo: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    run = getattr(command, name)
+    with monkeypatch.context() as patch:
+        patch.setattr(command, "import_module", None)
+        with pytest.raises(SettingError) as early:
+            run(typo.split())
+    monkeypatch.setattr(command, "_require_known", lambda name, options, words: None)
     with pytest.raises(SettingError) as late:
-        command.assembled(name, *command.split_options(name, typo.split()))
-    monkeypatch.setattr(command, "assembled", None)
-    with pytest.raises(SettingError) as early:
-        command.main([name, *typo.split()])
+        run(typo.split())
     for error in early, late:
         assert re.split(r"[(.]", str(early.value))[0] in str(error.value)
     assert ("did you mean" in str(early.value)) == ("did you mean" in str(late.value))
@@ -122,11 +124,7 @@ def test_a_typo_is_found_before_torch_is_imported_with_the_message_of_the_parser
 
 @pytest.mark.parametrize("words", UNSURE)
 def test_words_whose_classes_are_unknown_are_left_to_the_parser(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    assembled: list[Any] = []
-    monkeypatch.setattr(command, "assembled", lambda name, options, settings: assembled.append(options))
-    with pytest.raises(AttributeError):  # there is no job to run
-        command.main(["train", *words.split()])
-    assert len(assembled) == 1
+    command._require_known("train", *command.split_options("train", words.split()))
 
 
 def test_help_and_names_that_are_not_known_import_no_torch() -> None:

@@ -1,12 +1,14 @@
 """Settings that are read from source are those of the parser."""
 
+from argparse import Namespace
+
 import pytest
 from pytorch_lightning import Trainer
 
 from heedful import datamodules, lightning_modules
 from heedful.assembly.settings import EvaluationSettings, TrainingSettings
 from heedful.callbacks import EVALUATIONS, BestCheckpoint
-from heedful.cli.command import _evaluation_groups
+from heedful.cli.command import _groups
 from heedful.cli.signatures import settings_of
 from heedful.datamodules import PairedData
 from heedful.datamodules.prompting import Prompting
@@ -31,7 +33,8 @@ def test_the_settings_of_a_class_are_those_of_the_parser_with_descriptions(kind:
 
 @pytest.mark.parametrize("evaluating", [True, False])
 def test_the_evaluations_of_a_command_are_found(evaluating: bool) -> None:
-    names = {prefix[:-1] for _, prefix, settings in _evaluation_groups(evaluating) if settings}
+    groups = _groups("measure" if evaluating else "train", Namespace())
+    names = {prefix[:-1] for _, prefix, settings in groups if settings} - {"", "trainer", "checkpoint"}
     expected = {name for name, kind in EVALUATIONS.items() if kind.has_settings and (kind.in_training or evaluating)}
     assert names == {name for name in expected if settings_of(class_path(EVALUATIONS[name]))}
 

@@ -35,8 +35,11 @@ def guarded(main: Callable[[], object]) -> None:
 
 def job_of(argv: Sequence[str], evaluating: bool = False) -> Job:
     """The training or the evaluation of a command line, before its data are read."""
-    name = "evaluate" if evaluating else "train"
-    return command.assembled(name, *command.split_options(name, argv))
+    module, jobs = (evaluation if evaluating else training), list[Job]()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "run", jobs.append)
+        command.main(["evaluate" if evaluating else "train", *argv])
+    return jobs[0]
 
 
 def prepared_job(monkeypatch: pytest.MonkeyPatch, argv: Sequence[str], evaluating: bool = False) -> Job:

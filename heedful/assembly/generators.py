@@ -1,19 +1,11 @@
-"""Detect whether this process is rank 0, and restore global random generators."""
+"""Restore global random generators."""
 
-import os
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import numpy as np
 import torch
-
-from heedful.records.messages import rank
-
-
-def is_first() -> bool:
-    """Whether this process has rank 0, which creates folders; known even before Lightning connects processes."""
-    return rank() == 0 and int(os.environ.get("NODE_RANK", os.environ.get("GROUP_RANK", 0))) == 0
 
 
 @contextmanager
