@@ -244,8 +244,7 @@ def _run(name: str, words: Sequence[str]) -> Any:
     del options.help
     _require_known(name, options, settings)
     values = vars(options)
-    files, prints_settings, packages, _ = (
-        values.pop(key) for key in ("config", "print_config", "allow_package", "help")
+    files, packages, prints_settings = (values.pop(key) for key in ("config", "allow_package", "print_config"))
     )
     starts = {key: values.pop(key) for key in STARTS & values.keys()}
     module = import_module(f"heedful.assembly.{'training' if name == 'train' else 'evaluation'}")
