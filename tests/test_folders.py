@@ -8,8 +8,7 @@ from heedful.assembly import evaluation, training
 from heedful.cli import evaluation as evaluate
 from heedful.cli import training as train
 from heedful.records import DataError, RunError
-from heedful.records.storage.lock import LOCK
-from heedful.records.storage.results import read_results
+from heedful.records.storage.results import LOCK, read_results
 
 from commands import run
 from refusals import refused

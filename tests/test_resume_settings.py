@@ -13,7 +13,7 @@ from heedful.cli.guard import guarded
 from heedful.datamodules import Planted
 from heedful.lightning_modules import Classifier
 from heedful.records import DataError, ModelError, SettingError
-from heedful.records.storage.lock import LOCK
+from heedful.records.storage.results import LOCK
 
 from commands import run as run_command
 from refusals import refused

@@ -12,7 +12,7 @@ from heedful.cli import evaluation as evaluate
 from heedful.cli import training as train
 from heedful.lightning_modules.pretrained.weights import weights_hash
 from heedful.records import RunError, read_json, write_json
-from heedful.records.storage.lock import LOCK
+from heedful.records.storage.results import LOCK
 
 from commands import results_of, run
 from refusals import refused

@@ -13,7 +13,7 @@ from tensorboard.compat.proto.event_pb2 import Event, SessionLog
 from heedful.callbacks.engine.engine import bounds_of
 from heedful.callbacks.engine.measure import Measurements
 from heedful.records import atomic_path
-from heedful.records.storage.epochs import History, as_plain, from_plain, write_epochs
+from heedful.records.storage.results import History, as_plain, from_plain, write_epochs
 from heedful.reports.figures.history import history_figure
 from heedful.reports.page.about import abouts
 from heedful.reports.terminal.table import lines_of, meaning

@@ -9,7 +9,7 @@ from typing import Any
 
 from heedful.records import HeedfulError, SettingError
 from heedful.records.command_lines import CommandParser
-from heedful.records.storage.folder_names import folder_name
+from heedful.records.storage.results import folder_name
 
 LISTS = ("parts", "labels", "swap", "keeps", "by", "evaluations")
 NUMBERS = {

@@ -1,4 +1,4 @@
-"""Normal forms of texts: for contents, names of labels, and answers.
+"""Texts: their normal forms and words; names of labels; phrases of messages.
 
 The published normalizations are elsewhere, and are only for the published metrics: SQuAD's in
 :mod:`heedful.records.answers`, and VQA's in ``datamodules/loaders/vqa_answers.py``.
@@ -6,6 +6,9 @@ The published normalizations are elsewhere, and are only for the published metri
 
 import re
 import unicodedata
+from collections.abc import Sequence
+
+import numpy as np
 
 ARTICLES = {"a", "an", "the"}
 SPELLINGS = str.maketrans(  # straight quotes, one minus and one percent sign; no invisible marks, such as directions
@@ -19,6 +22,8 @@ SIGN = re.compile(  # a sign or a decimal point before a number, also before a c
 SUFFIX = re.compile(r"(?<=\w)[-#\u2032\u2033\u2034]$")  # of a grade, an ion, a language or a unit: A-, Cl-, C#, 5 feet
 PERCENT = "%\u2030\u2031"
 SPACED_PERCENT = re.compile(rf"(?<=\d)\s+(?=[{PERCENT}])")
+MANY = 20  # with more labels than this, there are no numbers per label
+WORD = re.compile(r"\w+(?:['’\-]\w+)*|[^\w\s]+")  # letters and digits with inner ' and -, or other characters
 
 
 def canonical(text: str) -> str:
@@ -39,11 +44,6 @@ def composed(text: str) -> str:
 def folded(text: str) -> str:
     """Lower-case a text, with straight quotes and ASCII minus signs, and without invisible characters."""
     return composed(unicodedata.normalize("NFD", text.translate(SPELLINGS)).casefold())
-
-
-def normalised_label(name: str) -> str:
-    """Normalize the name of a label for comparison: :func:`folded`, without spaces, hyphens and underscores."""
-    return composed(re.sub(r"[\s_-]+", "", folded(name)))
 
 
 def bare(text: str) -> str:
@@ -90,3 +90,76 @@ def normal_form(text: str) -> str:
         elif not is_article:
             form.append(bare(word) or word)
     return SPACED_PERCENT.sub("", " ".join(form or whole))
+
+
+def word_spans(text: str) -> np.ndarray:
+    """The start and end offsets of the :func:`words` of a text: int32 [words, 2].
+
+    Example:
+        >>> word_spans("It's late.").tolist()
+        [[0, 4], [5, 9], [9, 10]]
+    """
+    spans = [match.span() for match in WORD.finditer(text)]
+    return np.array(spans, dtype=np.int32).reshape(-1, 2)
+
+
+def words(text: str) -> list[str]:
+    """Split a text into words independently of tokenizers, so that attributions of all models refer to the same words.
+
+    Example:
+        >>> words("It's late.")
+        ["It's", 'late', '.']
+    """
+    return WORD.findall(text)
+
+
+def normalised_label(name: str) -> str:
+    """Normalize the name of a label for comparison: :func:`folded`, without spaces, hyphens and underscores."""
+    return composed(re.sub(r"[\s_-]+", "", folded(name)))
+
+
+def is_entailment(label: str) -> bool:
+    """Whether a label means "entailment", in any spelling."""
+    return normalised_label(label) == "entailment"
+
+
+def is_non_entailment(label: str) -> bool:
+    """Whether a label means "not entailment", in any spelling.
+
+    Example:
+        >>> is_non_entailment("not_entailment"), is_non_entailment("Non-Entailment"), is_non_entailment("neutral")
+        (True, True, False)
+    """
+    return normalised_label(label) in ("notentailment", "nonentailment", "noentailment")
+
+
+def listing(labels: Sequence[str]) -> str:
+    """Join labels by commas for a message; of more than :data:`MANY` labels, show the first five and their number.
+
+    Example:
+        >>> listing(["yes", "no"]), listing([str(i) for i in range(3129)])
+        ('yes, no', '0, 1, 2, 3, 4, ... (3,129 in all)')
+    """
+    if len(labels) <= MANY:
+        return ", ".join(labels)
+    return f"{', '.join(labels[:5])}, ... ({len(labels):,} in all)"
+
+
+def percent(share: float) -> str:
+    """Format a share in percent with two significant digits.
+
+    Example:
+        >>> percent(0.831), percent(0.2), percent(0.00012)
+        ('83 %', '20 %', '0.012 %')
+    """
+    return f"{100 * share:.2g} %" if share < 0.995 else "100 %"
+
+
+def agree(n: int, singular: str, plural: str) -> str:
+    """Format a count, followed by the words in the singular if it is 1, or else in the plural.
+
+    Example:
+        >>> agree(1, "example is", "examples are"), agree(3129, "example is", "examples are")
+        ('1 example is', '3,129 examples are')
+    """
+    return f"{n:,} {singular if n == 1 else plural}"

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from heedful.lightning_modules.predictor import LabelMap
-from heedful.records import ModelError, inform, is_entailment, is_non_entailment, listing, normalised_label
+from heedful.records import ModelError, inform, is_entailment, listing, normalised_label
+from heedful.records.text import is_non_entailment
 
 NLI = ("entailment", "neutral", "contradiction")
 

@@ -10,7 +10,7 @@ from heedful.lightning_modules.processors.frame import padded, ranges
 from heedful.lightning_modules.processors.processor import Processor
 from heedful.lightning_modules.processors.texts import TextProcessor
 from heedful.records import Example, ModelError, column
-from heedful.records.parts.words import word_spans
+from heedful.records.text import word_spans
 
 SENTINEL = "<extra_id_0>"  # sentinel that replaces hidden words in the pretraining of T5
 

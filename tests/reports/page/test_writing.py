@@ -18,7 +18,7 @@ from heedful.callbacks import EVALUATIONS
 from heedful.cli import command
 from heedful.metrics import METRICS
 from heedful.records import Measurement, MetricName, read_json
-from heedful.records.storage.epochs import write_epochs
+from heedful.records.storage.results import write_epochs
 from heedful.reports.flags import FLAGS, warnings
 from heedful.reports.page import writing
 from heedful.reports.page.about import abouts

@@ -13,9 +13,8 @@ FILLED = re.compile(rf"{PART.pattern}|\{{\{{|\}}\}}")
 
 
 def plain_template(parts: Iterable[str], name: str = "") -> str:
-    """Return the default template: the name of the task, then the parts in alphabetical order, each after its key.
-
-    The format equals the format of T5's training tasks. The order of ``parts`` does not matter.
+    """Return the default template, as of T5's training tasks: the name of the task, then each part after its key, in
+    alphabetical order.
 
     Example:
         >>> plain_template(["premise", "hypothesis"], "mnli")
@@ -25,12 +24,7 @@ def plain_template(parts: Iterable[str], name: str = "") -> str:
 
 
 def parts_of(template: str) -> list[str]:
-    """The names of the parts in a template, in order of appearance.
-
-    Example:
-        >>> parts_of("rte sentence1: {sentence1} sentence2: {sentence2}")
-        ['sentence1', 'sentence2']
-    """
+    """The names of the parts in a template, in order of appearance."""
     return PART.findall(template)
 
 
