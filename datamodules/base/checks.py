@@ -12,7 +12,7 @@ from heedful.records import SettingError, parts_of
 from heedful.records.errors import suggestion
 from heedful.records.rows import SPLIT
 from heedful.records.storage.results import FIT, is_folder_name
-from heedful.records.template import plain_template
+from heedful.records.text import plain_template
 
 RESERVED = "+/{}"  # separators in "left+right" and in names of metrics; braces of templates
 

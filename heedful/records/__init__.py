@@ -14,5 +14,4 @@ from heedful.records.numbers import Chart, Context, Line, Measurement, MetricNam
 from heedful.records.randomness import digests, generator, keys, random_key, require_seed, words_of
 from heedful.records.storage.files import Spool, atomic_path, open_file, read_json, write_json, writing
 from heedful.records.task import CLASSIFICATION, KINDS, NO_LABEL, SOFT, SPAN, TEXT, Task, TaskKind
-from heedful.records.template import parts_of
-from heedful.records.text import MANY, agree, is_entailment, listing, normalised_label, percent
+from heedful.records.text import MANY, agree, is_entailment, listing, normalised_label, parts_of, percent

@@ -80,7 +80,6 @@ class Same:
             form, or to None for no answer, which becomes NO_LABEL. The function is called once per text.
 
     Attributes:
-        setting: The argument ``same``.
         representatives: Maps each text of the calls so far to its representative.
 
     Raises:

@@ -17,7 +17,6 @@ class Composed(Sequence[Example]):
     """Examples of a pool in which some parts are replaced by the parts of other examples (lenders).
 
     Attributes:
-        pool: The examples that the positions refer to.
         positions: Positions of the base examples: int64 [examples].
         lenders: Maps names of parts to the positions of the examples that lend this part: int64 [examples]. The
             position of the base example itself leaves the part unchanged, and :data:`EMPTIED` empties it.

@@ -113,9 +113,7 @@ class Picture:
 
     Attributes:
         key: The sha256 of the bytes in hexadecimal; "" for the empty picture.
-        path: Path of the file.
-        start: Offset of the picture's first byte in the file.
-        size: Number of bytes.
+        start, size: Where the bytes are in the file.
         where: Row of the data that names the picture, for messages.
     """
 
@@ -166,7 +164,6 @@ def pixels(
     pictures are drawn on white. The EXIF orientation is applied.
 
     Args:
-        picture: The picture.
         resize: Function that is applied to the decoded RGB picture and returns the final picture.
         prepare: Function that is applied to the opened picture before it is decoded.
 
@@ -215,9 +212,7 @@ def as_table(part: Part | None) -> Table:
 
 
 def content_id(part: Part) -> str:
-    """Return the sha256, in hexadecimal, of a part's :func:`canonical` text or of a picture's bytes; "" for an empty
-    picture.
-    """
+    """The sha256, in hexadecimal, of a part's :func:`canonical` text or of a picture's bytes; "" for an empty one."""
     if isinstance(part, Picture):
         return part.key
     text = part.encode(canonical) if isinstance(part, Table) else canonical(part)
@@ -263,10 +258,8 @@ class Changed:
     Attributes:
         example: The changed example, with the ``uid`` of the base example.
         partner: uid of the example that lends a part, or "".
-        variant: Text that distinguishes several changes of an example in one draw, such as the key of the deleted table
-            row, or "".
-        clusters: Names of the clusters (groups of related examples) that the change belongs to, such as the base
-            example, the lending example and the table.
+        variant: Tells several changes of an example in one draw apart, such as the key of the deleted table row, or "".
+        clusters: Names of the groups of related examples of the change: the base example, the lending one, the table.
         allowed: Key into the table of allowed transitions between labels, or "".
     """
 

@@ -26,12 +26,10 @@ class ExamplesBuilder:
     """Builder of a pool of examples, which are collected in an Arrow file on disk, batch by batch.
 
     Args:
-        parts: Names of the parts.
         groups: Names of further groups (columns whose equal values mark related examples); every part is also a group.
         meta: Names of the meta columns, which break down the results.
         kinds: Maps part names to "table" or "picture"; all other parts are texts.
-        cluster: The group or meta column that defines the clusters for confidence intervals; by default the first of
-            ``groups``.
+        cluster: The group or meta column that defines the clusters; by default the first of ``groups``.
     """
 
     BATCH = BATCH
@@ -60,12 +58,7 @@ class ExamplesBuilder:
         self._spool = Spool(self.schema)
 
     def add(
-        self,
-        uid: str,
-        parts: Sequence[Part],
-        label: str | None,
-        groups: Sequence[str] = (),
-        meta: Sequence[str] = (),
+        self, uid: str, parts: Sequence[Part], label: str | None, groups: Sequence[str] = (), meta: Sequence[str] = ()
     ) -> None:
         """Append an example; ``parts``, ``groups`` and ``meta`` are in the order of the constructor's names."""
         texts = [part if isinstance(part, str) else part.encode() for part in parts]
@@ -102,7 +95,6 @@ class Examples(Sequence[Example]):
     Attributes:
         parts, groups, meta: Names of the columns of each kind.
         kinds: Maps part names to "table" or "picture"; all other parts are texts.
-        tables: Names of the parts that are tables.
         has_clusters: Whether the table has a column of clusters.
         no_gold: Number of rows of the source that were dropped because they have no gold label.
         origin: Source of the examples, such as a file, for messages.
@@ -221,7 +213,6 @@ class Examples(Sequence[Example]):
 
     @cached_property
     def _constants(self) -> list[str]:
-        """Names of the parts that have the same content in all examples."""
         return [part for part in self.parts if len(self.table[f"groups.{part}"].unique()) == 1]
 
     def _once(self, *key: Any, make: Callable[[], Any]) -> Any:
@@ -240,22 +231,19 @@ class Examples(Sequence[Example]):
         digest = hashlib.sha256(repr(self.parts).encode())
         for name in ("uid", "label", *(f"groups.{group}" for group in self.groups)):
             digest.update(name.encode())
-            for batch in self.table.select([name]).to_batches(max_chunksize=BATCH):
-                digest.update("".join(map(repr, batch[0].to_pylist())).encode("utf-8", "surrogatepass"))
+            for text in column_texts(self.table, name):
+                digest.update(repr(text).encode("utf-8", "surrogatepass"))
         return digest.hexdigest()
 
     def contents(self, parts: Sequence[str]) -> pa.Array:
         """The :func:`identities` of the label and of some parts, also of former ones (:meth:`keep_parts`)."""
-        names = tuple(sorted(part for part in parts if part in self.groups))
-        columns = ["label", *(f"groups.{name}" for name in names)]
-        return self._once("contents", names, make=lambda: identities(self.table, columns))
+        columns = ["label", *(f"groups.{part}" for part in sorted(parts) if part in self.groups)]
+        return self._once("contents", *columns, make=lambda: identities(self.table, columns))
 
     def content_keys(self, parts: Sequence[str]) -> np.ndarray:
         """Hash some parts of each example, without the label: uint64 [examples]."""
-        names = tuple(part for part in parts if part in self.groups)
-        return self._once(
-            "content keys", names, make=lambda: row_hashes(self.table, [f"groups.{name}" for name in names])
-        )
+        columns = [f"groups.{part}" for part in parts if part in self.groups]
+        return self._once("content keys", *columns, make=lambda: row_hashes(self.table, columns))
 
     def clusters(self, parts: Sequence[str]) -> pa.Array:
         """Return the name of each example's cluster: texts [examples], null for an example that is one by itself.
@@ -289,8 +277,6 @@ class Examples(Sequence[Example]):
     def take(self, positions: Sequence[int] | np.ndarray) -> "Examples":
         """Return a pool of the examples at the given positions; raises IndexError for one that is not in the pool."""
         positions = np.asarray(positions, dtype=np.int64)
-        if len(positions) and not 0 <= positions.min() <= positions.max() < len(self):
-            raise IndexError(f"The positions go from 0 to {len(self) - 1}.")
         spool = Spool(self.table.schema)
         for start in range(0, len(positions), BATCH):
             spool.write(self.table.take(positions[start : start + BATCH]))

@@ -14,18 +14,8 @@ from heedful.records.task import CLASSIFICATION, KINDS, TaskKind
 
 SLICE_FIRST = ("challenge",)  # families whose names have the slice before the statistic
 SHARES = (  # families of metrics between 0 and 1
-    "abstention",
-    "accuracy",
-    "attentiveness",
-    "challenge",
-    "default_label",
-    "evidence",
-    "exact_match",
-    "f1",
-    "naive_partial",
-    "null",
-    "transitions",
-    "two_class",
+    *("abstention", "accuracy", "attentiveness", "challenge", "default_label", "evidence"),
+    *("exact_match", "f1", "naive_partial", "null", "transitions", "two_class"),
 )
 SIGNED = ("matthews", "drop")  # endings of the statistics in these families that lie between -1 and 1
 
@@ -73,12 +63,7 @@ class MetricName(NamedTuple):
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The lowest and highest possible value of the metric, which are infinite except in :data:`SHARES`.
-
-        Example:
-            >>> MetricName("accuracy", "mnli", statistic="matthews").bounds
-            (-1.0, 1.0)
-        """
+        """The lowest and highest possible value of the metric, which are infinite except in :data:`SHARES`."""
         if self.family not in SHARES:
             return -math.inf, math.inf
         return -1.0 if self.statistic.endswith(SIGNED) else 0.0, 1.0
@@ -115,7 +100,6 @@ class Measurement:
         draws: Number of draws; None for metrics without draws.
         std: Sample standard deviation over the draws (ddof 1); None for fewer than two draws.
         ci95: 95 % confidence interval (low, high), or None.
-        per_draw: The values of the draws.
         flags: Names of the warnings that belong to the value.
         reason: Why the value is undefined; None if it is defined.
         clusters: Number of clusters that the interval is over; None if each example is a cluster.
@@ -160,9 +144,6 @@ class Context:
     """What a metric needs besides rows, in whose file it is stored: the task and the settings of the evaluation.
 
     Attributes:
-        data: Name of the data set.
-        seed: Seed of the run.
-        kind: The kind of task.
         parts: Names of the parts that the model reads.
         labels: Names of the labels, in the order of the probabilities.
         default_label: The right label if the parts are unrelated, or None.
@@ -208,8 +189,6 @@ class Line:
     """One line of a table of results: it displays the value of a metric after a label.
 
     Attributes:
-        metric: Name of the metric in results.json.
-        label: Text at the start of the line.
         level: Level of indentation: 0 for a headline, 1 for a line below it.
         unit: "percent", or "ratio" for a number without unit.
         beside: Whether the line also appears in tables that compare runs.
@@ -249,8 +228,7 @@ class Shown:
 
     Attributes:
         lines: Lines from top to bottom. A metric without a line is not in the table, only in results.json.
-        asides: Descriptions, such as "naive intervals", of metrics that have no line. A note below the table lists the
-            descriptions and refers the reader to results.json.
+        asides: Descriptions, such as "naive intervals", of metrics without a line, for a note below the table.
         sections: Maps a heading above lines to a description of the examples behind these lines.
     """
 
@@ -272,7 +250,6 @@ class Chart:
     """A chart of curves over the epochs of a run.
 
     Attributes:
-        title: Title of the chart.
         curves: Maps the labels of the curves to their metrics.
         figure: Name of the file ``figures/<figure>.png`` that also shows the curves; "" for a chart that is only in
             TensorBoard. The progress bar and TensorBoard's hyperparameters show the metrics of charts with a figure.

@@ -6,6 +6,7 @@ data. Values are compared by their 64-bit hashes.
 
 from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
+from itertools import product
 
 import numpy as np
 import pyarrow as pa
@@ -58,7 +59,6 @@ def related(table: pa.Table, within: str | None = None, without: Collection[str]
     of the other. They are also related if they share the value of a column ``groups.<name>`` that belongs to no part.
 
     Args:
-        table: The Arrow table of the pool.
         within: A meta column, such as "split". Examples with different values in this column also count as related, so
             that a swap stays within the split. None for no such column.
         without: Names of parts whose content is ignored.
@@ -84,38 +84,29 @@ class Related:
         columns: One array for each vocabulary, with the hashes of its columns: uint64 [columns, examples].
         within: Index of the subset of each example, such as the split: int64 [examples]. Examples of different subsets
             always count as related, so that they lend each other no parts. None if all examples are one subset.
-
-    Attributes:
-        codes: Ids of the values, distinct across vocabularies: int32 [all columns, examples].
     """
 
     def __init__(self, columns: Sequence[np.ndarray], within: np.ndarray | None = None) -> None:
         self._within = within
         if within is not None:  # equal values in different subsets become different values
             columns = [hashes ^ (within.astype(np.uint64) * ODD) for hashes in columns]
-        self._rows = []
         numbered = []
         values = 0
-        row = 0
         for hashes in columns:
             unique, codes = np.unique(hashes, return_inverse=True)
             numbered.append(codes.reshape(hashes.shape).astype(np.int32) + np.int32(values))
-            self._rows.append(range(row, row + len(hashes)))
             values += len(unique)
-            row += len(hashes)
-        self.codes = np.concatenate(numbered)
+        self._codes = np.concatenate(numbered)  # ids of the values: int32 [all columns, examples]
+        self._vocabularies = np.split(self._codes, np.cumsum([len(hashes) for hashes in columns])[:-1])
 
     def share(self, i: np.ndarray | int, j: np.ndarray | slice) -> np.ndarray:
         """Whether the examples at positions ``i`` are related to the examples at positions ``j``: bool [positions]."""
         shared: np.ndarray = np.zeros((), dtype=bool)
         if self._within is not None:
             shared = self._within[i] != self._within[j]
-        for rows in self._rows:
-            first = [self.codes[row][i] for row in rows]
-            second = [self.codes[row][j] for row in rows]
-            for a in first:
-                for b in second:
-                    shared = shared | (a == b)
+        for codes in self._vocabularies:
+            for a, b in product(codes[:, i], codes[:, j]):
+                shared = shared | (a == b)
         return shared
 
     @cached_property
@@ -127,8 +118,8 @@ class Related:
         # values) or subtracted (sets of 2, 4, ... values). If no other example has all values of a set, the larger sets
         # that contain the set contribute 0, and are not formed. Examples of different subsets share no value here; they
         # are left out of the total at the end.
-        codes = np.sort(self.codes, axis=0)
-        n = self.codes.shape[1]
+        codes = np.sort(self._codes, axis=0)
+        n = self._codes.shape[1]
         is_shared = np.bincount(codes.ravel())[codes] > 1
         is_shared[1:] &= codes[1:] != codes[:-1]  # a repeated value of an example counts once
         related = np.zeros(n, dtype=np.int64)
@@ -172,7 +163,6 @@ class Partners:
     lent parts of the partner.
 
     Args:
-        related: Tells which examples are related to each other.
         base: For each example, an id of the content of the kept parts: int64 [examples]. If no part is kept, an id of
             the content of all parts, so that every swap with an unrelated example counts as new.
         lent: For each example, an id of the content of the parts that are lent: int64 [examples].

@@ -11,8 +11,7 @@ from heedful.records.errors import ModelError, SettingError
 from heedful.records.example import Example, Part, as_table
 from heedful.records.storage.results import FIT, is_folder_name
 from heedful.records.task import SPAN, Task
-from heedful.records.template import PART, filled, keep_parts, parts_of
-from heedful.records.text import bare, normal_form
+from heedful.records.text import PART, bare, filled, keep_parts, normal_form, parts_of
 
 NO_ANSWER_TEXT = "I don't know"
 THOUGHT = re.compile(r"</?think(?:ing)?>|\[THINK\]|<\|channel\|>", re.IGNORECASE)  # marks of reasoning in a text
@@ -115,8 +114,6 @@ class Prompt:
     """An instruction, solved examples (demonstrations), and a question about the example to classify.
 
     Attributes:
-        wording: The instruction, the template of the question, and the texts of the labels.
-        task: The task, with its parts and labels.
         demonstrations: Solved examples in the order in which the prompt shows them.
         name: Name of the wording, used in folder names and tables.
         seed: Seed of the selection of demonstrations.

@@ -63,21 +63,13 @@ def digests(contents: Iterable[bytes]) -> np.ndarray:
 
 
 def philox(key: int, counter: Sequence[np.ndarray | int]) -> np.ndarray:
-    """Generate random words with the counter-based random number generator Philox4x32-10.
+    """Generate four random words per counter with the generator Philox4x32-10: uint32 [4, n].
 
     Source: Salmon et al. 2011, "Parallel Random Numbers: As Easy as 1, 2, 3".
 
     Args:
         key: A 64-bit integer.
-        counter: The four 32-bit words of ``n`` counters, the lowest word first; each an array [n] or one number for
-            all counters.
-
-    Returns:
-        Four random 32-bit words per counter: uint32 [4, n].
-
-    Example:
-        >>> [f"{word:08x}" for word in philox(0, (0, 0, 0, 0))[:, 0]]
-        ['6627e8d5', 'e169c58d', 'bc57ac4c', '9b00dbd8']
+        counter: The four words of ``n`` counters, the lowest first; each an array [n] or one number for all counters.
     """
     c0, c1, c2, c3 = (np.atleast_1d(word).astype(np.uint64) for word in np.broadcast_arrays(*counter))
     k0 = key & 0xFFFFFFFF
@@ -118,8 +110,8 @@ def below(words: np.ndarray, bounds: np.ndarray | int) -> tuple[np.ndarray, np.n
     Source: Lemire 2019, "Fast Random Integer Generation in an Interval".
 
     Args:
-        words: Random words: uint32 [n].
-        bounds: Exclusive upper bounds from 1 to 2**32: int64 [n], or one number for all words.
+        words: uint32 [n].
+        bounds: From 1 to 2**32: int64 [n], or one number for all words.
 
     Returns:
         The integers, int64 [n], and whether each integer is accepted, bool [n]; accepted integers are uniform.

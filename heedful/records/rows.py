@@ -31,7 +31,6 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from heedful.records.errors import RunError
-from heedful.records.randomness import keys
 from heedful.records.storage.schema import ENTRY, SCHEMA, require_schema
 
 BASE = "base"
@@ -139,30 +138,6 @@ def cluster_of(rows: pa.Table) -> np.ndarray:
     return codes(pa.table({"cluster": pc.coalesce(rows["group"], rows["uid"])}), "cluster")[0]
 
 
-def clusters_of_pairs(rows: pa.Table) -> tuple[np.ndarray, np.ndarray]:
-    """Return two ids per row, of the cluster of the base example and of the lender: two arrays int64 [rows].
-
-    The second id is -1 for rows without a lender. A cluster has the same id in both arrays.
-    """
-    clusters = cluster_of(rows).astype(np.int64)
-    has_lender = pc.not_equal(rows["partner"], "")
-    lent = rows.filter(has_lender)
-    lenders = np.full(rows.num_rows, -1, dtype=np.int64)
-    if not lent.num_rows:
-        return clusters, lenders
-    names = pc.unique(pc.coalesce(rows["group"], rows["uid"]))
-    lender = pc.list_element(lent["clusters"].combine_chunks(), 1)  # the first is the uid of the base example
-    unique = pc.unique(lender)
-    indices = pc.index_in(unique, value_set=names)
-    is_outside = indices.is_null()
-    numbers = pc.fill_null(indices, 0).to_numpy().astype(np.int64)
-    # a cluster without base examples has no number: its id comes from a hash of its name
-    elsewhere = keys(unique.filter(is_outside).to_pylist()) >> np.uint64(2)
-    numbers[is_outside.to_numpy(zero_copy_only=False)] = len(names) + elsewhere.astype(np.int64)
-    lenders[has_lender.to_numpy()] = numbers[pc.index_in(lender, value_set=unique)]
-    return clusters, lenders
-
-
 def require_canonical(rows: pa.Table) -> None:
     """Raise RunError if the rows are not sorted by the columns :data:`KEY`, or if two rows are equal in all of them."""
     first, second = rows[:-1], rows[1:]
@@ -195,8 +170,7 @@ def save_rows(path: Path, rows: pa.Table, metadata: Mapping[str, Any]) -> str:
     rows = rows.replace_schema_metadata({ENTRY: entry})
     repeated = [name for name in (*STRINGS, "version", "draw") if name != "partner" and name in rows.schema.names]
     repeated.append("slices.list.element")
-    settings: dict[str, Any] = {"compression": "zstd", "row_group_size": GROUP, "write_page_checksum": True}
-    pq.write_table(rows, path, use_dictionary=repeated, **settings)
+    pq.write_table(rows, path, GROUP, use_dictionary=repeated, compression="zstd", write_page_checksum=True)
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

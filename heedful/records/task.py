@@ -14,8 +14,7 @@ import numpy as np
 from heedful.records.answers import NO_ANSWER, NO_LABEL, exact_match
 from heedful.records.errors import SettingError, suggestion
 from heedful.records.example import TableForm
-from heedful.records.template import keep_parts, plain_template
-from heedful.records.text import normal_form
+from heedful.records.text import keep_parts, normal_form, plain_template
 
 
 class TaskKind(ABC):
@@ -220,15 +219,12 @@ class Task:
     """The parts and labels of a task, and the texts that a model reads and writes for it.
 
     Attributes:
-        kind: The kind of task.
         parts: Names of the parts, in the order of the model's input.
         labels: Names of the labels, in the order of the model's outputs; empty for spans.
-        default_label: The right label if the parts are unrelated, such as "neutral"; "" (no answer) for spans; None if
-            there is none.
+        default_label: The right label, if any, for unrelated parts, such as "neutral"; "" (no answer) for spans.
         form: Format in which tables are converted to text.
         template: Template of the input, for models that read a single text; it may contain further parts.
         verbalisers: Maps labels to the texts that a model writes for them; missing labels are written as they are.
-        pictures: Names of the parts that are pictures.
     """
 
     kind: TaskKind

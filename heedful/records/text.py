@@ -1,4 +1,7 @@
-"""Texts: their normal forms and words; names of labels; phrases of messages.
+"""Texts: their normal forms and words; templates that join them; names of labels; phrases of messages.
+
+A template has the names of parts in braces, often after a word with a colon (the key of the part):
+``mnli hypothesis: {hypothesis} premise: {premise}``. Doubled braces are literal braces.
 
 The published normalizations are elsewhere, and are only for the published metrics: SQuAD's in
 :mod:`heedful.records.answers`, and VQA's in ``datamodules/loaders/vqa_answers.py``.
@@ -6,9 +9,7 @@ The published normalizations are elsewhere, and are only for the published metri
 
 import re
 import unicodedata
-from collections.abc import Sequence
-
-import numpy as np
+from collections.abc import Iterable, Mapping, Sequence
 
 ARTICLES = {"a", "an", "the"}
 SPELLINGS = str.maketrans(  # straight quotes, one minus and one percent sign; no invisible marks, such as directions
@@ -24,6 +25,9 @@ PERCENT = "%\u2030\u2031"
 SPACED_PERCENT = re.compile(rf"(?<=\d)\s+(?=[{PERCENT}])")
 MANY = 20  # with more labels than this, there are no numbers per label
 WORD = re.compile(r"\w+(?:['’\-]\w+)*|[^\w\s]+")  # letters and digits with inner ' and -, or other characters
+PART = re.compile(r"(?<!\{)\{([^{}]*)\}(?!\})")
+KEYED = re.compile(rf"(?:(?<!\S)\S*:\s+)?{PART.pattern}\s*")
+FILLED = re.compile(rf"{PART.pattern}|\{{\{{|\}}\}}")
 
 
 def canonical(text: str) -> str:
@@ -92,17 +96,6 @@ def normal_form(text: str) -> str:
     return SPACED_PERCENT.sub("", " ".join(form or whole))
 
 
-def word_spans(text: str) -> np.ndarray:
-    """The start and end offsets of the :func:`words` of a text: int32 [words, 2].
-
-    Example:
-        >>> word_spans("It's late.").tolist()
-        [[0, 4], [5, 9], [9, 10]]
-    """
-    spans = [match.span() for match in WORD.finditer(text)]
-    return np.array(spans, dtype=np.int32).reshape(-1, 2)
-
-
 def words(text: str) -> list[str]:
     """Split a text into words independently of tokenizers, so that attributions of all models refer to the same words.
 
@@ -113,6 +106,53 @@ def words(text: str) -> list[str]:
     return WORD.findall(text)
 
 
+def plain_template(parts: Iterable[str], name: str = "") -> str:
+    """Return the default template, as of T5's training tasks: the name of the task, then each part after its key, in
+    alphabetical order.
+
+    Example:
+        >>> plain_template(["premise", "hypothesis"], "mnli")
+        'mnli hypothesis: {hypothesis} premise: {premise}'
+    """
+    return " ".join(filter(None, [name, *(f"{part}: {{{part}}}" for part in sorted(parts))]))
+
+
+def parts_of(template: str) -> list[str]:
+    """The names of the parts in a template, in order of appearance."""
+    return PART.findall(template)
+
+
+def filled(template: str, values: Mapping[str, str]) -> str:
+    """Fill a template: replace each part's name in braces by its text, and doubled braces by single braces.
+
+    Example:
+        >>> filled('{text} Answer as in {{"label": "yes"}}:', {"text": "It rains."})
+        'It rains. Answer as in {"label": "yes"}:'
+    """
+    return FILLED.sub(lambda match: match[0][0] if match[1] is None else values[match[1]], template)
+
+
+def keep_parts(template: str, parts: Iterable[str]) -> str:
+    """Restrict a template to the given parts: all other parts are removed together with their keys.
+
+    Example:
+        >>> keep_parts("mnli hypothesis: {hypothesis} premise: {premise}", ["premise"])
+        'mnli premise: {premise}'
+    """
+    parts = set(parts)
+    return KEYED.sub(lambda match: match[0] if match[1] in parts else "", template).strip()
+
+
+def rename_parts(template: str, names: Mapping[str, str]) -> str:
+    """Rename parts in the braces of a template, from old to new names; the words before the braces do not change.
+
+    Example:
+        >>> rename_parts("rte sentence1: {sentence1}", {"sentence1": "premise"})
+        'rte sentence1: {premise}'
+    """
+    return PART.sub(lambda match: f"{{{names.get(match[1], match[1])}}}", template)
+
+
 def normalised_label(name: str) -> str:
     """Normalize the name of a label for comparison: :func:`folded`, without spaces, hyphens and underscores."""
     return composed(re.sub(r"[\s_-]+", "", folded(name)))
@@ -121,16 +161,6 @@ def normalised_label(name: str) -> str:
 def is_entailment(label: str) -> bool:
     """Whether a label means "entailment", in any spelling."""
     return normalised_label(label) == "entailment"
-
-
-def is_non_entailment(label: str) -> bool:
-    """Whether a label means "not entailment", in any spelling.
-
-    Example:
-        >>> is_non_entailment("not_entailment"), is_non_entailment("Non-Entailment"), is_non_entailment("neutral")
-        (True, True, False)
-    """
-    return normalised_label(label) in ("notentailment", "nonentailment", "noentailment")
 
 
 def listing(labels: Sequence[str]) -> str:

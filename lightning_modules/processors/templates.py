@@ -9,7 +9,7 @@ from heedful.lightning_modules.processors.frame import Frame
 from heedful.lightning_modules.processors.texts import TextProcessor
 from heedful.records import Part, SettingError, TableForm, parts_of
 from heedful.records.prompts import Prompt
-from heedful.records.template import PART
+from heedful.records.text import PART
 
 
 class TemplateProcessor(TextProcessor):

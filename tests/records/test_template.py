@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.records import CLASSIFICATION, Task, parts_of
-from heedful.records.template import filled, keep_parts, plain_template, rename_parts
+from heedful.records.text import filled, keep_parts, plain_template, rename_parts
 
 MNLI = "mnli hypothesis: {hypothesis} premise: {premise}"
 NAMES = st.lists(st.text("abcdefgh_-0123", min_size=1, max_size=6), min_size=1, max_size=5, unique=True)

@@ -60,13 +60,6 @@ def remove_abandoned(folder: Path) -> None:
         path.unlink()
 
 
-def share_file(path: Path) -> None:
-    """Give a file the permissions of a newly created file, which depend on the umask."""
-    umask = os.umask(0)
-    os.umask(umask)
-    path.chmod(0o666 & ~umask)
-
-
 def flush_file(path: Path) -> None:
     """Force the content of a file to disk."""
     with open(path, "rb+") as file:

@@ -18,7 +18,7 @@ from filelock import FileLock, Timeout
 from heedful.records.errors import RunError
 from heedful.records.numbers import Measurement, MetricName
 from heedful.records.rows import read_rows, save_rows
-from heedful.records.storage.files import as_json, atomic_path, open_file, read_json, write_json, writing
+from heedful.records.storage.files import as_json, atomic_path, open_file, read_json, writing
 from heedful.records.storage.schema import SCHEMA, require_schema
 
 RESULTS, RUN, CONFIG = "results.json", "run.json", "config.yaml"  # file names in the folder of a run
@@ -60,7 +60,6 @@ def regime_name(
 
     Args:
         partial: Name of the only part that the model receives; None for all parts.
-        augment: Name of the augmentation.
         n: Number of challenge examples, for inoculation (fine-tuning on a few of them).
         fold: Index of the held-out fold, or None without folds.
         mixed: Whether examples of another data set are mixed into the training set.
@@ -84,7 +83,6 @@ def locked(folder: Path, display_name: str | None = None, new: Sequence[Path] = 
     """Context manager that creates a folder and locks it; at the end, it removes the new folders that are still empty.
 
     Args:
-        folder: The folder.
         display_name: Start of error messages; by default the folder.
         new: Folders that the caller has just created, innermost first, which are also removed if they are empty.
 
@@ -135,7 +133,6 @@ def write_results(
     the old files. If the process is killed between two renamings, :func:`read_results` detects the mixture.
 
     Args:
-        folder: The folder of the run.
         results: The content of results.json, without hashes.
         rows: Maps each evaluation to its rows and their metadata.
         outdated: Further files that describe the old results, and are removed.
@@ -222,11 +219,6 @@ def from_plain(plain: Mapping[str, Any]) -> History:
         figure: [(epoch, {curve: Measurement(**m) for curve, m in curves.items()}) for epoch, curves in points]
         for figure, points in plain.items()
     }
-
-
-def write_epochs(folder: Path, history: Mapping[str, Points]) -> None:
-    """Write the measurements of all epochs to the folder of a run."""
-    write_json(folder / EPOCHS, as_plain(history))
 
 
 def read_epochs(folder: Path) -> History:

@@ -32,10 +32,5 @@ def require_schema(content: Any, display_name: str) -> dict[str, Any]:
 
 
 def full_path(kind: str, class_path: str) -> str:
-    """Complete the name of a class, of the kind "data" or "model", to its import path; an import path is unchanged.
-
-    Example:
-        >>> full_path("model", "Encoder")
-        'heedful.lightning_modules.Encoder'
-    """
+    """Complete the name of a class, of the kind "data" or "model", to its import path; an import path is unchanged."""
     return class_path if "." in class_path else f"{ROOMS[kind]}.{class_path}"

@@ -8,10 +8,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from heedful.records import Context, Measurement, RunError, printable
+from heedful.records import Context, Measurement, RunError, printable, write_json
 from heedful.records import rows as r
 from heedful.records.storage import results as run
-from heedful.records.storage.results import LOCK, locked, read_epochs, write_epochs
+from heedful.records.storage.results import EPOCHS, LOCK, as_plain, locked, read_epochs
 
 from made_rows import make
 from refusals import refused
@@ -139,7 +139,7 @@ def plain(history):
 
 def test_what_is_written_is_read(tmp_path):
     assert read_epochs(tmp_path) == {}
-    write_epochs(tmp_path, HISTORY)
+    write_json(tmp_path / EPOCHS, as_plain(HISTORY))
     assert plain(read_epochs(tmp_path)) == plain(HISTORY)
 
 
