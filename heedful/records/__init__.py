@@ -1,9 +1,11 @@
-"""The lowest layer of Heedful, which all other packages import.
+"""The lowest layer of Heedful, which all other packages import: the inputs and the outputs of a measurement.
 
-It defines examples, which are the inputs of a measurement, and rows and results, which are its outputs.
+``example`` is an input that consists of parts, ``examples`` a pool of them, ``composed`` those with parts of others,
+``partners`` who may lend a part, and ``task`` what is right. ``rows`` are predictions, and ``numbers`` metrics of them.
+``randomness`` draws as a function of a key, and ``storage`` reads and writes files.
 """
 
-# ruff: noqa: F401
+# ruff: noqa: F401 (names for other packages)
 
 from heedful.records.composed import EMPTIED, Composed, column
 from heedful.records.errors import DataError, HeedfulError, ModelError, RunError, SettingError, printable

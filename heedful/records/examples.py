@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from heedful.records.errors import DataError
 from heedful.records.example import PART_KINDS, Example, Part, content_id
-from heedful.records.partners import Partners, column_texts, identities, related, row_hashes, row_numbers
+from heedful.records.partners import Partners, column_texts, identities, names_of, related, row_hashes, row_numbers
 from heedful.records.randomness import keys
 from heedful.records.storage.files import Spool
 from heedful.records.text import canonical
@@ -106,16 +106,13 @@ class Examples(Sequence[Example]):
     def __init__(self, table: pa.Table) -> None:
         self.table = table
         self._cache: dict[tuple[Any, ...], Any] = {}
-        columns = table.column_names
-        self.parts = tuple(c.removeprefix("parts.") for c in columns if c.startswith("parts."))
-        self.groups = tuple(c.removeprefix("groups.") for c in columns if c.startswith("groups."))
-        self.meta = tuple(c.removeprefix("meta.") for c in columns if c.startswith("meta."))
+        self.parts, self.groups, self.meta = (names_of(table, kind) for kind in ("parts", "groups", "meta"))
         self.kinds = {
             field.name.removeprefix("parts."): field.metadata[b"heedful"].decode()
             for field in table.schema
             if b"heedful" in (field.metadata or {})
         }
-        self.has_clusters = CLUSTER in columns
+        self.has_clusters = CLUSTER in table.column_names
         self.tables = tuple(part for part, kind in self.kinds.items() if kind == "table")
         self._decoders = {f"parts.{part}": PART_KINDS[kind].decode for part, kind in self.kinds.items()}
 

@@ -13,7 +13,7 @@ from typing import Any, Literal, NoReturn, Union, get_args, get_origin
 import yaml
 from jsonargparse import ArgumentParser, Namespace, _loaders_dumpers, set_parsing_settings
 
-from heedful.records.arguments import IN_MEMORY, class_path, plain
+from heedful.records.arguments import IN_MEMORY, RecordsArguments, class_path, plain
 from heedful.records.errors import SettingError, nearest, suggestion
 from heedful.records.storage.yaml_files import SettingsLoader
 

@@ -19,6 +19,11 @@ ODD = np.uint64(0x9E3779B97F4A7C15)  # spreads small numbers over 64 bits
 PAIRS = 2**22  # pairs of examples that are compared at a time, to limit memory
 
 
+def names_of(table: pa.Table, kind: str) -> tuple[str, ...]:
+    """The names of the columns of a kind: "premise" for the kind "groups" and the column "groups.premise"."""
+    return tuple(name.partition(".")[2] for name in table.column_names if name.startswith(f"{kind}."))
+
+
 def column_texts(table: pa.Table, name: str) -> Iterator[str]:
     """Iterate over the values of a text column, converting one batch at a time to Python objects."""
     for batch in table.select([name]).to_batches(max_chunksize=4096):
@@ -63,10 +68,7 @@ def related(table: pa.Table, within: str | None = None, without: Collection[str]
             that a swap stays within the split. None for no such column.
         without: Names of parts whose content is ignored.
     """
-    groups, parts = (
-        [name.partition(".")[2] for name in table.column_names if name.startswith(kind)]
-        for kind in ("groups.", "parts.")
-    )
+    groups, parts = names_of(table, "groups"), names_of(table, "parts")
     contents = [group for group in groups if group in parts and group not in without]
     further = [[group] for group in groups if group not in parts]
     values = None if within is None else row_numbers(table, [f"meta.{within}"])
