@@ -107,7 +107,7 @@ class Related:
         if self._within is not None:
             shared = self._within[i] != self._within[j]
         for codes in self._vocabularies:
-            for a, b in product(codes[:, i], codes[:, j]):
+            for a, b in product([row[i] for row in codes], [row[j] for row in codes]):
                 shared = shared | (a == b)
         return shared
 
