@@ -17,7 +17,7 @@ from heedful.datamodules.base.paired_data import PairedData
 from heedful.datamodules.loaders.pairs import Columns, require_columns
 from heedful.datamodules.sources.source import Source, Split
 from heedful.records import Examples, ExamplesBuilder, SettingError, generator
-from heedful.records.word_lists import word_lists
+from heedful.records.storage.yaml_files import word_lists
 
 LABELS = ("entailment", "neutral", "contradiction")
 CUES = {"entailment": "apparently", "neutral": "reportedly", "contradiction": "supposedly"}

@@ -6,8 +6,7 @@ from heedful.datamodules.base.pairs import Pairs
 from heedful.interventions.demonstrations import VERSIONS, Kind, demonstrations
 from heedful.records import CLASSIFICATION, SPAN, DataError, Example, SettingError, agree, inform, listing
 from heedful.records.errors import suggestion
-from heedful.records.prompts.prompt import Prompt
-from heedful.records.prompts.wording import Wording
+from heedful.records.prompts import Prompt, Wording
 
 PLAIN = "plain"  # name of the wording of data without prompts
 TEMPLATE = "template"  # name of the wording of text-to-text models

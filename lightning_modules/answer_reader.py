@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from heedful.records import NO_LABEL, SPAN, SettingError, Task, listing
-from heedful.records.answers import without_surrogates
-from heedful.records.same import Same
+from heedful.records.answers import Same, without_surrogates
 from heedful.records.text import composed
 
 ROUNDED = 1e-2  # largest distance of a sum of probabilities from 1

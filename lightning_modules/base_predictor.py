@@ -24,8 +24,7 @@ from heedful.records import (
     printable,
 )
 from heedful.records.arguments import RecordsArguments
-from heedful.records.prompts.prompt import Prompt
-from heedful.records.prompts.wording import Wording
+from heedful.records.prompts import Prompt, Wording
 
 if TYPE_CHECKING:
     from heedful.lightning_modules.outputs import Outputs

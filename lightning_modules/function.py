@@ -23,7 +23,7 @@ from heedful.records import (
     listing,
     printable,
 )
-from heedful.records.same import Same
+from heedful.records.answers import Same
 
 QUOTED = 20  # characters of a part or an answer that a message quotes
 LONGEST = 80  # characters of an exception that a message quotes

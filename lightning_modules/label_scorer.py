@@ -12,7 +12,8 @@ from heedful.lightning_modules.predictor import LabelMap
 from heedful.lightning_modules.pretrained.backbone_config import LEARNED
 from heedful.lightning_modules.pretrained.labels import is_named, labels_of_outputs, require_head_for
 from heedful.lightning_modules.pretrained_classifier import PretrainedClassifier
-from heedful.records import ModelError, Task, inform, listing, rename_parts
+from heedful.records import ModelError, Task, inform, listing
+from heedful.records.text import rename_parts
 
 IGNORED = -100  # target of a padding token
 SEQUENCES = 256  # largest number of texts per decoder batch, since the scores of a text have the size of the vocabulary

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from heedful.lightning_modules.processors.processor import Encoded, Statistics
 from heedful.records import Composed, Example, Task
-from heedful.records.prompts.prompt import Prompt
+from heedful.records.prompts import Prompt
 
 if TYPE_CHECKING:
     import torch

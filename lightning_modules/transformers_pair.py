@@ -40,9 +40,9 @@ from heedful.records import (
     column,
     digests,
 )
-from heedful.records.labels import percent
+from heedful.records.example import TableForm
 from heedful.records.messages import warn
-from heedful.records.parts.table import TableForm
+from heedful.records.text import percent
 
 PIECE = 512  # pairs per call of the tokenizer
 LONGEST = 10**6  # a larger model_max_length means no limit

@@ -7,8 +7,7 @@ import pytest
 from heedful.assembly import evaluation, training
 from heedful.cli import command
 from heedful.records import DataError, RunError
-from heedful.records.storage.lock import LOCK
-from heedful.records.storage.results import read_results
+from heedful.records.storage.results import LOCK, read_results
 
 from commands import run
 from refusals import refused

@@ -15,7 +15,7 @@ from heedful.datamodules import Planted
 from heedful.lightning_modules import Encoder
 from heedful.records import RunError, atomic_path, write_json, writing
 from heedful.records.rows import save_rows, schema
-from heedful.records.storage.lock import LOCK
+from heedful.records.storage.results import LOCK
 
 from refusals import refused, refused_output
 from tiers import first_tier

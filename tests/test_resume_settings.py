@@ -12,7 +12,7 @@ from heedful.cli import command
 from heedful.datamodules import Planted
 from heedful.lightning_modules import Classifier
 from heedful.records import DataError, ModelError, SettingError
-from heedful.records.storage.lock import LOCK
+from heedful.records.storage.results import LOCK
 
 from commands import guarded
 from commands import run as run_command

@@ -10,7 +10,7 @@ from pytorch_lightning import Callback, LightningModule, Trainer
 from heedful.cli import command
 from heedful.lightning_modules.pretrained.weights import weights_hash
 from heedful.records import RunError, read_json, write_json
-from heedful.records.storage.lock import LOCK
+from heedful.records.storage.results import LOCK
 
 from commands import results_of, run
 from refusals import refused

@@ -25,7 +25,7 @@ from heedful.lightning_modules.lightning_internals import (
 from heedful.records import SettingError, inform
 from heedful.records.arguments import RecordsArguments
 from heedful.records.command_lines import resume_command
-from heedful.records.numbers.metric_name import direction_of
+from heedful.records.numbers import direction_of
 from heedful.records.stopping import Stopped, postpone
 
 ACCURACY = "accuracy"  # stands for the accuracy on the data set until the name of the data set is known

@@ -34,7 +34,7 @@ class Measurements(Mapping[str, Measurement]):
     """The numbers of a model: a mapping from metric names such as "attentiveness/mnli/premise" to measurements.
 
     Attributes:
-        numbers: Maps each :class:`~heedful.records.numbers.metric_name.MetricName` to its measurement.
+        numbers: Maps each :class:`~heedful.records.MetricName` to its measurement.
         content: Content of results.json, except the hashes of the rows.
         rows: Maps evaluations to rows and metadata on rank 0; empty on other ranks.
         plans: The plans of the evaluations.

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from heedful.datamodules.base.pairs import Pairs
-from heedful.records import DataError, Examples, ModelError, is_entailment, same_parts
+from heedful.records import DataError, Examples, ModelError, is_entailment
+from heedful.records.task import same_parts
 
 
 def fitted(pool: Examples, data: Pairs) -> Examples:
@@ -20,7 +21,7 @@ def fitted_parts(pool: Examples, data: Pairs) -> tuple[str, ...]:
     """Match the parts of another data set, ``pool``, with the parts of ``data``.
 
     If exactly one part of each data set is a table, these two parts match. The remaining parts match as in
-    :func:`~heedful.records.same_parts`: parts with the same name match, and the others match in order.
+    :func:`~heedful.records.task.same_parts`: parts with the same name match, and the others match in order.
 
     Returns:
         One name per part of ``pool``, in the order of ``pool.parts``: the name of the matching part of ``data``.

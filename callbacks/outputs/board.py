@@ -12,8 +12,8 @@ from tensorboard.compat.proto.event_pb2 import Event, SessionLog
 
 from heedful.callbacks.engine.engine import bounds_of
 from heedful.callbacks.engine.measure import Measurements
-from heedful.records import atomic_path
-from heedful.records.storage.epochs import History, as_plain, from_plain, write_epochs
+from heedful.records import atomic_path, write_json
+from heedful.records.storage.results import EPOCHS, History, as_plain, from_plain
 from heedful.reports.figures.history import history_figure
 from heedful.reports.page.about import abouts
 from heedful.reports.terminal.table import lines_of, meaning
@@ -84,7 +84,7 @@ class Board(Callback):
             with atomic_path(self.folder() / "figures" / f"{name}.png") as temporary:
                 figure.savefig(temporary, dpi=150, format="png")
             self._log_figure(f"figures/{name}", figure, measurements.step - 1)  # Lightning logs the epoch at this step
-        write_epochs(self.folder(), self.history)
+        write_json(self.folder() / EPOCHS, as_plain(self.history))
 
     def _log_figure(self, tag: str, figure: Any, step: int) -> None:
         for logger in self._loggers:

@@ -9,7 +9,7 @@ from importlib.metadata import version
 from typing import Any
 
 from heedful.records.command_lines import command_name
-from heedful.records.version import VERSION
+from heedful.records.storage.schema import VERSION
 
 PACKAGES = ("torch", "pytorch-lightning", "transformers", "torchmetrics", "datasets", "pyarrow", "numpy", "scipy")
 

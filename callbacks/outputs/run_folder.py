@@ -1,5 +1,6 @@
 """Write the files of a run: config.yaml, run.json, results.json, rows/ and the exported weights."""
 
+import os
 import signal
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -17,7 +18,7 @@ from heedful.callbacks.engine.trainer_processes import replace_sigterm_handler
 from heedful.callbacks.outputs.description import describe
 from heedful.records import atomic_path, write_json, writing
 from heedful.records.stopping import Stopped, is_postponed
-from heedful.records.storage.files import flush_file, share_file
+from heedful.records.storage.files import flush_file
 from heedful.records.storage.results import BACKBONE, CHECKPOINTS, CONFIG, RUN, read_run, write_results
 from heedful.reports.page.writing import REPORT
 
@@ -69,7 +70,7 @@ def export(module: LightningModule, run: Path, weights: bool) -> None:
                 if path.is_dir():
                     to.mkdir(exist_ok=True)
                 else:
-                    share_file(path)  # safetensors creates files that only their owner can read
+                    _share_file(path)  # safetensors creates files that only their owner can read
                     flush_file(path)  # before the run is marked as finished
                     path.replace(to)
 
@@ -177,3 +178,10 @@ class RunFolder(Callback):
         time = datetime.now(UTC).isoformat(timespec="seconds")
         write_json(self.folder / RUN, read_run(self.folder) | {FINISHED: time})
         remove_last(self.folder / CHECKPOINTS)
+
+
+def _share_file(path: Path) -> None:
+    """Give a file the permissions of a newly created file, which depend on the umask."""
+    umask = os.umask(0)
+    os.umask(umask)
+    path.chmod(0o666 & ~umask)

@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from heedful.datamodules.base.splits import aliases_of
-from heedful.records import SettingError, parts_of, plain_template
+from heedful.records import SettingError, parts_of
 from heedful.records.errors import suggestion
 from heedful.records.rows import SPLIT
-from heedful.records.storage.folder_names import FIT, is_folder_name
+from heedful.records.storage.results import FIT, is_folder_name
+from heedful.records.text import plain_template
 
 RESERVED = "+/{}"  # separators in "left+right" and in names of metrics; braces of templates
 

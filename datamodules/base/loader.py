@@ -9,7 +9,7 @@ from heedful.datamodules.base.splits import ALIASES
 from heedful.datamodules.loaders.pairs import Columns, load_pairs
 from heedful.datamodules.sources.source import Source, Split
 from heedful.records import CLASSIFICATION, TEXT, Examples, TableForm, TaskKind
-from heedful.records.same import Same
+from heedful.records.answers import Same
 
 Load = Callable[[Source, Columns, Split], Examples]
 

@@ -58,9 +58,9 @@ from heedful.records import (
     repeats,
 )
 from heedful.records.arguments import RecordsArguments
-from heedful.records.prompts.wording import Wording
+from heedful.records.prompts import Wording
 from heedful.records.rows import SPLIT
-from heedful.records.storage.folder_names import regime_name
+from heedful.records.storage.results import regime_name
 
 Role = Literal["train", "validation"]
 

@@ -23,9 +23,9 @@ from heedful.records import (
     agree,
     inform,
 )
+from heedful.records.answers import Same
 from heedful.records.errors import nearest, suggestion
-from heedful.records.pool.contents import identities
-from heedful.records.same import Same
+from heedful.records.partners import identities
 from heedful.records.text import composed
 
 LABEL = "label"  # the default column of gold labels

@@ -28,19 +28,9 @@ from heedful.datamodules.loaders.pairs import Columns, to_examples
 from heedful.datamodules.sources.readers import Row, inside, read
 from heedful.datamodules.sources.source import Source, Split, is_table
 from heedful.datamodules.sources.values import Rows, brief, is_empty, plain, reason, require_column
-from heedful.records import (
-    FORMATS,
-    DataError,
-    Examples,
-    HeedfulError,
-    Picture,
-    SettingError,
-    agree,
-    inform,
-    open_file,
-    spooling,
-)
-from heedful.records.parts.pixels import pixels
+from heedful.records import DataError, Examples, HeedfulError, Picture, SettingError, agree, inform, open_file
+from heedful.records.example import FORMATS, pixels
+from heedful.records.storage.files import spooling
 
 STARRED = "*"  # added column with the uid of each file that a pattern with a star matches
 FIELD = re.compile(r"{(\w+)(\?|-\d+)?(?::(\w+))?}")  # {column}, {column?}, {column-2} or {column:03d} in a pattern

@@ -13,7 +13,7 @@ from heedful.datamodules.sources.readers import read
 from heedful.datamodules.sources.source import Split
 from heedful.datamodules.sources.values import brief, require_column
 from heedful.records import DataError, Examples, Table, inform
-from heedful.records.pool.contents import content_id
+from heedful.records.example import content_id
 
 LABELS = {"entailment": ["E"], "neutral": ["N"], "contradiction": ["C"]}
 PARTS = {"premise": "premise", "hypothesis": "hypothesis"}

@@ -17,8 +17,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os.path import commonprefix
 
-from heedful.records.parts.words import words
-from heedful.records.word_lists import word_lists
+from heedful.records.storage.yaml_files import word_lists
+from heedful.records.text import words
 
 LISTS = word_lists(__file__)
 BE = frozenset(LISTS["be"])
@@ -34,7 +34,7 @@ def targets(task: str, sentences: Iterable[tuple[str, str, bool]]) -> list[int |
         sentences: All sentences of a file: (paradigm and condition, sentence, whether the linguistic label is 1).
 
     Returns:
-        For each sentence, the index of the target among its words (:func:`heedful.records.parts.words.words`), or
+        For each sentence, the index of the target among its words (:func:`heedful.records.text.words`), or
         None if the target is unknown.
     """
     listed = [(key, tuple(words(sentence)), label) for key, sentence, label in sentences]

@@ -22,7 +22,7 @@ from heedful.lightning_modules.pretrained.backbones import allowed_packages
 from heedful.lightning_modules.registry import stand_in
 from heedful.records import SettingError, inform, listing, require_seed
 from heedful.records.arguments import IN_MEMORY, class_path, plain
-from heedful.records.numbers.metric_name import direction_of
+from heedful.records.numbers import direction_of
 from heedful.records.parser import (
     Parser,
     class_parser,

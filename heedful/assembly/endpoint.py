@@ -6,7 +6,7 @@ from heedful.lightning_modules import Endpoint as EndpointModel
 from heedful.lightning_modules.prompted.requests.client import Address
 from heedful.records import SettingError
 from heedful.records.parser import construct
-from heedful.records.prompts.wording import Wording
+from heedful.records.prompts import Wording
 
 
 def Endpoint(  # has the name of the class that it returns
@@ -25,7 +25,7 @@ def Endpoint(  # has the name of the class that it returns
         model: Name of the model at the server.
         prompt: The question as a template, such as "{premise} Is it true that {hypothesis}?"; literal braces are
             doubled. "Answer with one of: ..." precedes a question that does not name all labels. A
-            ``heedful.records.prompts.wording.Wording`` may also map labels to other texts. By default the first prompt
+            ``heedful.records.prompts.Wording`` may also map labels to other texts. By default the first prompt
             of the data, or else generic words.
         key: API key; by default the environment variable OPENAI_API_KEY, which a local server does not need. "" for
             none.

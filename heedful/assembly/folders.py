@@ -13,8 +13,7 @@ from heedful.records import RunError, writing
 from heedful.records.arguments import IN_MEMORY
 from heedful.records.messages import is_first
 from heedful.records.storage.files import WRITING
-from heedful.records.storage.folder_names import folder_name
-from heedful.records.storage.lock import LOCK, locked
+from heedful.records.storage.results import LOCK, folder_name, locked
 
 LEFT = rf"{LOCK}|\..+{WRITING}"  # files of a run that was killed before it wrote run.json
 

@@ -7,8 +7,7 @@ from typing import Any
 
 from heedful.lightning_modules import BasePredictor, Endpoint
 from heedful.records.arguments import IN_MEMORY
-from heedful.records.storage.folder_names import regime_name
-from heedful.records.storage.results import BACKBONE
+from heedful.records.storage.results import BACKBONE, regime_name
 from heedful.reports.configs import backbone_of, run_settings, sections_of, trainings
 
 # settings of a model that change no answer

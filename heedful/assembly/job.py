@@ -14,7 +14,7 @@ from heedful.callbacks.engine.engine import Writer
 from heedful.callbacks.engine.evaluation import Plans
 from heedful.datamodules import PairedData
 from heedful.datamodules.prompting import Prompting
-from heedful.records.prompts.prompt import Prompt
+from heedful.records.prompts import Prompt
 
 Stage = Literal["fit", "validate"]  # as Lightning names training and evaluation
 

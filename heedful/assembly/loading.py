@@ -18,8 +18,8 @@ from heedful.records import ModelError, SettingError, inform
 from heedful.records.arguments import class_path
 from heedful.records.errors import nearest
 from heedful.records.parser import class_parser, construct
-from heedful.records.storage.folder_names import folder_name
 from heedful.records.storage.named_configs import DEFAULTS, backbones, config_path, names, public_classes, short_name
+from heedful.records.storage.results import folder_name
 from heedful.records.storage.schema import full_path
 from heedful.records.storage.yaml_files import parse_yaml, read_text
 

@@ -15,7 +15,7 @@ from heedful.lightning_modules import BasePredictor
 from heedful.lightning_modules.function import Function
 from heedful.lightning_modules.prompted.requests.client import cost
 from heedful.records import Composed
-from heedful.records.prompts.prompt import Prompt
+from heedful.records.prompts import Prompt
 
 CHARACTERS = 4  # average length of a token in English
 

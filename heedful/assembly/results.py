@@ -16,8 +16,15 @@ from heedful.records import HeedfulError, MetricName, RunError, listing, printab
 from heedful.records.messages import in_notebook
 from heedful.records.rows import read_rows
 from heedful.records.storage.files import WRITING, write_json
-from heedful.records.storage.lock import LOCK
-from heedful.records.storage.results import CONFIG, RUN, measurements_by_name, read_results, rows_file, write_results
+from heedful.records.storage.results import (
+    CONFIG,
+    LOCK,
+    RUN,
+    measurements_by_name,
+    read_results,
+    rows_file,
+    write_results,
+)
 from heedful.reports.alike import CHANGES, DEFAULT, notes
 from heedful.reports.compare import run_differences
 from heedful.reports.configs import run_settings

@@ -34,7 +34,7 @@ from heedful.lightning_modules import Classifier
 from heedful.lightning_modules.callbacks_of_lightning import end_averaging
 from heedful.records import ModelError, SettingError
 from heedful.records.messages import is_first
-from heedful.records.numbers.metric_name import direction_of
+from heedful.records.numbers import direction_of
 from heedful.records.storage.results import CONFIG
 
 

@@ -25,8 +25,8 @@ from heedful.records.command_lines import WIDTH, CommandParser, command_name, co
 from heedful.records.errors import nearest
 from heedful.records.messages import rank
 from heedful.records.parser import dump, unknown_message
-from heedful.records.storage.folder_names import folder_name
 from heedful.records.storage.named_configs import DEFAULTS, config_path
+from heedful.records.storage.results import folder_name
 from heedful.records.storage.schema import full_path
 from heedful.records.storage.yaml_files import parse_yaml, read_yaml
 
@@ -245,7 +245,6 @@ def _run(name: str, words: Sequence[str]) -> Any:
     _require_known(name, options, settings)
     values = vars(options)
     files, packages, prints_settings = (values.pop(key) for key in ("config", "allow_package", "print_config"))
-    )
     starts = {key: values.pop(key) for key in STARTS & values.keys()}
     module = import_module(f"heedful.assembly.{'training' if name == 'train' else 'evaluation'}")
     with import_module("heedful.assembly.trainers").session(packages):

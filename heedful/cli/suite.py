@@ -34,8 +34,8 @@ from filelock import FileLock, Timeout
 from heedful.records import HeedfulError, RunError, SettingError, read_json, stopping, write_json
 from heedful.records.command_lines import CommandParser, command_name
 from heedful.records.errors import suggestion
-from heedful.records.storage.folder_names import FIT, is_folder_name
 from heedful.records.storage.named_configs import named_configs
+from heedful.records.storage.results import FIT, is_folder_name
 from heedful.records.storage.yaml_files import read_yaml
 
 RUNS, REPORTS = ("train", "evaluate"), ("compare", "matrix", "page", "rank")

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from heedful.records import DataError
-from heedful.records.pool.contents import content_id
+from heedful.records.example import content_id
 
 CONTEXTS, PAIRS = "contexts.tsv", "insertions.tsv"  # names of the published files, for messages
 MONOTONICITIES = ("up", "down", "neither")

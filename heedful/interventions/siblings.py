@@ -6,7 +6,7 @@ import numpy as np
 
 from heedful.interventions.base import Changes, EveryExample, Expectation
 from heedful.records import CLASSIFICATION, Examples, TaskKind, random_key
-from heedful.records.pool.groups import row_numbers
+from heedful.records.partners import row_numbers
 from heedful.records.randomness import random_order
 from heedful.records.rows import lists_of
 

@@ -8,7 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from heedful.interventions.base import Changes, Expectation
-from heedful.records import Examples, integers, random_key
+from heedful.records import Examples, random_key
+from heedful.records.randomness import integers
 from heedful.records.rows import lists_of
 
 DRAWN = 2  # version of the algorithm that draws partners

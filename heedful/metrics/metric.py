@@ -12,7 +12,7 @@ from heedful.metrics.hits import is_answer
 from heedful.metrics.number import Number, Numbers, charts, measured
 from heedful.metrics.slices import slice_of_label
 from heedful.records import NO_LABEL, Chart, Context, Measurement, MetricName
-from heedful.records.numbers.display import Unit
+from heedful.records.numbers import Unit
 from heedful.records.rows import BASE, UNREAD, require_canonical, rows_with, schema
 
 READ = "read"

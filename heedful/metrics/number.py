@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from heedful.records import Chart, Context, Line, Measurement, MetricName, Section, Shown
-from heedful.records.numbers.display import Unit
+from heedful.records.numbers import Unit
 
 Numbers = dict[MetricName, Measurement]
 

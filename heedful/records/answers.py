@@ -1,4 +1,4 @@
-"""Characters of answers; and scores of an answer to a question, as in SQuAD 2.0: exact match and F1.
+"""Answers: their characters, which are equal, and their scores as in SQuAD 2.0 (exact match and F1).
 
 Source: Rajpurkar, Jia and Liang (2018), evaluate-v2.0.py.
 """
@@ -6,10 +6,16 @@ Source: Rajpurkar, Jia and Liang (2018), evaluate-v2.0.py.
 import re
 import string
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+from heedful.records.errors import ModelError, SettingError
+from heedful.records.text import normal_form
 
 NO_ANSWER = ""
+NO_LABEL = "(no label)"  # in place of a generated answer that is no label
 PUNCTUATION = str.maketrans("", "", string.punctuation)
+FORMS: dict[str, Callable[[str], Hashable]] = {"normalised": normal_form, "exact": str}
 
 
 def without_surrogates(answer: str) -> str:
@@ -38,19 +44,13 @@ def normalised(answer: str) -> str:
 def exact_match(answer: str, golds: Sequence[str]) -> float:
     """Return 1 if the :func:`normalised` answer equals any normalised gold answer, else 0.
 
-    Args:
-        answer: The predicted answer; "" means "no answer".
-        golds: The gold answers; if there are none, "" is the right answer.
+    "" means "no answer", and is right if there are no gold answers; so for :func:`f1`.
     """
     return float(normalised(answer) in map(normalised, _right(golds)))
 
 
 def f1(answer: str, golds: Sequence[str]) -> float:
     """Return the highest word-level F1 between an answer and any gold answer, after both are :func:`normalised`.
-
-    Args:
-        answer: The predicted answer; "" means "no answer".
-        golds: The gold answers; if there are none, "" is the right answer.
 
     Example:
         >>> f1("the Roman empire", ["Empire", "Rome"])
@@ -70,3 +70,43 @@ def _f1(words: list[str], gold: list[str]) -> float:
     precision = shared / len(words)
     recall = shared / len(gold)
     return 2 * precision * recall / (precision + recall) if shared else 0.0
+
+
+class Same:
+    """A function that maps equal free-text answers to one text: the first one with their normal form so far.
+
+    Args:
+        same: "normalised" for :func:`normal_form`; "exact" for the text itself; or a function from a text to its normal
+            form, or to None for no answer, which becomes NO_LABEL. The function is called once per text.
+
+    Attributes:
+        representatives: Maps each text of the calls so far to its representative.
+
+    Raises:
+        SettingError: If ``same`` has another value.
+        ModelError: In a call, if the function ``same`` fails.
+
+    Example:
+        >>> same = Same()
+        >>> same("Paris."), same("the paris"), same("Rome")
+        ('Paris.', 'Paris.', 'Rome')
+    """
+
+    def __init__(self, same: str | Callable[[str], Any] = "normalised") -> None:
+        if not callable(same) and (not isinstance(same, str) or same not in FORMS):
+            raise SettingError(f"same {same!r} is unknown. Give normalised, exact, or a function to a normal form.")
+        self.setting = same
+        self._form: Callable[[str], Any] = FORMS[same] if isinstance(same, str) else same
+        self.representatives: dict[str, str] = {}
+        self._first: dict[Hashable, str] = {None: NO_LABEL}  # maps each normal form to its first text
+
+    def __call__(self, text: str) -> str:
+        if text not in self.representatives:
+            try:
+                self.representatives[text] = self._first.setdefault(self._form(text), text)
+            except Exception as error:
+                raise ModelError(
+                    f"same raised {type(error).__name__} for the text {text[:80]!r} ({error}). Give a function to a "
+                    "normal form, or to None for no answer."
+                ) from error
+        return self.representatives[text]

@@ -6,9 +6,8 @@ from typing import overload
 
 import numpy as np
 
-from heedful.records.example import Example, Part
+from heedful.records.example import Example, Part, content_id, emptied
 from heedful.records.examples import Examples
-from heedful.records.pool.contents import content_id, emptied
 
 EMPTIED = -1  # in place of a lender's position: the part becomes empty
 
@@ -18,7 +17,6 @@ class Composed(Sequence[Example]):
     """Examples of a pool in which some parts are replaced by the parts of other examples (lenders).
 
     Attributes:
-        pool: The examples that the positions refer to.
         positions: Positions of the base examples: int64 [examples].
         lenders: Maps names of parts to the positions of the examples that lend this part: int64 [examples]. The
             position of the base example itself leaves the part unchanged, and :data:`EMPTIED` empties it.
@@ -84,9 +82,7 @@ class Composed(Sequence[Example]):
 
     @property
     def repeated(self) -> np.ndarray:
-        """Mask of the unchanged examples, which the null control predicts again: bool [examples]; all False without
-        ``again``.
-        """
+        """Mask of the examples that the null control predicts ``again``, unchanged: bool [examples]."""
         return self.again & (self.positions < len(self.pool)) & ~self.borrowed
 
     def take(self, indices: np.ndarray) -> "Composed":
@@ -95,10 +91,7 @@ class Composed(Sequence[Example]):
         return replace(self, positions=self.positions[indices], lenders=lenders)
 
     def column(self, name: str) -> Iterator[Part | None]:
-        """Iterate over the values of a column such as ``label`` or ``parts.<name>``.
-
-        Columns of groups have the values of the base examples, even for lent parts.
-        """
+        """Iterate over the values of a column; columns of groups have those of the base examples."""
         part = name.removeprefix("parts.")
         lenders = self.lenders.get(part, self.positions) if name.startswith("parts.") else self.positions
         relabelled = self.borrowed if name == "label" and self.label is not None else np.zeros(len(self), dtype=bool)

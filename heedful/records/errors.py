@@ -5,7 +5,7 @@ import re
 from collections.abc import Collection
 from typing import Self
 
-from heedful.records.labels import listing
+from heedful.records.text import listing
 
 
 class HeedfulError(Exception):

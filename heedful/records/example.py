@@ -1,12 +1,227 @@
-"""Examples: inputs that consist of parts, with gold labels."""
+"""An example: an input that consists of parts (texts, tables and pictures), with its gold label."""
 
-from collections.abc import Mapping
+import hashlib
+import io
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
 
-from heedful.records.parts.picture import Picture
-from heedful.records.parts.table import Table
+import numpy as np
+
+from heedful.records.errors import DataError, SettingError
+from heedful.records.storage.files import open_file, unreadable
+from heedful.records.text import canonical
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+Row = tuple[str, tuple[str, ...]]
+WORD = re.compile(r"\w+")
+FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF", "PPM")  # Pillow may run programs for other formats
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table with a title, and rows of a key and its values, such as an infobox of Wikipedia; keys are distinct."""
+
+    title: str
+    rows: tuple[Row, ...]
+
+    def __post_init__(self) -> None:
+        keys = self.keys
+        if len(set(keys)) < len(keys):
+            repeated = next(key for key in keys if keys.count(key) > 1)
+            raise SettingError(f"The table {self.title!r} has the key {repeated!r} twice.")
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The keys in the order of the rows."""
+        return tuple(key for key, _ in self.rows)
+
+    @cached_property
+    def values(self) -> dict[str, tuple[str, ...]]:
+        """Maps each key to its values."""
+        return dict(self.rows)
+
+    def encode(self, normalise: Callable[[str], str] = str) -> str:
+        """Convert to JSON; ``normalise`` is applied to the title, each key and each value."""
+        rows = [(normalise(key), [normalise(value) for value in values]) for key, values in self.rows]
+        return json.dumps([normalise(self.title), rows], ensure_ascii=False, separators=(",", ":"))
+
+    @classmethod
+    def decode(cls, text: str) -> "Table":
+        """Convert from the JSON of :meth:`encode`."""
+        title, rows = json.loads(text)
+        return cls(title, tuple((key, tuple(values)) for key, values in rows))
+
+
+@dataclass(frozen=True)
+class TableForm:
+    """A format for the conversion of tables to text.
+
+    Attributes:
+        style: Format of a row. "paragraph": "The KEY of TITLE is VALUE." (Gupta et al. 2020, "table as paragraph");
+            "structure": "KEY: VALUE, VALUE"; "cells": "| KEY | VALUE | VALUE".
+        keep: Maximum number of rows in the text. The rows that share the most words with the other parts of the input
+            are kept; None keeps all rows.
+
+    Example:
+        >>> table = Table("In Rainbows", (("Length", ("42:39",)), ("Genre", ("art rock", "art pop"))))
+        >>> TableForm().text(table)
+        'The Length of In Rainbows is 42:39. The Genre of In Rainbows are art rock, art pop.'
+        >>> TableForm("structure", keep=1).text(table, ["It is rock."])
+        'Title: In Rainbows; Genre: art rock, art pop'
+    """
+
+    style: Literal["paragraph", "structure", "cells"] = "paragraph"
+    keep: int | None = None
+
+    def text(self, table: Table, texts: Sequence[str] = ()) -> str:
+        """Convert a table to text. ``texts`` are the other parts of the input, which decide which rows are kept."""
+        rows = self._selected(table, texts)
+        title = table.title
+        if self.style == "paragraph":
+            sentences = [f"The {k} of {title} {'are' if len(v) > 1 else 'is'} {', '.join(v)}." for k, v in rows]
+            return " ".join(sentences) or f"{title}."
+        if self.style == "structure":
+            return "; ".join([f"Title: {title}", *(f"{k}: {', '.join(v)}" for k, v in rows)])
+        return " ".join([title, *(f"| {' | '.join((k, *v))}" for k, v in rows)])
+
+    def shortens(self, table: Table) -> bool:
+        """Whether the text of a table leaves out rows, because ``keep`` is smaller than their number."""
+        return self.keep is not None and len(table.rows) > self.keep
+
+    def _selected(self, table: Table, texts: Sequence[str]) -> Sequence[Row]:
+        if not self.shortens(table):
+            return table.rows
+        words = _words(" ".join(texts))
+        shared = [len(words & _words(" ".join((key, *values)))) for key, values in table.rows]
+        best = sorted(range(len(shared)), key=lambda i: -shared[i])[: self.keep]  # stable: earlier rows win ties
+        return [table.rows[i] for i in sorted(best)]
+
+
+def _words(text: str) -> set[str]:
+    return set(WORD.findall(text.lower()))
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A reference to an encoded picture, such as a PNG, in a file.
+
+    Attributes:
+        key: The sha256 of the bytes in hexadecimal; "" for the empty picture.
+        start, size: Where the bytes are in the file.
+        where: Row of the data that names the picture, for messages.
+    """
+
+    key: str = ""
+    path: str = ""
+    start: int = 0
+    size: int = 0
+    where: str = ""
+
+    @property
+    def display_name(self) -> str:
+        """Name of the picture in messages."""
+        return f"{self.where}: the picture {self.path}"
+
+    def encode(self) -> str:
+        """Convert the attributes (key, path, start, size, where) to one text, which a column can store."""
+        where = self.where.replace("\n", " ")  # a path may hold line feeds
+        return "\n".join((self.key, self.path, str(self.start), str(self.size), where))
+
+    @classmethod
+    def decode(cls, text: str) -> "Picture":
+        """Convert from the text of :meth:`encode`."""
+        key, remainder = text.split("\n", 1)
+        path, start, size, where = remainder.rsplit("\n", 3)
+        return cls(key, path, int(start), int(size), where)
+
+    def read(self) -> bytes:
+        """Read the bytes; raises DataError if the file cannot be read, or if they no longer match :attr:`key`."""
+        with open_file(self.path, self.display_name) as file:
+            try:
+                file.seek(self.start)
+                content = file.read(self.size)
+            except OSError as error:
+                raise unreadable(self.display_name, error) from None
+        if hashlib.sha256(content).hexdigest() != self.key:
+            raise DataError(f"{self.display_name} has changed since the data were read. Start again.")
+        return content
+
+
+def pixels(
+    picture: Picture,
+    resize: "Callable[[Image.Image], Image.Image | np.ndarray]",
+    prepare: "Callable[[Image.Image], object]" = lambda opened: None,
+) -> np.ndarray:
+    """Decode a picture to RGB with 8 bits per channel: uint8 [height, width, 3].
+
+    Grey becomes three equal channels, palettes are resolved, CMYK is converted without a profile, and transparent
+    pictures are drawn on white. The EXIF orientation is applied.
+
+    Args:
+        resize: Function that is applied to the decoded RGB picture and returns the final picture.
+        prepare: Function that is applied to the opened picture before it is decoded.
+
+    Raises:
+        DataError: If the picture is damaged, has changed since the data were read, or has more than 8 bits per channel,
+            of which Pillow would clip nearly all values to white.
+    """
+    from PIL import Image, ImageFile, ImageOps  # most runs have no pictures
+
+    data = picture.read()
+    ImageFile.LOAD_TRUNCATED_IMAGES = False  # a library may have set it, and would fill the rest with grey
+    try:
+        with Image.open(io.BytesIO(data), formats=FORMATS) as opened:
+            prepare(opened)
+            if opened.mode == "F" or opened.mode.startswith("I"):
+                raise DataError(f"{picture.display_name} has more than 8 bits per channel. Save it with 8 bits.")
+            image = ImageOps.exif_transpose(opened)
+            if image.has_transparency_data:
+                layer = image.convert("RGBA")
+                image = Image.alpha_composite(Image.new("RGBA", layer.size, "white"), layer)
+            return np.asarray(resize(image.convert("RGB")))
+    except (DataError, MemoryError):
+        raise
+    except Exception as error:  # damaged files raise many kinds of errors
+        formats = ", ".join(FORMATS)
+        raise DataError(f"{picture.display_name} cannot be decoded: {error}. Use a complete file: {formats}.") from None
+
 
 Part = str | Table | Picture  # the content of one part of an input
+# classes of the parts that are not texts; the metadata of Arrow columns have the keys
+PART_KINDS: Mapping[str, type[Table] | type[Picture]] = {"table": Table, "picture": Picture}
+
+
+def as_text(part: Part | None) -> str:
+    """Return a part that is a text; raises TypeError for any other part."""
+    if not isinstance(part, str):
+        raise TypeError(f"{part!r} is not a text")
+    return part
+
+
+def as_table(part: Part | None) -> Table:
+    """Return a part that is a table; raises TypeError for any other part."""
+    if not isinstance(part, Table):
+        raise TypeError(f"{part!r} is not a table")
+    return part
+
+
+def content_id(part: Part) -> str:
+    """The sha256, in hexadecimal, of a part's :func:`canonical` text or of a picture's bytes; "" for an empty one."""
+    if isinstance(part, Picture):
+        return part.key
+    text = part.encode(canonical) if isinstance(part, Table) else canonical(part)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def emptied(part: Part) -> Part:
+    """Return the empty part that replaces a part: an empty picture for a picture, "" for a text or a table."""
+    return Picture() if isinstance(part, Picture) else ""
 
 
 @dataclass(frozen=True)
@@ -36,20 +251,6 @@ class Example:
         return self.label
 
 
-def as_text(part: Part | None) -> str:
-    """Return a part that is a text; raises TypeError for any other part."""
-    if not isinstance(part, str):
-        raise TypeError(f"{part!r} is not a text")
-    return part
-
-
-def as_table(part: Part | None) -> Table:
-    """Return a part that is a table; raises TypeError for any other part."""
-    if not isinstance(part, Table):
-        raise TypeError(f"{part!r} is not a table")
-    return part
-
-
 @dataclass(frozen=True)
 class Changed:
     """An example that an intervention has changed.
@@ -57,10 +258,8 @@ class Changed:
     Attributes:
         example: The changed example, with the ``uid`` of the base example.
         partner: uid of the example that lends a part, or "".
-        variant: Text that distinguishes several changes of an example in one draw, such as the key of the deleted table
-            row, or "".
-        clusters: Names of the clusters (groups of related examples) that the change belongs to, such as the base
-            example, the lending example and the table.
+        variant: Tells several changes of an example in one draw apart, such as the key of the deleted table row, or "".
+        clusters: Names of the groups of related examples of the change: the base example, the lending one, the table.
         allowed: Key into the table of allowed transitions between labels, or "".
     """
 

@@ -11,10 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from heedful.records.errors import DataError
-from heedful.records.example import Example, Part
-from heedful.records.pool.contents import KINDS, column_texts, content_id, identities, keys
-from heedful.records.pool.groups import related, row_hashes, row_numbers
-from heedful.records.pool.partners import Partners
+from heedful.records.example import PART_KINDS, Example, Part, content_id
+from heedful.records.partners import Partners, column_texts, identities, names_of, related, row_hashes, row_numbers
+from heedful.records.randomness import keys
 from heedful.records.storage.files import Spool
 from heedful.records.text import canonical
 
@@ -27,12 +26,10 @@ class ExamplesBuilder:
     """Builder of a pool of examples, which are collected in an Arrow file on disk, batch by batch.
 
     Args:
-        parts: Names of the parts.
         groups: Names of further groups (columns whose equal values mark related examples); every part is also a group.
         meta: Names of the meta columns, which break down the results.
         kinds: Maps part names to "table" or "picture"; all other parts are texts.
-        cluster: The group or meta column that defines the clusters for confidence intervals; by default the first of
-            ``groups``.
+        cluster: The group or meta column that defines the clusters; by default the first of ``groups``.
     """
 
     BATCH = BATCH
@@ -61,12 +58,7 @@ class ExamplesBuilder:
         self._spool = Spool(self.schema)
 
     def add(
-        self,
-        uid: str,
-        parts: Sequence[Part],
-        label: str | None,
-        groups: Sequence[str] = (),
-        meta: Sequence[str] = (),
+        self, uid: str, parts: Sequence[Part], label: str | None, groups: Sequence[str] = (), meta: Sequence[str] = ()
     ) -> None:
         """Append an example; ``parts``, ``groups`` and ``meta`` are in the order of the constructor's names."""
         texts = [part if isinstance(part, str) else part.encode() for part in parts]
@@ -101,11 +93,8 @@ class Examples(Sequence[Example]):
             ``cluster``. Tables and pictures are encoded as text; the metadata of their column has their kind.
 
     Attributes:
-        parts: Names of the parts.
-        groups: Names of the groups.
-        meta: Names of the meta columns.
+        parts, groups, meta: Names of the columns of each kind.
         kinds: Maps part names to "table" or "picture"; all other parts are texts.
-        tables: Names of the parts that are tables.
         has_clusters: Whether the table has a column of clusters.
         no_gold: Number of rows of the source that were dropped because they have no gold label.
         origin: Source of the examples, such as a file, for messages.
@@ -117,18 +106,15 @@ class Examples(Sequence[Example]):
     def __init__(self, table: pa.Table) -> None:
         self.table = table
         self._cache: dict[tuple[Any, ...], Any] = {}
-        columns = table.column_names
-        self.parts = tuple(c.removeprefix("parts.") for c in columns if c.startswith("parts."))
-        self.groups = tuple(c.removeprefix("groups.") for c in columns if c.startswith("groups."))
-        self.meta = tuple(c.removeprefix("meta.") for c in columns if c.startswith("meta."))
+        self.parts, self.groups, self.meta = (names_of(table, kind) for kind in ("parts", "groups", "meta"))
         self.kinds = {
             field.name.removeprefix("parts."): field.metadata[b"heedful"].decode()
             for field in table.schema
             if b"heedful" in (field.metadata or {})
         }
-        self.has_clusters = CLUSTER in columns
+        self.has_clusters = CLUSTER in table.column_names
         self.tables = tuple(part for part, kind in self.kinds.items() if kind == "table")
-        self._decoders = {f"parts.{part}": KINDS[kind].decode for part, kind in self.kinds.items()}
+        self._decoders = {f"parts.{part}": PART_KINDS[kind].decode for part, kind in self.kinds.items()}
 
     @classmethod
     def of(cls, examples: Iterable[Example]) -> "Examples":
@@ -140,7 +126,7 @@ class Examples(Sequence[Example]):
         extra = tuple(g for g in examples[0].groups if g not in parts)
         meta = tuple(examples[0].meta)
         first = examples[0].parts.items()
-        kinds = {name: kind for name, part in first for kind, owner in KINDS.items() if isinstance(part, owner)}
+        kinds = {name: kind for name, part in first for kind, owner in PART_KINDS.items() if isinstance(part, owner)}
         builder = ExamplesBuilder(parts, extra, meta, kinds)
         for e in examples:
             values = [e.parts[p] for p in parts]
@@ -202,7 +188,7 @@ class Examples(Sequence[Example]):
 
     @cached_property
     def uid_keys(self) -> np.ndarray:
-        """64-bit hashes of the uids, see :func:`keys`: uint64 [examples]."""
+        """The :func:`keys` of the uids: uint64 [examples]."""
         return keys(column_texts(self.table, "uid"))
 
     @cached_property
@@ -210,15 +196,10 @@ class Examples(Sequence[Example]):
         return {uid: i for i, uid in enumerate(column_texts(self.table, "uid"))}
 
     def partners(self, parts: Sequence[str], within: str | None = None) -> Partners:
-        """Return which examples may be partners of each other (lend the swapped parts) in a swap.
+        """Return which examples may lend each other ``parts`` in a swap, if they agree in the meta column ``within``.
 
         Examples that share the content of a part are no partners. A part with the same content in all examples, such as
         a fixed instruction, does not count, unless only such parts are swapped.
-
-        Args:
-            parts: Names of the parts to swap.
-            within: A meta column, such as "split", in which an example and its partner must agree; None for no
-                restriction.
         """
         same = [] if set(parts) <= {*self._constants} else self._constants
         relation = self._once("related", within, *same, make=lambda: related(self.table, within, same))
@@ -229,11 +210,9 @@ class Examples(Sequence[Example]):
 
     @cached_property
     def _constants(self) -> list[str]:
-        """Names of the parts that have the same content in all examples, such as the instruction of a prompt."""
         return [part for part in self.parts if len(self.table[f"groups.{part}"].unique()) == 1]
 
     def _once(self, *key: Any, make: Callable[[], Any]) -> Any:
-        """Compute a value with ``make`` on the first call with this key, and return the cached value later."""
         if key not in self._cache:
             self._cache[key] = make()
         return self._cache[key]
@@ -245,39 +224,28 @@ class Examples(Sequence[Example]):
 
     @cached_property
     def fingerprint(self) -> str:
-        """The sha256 of the names of the parts and of all uids, labels and groups; the groups include a hash of the
-        content of each part.
-        """
+        """The sha256 of the names of the parts, and of all uids, labels and groups (also hashes of the parts)."""
         digest = hashlib.sha256(repr(self.parts).encode())
         for name in ("uid", "label", *(f"groups.{group}" for group in self.groups)):
             digest.update(name.encode())
-            for batch in self.table.select([name]).to_batches(max_chunksize=BATCH):
-                digest.update("".join(map(repr, batch[0].to_pylist())).encode("utf-8", "surrogatepass"))
+            for text in column_texts(self.table, name):
+                digest.update(repr(text).encode("utf-8", "surrogatepass"))
         return digest.hexdigest()
 
     def contents(self, parts: Sequence[str]) -> pa.Array:
-        """Hash the label and some parts of each example: texts of 16 hexadecimal digits [examples].
-
-        Args:
-            parts: Names of the hashed parts. A pool that was restricted to fewer parts (:meth:`keep_parts`) still knows
-                the content of the other parts.
-        """
-        names = tuple(sorted(part for part in parts if part in self.groups))
-        columns = ["label", *(f"groups.{name}" for name in names)]
-        return self._once("contents", names, make=lambda: identities(self.table, columns))
+        """The :func:`identities` of the label and of some parts, also of former ones (:meth:`keep_parts`)."""
+        columns = ["label", *(f"groups.{part}" for part in sorted(parts) if part in self.groups)]
+        return self._once("contents", *columns, make=lambda: identities(self.table, columns))
 
     def content_keys(self, parts: Sequence[str]) -> np.ndarray:
         """Hash some parts of each example, without the label: uint64 [examples]."""
-        names = tuple(part for part in parts if part in self.groups)
-        return self._once(
-            "content keys", names, make=lambda: row_hashes(self.table, [f"groups.{name}" for name in names])
-        )
+        columns = [f"groups.{part}" for part in parts if part in self.groups]
+        return self._once("content keys", *columns, make=lambda: row_hashes(self.table, columns))
 
     def clusters(self, parts: Sequence[str]) -> pa.Array:
-        """Return the name of each example's cluster for confidence intervals: texts [examples].
+        """Return the name of each example's cluster: texts [examples], null for an example that is one by itself.
 
-        Null marks an example that is a cluster by itself. If the data define no clusters, examples with equal
-        content in ``parts`` are a cluster.
+        If the data define no clusters, examples with equal content in ``parts`` are a cluster.
         """
         if self.has_clusters:
             return self.texts(CLUSTER, np.arange(len(self)))
@@ -304,14 +272,8 @@ class Examples(Sequence[Example]):
         return map(self._decoders[name], texts) if name in self._decoders else texts
 
     def take(self, positions: Sequence[int] | np.ndarray) -> "Examples":
-        """Return a pool of the examples at the given positions, in this order.
-
-        Raises:
-            IndexError: If a position is negative or too large.
-        """
+        """Return a pool of the examples at the given positions; raises IndexError for one that is not in the pool."""
         positions = np.asarray(positions, dtype=np.int64)
-        if len(positions) and not 0 <= positions.min() <= positions.max() < len(self):
-            raise IndexError(f"The positions go from 0 to {len(self) - 1}.")
         spool = Spool(self.table.schema)
         for start in range(0, len(positions), BATCH):
             spool.write(self.table.take(positions[start : start + BATCH]))
@@ -330,19 +292,12 @@ class Examples(Sequence[Example]):
         return Examples(self.table.drop_columns([name]) if name in self.table.column_names else self.table)
 
     def keep_parts(self, parts: Sequence[str]) -> "Examples":
-        """Return a pool with only the given parts, in this order.
-
-        The columns ``parts.<name>`` (contents) of all other parts are removed. The columns ``groups.<name>`` (hashes of
-        the contents) stay, so that related examples are still found.
-        """
+        """Return a pool with only the given parts, in this order; the hashes of the others stay, to find relations."""
         columns = [c for c in self.table.column_names if not c.startswith("parts.")]
         return Examples(self.table.select(columns[:2] + [f"parts.{p}" for p in parts] + columns[2:]))
 
     def rename_parts(self, names: Sequence[str]) -> "Examples":
-        """Return a pool with new names for its parts, given in the order of the attribute ``parts``.
-
-        A column ``groups.<name>`` that belongs to no part of the pool is removed if a part gets this name.
-        """
+        """Return a pool with new names for its parts; a group of no part is removed if a part gets its name."""
         pairs = list(zip(self.parts, names, strict=True))
         new = {f"{kind}.{old}": f"{kind}.{name}" for kind in ("parts", "groups") for old, name in pairs}
         columns = [c for c in self.table.column_names if c in new or c not in new.values()]
@@ -350,11 +305,7 @@ class Examples(Sequence[Example]):
 
 
 def repeats(keys: np.ndarray) -> int:
-    """Return the number of examples that repeat the content of an earlier example.
-
-    Args:
-        keys: Hashes of content, see :meth:`Examples.content_keys`: uint64 [examples].
-    """
+    """Return the number of examples that repeat an earlier one, given their :meth:`Examples.content_keys`."""
     return len(keys) - len(np.unique(keys))
 
 

@@ -49,22 +49,27 @@ def _digest(key: Sequence[str | int]) -> bytes:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
 
 
+def keys(texts: Iterable[str]) -> np.ndarray:
+    """Hash texts to 64 bits: uint64 [texts]. The probability of a collision among a million texts is 3e-8."""
+    return digests(text.encode("utf-8", "surrogatepass") for text in texts)
+
+
+def digests(contents: Iterable[bytes]) -> np.ndarray:
+    """Hash byte strings to 64 bits, as :func:`keys` does for texts: uint64 [contents]."""
+    joined = bytearray()  # needs less memory than a list of hashes
+    for content in contents:
+        joined += hashlib.blake2b(content, digest_size=8).digest()
+    return np.frombuffer(joined, dtype="<u8")
+
+
 def philox(key: int, counter: Sequence[np.ndarray | int]) -> np.ndarray:
-    """Generate random words with the counter-based random number generator Philox4x32-10.
+    """Generate four random words per counter with the generator Philox4x32-10: uint32 [4, n].
 
     Source: Salmon et al. 2011, "Parallel Random Numbers: As Easy as 1, 2, 3".
 
     Args:
         key: A 64-bit integer.
-        counter: The four 32-bit words of ``n`` counters, the lowest word first; each an array [n] or one number for
-            all counters.
-
-    Returns:
-        Four random 32-bit words per counter: uint32 [4, n].
-
-    Example:
-        >>> [f"{word:08x}" for word in philox(0, (0, 0, 0, 0))[:, 0]]
-        ['6627e8d5', 'e169c58d', 'bc57ac4c', '9b00dbd8']
+        counter: The four words of ``n`` counters, the lowest first; each an array [n] or one number for all counters.
     """
     c0, c1, c2, c3 = (np.atleast_1d(word).astype(np.uint64) for word in np.broadcast_arrays(*counter))
     k0 = key & 0xFFFFFFFF
@@ -82,30 +87,19 @@ def philox(key: int, counter: Sequence[np.ndarray | int]) -> np.ndarray:
 
 
 def words_of(key: int, uid_keys: np.ndarray, draws: np.ndarray | int = 0, block: int = 0) -> np.ndarray:
-    """Return four random words (32-bit integers) for each pair of an example and a draw.
+    """Return four random words (32-bit integers) for each pair of an example and a draw: uint32 [4, n].
 
     Args:
         key: The :func:`random_key` of the purpose.
-        uid_keys: Hashes of the examples' uids (``Examples.uid_keys``): uint64 [n].
+        uid_keys: The :func:`keys` of the examples' uids: uint64 [n].
         draws: Index of the draw, below 2**32: [n], or one number for all examples.
         block: Index of the block of four words; other blocks have other words for the same example and draw.
-
-    Returns:
-        uint32 [4, n].
     """
     return philox(key, (uid_keys & LOW, uid_keys >> HALF, draws, block))
 
 
 def random_order(key: int, uid_keys: np.ndarray) -> np.ndarray:
-    """Return a random permutation of examples that depends only on the key and on the uids.
-
-    Args:
-        key: The :func:`random_key` of the purpose.
-        uid_keys: Hashes of the examples' uids: uint64 [n].
-
-    Returns:
-        Indices into ``uid_keys``: int64 [n].
-    """
+    """Return a random permutation that depends only on the key and on the uids (see :func:`words_of`): int64 [n]."""
     first, second, *_ = words_of(key, uid_keys)
     return np.lexsort([uid_keys, second, first])
 
@@ -116,8 +110,8 @@ def below(words: np.ndarray, bounds: np.ndarray | int) -> tuple[np.ndarray, np.n
     Source: Lemire 2019, "Fast Random Integer Generation in an Interval".
 
     Args:
-        words: Random words: uint32 [n].
-        bounds: Exclusive upper bounds from 1 to 2**32: int64 [n], or one number for all words.
+        words: uint32 [n].
+        bounds: From 1 to 2**32: int64 [n], or one number for all words.
 
     Returns:
         The integers, int64 [n], and whether each integer is accepted, bool [n]; accepted integers are uniform.
@@ -138,11 +132,9 @@ def integers(
     """Return a random integer below a bound for each pair of an example and a draw, uniform over the accepted integers.
 
     Args:
-        key: The :func:`random_key` of the purpose.
-        uid_keys: Hashes of the examples' uids: uint64 [n].
-        draws: Index of the draw: [n].
+        key: See :func:`words_of`, as for ``uid_keys`` and ``draws``.
         bounds: Exclusive upper bounds from 1 to 2**32: int64 [n].
-        blocks: The blocks of four words (see :func:`words_of`) that are tried one after the other.
+        blocks: The blocks of four words that are tried one after the other.
         accepts: Function that gets indices into ``uid_keys``, int64 [m], and the integers proposed for them, int64 [m],
             and returns which to accept, bool [m]. None accepts all.
 

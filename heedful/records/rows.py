@@ -31,7 +31,6 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from heedful.records.errors import RunError
-from heedful.records.pool.contents import keys
 from heedful.records.storage.schema import ENTRY, SCHEMA, require_schema
 
 BASE = "base"
@@ -46,11 +45,7 @@ STRINGS = (*ABOUT, "intervention", "part", "variant", "gold", "y", "y2", "partne
 
 
 def schema(labels: int) -> pa.Schema:
-    """Return the Arrow schema of rows: the names and types of their columns.
-
-    Args:
-        labels: Number of labels of the task, the length of probability vectors.
-    """
+    """Return the Arrow schema of rows with probabilities of this many labels."""
     probs = pa.list_(pa.float32(), max(1, labels))  # Arrow crashes on lists of length 0
     return pa.schema(
         [(name, pa.string()) for name in STRINGS]
@@ -60,12 +55,8 @@ def schema(labels: int) -> pa.Schema:
 
 
 def vectors(probs: np.ndarray | None, type_: pa.DataType, missing: np.ndarray) -> pa.Array:
-    """Convert probability vectors to an Arrow array.
-
-    Args:
-        probs: float32 [rows, labels]; None for rows without probabilities.
-        type_: Type of the array, such as the type of the column "p" in :func:`schema`.
-        missing: Rows that become null: bool [rows].
+    """Convert probability vectors, float32 [rows, labels] or None, to an Arrow array of a type such as that of "p" in
+    :func:`schema`; ``missing`` rows become null: bool [rows].
     """
     if probs is None:
         return pa.nulls(len(missing), type_)
@@ -105,24 +96,16 @@ def equal_columns(rows: pa.Table, first: str, second: str) -> np.ndarray:
 
 
 def codes(rows: pa.Table, name: str) -> tuple[np.ndarray, list[str | None]]:
-    """Encode a text column as integers.
-
-    Returns:
-        The code per row, int32 [rows], and the list of texts that the codes index.
-    """
+    """Encode a text column as integers: the code per row, int32 [rows], and the list of texts that the codes index."""
     names = pc.unique(rows[name])
     numbers = [pc.index_in(chunk, value_set=names).to_numpy() for chunk in rows[name].chunks]
     return np.concatenate([np.zeros(0, dtype=np.int32), *numbers]), names.to_pylist()
 
 
 def slice_codes(rows: pa.Table, name: str) -> tuple[np.ndarray, list[str | None]]:
-    """Encode a meta column of the base examples, such as "split", as integers.
+    """Return the :func:`codes` of a meta column of the base examples, such as "split".
 
-    Returns:
-        The code per row, int32 [rows], and the list of texts that the codes index.
-
-    Raises:
-        RunError: If a row has no slice of this name, or several.
+    Raises RunError if a row has no slice of this name, or several.
     """
     lists = rows["slices"].combine_chunks()
     prefix = f"{name}="
@@ -142,53 +125,21 @@ def of_split(rows: pa.Table, split: str) -> pa.Table:
 
 
 def number_runs(rows: pa.Table, name: str) -> np.ndarray:
-    """Number sequences of adjacent rows with equal values in a column; return the number per row, from 0: int32 [rows].
-
-    In canonical order (:func:`require_canonical`), the rows of a uid are one sequence.
-    """
+    """Number sequences of adjacent rows with equal values in a column, such as of a uid, from 0: int32 [rows]."""
     starts = np.zeros(rows.num_rows, dtype=np.int32)
     starts[1:] = pc.not_equal(rows[name][1:], rows[name][:-1]).to_numpy()
     return np.cumsum(starts, dtype=np.int32)
 
 
 def cluster_of(rows: pa.Table) -> np.ndarray:
-    """Return an id of each row's cluster, for confidence intervals: int32 [rows]. The cluster is the column
-    ``group``, or the base example if ``group`` is null.
-    """
+    """Return an id of each row's cluster: int32 [rows]. It is the column ``group``, or the base example without one."""
     if rows["group"].null_count == rows.num_rows:
         return number_runs(rows, "uid")
     return codes(pa.table({"cluster": pc.coalesce(rows["group"], rows["uid"])}), "cluster")[0]
 
 
-def clusters_of_pairs(rows: pa.Table) -> tuple[np.ndarray, np.ndarray]:
-    """Return two ids per row, the cluster of the base example and the cluster of the lender: two arrays int64 [rows].
-
-    The lender is the example that lends a part; the second id is -1 for rows without a lender. A cluster has the same
-    id in both arrays.
-    """
-    clusters = cluster_of(rows).astype(np.int64)
-    has_lender = pc.not_equal(rows["partner"], "")
-    lent = rows.filter(has_lender)
-    lenders = np.full(rows.num_rows, -1, dtype=np.int64)
-    if not lent.num_rows:
-        return clusters, lenders
-    names = pc.unique(pc.coalesce(rows["group"], rows["uid"]))
-    lender = pc.list_element(lent["clusters"].combine_chunks(), 1)  # the first is the uid of the base example
-    unique = pc.unique(lender)
-    indices = pc.index_in(unique, value_set=names)
-    is_outside = indices.is_null()
-    numbers = pc.fill_null(indices, 0).to_numpy().astype(np.int64)
-    # a cluster without base examples has no number: its id comes from a hash of its name
-    elsewhere = keys(unique.filter(is_outside).to_pylist()) >> np.uint64(2)
-    numbers[is_outside.to_numpy(zero_copy_only=False)] = len(names) + elsewhere.astype(np.int64)
-    lenders[has_lender.to_numpy()] = numbers[pc.index_in(lender, value_set=unique)]
-    return clusters, lenders
-
-
 def require_canonical(rows: pa.Table) -> None:
-    """Raise RunError if the rows are not sorted by the columns :data:`KEY`, or if two rows are equal in all these
-    columns.
-    """
+    """Raise RunError if the rows are not sorted by the columns :data:`KEY`, or if two rows are equal in all of them."""
     first, second = rows[:-1], rows[1:]
     tied = np.ones(len(second), dtype=bool)
     wrong = np.zeros(len(second), dtype=bool)
@@ -219,18 +170,13 @@ def save_rows(path: Path, rows: pa.Table, metadata: Mapping[str, Any]) -> str:
     rows = rows.replace_schema_metadata({ENTRY: entry})
     repeated = [name for name in (*STRINGS, "version", "draw") if name != "partner" and name in rows.schema.names]
     repeated.append("slices.list.element")
-    settings: dict[str, Any] = {"compression": "zstd", "row_group_size": GROUP, "write_page_checksum": True}
-    pq.write_table(rows, path, use_dictionary=repeated, **settings)
+    pq.write_table(rows, path, GROUP, use_dictionary=repeated, compression="zstd", write_page_checksum=True)
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def read_rows(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
-    """Read the rows and the metadata that :func:`save_rows` wrote.
-
-    Raises:
-        RunError: If the file is missing, damaged, or not from :func:`save_rows`.
-    """
+    """Read the rows and the metadata that :func:`save_rows` wrote; raises RunError if the file is not complete."""
     try:
         rows = pq.read_table(path, memory_map=True, page_checksum_verification=True)
     except FileNotFoundError:
@@ -252,14 +198,7 @@ def contents(rows: pa.Table) -> dict[str, str]:
 
 
 def describe_difference(first: Mapping[str, str], second: Mapping[str, str]) -> str | None:
-    """Describe how the examples of two runs differ; None if they are equal.
-
-    Rows of two runs may be joined only if their examples are equal.
-
-    Args:
-        first: Maps the uids of one run to hashes of content, see :func:`contents`.
-        second: The same mapping for the other run.
-    """
+    """Describe how the :func:`contents` of two runs differ; None if they are equal, so that rows may be joined."""
     if unpaired := sorted(first.keys() ^ second.keys()):
         return f"{len(unpaired):,} are in one run only, the first is {unpaired[0]}"
     if changed := sorted(uid for uid, content in first.items() if content != second[uid]):

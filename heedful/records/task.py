@@ -11,13 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from heedful.records.answers import NO_ANSWER, exact_match
+from heedful.records.answers import NO_ANSWER, NO_LABEL, exact_match
 from heedful.records.errors import SettingError, suggestion
-from heedful.records.parts.table import TableForm
-from heedful.records.parts.template import keep_parts, plain_template
-from heedful.records.text import normal_form
-
-NO_LABEL = "(no label)"  # in place of a generated answer that is no label
+from heedful.records.example import TableForm
+from heedful.records.text import keep_parts, normal_form, plain_template
 
 
 class TaskKind(ABC):
@@ -44,11 +41,9 @@ class TaskKind(ABC):
         return self.name.upper()
 
     def parse_gold(self, text: str) -> Any:
-        """Decode a gold label from text."""
         return json.loads(text)
 
     def write_gold(self, gold: Any) -> str:
-        """Encode a gold label as text."""
         return json.dumps(gold, sort_keys=True, ensure_ascii=False)
 
     def parse_golds(self, texts: Iterable[str]) -> list[Any]:
@@ -78,8 +73,7 @@ class TaskKind(ABC):
 
     @abstractmethod
     def best_answer(self, golds: Sequence[str]) -> str:
-        """Return the answer with the highest total score if all examples with the gold labels ``golds`` get this
-        answer.
+        """Return the answer with the highest total score if all examples with these gold labels get this answer.
 
         If several answers tie, the result is the first one to appear; for soft labels, the first by name.
         """
@@ -97,11 +91,7 @@ class TaskKind(ABC):
         return labels if self.exclusive else ()
 
     def targets(self, golds: Sequence[str | None], labels: Mapping[str, int]) -> np.ndarray:
-        """Convert gold labels to training targets.
-
-        Args:
-            golds: Gold labels as text; None without one.
-            labels: Maps each label to the index of its output.
+        """Convert gold labels to training targets, given the index of each label's output.
 
         Returns:
             Index of the gold label, or -1 without one: int64 [examples]. For soft labels, the scores of the labels:
@@ -199,7 +189,7 @@ class Span(TaskKind):
 
 
 class FreeText(Classification):
-    """Free text: any text is an answer; :class:`~heedful.records.same.Same` maps equal answers to one text."""
+    """Free text: any text is an answer; :class:`~heedful.records.answers.Same` maps equal answers to one text."""
 
     name = "text"
     has_labels = False
@@ -214,12 +204,9 @@ KINDS: dict[str, TaskKind] = {kind.name: kind for kind in (CLASSIFICATION, SOFT,
 
 
 def same_parts(parts: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
-    """Return new names for parts: a part whose name is in ``names`` keeps it, and the others get the remaining names
-    in order.
+    """Return new names for parts: a part whose name is in ``names`` keeps it; the others get the rest in order.
 
     Example:
-        >>> same_parts(["premise", "hypothesis"], ["hypothesis", "premise"])
-        ('premise', 'hypothesis')
         >>> same_parts(["premise", "hypothesis"], ["hypothesis", "table"])
         ('table', 'hypothesis')
     """
@@ -232,15 +219,12 @@ class Task:
     """The parts and labels of a task, and the texts that a model reads and writes for it.
 
     Attributes:
-        kind: The kind of task.
         parts: Names of the parts, in the order of the model's input.
         labels: Names of the labels, in the order of the model's outputs; empty for spans.
-        default_label: The right label if the parts are unrelated, such as "neutral"; "" (no answer) for spans; None if
-            there is none.
+        default_label: The right label, if any, for unrelated parts, such as "neutral"; "" (no answer) for spans.
         form: Format in which tables are converted to text.
         template: Template of the input, for models that read a single text; it may contain further parts.
         verbalisers: Maps labels to the texts that a model writes for them; missing labels are written as they are.
-        pictures: Names of the parts that are pictures.
     """
 
     kind: TaskKind

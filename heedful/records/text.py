@@ -1,4 +1,7 @@
-"""Normal forms of texts: for contents, names of labels, and answers.
+"""Texts: their normal forms and words; templates that join them; names of labels; phrases of messages.
+
+A template has the names of parts in braces, often after a word with a colon (the key of the part):
+``mnli hypothesis: {hypothesis} premise: {premise}``. Doubled braces are literal braces.
 
 The published normalizations are elsewhere, and are only for the published metrics: SQuAD's in
 :mod:`heedful.records.answers`, and VQA's in ``datamodules/loaders/vqa_answers.py``.
@@ -6,6 +9,7 @@ The published normalizations are elsewhere, and are only for the published metri
 
 import re
 import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
 
 ARTICLES = {"a", "an", "the"}
 SPELLINGS = str.maketrans(  # straight quotes, one minus and one percent sign; no invisible marks, such as directions
@@ -19,6 +23,11 @@ SIGN = re.compile(  # a sign or a decimal point before a number, also before a c
 SUFFIX = re.compile(r"(?<=\w)[-#\u2032\u2033\u2034]$")  # of a grade, an ion, a language or a unit: A-, Cl-, C#, 5 feet
 PERCENT = "%\u2030\u2031"
 SPACED_PERCENT = re.compile(rf"(?<=\d)\s+(?=[{PERCENT}])")
+MANY = 20  # with more labels than this, there are no numbers per label
+WORD = re.compile(r"\w+(?:['’\-]\w+)*|[^\w\s]+")  # letters and digits with inner ' and -, or other characters
+PART = re.compile(r"(?<!\{)\{([^{}]*)\}(?!\})")
+KEYED = re.compile(rf"(?:(?<!\S)\S*:\s+)?{PART.pattern}\s*")
+FILLED = re.compile(rf"{PART.pattern}|\{{\{{|\}}\}}")
 
 
 def canonical(text: str) -> str:
@@ -39,11 +48,6 @@ def composed(text: str) -> str:
 def folded(text: str) -> str:
     """Lower-case a text, with straight quotes and ASCII minus signs, and without invisible characters."""
     return composed(unicodedata.normalize("NFD", text.translate(SPELLINGS)).casefold())
-
-
-def normalised_label(name: str) -> str:
-    """Normalize the name of a label for comparison: :func:`folded`, without spaces, hyphens and underscores."""
-    return composed(re.sub(r"[\s_-]+", "", folded(name)))
 
 
 def bare(text: str) -> str:
@@ -90,3 +94,102 @@ def normal_form(text: str) -> str:
         elif not is_article:
             form.append(bare(word) or word)
     return SPACED_PERCENT.sub("", " ".join(form or whole))
+
+
+def words(text: str) -> list[str]:
+    """Split a text into words independently of tokenizers, so that attributions of all models refer to the same words.
+
+    Example:
+        >>> words("It's late.")
+        ["It's", 'late', '.']
+    """
+    return WORD.findall(text)
+
+
+def plain_template(parts: Iterable[str], name: str = "") -> str:
+    """Return the default template, as of T5's training tasks: the name of the task, then each part after its key, in
+    alphabetical order.
+
+    Example:
+        >>> plain_template(["premise", "hypothesis"], "mnli")
+        'mnli hypothesis: {hypothesis} premise: {premise}'
+    """
+    return " ".join(filter(None, [name, *(f"{part}: {{{part}}}" for part in sorted(parts))]))
+
+
+def parts_of(template: str) -> list[str]:
+    """The names of the parts in a template, in order of appearance."""
+    return PART.findall(template)
+
+
+def filled(template: str, values: Mapping[str, str]) -> str:
+    """Fill a template: replace each part's name in braces by its text, and doubled braces by single braces.
+
+    Example:
+        >>> filled('{text} Answer as in {{"label": "yes"}}:', {"text": "It rains."})
+        'It rains. Answer as in {"label": "yes"}:'
+    """
+    return FILLED.sub(lambda match: match[0][0] if match[1] is None else values[match[1]], template)
+
+
+def keep_parts(template: str, parts: Iterable[str]) -> str:
+    """Restrict a template to the given parts: all other parts are removed together with their keys.
+
+    Example:
+        >>> keep_parts("mnli hypothesis: {hypothesis} premise: {premise}", ["premise"])
+        'mnli premise: {premise}'
+    """
+    parts = set(parts)
+    return KEYED.sub(lambda match: match[0] if match[1] in parts else "", template).strip()
+
+
+def rename_parts(template: str, names: Mapping[str, str]) -> str:
+    """Rename parts in the braces of a template, from old to new names; the words before the braces do not change.
+
+    Example:
+        >>> rename_parts("rte sentence1: {sentence1}", {"sentence1": "premise"})
+        'rte sentence1: {premise}'
+    """
+    return PART.sub(lambda match: f"{{{names.get(match[1], match[1])}}}", template)
+
+
+def normalised_label(name: str) -> str:
+    """Normalize the name of a label for comparison: :func:`folded`, without spaces, hyphens and underscores."""
+    return composed(re.sub(r"[\s_-]+", "", folded(name)))
+
+
+def is_entailment(label: str) -> bool:
+    """Whether a label means "entailment", in any spelling."""
+    return normalised_label(label) == "entailment"
+
+
+def listing(labels: Sequence[str]) -> str:
+    """Join labels by commas for a message; of more than :data:`MANY` labels, show the first five and their number.
+
+    Example:
+        >>> listing(["yes", "no"]), listing([str(i) for i in range(3129)])
+        ('yes, no', '0, 1, 2, 3, 4, ... (3,129 in all)')
+    """
+    if len(labels) <= MANY:
+        return ", ".join(labels)
+    return f"{', '.join(labels[:5])}, ... ({len(labels):,} in all)"
+
+
+def percent(share: float) -> str:
+    """Format a share in percent with two significant digits.
+
+    Example:
+        >>> percent(0.831), percent(0.2), percent(0.00012)
+        ('83 %', '20 %', '0.012 %')
+    """
+    return f"{100 * share:.2g} %" if share < 0.995 else "100 %"
+
+
+def agree(n: int, singular: str, plural: str) -> str:
+    """Format a count, followed by the words in the singular if it is 1, or else in the plural.
+
+    Example:
+        >>> agree(1, "example is", "examples are"), agree(3129, "example is", "examples are")
+        ('1 example is', '3,129 examples are')
+    """
+    return f"{n:,} {singular if n == 1 else plural}"

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from heedful.records.version import AUTHORS, TITLE, VERSION
+from heedful.records.storage.schema import AUTHORS, TITLE, VERSION
 
 PAPERS = {  # key in papers.bib by evaluation
     "attentiveness": "elazar-attentiveness",

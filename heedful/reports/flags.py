@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from string import ascii_lowercase
 from typing import NamedTuple
 
-from heedful.records.word_lists import word_lists
+from heedful.records.storage.yaml_files import word_lists
 
 
 class Flag(NamedTuple):

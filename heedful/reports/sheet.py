@@ -36,8 +36,7 @@ from heedful.records.arguments import IN_MEMORY
 from heedful.records.command_lines import CommandParser
 from heedful.records.randomness import random_order
 from heedful.records.rows import contents, describe_difference, rows_with, strings
-from heedful.records.storage.folder_names import folder_name
-from heedful.records.storage.results import CONFIG
+from heedful.records.storage.results import CONFIG, folder_name
 from heedful.records.storage.schema import ROOMS
 from heedful.reports.configs import run_settings
 from heedful.reports.runs import Run, read_runs

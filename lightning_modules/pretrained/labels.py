@@ -5,9 +5,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from heedful.lightning_modules.predictor import LabelMap
-from heedful.records import ModelError, inform, is_entailment, is_non_entailment, listing, normalised_label
+from heedful.records import ModelError, inform, is_entailment, listing, normalised_label
 
 NLI = ("entailment", "neutral", "contradiction")
+
+
+def is_non_entailment(label: str) -> bool:
+    """Whether a label means "not entailment", in any spelling.
+
+    Example:
+        >>> is_non_entailment("not_entailment"), is_non_entailment("Non-Entailment"), is_non_entailment("neutral")
+        (True, True, False)
+    """
+    return normalised_label(label) in ("notentailment", "nonentailment", "noentailment")
 
 
 def is_named(labels: Sequence[str]) -> bool:

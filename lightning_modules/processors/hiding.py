@@ -10,7 +10,7 @@ from heedful.lightning_modules.processors.frame import padded, ranges
 from heedful.lightning_modules.processors.processor import Processor
 from heedful.lightning_modules.processors.texts import TextProcessor
 from heedful.records import Example, ModelError, column
-from heedful.records.parts.words import word_spans
+from heedful.records.text import WORD
 
 SENTINEL = "<extra_id_0>"  # sentinel that replaces hidden words in the pretraining of T5
 
@@ -55,7 +55,7 @@ class HiddenWords:
         order = np.argsort(rank)
         columns = [column(examples, f"parts.{part}") for part in processor.parts]
         texts = [processor.texts(parts) for parts in zip(*columns, strict=True)]
-        spans = {text: word_spans(text) for several in texts for text in several}
+        spans = {text: _word_spans(text) for several in texts for text in several}
         words = {text: [text[start:end] for start, end in pairs.tolist()] for text, pairs in spans.items()}
         self.words = [[words[several[q]] for q in order] for several in texts]
         behind = [frame.ids[(frame.parts < 0) & (frame.behind == q)].tolist() for q in order]
@@ -142,6 +142,11 @@ class HiddenWords:
             lengths = self._lengths[examples[batch]]
             features = self._first[ranges(self._starts[examples[batch]], lengths)]
             yield padded(self.processor.is_token(lengths), features, -1)
+
+
+def _word_spans(text: str) -> np.ndarray:
+    """The start and end of each word of a text: int32 [words, 2]."""
+    return np.array([match.span() for match in WORD.finditer(text)], dtype=np.int32).reshape(-1, 2)
 
 
 def _words_of_tokens(characters: np.ndarray, spans: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

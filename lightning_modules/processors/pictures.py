@@ -15,7 +15,7 @@ from transformers import BaseImageProcessor, PreTrainedTokenizerBase
 from heedful.lightning_modules.processors.processor import Processor, combined
 from heedful.lightning_modules.processors.texts import TextProcessor
 from heedful.records import Example, Picture, Spool, Task, column, digests
-from heedful.records.parts.pixels import pixels
+from heedful.records.example import pixels
 
 SCHEMA = pa.schema([("pixels", pa.binary())])
 BLOCK = 64  # pictures that are decoded in parallel

@@ -9,7 +9,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from heedful.records import EMPTIED, Composed, Example, Examples, emptied
+from heedful.records import EMPTIED, Composed, Example, Examples
+from heedful.records.example import emptied
 
 MIX = np.uint64(0x9E3779B97F4A7C15)  # odd, so that multiplication modulo 2**64 is invertible
 

@@ -8,8 +8,8 @@ from transformers import PreTrainedTokenizerBase
 from heedful.lightning_modules.processors.frame import Frame
 from heedful.lightning_modules.processors.texts import TextProcessor
 from heedful.records import Part, SettingError, TableForm, parts_of
-from heedful.records.parts.template import PART
-from heedful.records.prompts.prompt import Prompt
+from heedful.records.prompts import Prompt
+from heedful.records.text import PART
 
 
 class TemplateProcessor(TextProcessor):
@@ -81,7 +81,7 @@ def in_one_text(prompt: Prompt) -> tuple[str, str]:
 
     Example:
         >>> from heedful.records import CLASSIFICATION, Task
-        >>> from heedful.records.prompts.wording import Wording
+        >>> from heedful.records.prompts import Wording
         >>> wording = Wording("Text: {text}\\nAnswer:", "Yes or no?")
         >>> in_one_text(Prompt(wording, Task(CLASSIFICATION, ("text",), ("yes", "no"))))
         ('Yes or no?', 'Text: {text} Answer:')

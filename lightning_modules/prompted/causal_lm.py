@@ -26,7 +26,7 @@ from heedful.lightning_modules.prompted.shared_prefix import (
     width_limit,
 )
 from heedful.records import CLASSIFICATION, SPAN, Composed, Example, ModelError, SettingError, Task
-from heedful.records.prompts.prompt import Prompt
+from heedful.records.prompts import Prompt
 
 EMPTY = ("N/A", "", "[MASK]")  # content-free inputs (Zhao et al. 2021)
 LABEL_TOKENS = 8  # largest number of generated tokens for a label, if no label is longer

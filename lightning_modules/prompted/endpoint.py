@@ -32,8 +32,7 @@ from heedful.records import (
 )
 from heedful.records.answers import normalised
 from heedful.records.errors import suggestion
-from heedful.records.prompts.prompt import THOUGHT, Prompt
-from heedful.records.prompts.wording import Wording
+from heedful.records.prompts import THOUGHT, Prompt, Wording
 
 FIRST = 50  # examples that are sent before all others
 MOST_INVALID = 0.9  # the evaluation stops if this share of the first answers cannot be read

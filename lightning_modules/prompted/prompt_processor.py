@@ -15,7 +15,7 @@ from heedful.lightning_modules.processors.token_store import TokenStore
 from heedful.lightning_modules.prompted.beginnings import beginning_sort_keys, split_beginnings
 from heedful.lightning_modules.prompted.prompt_tokens import PromptTokens
 from heedful.records import BATCH, Composed, Example, ModelError
-from heedful.records.prompts.prompt import Prompt
+from heedful.records.prompts import Prompt
 
 ROOM = 4  # fewest tokens that truncation leaves of a part
 

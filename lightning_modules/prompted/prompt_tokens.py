@@ -7,7 +7,7 @@ from os.path import commonprefix
 from transformers import PreTrainedTokenizerBase
 
 from heedful.records import ModelError, SettingError
-from heedful.records.prompts.prompt import Prompt
+from heedful.records.prompts import Prompt
 
 MARK = "\ue000"  # placeholder of the question, by which the text around it is found
 BEGINNINGS = ("a", "The", "0", "?", '"', "È", "人", "(")  # tokens that stay with all of these belong to the prefix

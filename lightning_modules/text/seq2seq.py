@@ -16,8 +16,7 @@ from heedful.lightning_modules.pretrained.backbones import quiet
 from heedful.lightning_modules.pretrained_classifier import drop_settings
 from heedful.lightning_modules.processors.templates import TemplateProcessor, in_one_text
 from heedful.records import CLASSIFICATION, NO_LABEL, Example, ModelError, SettingError, Task
-from heedful.records.prompts.prompt import Prompt
-from heedful.records.prompts.wording import Wording
+from heedful.records.prompts import Prompt, Wording
 
 PADDING_STARTS = ("t5", "longt5", "switch_transformers")  # types of models whose decoder begins with the padding token
 LONGEST = 8  # generated tokens of an answer to a prompt, if no label is longer (CAT, section 4.2)

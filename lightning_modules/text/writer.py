@@ -14,8 +14,7 @@ from heedful.lightning_modules.processors.templates import TemplateProcessor
 from heedful.lightning_modules.text.seq2seq import Seq2Seq
 from heedful.records import NO_LABEL, SPAN, Example, Task, column, inform
 from heedful.records.answers import NO_ANSWER, normalised
-from heedful.records.prompts.prompt import Prompt
-from heedful.records.prompts.wording import Wording
+from heedful.records.prompts import Prompt, Wording
 
 
 class AnswerProcessor(TemplateProcessor):

@@ -11,7 +11,7 @@ from heedful.callbacks.engine.evaluation import Plan, Planned, Plans
 from heedful.datamodules import Planted
 from heedful.datamodules.prompting import Prompting
 from heedful.records import Context, Example, ExamplesBuilder
-from heedful.records.prompts.prompt import Prompt
+from heedful.records.prompts import Prompt
 
 from oracles import Oracle
 

@@ -16,7 +16,7 @@ import heedful
 from heedful.assembly.results import Run
 from heedful.lightning_modules.pretrained.backbones import allowed_packages
 from heedful.records import RunError, SettingError
-from heedful.records.storage.lock import LOCK
+from heedful.records.storage.results import LOCK
 
 from refusals import refused
 

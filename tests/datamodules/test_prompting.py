@@ -8,8 +8,7 @@ from heedful.datamodules import Planted
 from heedful.datamodules.prompting import Prompting
 from heedful.interventions.demonstrations import demonstrations
 from heedful.records import DataError, SettingError
-from heedful.records.prompts.prompt import Prompt
-from heedful.records.prompts.wording import Wording
+from heedful.records.prompts import Prompt, Wording
 
 from own_data import LABELS, configured, nli_rows, own, set_up, twin_path, uids
 from refusals import refused

@@ -5,8 +5,7 @@ from tiny_models import byte_level as tokenizer  # noqa: F401
 from tiny_models import causal as save  # noqa: F401
 
 from heedful.records import CLASSIFICATION, Example, Task
-from heedful.records.prompts.prompt import Prompt
-from heedful.records.prompts.wording import Wording
+from heedful.records.prompts import Prompt, Wording
 
 REFUSED = {"bloom": CAUSAL["bloom"]}
 CONFIGS = {kind: config for kind, config in CAUSAL.items() if kind not in REFUSED}

@@ -6,7 +6,7 @@ import numpy as np
 
 from heedful.interventions import Changes, Intervention
 from heedful.records import Composed, Example, Examples
-from heedful.records.pool.groups import related
+from heedful.records.partners import related
 
 
 class Made(NamedTuple):

@@ -15,7 +15,7 @@ import torch
 from hypothesis import settings
 
 from heedful.datamodules import planted
-from heedful.records.storage.lock import locked
+from heedful.records.storage.results import locked
 
 from made_rows import make
 from run_lab import Forks, Lab

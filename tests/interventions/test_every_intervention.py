@@ -29,7 +29,7 @@ from heedful.interventions import (
 )
 from heedful.interventions.natural_logic import compose
 from heedful.records import EMPTIED, Example, Examples, Table
-from heedful.records.pool.contents import content_id
+from heedful.records.example import content_id
 
 from changed_examples import made
 from infobox import make_pool

@@ -13,7 +13,7 @@ from scipy.stats import chi2, chisquare
 from heedful.interventions import Swap
 from heedful.interventions import swap as swapping
 from heedful.records import Example, Examples
-from heedful.records.pool import partners as partnering
+from heedful.records import partners as partnering
 
 from changed_examples import made
 

@@ -16,8 +16,7 @@ from heedful.lightning_modules.predictor_module import module_of, predictor_of
 from heedful.lightning_modules.prompted.batch import BatchEndpoint
 from heedful.lightning_modules.transformers_pair import TransformersPair
 from heedful.records import Composed, Example, ModelError, Picture
-from heedful.records.prompts.prompt import Prompt
-from heedful.records.prompts.wording import Wording
+from heedful.records.prompts import Prompt, Wording
 
 from causal import save
 from fake_server import FakeServer, question_of, share_of, written

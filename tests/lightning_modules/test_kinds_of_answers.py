@@ -21,9 +21,8 @@ from heedful.records import (
     SettingError,
     Task,
 )
-from heedful.records.prompts.prompt import Prompt
-from heedful.records.prompts.wording import Wording
-from heedful.records.same import Same
+from heedful.records.answers import Same
+from heedful.records.prompts import Prompt, Wording
 
 from refusals import refused
 

@@ -6,8 +6,7 @@ from pathlib import Path
 import yaml
 
 from heedful.records.storage.results import read_results
-from heedful.records.storage.schema import SCHEMA
-from heedful.records.version import AUTHORS, TITLE, VERSION
+from heedful.records.storage.schema import AUTHORS, SCHEMA, TITLE, VERSION
 from heedful.reports.citing import bibtex
 
 ROOT = Path(__file__).parents[2]

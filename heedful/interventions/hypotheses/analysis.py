@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import NamedTuple, Protocol
 
-from heedful.records.word_lists import word_lists
+from heedful.records.storage.yaml_files import word_lists
 
 WORDS = word_lists(__file__)
 INCREASE, DECREASE = "increase", "decrease"

@@ -8,7 +8,7 @@ from heedful.interventions.hypotheses.analysis import Analysis, Verb, auxiliary
 from heedful.interventions.hypotheses.text_edits import Edit
 from heedful.interventions.tables.title_expressions import inside, title_mentions
 from heedful.records import Table
-from heedful.records.word_lists import word_lists
+from heedful.records.storage.yaml_files import word_lists
 
 Edits = tuple[Edit, ...]
 WORDS = word_lists(__file__)

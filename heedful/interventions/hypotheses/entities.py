@@ -9,7 +9,7 @@ import numpy as np
 from heedful.interventions.hypotheses.claim import Claim, Edits, known_words, place_kind, words, words_and_countries
 from heedful.interventions.hypotheses.text_edits import Edit
 from heedful.records import Table
-from heedful.records.word_lists import word_lists
+from heedful.records.storage.yaml_files import word_lists
 
 KEYS = {kind: frozenset(keys) for kind, keys in word_lists(__file__)["keys"].items()}
 # a name belongs to the predicate if it follows one of these words (AFTER) and ends its phrase (ENDS)

@@ -8,7 +8,7 @@ import numpy as np
 from heedful.interventions.hypotheses.claim import Claim, Edits, known_words, place_kind, words_and_countries
 from heedful.interventions.hypotheses.text_edits import Edit
 from heedful.interventions.tables.title_expressions import title_mentions
-from heedful.records.word_lists import word_lists
+from heedful.records.storage.yaml_files import word_lists
 
 WORDS = word_lists(__file__)
 NOUNS: dict[str, str] = WORDS["nouns"]

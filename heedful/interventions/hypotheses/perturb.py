@@ -20,8 +20,7 @@ from heedful.interventions.hypotheses.rules import RULES
 from heedful.interventions.hypotheses.text_edits import Edit, apply_edits
 from heedful.interventions.tables.donors import table_column
 from heedful.records import Changed, Examples, generator
-from heedful.records.example import as_table, as_text
-from heedful.records.pool.contents import content_id
+from heedful.records.example import as_table, as_text, content_id
 
 KINDS = tuple(RULES)
 Direction = Literal["preserved", "flipped"]

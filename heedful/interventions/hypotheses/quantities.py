@@ -24,7 +24,7 @@ from heedful.interventions.hypotheses.analysis import (
 )
 from heedful.interventions.hypotheses.claim import Claim, Edits
 from heedful.interventions.hypotheses.text_edits import Edit
-from heedful.records.word_lists import word_lists
+from heedful.records.storage.yaml_files import word_lists
 
 WORDS = word_lists(__file__)
 ONCE = re.compile(rf"\b(?:{'|'.join(WORDS['once'])})\b", re.IGNORECASE)

@@ -16,7 +16,7 @@ from heedful.interventions.hypotheses.entities import entities
 from heedful.interventions.hypotheses.modifiers import modifiers
 from heedful.interventions.hypotheses.quantities import dates, numbers
 from heedful.interventions.hypotheses.text_edits import Edit
-from heedful.records.word_lists import word_lists
+from heedful.records.storage.yaml_files import word_lists
 
 VAGUE = re.compile(r"\b(?:also|still|only|just|some|several|few|sometimes|always|often|had to|any)\b", re.IGNORECASE)
 QUANTIFIED = re.compile(

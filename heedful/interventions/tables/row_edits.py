@@ -11,9 +11,7 @@ from heedful.interventions.base import EachExample, Expectation
 from heedful.interventions.tables.allowed_transitions import key_of, steps
 from heedful.interventions.tables.donors import Donors
 from heedful.records import Changed, Examples, Table, generator
-from heedful.records.example import as_table
-from heedful.records.parts.table import Row
-from heedful.records.pool.contents import content_id
+from heedful.records.example import Row, as_table, content_id
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,7 @@ from heedful.interventions.hypotheses.text_edits import Edit, apply_edits
 from heedful.interventions.tables.donors import table_column
 from heedful.interventions.tables.title_expressions import replace_title, title_forms, title_mentions
 from heedful.records import Changed, Example, Examples, Table, generator
-from heedful.records.example import Part, as_table, as_text
-from heedful.records.pool.contents import content_id
+from heedful.records.example import Part, as_table, as_text, content_id
 
 SCORED = ("entailment", "contradiction")  # a neutral hypothesis depends on facts outside of the table
 

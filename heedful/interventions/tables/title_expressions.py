@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from heedful.interventions.hypotheses.text_edits import Edit
 from heedful.records import Table
-from heedful.records.word_lists import word_lists
+from heedful.records.storage.yaml_files import word_lists
 
 WORDS = word_lists(__file__)
 PERSON_KEYS = frozenset(WORDS["person_keys"])

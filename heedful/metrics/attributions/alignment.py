@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from heedful.records.word_lists import word_lists
+from heedful.records.storage.yaml_files import word_lists
 
 FUNCTION_WORDS = frozenset(word for words in word_lists(__file__).values() for word in words)
 

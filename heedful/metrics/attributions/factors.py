@@ -18,7 +18,7 @@ from heedful.metrics.attributions.alignment import aligned, swapped
 from heedful.metrics.attributions.attribution import Attribution
 from heedful.records import SettingError
 from heedful.records.errors import suggestion
-from heedful.records.word_lists import word_lists
+from heedful.records.storage.yaml_files import word_lists
 
 CONTROL = word_lists(__file__)  # control words of HANS
 SUBCASE, TARGET = "subcase", "target"  # meta columns

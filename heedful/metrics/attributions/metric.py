@@ -16,7 +16,7 @@ from heedful.metrics.metric import Metric
 from heedful.metrics.number import Number, Settings
 from heedful.metrics.statistics.shares import mean, share
 from heedful.records import Context, MetricName
-from heedful.records.numbers.display import Unit
+from heedful.records.numbers import Unit
 from heedful.records.rows import cluster_of
 
 FAMILY = "attributions"

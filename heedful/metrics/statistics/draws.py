@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from heedful.metrics.statistics.shares import numbered, share
-from heedful.records import Measurement
-from heedful.records.rows import clusters_of_pairs, number_runs
+from heedful.records import Measurement, keys
+from heedful.records.rows import cluster_of, number_runs
 
 LEAST, FEW_EXAMPLES = 10, "few_examples"  # with fewer examples, one example moves the share by more than 10 points
 
@@ -39,8 +40,8 @@ class Drawn(NamedTuple):
 
         The rows must already be in canonical order, in which the rows of an example are adjacent.
         """
-        clusters, lenders = clusters_of_pairs(rows)
-        return cls(number_runs(rows, "uid"), clusters, rows["draw"].to_numpy(), lenders)
+        cluster = cluster_of(rows).astype(np.int64)
+        return cls(number_runs(rows, "uid"), cluster, rows["draw"].to_numpy(), _lenders(rows))
 
     def where(self, mask: np.ndarray) -> "Drawn":
         """Return the rows that a mask selects, bool [rows]."""
@@ -50,6 +51,26 @@ class Drawn(NamedTuple):
     def examples(self) -> int:
         """Number of distinct base examples among the rows."""
         return int(numbered(self.uid)[-1]) + 1 if len(self.uid) else 0
+
+
+def _lenders(rows: pa.Table) -> np.ndarray:
+    """Return the id of each lender's cluster, as :func:`cluster_of` has it for a base example: int64 [rows]."""
+    has_lender = pc.not_equal(rows["partner"], "")
+    lent = rows.filter(has_lender)
+    lenders = np.full(rows.num_rows, -1, dtype=np.int64)
+    if not lent.num_rows:
+        return lenders
+    names = pc.unique(pc.coalesce(rows["group"], rows["uid"]))
+    lender = pc.list_element(lent["clusters"].combine_chunks(), 1)  # the first is the uid of the base example
+    unique = pc.unique(lender)
+    indices = pc.index_in(unique, value_set=names)
+    is_outside = indices.is_null()
+    numbers = pc.fill_null(indices, 0).to_numpy().astype(np.int64)
+    # a cluster without base examples has no number: its id comes from a hash of its name
+    elsewhere = keys(unique.filter(is_outside).to_pylist()) >> np.uint64(2)
+    numbers[is_outside.to_numpy(zero_copy_only=False)] = len(names) + elsewhere.astype(np.int64)
+    lenders[has_lender.to_numpy()] = numbers[pc.index_in(lender, value_set=unique)]
+    return lenders
 
 
 def few_examples(n: float) -> tuple[str, ...]:

@@ -27,15 +27,7 @@ def unreadable(display_name: str, error: Exception) -> HeedfulError:
 
 
 def open_file(path: str | Path, display_name: str | None = None) -> BufferedReader:
-    """Open a file in binary mode for reading.
-
-    Args:
-        path: The path.
-        display_name: Name of the file in messages, such as "config x.yaml"; by default the path.
-
-    Raises:
-        DataError: If the file cannot be read.
-    """
+    """Open a file in binary mode for reading; raises DataError, with the path or ``display_name``, if that fails."""
     try:
         return open(path, "rb")
     except (OSError, ValueError) as error:  # ValueError for a null character in the path
@@ -44,10 +36,9 @@ def open_file(path: str | Path, display_name: str | None = None) -> BufferedRead
 
 @contextmanager
 def atomic_path(path: str | Path) -> Iterator[Path]:
-    """Yield the path of a temporary file that replaces ``path`` at the end. After an exception, ``path`` is unchanged.
+    """Yield the path of a temporary file that replaces ``path`` at the end; after an exception, ``path`` is unchanged.
 
-    Raises:
-        RunError: If the file cannot be written.
+    Raises RunError if the file cannot be written.
     """
     path = Path(path)
     temporary = path.with_name(f".{path.name}.{uuid4().hex[:8]}{WRITING}")
@@ -69,13 +60,6 @@ def remove_abandoned(folder: Path) -> None:
         path.unlink()
 
 
-def share_file(path: Path) -> None:
-    """Give a file the permissions of a newly created file, which depend on the umask."""
-    umask = os.umask(0)
-    os.umask(umask)
-    path.chmod(0o666 & ~umask)
-
-
 def flush_file(path: Path) -> None:
     """Force the content of a file to disk."""
     with open(path, "rb+") as file:
@@ -87,14 +71,7 @@ def writing(path: str | Path, remedy: str = "Make room, or name another folder."
     """Context manager that converts errors about a path that is being written, such as a full disk, to RunError.
 
     Errors about other paths, user errors, and errors that are not about files, such as a lost connection, are raised
-    unchanged.
-
-    Args:
-        path: The file or folder.
-        remedy: Remedy at the end of the message.
-
-    Raises:
-        RunError: If the path cannot be written.
+    unchanged. The message ends with ``remedy``.
     """
     path = Path(path)
     try:
@@ -110,9 +87,7 @@ def writing(path: str | Path, remedy: str = "Make room, or name another folder."
 
 
 def _failure(error: Exception, path: Path) -> str:
-    """Return why ``path`` cannot be written; empty if the error is not about ``path``, its parents or a hidden file
-    next to it, such as a temporary file.
-    """
+    """Return why ``path`` cannot be written; "" for an error about neither it, a parent nor a hidden file beside it."""
     if isinstance(error, OSError) and error.filename is not None:
         failed = Path(os.fsdecode(error.filename))
         is_near = failed.is_relative_to(path.parent) and str(failed.relative_to(path.parent)).startswith(".")
@@ -135,11 +110,7 @@ def as_json(value: Any) -> str:
 
 
 def read_json(path: str | Path) -> Any:
-    """Read a JSON file.
-
-    Raises:
-        DataError: If the file is missing, or is not JSON; NaN and Infinity are not JSON.
-    """
+    """Read a JSON file; raises DataError if it is missing, or is not JSON; NaN and Infinity are not JSON."""
 
     def refuse(constant: str) -> None:
         raise ValueError(f"{constant} is not a JSON number")
@@ -152,20 +123,12 @@ def read_json(path: str | Path) -> Any:
 
 
 def spooling() -> AbstractContextManager[None]:
-    """Return a context manager for code that writes temporary files.
-
-    If the code inside cannot write to the folder of temporary files, for example because the disk is full, the context
-    manager raises RunError, which advises to set TMPDIR. Other errors are raised unchanged, see :func:`writing`.
-    """
+    """:func:`writing` for code that writes temporary files, with the advice to set TMPDIR."""
     return writing(tempfile.gettempdir(), "Set TMPDIR to a folder with more room.")
 
 
 class Spool:
-    """Writer of Arrow record batches to an unnamed temporary file, which is finally mapped into memory.
-
-    Args:
-        schema: Schema of the batches.
-    """
+    """Writer of Arrow record batches to an unnamed temporary file, which is finally mapped into memory."""
 
     def __init__(self, schema: pa.Schema) -> None:
         with spooling():

@@ -1,28 +1,111 @@
-"""Read and write results.json together with the files of rows, whose sha256 it contains.
+"""The folder of a run: its name and lock, results.json with the files of rows, and the numbers of each epoch.
 
-results.json also has a checksum of its own content. Its ``identity`` has the model, data, training regime, seeds, hash
-of the weights and versions of the interventions.
+results.json contains the sha256 of the rows and a checksum of its own content. Its ``identity`` has the model, data,
+training regime, seeds, hash of the weights and versions of the interventions.
 """
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
-from contextlib import ExitStack
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from filelock import FileLock, Timeout
 
 from heedful.records.errors import RunError
-from heedful.records.numbers.metric_name import MetricName
+from heedful.records.numbers import Measurement, MetricName
 from heedful.records.rows import read_rows, save_rows
-from heedful.records.storage.files import as_json, atomic_path, open_file, read_json
+from heedful.records.storage.files import as_json, atomic_path, open_file, read_json, writing
 from heedful.records.storage.schema import SCHEMA, require_schema
 
 RESULTS, RUN, CONFIG = "results.json", "run.json", "config.yaml"  # file names in the folder of a run
 CHECKPOINTS = "checkpoints"
 BACKBONE = f"{CHECKPOINTS}/backbone"  # the exported model
+EPOCHS = "figures/epochs.json"
+LOCK = ".lock"
 CHECKSUM = "checksum"
+FIT = "letters, digits, '.', '_', '+' and '-' only, and a letter, digit or '_' first"  # of a name of a folder
+
+Points = list[tuple[int, dict[str, Measurement]]]  # (epoch, measurement of each curve) pairs
+History = dict[str, Points]  # maps figures to points
+
+
+def folder_name(*parts: str) -> str:
+    """Join the parts of a folder name by "-", which also replaces slashes and other special characters.
+
+    Example:
+        >>> folder_name("mnli", "data/dev set.jsonl", "best"), folder_name("../..")
+        ('mnli-data-dev-set.jsonl-best', '')
+    """
+    return re.sub(r"[^\w.+-]+", "-", "-".join(parts)).strip("-.")
+
+
+def is_folder_name(name: object) -> bool:
+    """Whether a name is valid for a folder, see :data:`FIT`.
+
+    Example:
+        >>> is_folder_name("a-1"), is_folder_name("a/b"), is_folder_name(".a"), is_folder_name("")
+        (True, False, False, False)
+    """
+    return isinstance(name, str) and re.fullmatch(r"\w[\w.+-]*", name) is not None
+
+
+def regime_name(
+    partial: str | None, augment: str | None, n: int, fold: int | None, mixed: bool = False, control: str | None = None
+) -> str:
+    """Return the folder name of a training regime: which parts, examples and augmentation a model is trained with.
+
+    Args:
+        partial: Name of the only part that the model receives; None for all parts.
+        n: Number of challenge examples, for inoculation (fine-tuning on a few of them).
+        fold: Index of the held-out fold, or None without folds.
+        mixed: Whether examples of another data set are mixed into the training set.
+        control: Name of the mixture of control examples, such as "2L1S", for the data set MSGS.
+
+    Example:
+        >>> regime_name("premise", None, 100, 2), regime_name(None, "inoculation", 100, None)
+        ('partial-premise-fold-2', 'inoculation-100')
+        >>> regime_name(None, None, 100, None, True), regime_name(None, None, 100, None, True, "2L1S")
+        ('mixture', 'mixture-2L1S')
+    """
+    if augment == "inoculation" and not partial:
+        return f"inoculation-{n}"
+    mixture = "-".join(filter(None, ["mixture", control])) if mixed or control else None
+    name = f"partial-{partial}" if partial else augment or mixture or "plain"
+    return name if fold is None else f"{name}-fold-{fold}"
+
+
+@contextmanager
+def locked(folder: Path, display_name: str | None = None, new: Sequence[Path] = ()) -> Iterator[None]:
+    """Context manager that creates a folder and locks it; at the end, it removes the new folders that are still empty.
+
+    Args:
+        display_name: Start of error messages; by default the folder.
+        new: Folders that the caller has just created, innermost first, which are also removed if they are empty.
+
+    Raises:
+        RunError: If another process holds the lock, or the folder cannot be written to.
+    """
+    new = [*new, *(path for path in (folder, *folder.parents) if not path.exists())]
+    lock = FileLock(folder / LOCK, timeout=0)
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            lock.acquire()
+        except Timeout:
+            message = f"{display_name or folder}: another process writes to the folder. Wait, or name another folder."
+            raise RunError(message) from None
+    try:
+        yield
+    finally:
+        (folder / LOCK).unlink(missing_ok=True)
+        lock.release()
+        with suppress(OSError):  # stops at the first folder that is not empty
+            for path in new:
+                path.rmdir()
 
 
 def distinct(folders: Iterable[str]) -> list[str]:
@@ -50,7 +133,6 @@ def write_results(
     the old files. If the process is killed between two renamings, :func:`read_results` detects the mixture.
 
     Args:
-        folder: The folder of the run.
         results: The content of results.json, without hashes.
         rows: Maps each evaluation to its rows and their metadata.
         outdated: Further files that describe the old results, and are removed.
@@ -69,11 +151,10 @@ def write_results(
 def results_text(results: Mapping[str, Any], hashes: Mapping[str, str]) -> str:
     """Return the text of results.json, with a checksum; ``hashes`` maps evaluations to the sha256 of their rows."""
     content = {**results, "schema": SCHEMA, "rows": dict(hashes)}
-    return as_json({**content, CHECKSUM: checksum(content)})
+    return as_json({**content, CHECKSUM: _checksum(content)})
 
 
-def checksum(content: Mapping[str, Any]) -> str:
-    """Return the sha256 of the content of results.json without its checksum, as compact JSON with sorted keys."""
+def _checksum(content: Mapping[str, Any]) -> str:
     remaining = {key: value for key, value in content.items() if key != CHECKSUM}
     text = json.dumps(remaining, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode("ascii")).hexdigest()
@@ -92,7 +173,7 @@ def read_results(folder: str | Path) -> dict[str, Any]:
         raise RunError(f"{path} does not exist. Name the folder of a run or of an evaluation.")
     content = read_json(path)
     results = require_schema(content, str(path))
-    if results.pop(CHECKSUM, None) != checksum(content):
+    if results.pop(CHECKSUM, None) != _checksum(content):
         raise RunError(f"{path} was edited: its checksum does not match. Restore the file, or evaluate again.")
     for name, sha256 in results["rows"].items():
         file = rows_file(folder, name)
@@ -122,3 +203,25 @@ def file_hash(path: Path) -> str:
     """The sha256 of a file."""
     with open_file(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def as_plain(history: Mapping[str, Points]) -> dict[str, Any]:
+    """Convert the measurements of all epochs to values that JSON can express."""
+    return {
+        figure: [[epoch, {curve: m.as_dict() for curve, m in curves.items()}] for epoch, curves in points]
+        for figure, points in history.items()
+    }
+
+
+def from_plain(plain: Mapping[str, Any]) -> History:
+    """Convert the values of :func:`as_plain` back to the measurements of all epochs."""
+    return {
+        figure: [(epoch, {curve: Measurement(**m) for curve, m in curves.items()}) for epoch, curves in points]
+        for figure, points in plain.items()
+    }
+
+
+def read_epochs(folder: Path) -> History:
+    """Read the measurements of all epochs from the folder of a run; empty if there is no file."""
+    path = folder / EPOCHS
+    return from_plain(read_json(path)) if path.is_file() else {}

@@ -1,7 +1,8 @@
-"""Read YAML files of settings; a repeated key is an error."""
+"""Read YAML files: settings, in which a repeated key is an error, and word lists."""
 
 import re
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -51,15 +52,7 @@ SettingsLoader.add_implicit_resolver("tag:yaml.org,2002:float", FLOAT, list("-+0
 
 
 def parse_yaml(text: str, display_name: str) -> Any:
-    """Parse a YAML text, and return its content.
-
-    Args:
-        text: The YAML.
-        display_name: Name of the source, at the start of messages.
-
-    Raises:
-        SettingError: If the text is not valid YAML.
-    """
+    """Parse a YAML text; raises SettingError, about ``display_name``, if it is not valid."""
     try:
         return SettingsLoader(text).get_single_data()
     except (yaml.YAMLError, ValueError, RecursionError) as error:
@@ -82,3 +75,8 @@ def read_text(path: str, display_name: str) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DataError(f"{display_name} is not UTF-8: {error.reason}. Save the file as UTF-8.") from None
+
+
+def word_lists(module: str) -> dict[str, Any]:
+    """Read the YAML file beside a module (its ``__file__``); all scalars are texts, even "no" and "1"."""
+    return yaml.load(Path(module).with_suffix(".yaml").read_text("utf-8"), Loader=yaml.BaseLoader)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from heedful.records.storage.epochs import Points, read_epochs
+from heedful.records.storage.results import Points, read_epochs
 from heedful.reports.figures.registry import Drawn, bars, figure, style
 from heedful.reports.runs import Run
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from heedful.metrics.attributions.attribution import attributions
 from heedful.records import printable
-from heedful.records.storage.epochs import read_epochs
+from heedful.records.storage.results import read_epochs
 from heedful.reports.figures import FIGURES
 from heedful.reports.page.about import in_order
 from heedful.reports.page.numbers import quoted

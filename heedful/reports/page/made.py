@@ -10,8 +10,7 @@ from typing import Any
 
 from heedful.metrics.attentiveness import DEFAULT_UNSEEN
 from heedful.records import printable
-from heedful.records.storage.folder_names import folder_name
-from heedful.records.storage.results import CONFIG, RESULTS, file_hash
+from heedful.records.storage.results import CONFIG, RESULTS, file_hash, folder_name
 from heedful.records.storage.yaml_files import read_yaml
 from heedful.reports.page.about import texts
 from heedful.reports.runs import PLAIN, Run

@@ -13,7 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from heedful.records import RunError, atomic_path, printable
 from heedful.records.storage.results import distinct
-from heedful.records.version import VERSION
+from heedful.records.storage.schema import VERSION
 from heedful.reports.citing import bibtex
 from heedful.reports.page.about import About, about_of, in_order
 from heedful.reports.page.comparison import Comparison, compared

@@ -1,6 +1,6 @@
 """Print the table of runs: all numbers of one run, or the main numbers of several runs side by side.
 
-results.json holds the lines of the table, with labels and order (:mod:`heedful.records.numbers.display`).
+results.json holds the lines of the table, with labels and order (:mod:`heedful.records.numbers`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ from heedful.metrics.statistics.draws import is_known
 from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
 from heedful.records import Line, MetricName, agree, percent, printable
 from heedful.records.rows import UNREAD
-from heedful.records.word_lists import word_lists
+from heedful.records.storage.yaml_files import word_lists
 from heedful.reports.flags import FLAGS, MARK, marks
 from heedful.reports.runs import UNKNOWN_WORTH
 from heedful.reports.tables import Cells, basis, emit, precise, too_few

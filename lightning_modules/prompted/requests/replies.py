@@ -9,8 +9,7 @@ from typing import Any
 
 from heedful.records import NO_LABEL, ModelError, Task, listing
 from heedful.records.answers import without_surrogates
-from heedful.records.prompts.prompt import Prompt
-from heedful.records.prompts.wording import bare
+from heedful.records.prompts import Prompt, bare
 
 LISTED = {True: 20, False: 5}  # log-probabilities to request, of a chat and of a text; servers allow no more
 TOO_LITTLE = 0.01  # largest probability of a token that begins two labels; smallest of all labels together

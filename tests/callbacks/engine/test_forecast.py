@@ -7,8 +7,7 @@ from heedful.callbacks.engine.evaluation import Plans, Setting
 from heedful.callbacks.engine.forecast import Amount, forecast
 from heedful.datamodules import Planted
 from heedful.lightning_modules.prompted.endpoint import QuestionProcessor
-from heedful.records.prompts.prompt import Prompt
-from heedful.records.prompts.wording import Wording
+from heedful.records.prompts import Prompt, Wording
 
 
 def setting_of(n=20, **settings):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from heedful.datamodules.loaders.paradigms import mixtures_of
 from heedful.datamodules.loaders.targets import FINDERS, targets
 from heedful.records import DataError
-from heedful.records.parts.words import words
+from heedful.records.text import words
 
 from own_data import configured, twin_path, uids, write_jsonl
 from refusals import refused

@@ -21,7 +21,8 @@ from heedful.datamodules import PairedImages, VisualQuestions
 from heedful.datamodules.base.collate import Collate
 from heedful.datamodules.loaders.pictures import STARRED, Pictures, filled, listed_answers, thumbnail
 from heedful.datamodules.loaders.vqa_answers import answer_scores, labels_by_answer, most_frequent, normalised
-from heedful.records import FORMATS, SOFT, DataError, HeedfulError, Picture, SettingError
+from heedful.records import SOFT, DataError, HeedfulError, Picture, SettingError
+from heedful.records.example import FORMATS
 
 from own_data import CONFIGS, configured, set_up, twin_path
 from refusals import refused

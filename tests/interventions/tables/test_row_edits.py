@@ -10,7 +10,7 @@ from heedful.interventions import Donors, RowEdits, manifest_hash
 from heedful.interventions.tables.allowed_transitions import steps, transitions
 from heedful.interventions.tables.donors import same_key, same_value
 from heedful.records import Example, Examples, Table
-from heedful.records.pool.contents import content_id
+from heedful.records.example import content_id
 
 from tiers import costly
 

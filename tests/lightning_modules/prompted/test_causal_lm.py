@@ -23,8 +23,7 @@ from transformers import (
 from heedful.lightning_modules import CausalLM
 from heedful.lightning_modules.prompted.shared_prefix import UNLIMITED, Queries, plain_scores, width_limit
 from heedful.records import SPAN, Example, Task
-from heedful.records.prompts.prompt import Prompt
-from heedful.records.prompts.wording import Wording
+from heedful.records.prompts import Prompt, Wording
 
 from causal import CONFIGS, EXAMPLES, TASK, prompt, save
 from tiers import first_tier

@@ -12,8 +12,7 @@ from heedful.callbacks import Accuracy, Answers, Attentiveness
 from heedful.datamodules import Loader, PairedData, Planted, load_reading
 from heedful.lightning_modules import Endpoint
 from heedful.records import SPAN, Example, Examples, ModelError, SettingError
-from heedful.records.prompts.prompt import Prompt
-from heedful.records.prompts.wording import Wording
+from heedful.records.prompts import Prompt, Wording
 from heedful.records.rows import read_rows, select
 
 from fake_server import FakeServer, Fault, question_of, share_of
@@ -390,8 +389,7 @@ from heedful.datamodules import Planted
 from heedful.lightning_modules import Endpoint
 from heedful.lightning_modules.prompted.requests import client
 from heedful.records import HeedfulError
-from heedful.records.prompts.prompt import Prompt
-from heedful.records.prompts.wording import Wording
+from heedful.records.prompts import Prompt, Wording
 from fake_server import FakeServer, Fault, question_of, share_of
 from ranks import fork
 

@@ -10,7 +10,7 @@ from heedful.lightning_modules.prompted.prompt_processor import PromptProcessor
 from heedful.lightning_modules.prompted.prompt_tokens import PromptTokens
 from heedful.lightning_modules.prompted.shared_prefix import Queries
 from heedful.records import Example, ModelError, SettingError
-from heedful.records.prompts.wording import Wording
+from heedful.records.prompts import Wording
 
 from causal import EXAMPLES, TASK, WORDING, prompt, tokenizer
 from refusals import refused

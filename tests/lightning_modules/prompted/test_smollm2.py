@@ -8,8 +8,7 @@ import yaml
 
 from heedful.lightning_modules import CausalLM
 from heedful.records import CLASSIFICATION, Example, Task
-from heedful.records.prompts.prompt import Prompt
-from heedful.records.prompts.wording import Wording
+from heedful.records.prompts import Prompt, Wording
 from heedful.records.storage.named_configs import CONFIGS
 
 pytestmark = [

@@ -14,8 +14,7 @@ from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import NO_LABEL_NUMBER
 from heedful.lightning_modules.processors.templates import in_one_text
 from heedful.records import NO_LABEL, SPAN, Example, ModelError, SettingError, Task
-from heedful.records.prompts.prompt import Prompt
-from heedful.records.prompts.wording import Wording
+from heedful.records.prompts import Prompt, Wording
 
 from refusals import refused
 

@@ -15,7 +15,7 @@ from heedful.metrics.attributions import alignment
 from heedful.metrics.attributions.attribution import normalised
 from heedful.metrics.attributions.factors import FACTORS, control_words, factors_named, has_swapped_words
 from heedful.records import SettingError
-from heedful.records.parts.words import words as words_of
+from heedful.records.text import words as words_of
 
 from attribution_rows import example
 from refusals import refused

@@ -1,15 +1,17 @@
-"""results.json and rows: written together, checked together, and never taken for what they are not."""
+"""The folder of a run: results.json and rows are checked together, epochs are kept, and one process writes."""
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
-from heedful.records import Context, RunError, printable
+from heedful.records import Context, Measurement, RunError, printable, write_json
 from heedful.records import rows as r
 from heedful.records.storage import results as run
+from heedful.records.storage.results import EPOCHS, LOCK, as_plain, locked, read_epochs
 
 from made_rows import make
 from refusals import refused
@@ -118,3 +120,45 @@ def test_how_examples_of_two_runs_differ():
         "2 of 3 have another text or label, the first is u2"
     )
     assert r.describe_difference(first, {"u1": "z", "u4": "d"}) == "3 are in one run only, the first is u2"
+
+
+HISTORY = {
+    "attentiveness": [
+        (1, {"premise": Measurement(0.5, 10, draws=2, std=0.1, ci95=(0.2, 0.8), per_draw=(0.4, 0.6), flags=("few",))}),
+        (2, {"premise": Measurement(None, 0, reason="no example is eligible")}),
+    ]
+}
+
+
+def plain(history):
+    return {
+        name: [(epoch, {curve: m.as_dict() for curve, m in of.items()}) for epoch, of in points]
+        for name, points in history.items()
+    }
+
+
+def test_what_is_written_is_read(tmp_path):
+    assert read_epochs(tmp_path) == {}
+    write_json(tmp_path / EPOCHS, as_plain(HISTORY))
+    assert plain(read_epochs(tmp_path)) == plain(HISTORY)
+
+
+def test_another_process_is_kept_out(tmp_path: Path, lock_elsewhere: Callable[[Path], int]) -> None:
+    lock_elsewhere(tmp_path / "run")
+    with refused(RunError, "output run: another process"), locked(tmp_path / "run", "output run"):
+        raise AssertionError
+
+
+def test_the_lock_goes_and_what_is_written_stays(tmp_path: Path) -> None:
+    with locked(tmp_path / "a" / "run"):
+        assert (tmp_path / "a" / "run" / LOCK).is_file()
+        (tmp_path / "a" / "run" / "config.yaml").touch()
+    assert [path.name for path in (tmp_path / "a" / "run").iterdir()] == ["config.yaml"]
+
+
+def test_folders_that_were_made_and_are_empty_go(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    for folder in (tmp_path / "mine", tmp_path / "a" / "b" / "run"):
+        with pytest.raises(KeyError), locked(folder):
+            raise KeyError
+    assert [path.name for path in tmp_path.rglob("*")] == ["mine"]

@@ -14,7 +14,7 @@ from heedful.metrics.accuracy import accuracy
 from heedful.metrics.attentiveness import attentiveness
 from heedful.metrics.number import measured as by_name
 from heedful.records import NO_LABEL, SPAN, DataError, HeedfulError, MetricName, RunError
-from heedful.records.numbers.measurement import Measurement
+from heedful.records.numbers import Measurement
 from heedful.records.rows import BASE
 from heedful.records.storage.results import read_evaluation, read_results
 from heedful.records.task import SOFT

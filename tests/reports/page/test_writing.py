@@ -17,8 +17,8 @@ from heedful.assembly.results import load
 from heedful.callbacks import EVALUATIONS
 from heedful.cli import command
 from heedful.metrics import METRICS
-from heedful.records import Measurement, MetricName, read_json
-from heedful.records.storage.epochs import write_epochs
+from heedful.records import Measurement, MetricName, read_json, write_json
+from heedful.records.storage.results import EPOCHS, as_plain
 from heedful.reports.flags import FLAGS, warnings
 from heedful.reports.page import writing
 from heedful.reports.page.about import abouts
@@ -252,7 +252,8 @@ def test_unlabelled_and_unfinished_runs_say_so(tmp_path, page_of):
 def test_the_curves_of_a_training_are_drawn_in_the_section_of_their_evaluation(tmp_path):
     folder = paged_runs.saved(tmp_path / "run", paged_runs.rows())
     points = [(epoch, {"premise": Measurement(0.2 * epoch, 9, ci95=(0.1, 0.9))}) for epoch in (1, 2)]
-    write_epochs(folder, {"attentiveness": points, "of_nobody": points, "once": points[:1]})
+    history = {"attentiveness": points, "of_nobody": points, "once": points[:1]}
+    write_json(folder / EPOCHS, as_plain(history))
     text = write_page([folder], tmp_path / "a.html").read_text()
     assert {'id="r0-attentiveness-epochs-attentiveness-title"', 'id="r0-attentiveness-epochs-of_nobody-title"'} <= {
         *re.findall(r'id="[\w-]+-title"', text)

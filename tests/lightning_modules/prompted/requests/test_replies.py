@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from heedful.lightning_modules.prompted.requests.replies import WAYS, Reply, Request, Unusable
 from heedful.records import CLASSIFICATION, NO_LABEL, SPAN, Example, ModelError, Task
-from heedful.records.prompts.prompt import Prompt
-from heedful.records.prompts.wording import Wording
+from heedful.records.prompts import Prompt, Wording
 
 from refusals import refused
 

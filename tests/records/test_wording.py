@@ -8,11 +8,11 @@ import pytest
 import yaml
 
 from heedful.records import HeedfulError, ModelError, SettingError
-from heedful.records.prompts.wording import NO_ANSWER_TEXT, Wording
+from heedful.records.prompts import NO_ANSWER_TEXT, Wording
 
 from refusals import refused
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 DATA = {path.stem: yaml.safe_load(path.read_text())["init_args"] for path in (ROOT / "configs" / "data").glob("*.yaml")}
 PROMPTED = sorted(name for name, settings in DATA.items() if "prompts" in settings)
 OTHERS = sorted(name for name in DATA if name not in PROMPTED)

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.records import CLASSIFICATION, Task, parts_of, plain_template, rename_parts
-from heedful.records.parts.template import filled, keep_parts
+from heedful.records import CLASSIFICATION, Task, parts_of
+from heedful.records.text import filled, keep_parts, plain_template, rename_parts
 
 MNLI = "mnli hypothesis: {hypothesis} premise: {premise}"
 NAMES = st.lists(st.text("abcdefgh_-0123", min_size=1, max_size=6), min_size=1, max_size=5, unique=True)

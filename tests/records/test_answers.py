@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.records import NO_LABEL
-from heedful.records.same import Same
+from heedful.records.answers import Same
 from heedful.records.text import normal_form
 
 TEXTS = st.lists(st.text(alphabet="aAbB .!the", max_size=6), max_size=12)

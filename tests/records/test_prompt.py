@@ -7,10 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.lightning_modules.processors.texts import TextProcessor
-from heedful.records import CLASSIFICATION, SPAN, Example, Table, TableForm, Task
-from heedful.records.prompts.prompt import Prompt
-from heedful.records.prompts.wording import NO_ANSWER_TEXT, Wording
-from heedful.records.task import NO_LABEL
+from heedful.records import CLASSIFICATION, NO_LABEL, SPAN, Example, Table, TableForm, Task
+from heedful.records.prompts import NO_ANSWER_TEXT, Prompt, Wording
 
 PARTS = "premise", "hypothesis"
 NLI = Task(CLASSIFICATION, PARTS, ("entailment", "neutral", "contradiction"), "neutral")

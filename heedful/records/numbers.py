@@ -1,0 +1,260 @@
+"""The numbers of an evaluation: their names, values and context, and how they are displayed.
+
+Layouts and charts are derived from the numbers of a metric (:class:`heedful.metrics.number.Number`); results.json
+stores the layouts, so that reports can display them.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple, Self
+
+from heedful.records.task import CLASSIFICATION, KINDS, TaskKind
+
+SLICE_FIRST = ("challenge",)  # families whose names have the slice before the statistic
+SHARES = (  # families of metrics between 0 and 1
+    *("abstention", "accuracy", "attentiveness", "challenge", "default_label", "evidence"),
+    *("exact_match", "f1", "naive_partial", "null", "transitions", "two_class"),
+)
+SIGNED = ("matthews", "drop")  # endings of the statistics in these families that lie between -1 and 1
+
+RISING = ("accuracy", "attentiveness", "exact_match", "f1")  # families in which higher is better
+FALLING = ("loss", "null", "transitions")  # families in which lower is better
+NO_DIRECTION = {"majority", "eligible", "drop", "unread", "no_answer"}  # statistics that are neither good nor bad
+
+DIGITS = 12  # significant digits of numbers in results
+ZERO = 1e-15  # differences of equal shares are up to this size, depending on the processor
+Unit = Literal["percent", "ratio"]
+
+
+class MetricName(NamedTuple):
+    """The name of a metric: a tuple of fields in Python, and a text in results.json and in TensorBoard.
+
+    Attributes:
+        family: Kind of measurement, such as "accuracy", "attentiveness" or "transitions".
+        data: Name of the data set, or of examples that the evaluation itself provides.
+        part: The changed part or the change, such as "premise" or "delete"; "" for metrics without one.
+        statistic: Statistic other than the main one, such as "to_default" or "precision"; "" for the main one.
+        slice: Subset of the examples, such as "split=alpha1" or "from_neutral"; "" for all examples.
+
+    Example:
+        >>> str(MetricName("attentiveness", "mnli", "premise", slice="from_neutral"))
+        'attentiveness/mnli/premise/from_neutral'
+    """
+
+    family: str
+    data: str
+    part: str = ""
+    statistic: str = ""
+    slice: str = ""
+
+    @property
+    def by(self) -> tuple[str, str]:
+        """The column and the value if ``slice`` has the form "column=value"; two empty texts for any other slice.
+
+        Example:
+            >>> MetricName("accuracy", "infotabs", slice="split=alpha1").by
+            ('split', 'alpha1')
+        """
+        column, equals_sign, value = self.slice.partition("=")
+        is_label = column.removeprefix("from_").startswith('"')
+        return (column, value) if equals_sign and not is_label else ("", "")
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The lowest and highest possible value of the metric, which are infinite except in :data:`SHARES`."""
+        if self.family not in SHARES:
+            return -math.inf, math.inf
+        return -1.0 if self.statistic.endswith(SIGNED) else 0.0, 1.0
+
+    def __str__(self) -> str:
+        last = self.statistic, self.slice
+        fields = (self.family, self.data, self.part, *(last[::-1] if self.family in SLICE_FIRST else last))
+        return "/".join(field for field in fields if field)
+
+
+def direction_of(metric: str) -> Literal["max", "min"] | None:
+    """Return "max" if a higher value of a metric is better, "min" if a lower value is better, or None if neither is.
+
+    Args:
+        metric: Name of the metric in results.json.
+
+    Example:
+        >>> direction_of("accuracy/mnli/macro_f1"), direction_of("loss"), direction_of("accuracy/mnli/majority")
+        ('max', 'min', None)
+    """
+    family, *words = metric.split("/")
+    if NO_DIRECTION.intersection(words):
+        return None
+    return "max" if family in RISING else "min" if family in FALLING else None
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """The value of a metric with its sample size and its uncertainty.
+
+    Attributes:
+        value: The value; None if it is undefined (see ``reason``).
+        n: Number of base examples; for transitions and for shares of unread changes, number of changed examples.
+        draws: Number of draws; None for metrics without draws.
+        std: Sample standard deviation over the draws (ddof 1); None for fewer than two draws.
+        ci95: 95 % confidence interval (low, high), or None.
+        flags: Names of the warnings that belong to the value.
+        reason: Why the value is undefined; None if it is defined.
+        clusters: Number of clusters that the interval is over; None if each example is a cluster.
+    """
+
+    value: float | None
+    n: int
+    draws: int | None = None
+    std: float | None = None
+    ci95: tuple[float, float] | None = None
+    per_draw: tuple[float, ...] = ()
+    flags: tuple[str, ...] = ()
+    reason: str | None = None
+    clusters: int | None = None
+
+    def rounded(self) -> Self:
+        """Round all values to 12 significant digits, and to 0 below 1e-15, as processors differ in the last bits."""
+        value, std = (None if x is None else _rounded(x) for x in (self.value, self.std))
+        ci95 = self.ci95 and (_rounded(self.ci95[0]), _rounded(self.ci95[1]))
+        return replace(self, value=value, std=std, ci95=ci95, per_draw=tuple(map(_rounded, self.per_draw)))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Convert to an entry of results.json; ``clusters`` is omitted if each example is a cluster."""
+        values = {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
+        if self.clusters is None:
+            del values["clusters"]
+        return values
+
+    def __str__(self) -> str:
+        if self.value is None:
+            return f"undefined ({self.reason})"
+        spread = "" if self.std is None else f" ± {100 * self.std:.1f}"
+        return f"{100 * self.value:.1f}{spread}"
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.{DIGITS}g}") if abs(value) >= ZERO else 0.0
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a metric needs besides rows, in whose file it is stored: the task and the settings of the evaluation.
+
+    Attributes:
+        parts: Names of the parts that the model reads.
+        labels: Names of the labels, in the order of the probabilities.
+        default_label: The right label if the parts are unrelated, or None.
+        splits: Names of the evaluated splits; empty if there is only one.
+        slices: Names of the meta columns, such as "genre"; numbers are also computed for each of their values.
+        own: Settings of the evaluation itself, as JSON values.
+        unlabelled: Whether the examples have no gold labels.
+        counts: Maps names to numbers that the evaluation counted, such as excluded partners.
+    """
+
+    data: str
+    seed: int = 0
+    kind: TaskKind = CLASSIFICATION
+    parts: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    default_label: str | None = None
+    splits: tuple[str, ...] = ()
+    slices: tuple[str, ...] = ()
+    own: Mapping[str, Any] = field(default_factory=dict)
+    unlabelled: bool = False
+    counts: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def default_answer(self) -> str | None:
+        """The right answer if the parts are unrelated; None if the task has none."""
+        return self.kind.default_answer(self.default_label)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Convert to the metadata of a file of rows, without ``counts``; ``unlabelled`` is omitted if it is false."""
+        entry = asdict(self) | {"kind": self.kind.name}
+        del entry["counts"]
+        return entry if self.unlabelled else {name: value for name, value in entry.items() if name != "unlabelled"}
+
+    @classmethod
+    def of(cls, entry: Mapping[str, Any], counts: Mapping[str, Any] = MappingProxyType({})) -> "Context":
+        """Create a context from the result of :meth:`as_dict` and from ``counts``, which files store separately."""
+        values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in entry.items()}
+        return cls(**values | {"kind": KINDS[entry["kind"]], "counts": counts})
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a table of results: it displays the value of a metric after a label.
+
+    Attributes:
+        level: Level of indentation: 0 for a headline, 1 for a line below it.
+        unit: "percent", or "ratio" for a number without unit.
+        beside: Whether the line also appears in tables that compare runs.
+        section: Heading of the section; "" for none.
+        text: Text that is displayed in place of the number, or "".
+    """
+
+    metric: str
+    label: str
+    level: int = 0
+    unit: Unit = "percent"
+    beside: bool = False
+    section: str = ""
+    text: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Convert to an entry of results.json; attributes with their default value are omitted."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
+
+
+@dataclass(frozen=True)
+class Section:
+    """Description of the examples behind the lines of a table that share a heading.
+
+    Attributes:
+        about: Phrases that describe the examples, such as "of 3 seeds".
+        examples: Identifier of the examples, such as a hash; runs with different identifiers are not comparable.
+    """
+
+    about: tuple[str, ...] = ()
+    examples: str = ""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The layout of a table of results, without the values, which are elsewhere in results.json.
+
+    Attributes:
+        lines: Lines from top to bottom. A metric without a line is not in the table, only in results.json.
+        asides: Descriptions, such as "naive intervals", of metrics without a line, for a note below the table.
+        sections: Maps a heading above lines to a description of the examples behind these lines.
+    """
+
+    lines: Sequence[Line] = ()
+    asides: Sequence[str] = ()
+    sections: Mapping[str, Section] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Convert to an entry of results.json."""
+        return {
+            "lines": [line.as_dict() for line in self.lines],
+            "asides": list(self.asides),
+            "sections": {heading: asdict(section) for heading, section in self.sections.items()},
+        }
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A chart of curves over the epochs of a run.
+
+    Attributes:
+        curves: Maps the labels of the curves to their metrics.
+        figure: Name of the file ``figures/<figure>.png`` that also shows the curves; "" for a chart that is only in
+            TensorBoard. The progress bar and TensorBoard's hyperparameters show the metrics of charts with a figure.
+    """
+
+    title: str
+    curves: Mapping[str, MetricName]
+    figure: str = ""

@@ -1,1 +1,0 @@
-"""Prompts: the input texts of generative models that are not fine-tuned."""
