@@ -21,7 +21,6 @@ from heedful.records.storage.results import CONFIG, RUN, measurements_by_name, r
 from heedful.reports.alike import CHANGES, DEFAULT, notes
 from heedful.reports.compare import run_differences
 from heedful.reports.configs import run_settings
-from heedful.reports.in_context.tables import print_summary
 from heedful.reports.page.contents import Provider
 from heedful.reports.page.examples import write_examples
 from heedful.reports.page.writing import REPORT, write_page
@@ -61,9 +60,8 @@ class Results(Numbers):
 
     Attributes:
         folder: Folder of results.json and the rows; None for results in memory.
-        content: Content of results.json without the hashes of the rows; empty if there are several prompts.
-        each: The results per prompt, if there are several prompts.
-        unsaved: Content of the files of results in memory, until :meth:`save` writes them.
+        content: Content of results.json without the hashes of the rows.
+        unsaved: Content of the files of results in memory.
 
     Examples:
         >>> import heedful, tempfile
@@ -83,36 +81,26 @@ class Results(Numbers):
 
     folder: Path | None
     content: Mapping[str, Any]
-    each: tuple["Results", ...] = field(default=(), kw_only=True)
     unsaved: Unsaved | None = field(default=None, kw_only=True, compare=False)
 
     def __repr__(self) -> str:
-        if self.each:
-            inside = f"{len(self.each)} prompts, see .each"
-        elif not self.content:
-            inside = NOTHING
-        else:
-            names = {str(name): name for name in self.numbers}
-            heads = [line.metric for line in lines_of(self.content) if line.beside and line.metric in names][:4]
-            inside = ", ".join(
-                f"{words_of_name(names[text])} {number(self.content['metrics'][text], ci95=True)}" for text in heads
-            )
+        names = {str(name): words_of_name(name) for name in self.numbers}
+        shown = [line.metric for line in lines_of(self.content) if line.beside] if self.content else []
+        heads = [text for text in shown if text in names][:4]
+        numbers = [f"{names[text]} {number(self.content['metrics'][text], ci95=True)}" for text in heads]
+        inside = ", ".join(numbers) if self.content else NOTHING
         return f"<{type(self).__name__} {printable(str(self.folder or 'in memory'))}: {printable(inside)}>"
 
     @property
     def display_name(self) -> str:
         """Name of the results in messages: the folder, or "memory" and the name of the prompt."""
-        name = self.unsaved.name if self.unsaved is not None else ""
-        return str(self.folder or " ".join(filter(None, ("memory", name))))
+        return str(self.folder or f"memory {self.unsaved.name if self.unsaved else ''}".strip())
 
     @contextmanager
     def in_folder(self) -> Iterator[Path]:
-        """Context manager that yields a folder with the files of the results; for results in memory, a temporary
-        folder.
-        """
-        self._require_one()
+        """Context manager that yields a folder with the files of the results, a temporary one for results in memory."""
         if self.folder is not None or self.unsaved is None:
-            yield self.written
+            yield self._written
             return
         with tempfile.TemporaryDirectory(prefix="heedful-") as temporary:
             self.unsaved.write_config(Path(temporary, CONFIG))
@@ -121,16 +109,11 @@ class Results(Numbers):
             yield Path(temporary)
 
     @property
-    def numbers(self) -> dict[MetricName, dict[str, Any]]:
+    def numbers(self) -> dict[MetricName, dict[str, Any]]:  # type: ignore[override]
         """The numbers by metric name; each is a mapping with value, n, draws, std, ci95, per_draw and flags, as in
         results.json.
         """
-        self._require_one()
         return measurements_by_name(self.content) if self.content else {}
-
-    def _require_one(self) -> None:
-        if self.each:
-            raise RunError(f"{self.display_name} has the results of {len(self.each)} prompts. Select one: .each[0].")
 
     @property
     def rows(self) -> pa.Table:
@@ -140,9 +123,8 @@ class Results(Numbers):
         A column is null in the rows of evaluations that lack it.
 
         Raises:
-            HeedfulError: Files in the folder were changed, or there are several prompts.
+            HeedfulError: Files in the folder were changed.
         """
-        self._require_one()
         tables = []
         for evaluation in self._evaluations():
             rows = self._read(evaluation)
@@ -159,7 +141,6 @@ class Results(Numbers):
         Raises:
             HeedfulError: Files in the folder were changed; or the evaluation did not run, which is also a KeyError.
         """
-        self._require_one()
         if evaluation not in (names := self._evaluations()):
             hint = f" It has the rows of {listing(names)}." if names else ""
             raise NoSuchNumber(f"{self.display_name} has no rows of {evaluation!r}.{hint}")
@@ -167,40 +148,30 @@ class Results(Numbers):
 
     def _evaluations(self) -> list[str]:
         """Check the hashes of saved files, and return the names of the evaluations that have rows."""
-        return [*(read_results(self.written)["rows"] if self.unsaved is None else self.unsaved.rows)]
+        return [*(read_results(self._written)["rows"] if self.unsaved is None else self.unsaved.rows)]
 
     def _read(self, evaluation: str) -> pa.Table:
         """Read the rows of an evaluation without checking hashes."""
         if self.unsaved is not None:
             return self.unsaved.rows[evaluation][0]
-        return read_rows(rows_file(self.written, evaluation))[0]
+        return read_rows(rows_file(self._written, evaluation))[0]
 
     @property
-    def written(self) -> Path:
-        """The folder of the saved results.
-
-        Raises:
-            RunError: The results are not saved.
-        """
+    def _written(self) -> Path:
         if self.folder is None:
             raise RunError("The rows of these results are in the memory of rank 0. Measure with output=FOLDER.")
         return self.folder
 
     def show(self) -> None:
-        """Print the numbers as a table (HTML in a notebook); with several prompts, print a summary over prompts."""
-        contents = {results.display_name: results.content for results in self.each or [self]}
-        if not all(contents.values()):
+        """Print the numbers as a table (HTML in a notebook)."""
+        if not self.content:
             print(NOTHING)
-        elif self.each and not any(content["counts"].get("unlabelled") for content in contents.values()):
-            with tempfile.TemporaryDirectory(prefix="heedful-") as temporary:
-                saved = self if all(results.folder for results in self.each) else self.save(Path(temporary) / "prompts")
-                print_summary([str(results.folder) for results in saved.each])
-        elif in_notebook() and not self.each:
+        elif in_notebook():
             from IPython.display import display
 
             display(self)
         else:
-            print_table(contents)
+            print_table({self.display_name: self.content})
 
     def _repr_html_(self) -> str:
         if not self.content:
@@ -215,7 +186,7 @@ class Results(Numbers):
         """Write the results into a folder, for ``heedful.load``, ``heedful compare`` and other reports.
 
         Args:
-            folder: A new or empty folder; each of several prompts has a subfolder.
+            folder: A new or empty folder.
 
         Returns:
             The saved results.
@@ -225,9 +196,6 @@ class Results(Numbers):
         """
         to = Path(folder)
         require_writable(to)
-        if self.each:
-            each = tuple(results.save(to / (results.unsaved or results.written).name) for results in self.each)
-            return Results(to, {}, each=each)
         if self.folder is not None and to.resolve().is_relative_to(self.folder.resolve()):
             raise RunError(f"{to} is inside {self.folder}, the folder of the results. Name another folder.")
         with self.in_folder() as source, writing(to):
@@ -258,7 +226,6 @@ class Results(Numbers):
         Raises:
             HeedfulError: Files of the results were changed, or the page cannot be written.
         """
-        self._require_one()
         if path is None and self.folder is None:
             raise RunError("These results are not saved. Name a file, as in page('report.html'), or save them first.")
         with self.in_folder() as folder:
@@ -271,7 +238,7 @@ class Results(Numbers):
         intervals.
 
         Raises:
-            HeedfulError: The examples differ, or there are several prompts.
+            HeedfulError: The examples differ.
         """
         if not isinstance(other, Results):
             return NotImplemented
@@ -283,12 +250,12 @@ class Results(Numbers):
             except HeedfulError as error:  # its message names temporary folders of results in memory
                 raise type(error)(_renamed(str(error), {after: titles[0], before: titles[1]})) from None
             omitted = [f"Left out: {_renamed(text, {after: titles[0], before: titles[1]})}" for text in reasons]
-        differences, subtracted = {}, other.numbers
+        numbers, subtracted = {}, other.numbers
         for name, m in self.numbers.items():
             if name in subtracted and str(name) in changes:
                 flags = dict.fromkeys([*m["flags"], *subtracted[name]["flags"]])
-                differences[name] = changes[str(name)].as_dict() | {"flags": [*flags]}
-        return Differences(differences, " minus ".join(titles), tuple(omitted))
+                numbers[name] = changes[str(name)].as_dict() | {"flags": [*flags]}
+        return Differences(numbers, " minus ".join(titles), tuple(omitted))
 
 
 @dataclass(frozen=True, repr=False)
@@ -300,23 +267,18 @@ class Differences(Numbers):
     two seeds.
 
     Attributes:
-        differences: Maps each metric name to the difference, in the format of a number in results.json.
+        numbers: The differences by metric name, in the format of results.json.
         title: Names of the two runs.
         notes: Reasons why numbers are omitted.
     """
 
-    differences: Mapping[MetricName, dict[str, Any]]
+    numbers: Mapping[MetricName, dict[str, Any]]
     title: str
     notes: tuple[str, ...] = ()
-    _bounds = (-1.0, 1.0)
+    _least = -1.0
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {printable(self.title)}: {len(self.differences)} numbers>"
-
-    @property
-    def numbers(self) -> dict[MetricName, dict[str, Any]]:
-        """The differences by metric name; each is a mapping in the format of a number in results.json."""
-        return dict(self.differences)
+        return f"<{type(self).__name__} {printable(self.title)}: {len(self.numbers)} numbers>"
 
     def show(self) -> None:
         """Print the differences as a table, without the majority share and the null control (second predictions of
@@ -331,7 +293,7 @@ class Differences(Numbers):
     def _cells(self) -> Cells:
         rows = [
             [words_of_name(name), number(m, "+", ci95=True) + "".join(f" ({flag})" for flag in m["flags"]), str(m["n"])]
-            for name, m in self.differences.items()
+            for name, m in self.numbers.items()
             if name.family != "null" and not name.statistic.startswith(CONTROLS)
         ]
         return Cells(self.title, ["difference", "points [paired 95 %]", "n"], rows)
@@ -388,8 +350,6 @@ def load(folder: str | PathLike[str]) -> Results:
 
 
 def _any_length(column: pa.Field) -> pa.Field:
-    """Return the column with lists of any length instead of a fixed length: the length is the number of labels, which
-    may differ between evaluations.
-    """
+    """Return the column with lists of any length: the number of labels may differ between evaluations."""
     fixed = isinstance(column.type, pa.FixedSizeListType)
     return column.with_type(pa.list_(column.type.value_type)) if fixed else column

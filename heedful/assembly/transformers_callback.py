@@ -1,6 +1,5 @@
 """``heedful.TransformersCallback``: measure attentiveness while transformers' Trainer trains."""
 
-from os import PathLike
 from typing import Any
 
 from transformers import TrainerCallback
@@ -28,9 +27,8 @@ class TransformersCallback(TrainingHook, TrainerCallback):
         predict: A function of the model and a list of dictionaries (part name to text) that returns answers as for
             ``heedful.measure``. It is called on rank 0, in evaluation mode and without gradients. By default the
             ``processing_class`` of the Trainer tokenizes the parts.
-        output: Folder of the results; each evaluation writes into ``step-N``.
-        **settings: Further arguments of ``heedful.measure``, such as ``labels``, ``draws`` and ``keeps``; ``name`` is a
-            prefix, as in ``eval_NAME_attentiveness_PART``.
+        **settings: Further arguments of ``heedful.measure``, such as ``labels`` and ``draws``. Each evaluation writes
+            into a folder ``step-N`` in ``output``; ``name`` is a prefix, as in ``eval_NAME_attentiveness_PART``.
 
     Attributes:
         results: The results of the last evaluation; rank 0 has their rows.
@@ -51,10 +49,9 @@ class TransformersCallback(TrainingHook, TrainerCallback):
         default_label: str | int | None = None,
         *,
         predict: Predict | None = None,
-        output: str | PathLike[str] | None = None,
         **settings: Any,
     ) -> None:
-        super().__init__(predict, rows, {"parts": parts, "default_label": default_label, **settings}, output)
+        super().__init__(predict, rows, parts, default_label, **settings)
         self._is_evaluating = False
         self._step: int | None = None  # last measured step of a training; None outside of trainings
         self._logged: dict[str, float] = {}  # numbers of the current evaluation
@@ -80,7 +77,8 @@ class TransformersCallback(TrainingHook, TrainerCallback):
         if self._step is not None:
             self._step = state.global_step
         prefix = "eval" if prefix.startswith("eval_") else prefix
-        numbers = self._numbers(state, unwrap_model(kwargs["model"]), kwargs.get("processing_class"))
+        self._require_tokenizer(tokenizer := kwargs.get("processing_class"))
+        numbers = self.measure(unwrap_model(kwargs["model"]), state.global_step, state.epoch or 0, tokenizer)
         self._logged = {f"{prefix}_{name}": value for name, value in numbers.items()}
         if conflicts := sorted(self._logged.keys() & logs.keys()):
             raise RunError(f"compute_metrics or another callback logs {conflicts[0]} too. Set name, a prefix.")
@@ -90,10 +88,6 @@ class TransformersCallback(TrainingHook, TrainerCallback):
     def on_evaluate(self, args: Any, state: Any, control: Any, metrics: Any = None, **kwargs: Any) -> None:
         metrics.update(self._logged)  # Trainer.log may copy the dictionary
         self._logged = {}
-
-    def _numbers(self, state: Any, model: Any, tokenizer: Any) -> dict[str, float]:
-        self._require_tokenizer(tokenizer)
-        return self.measure(model, state.global_step, state.epoch or 0, tokenizer)
 
     def _require_tokenizer(self, tokenizer: Any) -> None:
         if self._predict is None and not callable(tokenizer):

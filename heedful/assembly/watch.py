@@ -3,12 +3,11 @@
 """
 
 from importlib.util import find_spec
-from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytorch_lightning as pl
 
-from heedful.assembly.training_hook import Predict, TrainingHook
+from heedful.assembly.training_hook import TrainingHook
 from heedful.records import RunError
 from heedful.records.messages import warn
 
@@ -54,18 +53,6 @@ class Watch(TrainingHook, Base):
         >>> watch.history  # a dictionary per validation
         []
     """
-
-    def __init__(
-        self,
-        predict: Predict,
-        rows: Any,
-        parts: Any = None,
-        default_label: str | int | None = None,
-        *,
-        output: str | PathLike[str] | None = None,
-        **settings: Any,
-    ) -> None:
-        super().__init__(predict, rows, {"parts": parts, "default_label": default_label, **settings}, output)
 
     def setup(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:
         for callback in trainer.callbacks:  # type: ignore[attr-defined]

@@ -24,4 +24,5 @@ def main(words: Sequence[str]) -> None:
     if isinstance(results, Requests):
         print(results)
     else:
-        results.show()
+        for of_prompt in results if isinstance(results, list) else [results]:
+            of_prompt.show()
