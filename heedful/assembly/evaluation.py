@@ -188,7 +188,7 @@ def requests_of(job: Job) -> Requests:
                 yield model, examples
 
     written, prices = model.most_written, model.prices
-    return Requests(model.description, len(job.prompts), amounts, written, prices, model.cache, inputs)
+    return Requests(model.description, amounts, written, prices, model.cache, inputs)
 
 
 def measured(job: Job, folder: Path | None) -> Results | list[Results]:

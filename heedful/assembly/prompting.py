@@ -50,7 +50,6 @@ class Requests:
 
     Attributes:
         model: Name of the model or of the function.
-        prompts: Number of prompts.
         amounts: For each prompt, maps each kind of inputs, such as "base" or "changed", to upper bounds: the number of
             inputs, and their total length (in characters for a server).
         most_written: Maximum number of tokens that the server writes per request; None without a limit.
@@ -61,7 +60,6 @@ class Requests:
     """
 
     model: str
-    prompts: int
     amounts: Sequence[Mapping[str, Amount]]
     most_written: int | None
     prices: Sequence[float] | None
@@ -84,7 +82,7 @@ class Requests:
         return totals | {"together": (sum(requests), sum(tokens))}
 
     def __str__(self) -> str:
-        prompts = f" for {self.prompts} prompts" if self.prompts > 1 else ""
+        prompts = f" for {len(self.amounts)} prompts" if len(self.amounts) > 1 else ""
         lines = [f"{self.model}{prompts}: at most{f', if {self.cache} is empty' if self.cache else ''}"]
         unit = "inputs" if self.cache is None else "requests"
         for name, (requests, tokens) in self.totals.items():
@@ -114,4 +112,4 @@ def requests_of_function(function: Any, data: Pairs, plans: Plans, limit: int | 
     most = data.eval_batch_size if isinstance(function, Function) else MOST
     longest = np.sort(lengths)[::-1][:most]  # an upper bound: other inputs, which may be shorter, are repeated
     amounts["repeated"] = Amount(len(longest), int(longest.sum()))
-    return Requests(function.description, 0, [amounts], None, None, None, inputs)
+    return Requests(function.description, [amounts], None, None, None, inputs)

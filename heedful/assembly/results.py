@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from heedful.assembly.numbers import NoSuchNumber, Numbers, words_of_name
-from heedful.records import HeedfulError, MetricName, RunError, listing, printable, writing
+from heedful.records import HeedfulError, MetricName, RunError, printable, writing
 from heedful.records.messages import in_notebook
 from heedful.records.rows import read_rows
 from heedful.records.storage.files import WRITING, write_json
@@ -97,8 +97,12 @@ class Results(Numbers):
         return str(self.folder or f"memory {self.unsaved.name if self.unsaved else ''}".strip())
 
     @contextmanager
-    def in_folder(self) -> Iterator[Path]:
-        """Context manager that yields a folder with the files of the results, a temporary one for results in memory."""
+    def in_folder(self, with_examples: bool = False) -> Iterator[Path]:
+        """Context manager that yields a folder with the files of the results, a temporary one for results in memory.
+
+        Args:
+            with_examples: Whether results in memory get a file with the texts of examples.
+        """
         if self.folder is not None or self.unsaved is None:
             yield self._written
             return
@@ -106,6 +110,8 @@ class Results(Numbers):
             self.unsaved.write_config(Path(temporary, CONFIG))
             write_json(Path(temporary, RUN), self.unsaved.about)
             write_results(temporary, self.content, self.unsaved.rows)
+            if with_examples:
+                write_examples(Path(temporary), self.unsaved.contents)
             yield Path(temporary)
 
     @property
@@ -117,8 +123,7 @@ class Results(Numbers):
 
     @property
     def rows(self) -> pa.Table:
-        """The rows of all evaluations in one table: a row per prediction, with the name of its evaluation in the column
-        ``evaluation``.
+        """The rows of all evaluations in one table, a row per prediction, whose first column names the evaluation.
 
         A column is null in the rows of evaluations that lack it.
 
@@ -126,8 +131,7 @@ class Results(Numbers):
             HeedfulError: Files in the folder were changed.
         """
         tables = []
-        for evaluation in self._evaluations():
-            rows = self._read(evaluation)
+        for evaluation, rows in self._tables().items():
             rows = rows.cast(pa.schema([_any_length(column) for column in rows.schema]))
             tables.append(rows.add_column(0, "evaluation", pa.array([evaluation] * rows.num_rows, pa.string())))
         return pa.concat_tables(tables, promote_options="default")
@@ -141,20 +145,16 @@ class Results(Numbers):
         Raises:
             HeedfulError: Files in the folder were changed; or the evaluation did not run, which is also a KeyError.
         """
-        if evaluation not in (names := self._evaluations()):
-            hint = f" It has the rows of {listing(names)}." if names else ""
-            raise NoSuchNumber(f"{self.display_name} has no rows of {evaluation!r}.{hint}")
-        return self._read(evaluation)
+        if evaluation not in (tables := self._tables(evaluation)):
+            raise NoSuchNumber(f"{self.display_name} has no rows of {evaluation!r}.")
+        return tables[evaluation]
 
-    def _evaluations(self) -> list[str]:
-        """Check the hashes of saved files, and return the names of the evaluations that have rows."""
-        return [*(read_results(self._written)["rows"] if self.unsaved is None else self.unsaved.rows)]
-
-    def _read(self, evaluation: str) -> pa.Table:
-        """Read the rows of an evaluation without checking hashes."""
+    def _tables(self, only: str | None = None) -> dict[str, pa.Table]:
+        """Return the rows by evaluation, or those of one; the hashes of saved files are checked once."""
         if self.unsaved is not None:
-            return self.unsaved.rows[evaluation][0]
-        return read_rows(rows_file(self._written, evaluation))[0]
+            return {name: rows for name, (rows, _) in self.unsaved.rows.items()}
+        names = [name for name in read_results(self._written)["rows"] if only in (None, name)]
+        return {name: read_rows(rows_file(self._written, name))[0] for name in names}
 
     @property
     def _written(self) -> Path:
@@ -198,10 +198,8 @@ class Results(Numbers):
         require_writable(to)
         if self.folder is not None and to.resolve().is_relative_to(self.folder.resolve()):
             raise RunError(f"{to} is inside {self.folder}, the folder of the results. Name another folder.")
-        with self.in_folder() as source, writing(to):
+        with self.in_folder(with_examples=True) as source, writing(to):
             read_results(source)
-            if self.folder is None and self.unsaved is not None:
-                write_examples(source, self.unsaved.contents)
             to.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(dir=to.parent, prefix=f".{to.name}.") as parent:
                 complete = Path(parent) / "results"
@@ -228,14 +226,11 @@ class Results(Numbers):
         """
         if path is None and self.folder is None:
             raise RunError("These results are not saved. Name a file, as in page('report.html'), or save them first.")
-        with self.in_folder() as folder:
-            if self.folder is None and self.unsaved is not None:
-                write_examples(folder, self.unsaved.contents)
+        with self.in_folder(with_examples=examples) as folder:
             return write_page([folder], folder / REPORT if path is None else Path(path), examples)
 
     def __sub__(self, other: "Results") -> "Differences":
-        """Return the numbers of these results minus those of ``other``, on the same examples, with paired 95 %
-        intervals.
+        """Subtract the numbers of other results on the same examples, with paired 95 % intervals.
 
         Raises:
             HeedfulError: The examples differ.
@@ -244,27 +239,30 @@ class Results(Numbers):
             return NotImplemented
         titles = [str(results.folder or name) for results, name in ((self, "the first"), (other, "the second"))]
         with self.in_folder() as after, other.in_folder() as before:
+
+            def renamed(text: str) -> str:
+                return text.replace(str(after), titles[0]).replace(str(before), titles[1])
+
             runs = [run for folder in (before, after) for run in read_runs([str(folder)])]
             try:
                 changes, reasons = run_differences(*runs), notes(runs, (DEFAULT, CHANGES))
             except HeedfulError as error:  # its message names temporary folders of results in memory
-                raise type(error)(_renamed(str(error), {after: titles[0], before: titles[1]})) from None
-            omitted = [f"Left out: {_renamed(text, {after: titles[0], before: titles[1]})}" for text in reasons]
+                raise type(error)(renamed(str(error))) from None
+            omitted = tuple(f"Left out: {renamed(text)}" for text in reasons)
         numbers, subtracted = {}, other.numbers
         for name, m in self.numbers.items():
             if name in subtracted and str(name) in changes:
                 flags = dict.fromkeys([*m["flags"], *subtracted[name]["flags"]])
                 numbers[name] = changes[str(name)].as_dict() | {"flags": [*flags]}
-        return Differences(numbers, " minus ".join(titles), tuple(omitted))
+        return Differences(numbers, " minus ".join(titles), omitted)
 
 
 @dataclass(frozen=True, repr=False)
 class Differences(Numbers):
     """The differences between the numbers of two runs on the same examples, with paired 95 % intervals.
 
-    A difference has the flags of both numbers. ``n`` is the number of paired examples, or the smaller number of
-    examples if the runs have different eligible examples. A number is omitted if the runs made different swaps, as with
-    two seeds.
+    A difference has the flags of both numbers. ``n`` is the number of paired examples, or the smaller number if the
+    runs have different eligible examples. A number is omitted if the runs made different swaps, as with two seeds.
 
     Attributes:
         numbers: The differences by metric name, in the format of results.json.
@@ -281,9 +279,7 @@ class Differences(Numbers):
         return f"<{type(self).__name__} {printable(self.title)}: {len(self.numbers)} numbers>"
 
     def show(self) -> None:
-        """Print the differences as a table, without the majority share and the null control (second predictions of
-        unchanged inputs); then print the reasons why numbers are omitted.
-        """
+        """Print the differences as a table, without the majority share and the null control."""
         emit([self._cells()], notes=self.notes)
 
     def _repr_html_(self) -> str:
@@ -315,12 +311,6 @@ class Run(Results):
     def finished(cls, folder: Path) -> "Run":
         """Read the results in the folder of a finished run."""
         return cls(folder, read_results(folder), was_finished=True)
-
-
-def _renamed(text: str, names: Mapping[Path, str]) -> str:
-    for folder, name in names.items():
-        text = text.replace(str(folder), name)
-    return text
 
 
 def require_writable(folder: Path) -> None:
