@@ -1,6 +1,4 @@
-"""Measure a model that runs elsewhere: ``write_inputs`` writes a file of inputs, and ``score`` reads the model's
-answers.
-"""
+"""Measure a model that runs elsewhere, by files of its inputs and of its answers."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -86,10 +84,10 @@ def score(
 ) -> Results:
     """Measure a model by its answers to the inputs that :func:`write_inputs` wrote.
 
-    A line of the answers is ``{"id": ..., "answer": label or text}`` or ``{"id": ..., "probs": {label: p, ...}}``; the
-    order of lines does not matter. If the model wrote nothing, the line has ``"answer": ""``. A line with an "error",
-    with the answer null, or with nothing but an id records a failed request; another line has to answer the same input.
-    Output files of OpenAI's batch API can be read as well.
+    A line of the answers is ``{"id": ..., "answer": label or text}`` or ``{"id": ..., "probs": {label: p, ...}}``, in
+    any order; ``"answer": ""`` if the model wrote nothing. A line with an "error", with the answer null, or with only
+    an id records a failed request; another line has to answer the same input. Output files of OpenAI's batch API can be
+    read as well.
 
     Args:
         inputs: The file of inputs; INPUTS.meta.json is needed as well.
@@ -107,10 +105,10 @@ def score(
     """
     about = read_json(f"{fspath(inputs)}{META}")
     recorded = _read_answers(fspath(inputs), [answers] if isinstance(answers, str | PathLike) else answers)
-    if rows is None and about["rows"] is None:
+    if rows is None and (rows := about["rows"]) is None:
         raise SettingError(f"{fspath(inputs)} was written from rows in memory. Pass the same rows as rows=.")
-    if rows is None:
-        rows = load_data(about["rows"]) if isinstance(about["rows"], Mapping) else about["rows"]
+    if rows is about["rows"] and isinstance(rows, Mapping):
+        rows = load_data(rows)
     model: Any = recorded
     if about["endpoint"] is not None:
         section = {"class_path": class_path(BatchEndpoint), "init_args": about["endpoint"]}
@@ -215,5 +213,5 @@ def _parse_answer(line: Mapping[str, Any], where: str) -> tuple[Any, str]:
         answer is not None and probs is not None
     ):
         raise DataError(f'{where}: write one answer, as "answer": LABEL, or "probs": {{LABEL: P, ...}}.')
-    values = [value for value in (answer, probs, look_up(line, "response", "body")) if value is not None]
-    return (values[0], "") if values else (None, "no answer")
+    values = (answer, probs, look_up(line, "response", "body"))
+    return next(((value, "") for value in values if value is not None), (None, "no answer"))

@@ -69,20 +69,6 @@ class RowSettings(NamedTuple):
         return self.labels is not None or bool(self.class_names)
 
 
-class GoldLabels(NamedTuple):
-    """The distinct gold labels in the rows.
-
-    Attributes:
-        labels: The labels as they are compared, sorted.
-        texts: The labels as they are written, sorted, for answers that are free texts.
-        are_missing: Whether the column of labels is empty in all rows.
-    """
-
-    labels: Sequence[str] = ()
-    texts: Sequence[str] = ()
-    are_missing: bool = False
-
-
 def data_of(settings: RowSettings, outputs: Sequence[str], is_function: bool, kind: type[Pairs] = Pairs) -> Pairs:
     """Build the data module from the user's rows.
 
@@ -98,8 +84,8 @@ def data_of(settings: RowSettings, outputs: Sequence[str], is_function: bool, ki
     if (data := _load_named(settings.rows)) is not None:
         return _adapt_to_call(data, settings, is_function)
     parts = _columns_by_part(settings)
-    gold = _read_gold(settings) if settings.labels is None else GoldLabels()
-    labels = _spellings_by_label(settings, gold.labels, outputs, is_function)
+    golds, texts, is_unlabelled = _read_gold(settings) if settings.labels is None else ([], [], False)
+    labels = _spellings_by_label(settings, golds, outputs, is_function)
     swap = [part for part in parts if part not in settings.keeps] if len(parts) > 1 else []
     of_data: dict[str, Any] = {
         "path": settings.rows,
@@ -110,10 +96,10 @@ def data_of(settings: RowSettings, outputs: Sequence[str], is_function: bool, ki
         "eval_batch_size": settings.batch_size,
         "note": " ".join(filter(None, (MAY_TRUNCATE * is_function, SINGLE_PART * (len(parts) == 1)))) or None,
     }
-    if gold.are_missing:
+    if is_unlabelled:
         inform(f"No row has a label in the column {settings.label!r}.")
-    if gold.are_missing or settings.label != LABEL:  # rows may lack the default column
-        of_data["label"] = None if gold.are_missing else settings.label
+    if is_unlabelled or settings.label != LABEL:  # rows may lack the default column
+        of_data["label"] = None if is_unlabelled else settings.label
     if settings.cluster is not None:
         of_data["cluster"] = settings.cluster
         of_data["meta"] = [] if settings.cluster in parts else [settings.cluster]
@@ -121,7 +107,7 @@ def data_of(settings: RowSettings, outputs: Sequence[str], is_function: bool, ki
     if labels is not None:
         return kind(name, parts, labels, **of_data)
     same = Same("normalised" if settings.same is None else settings.same)
-    for text in (*filter(None, [settings.default_label]), *gold.texts):  # the default label represents its equals
+    for text in (*filter(None, [settings.default_label]), *texts):  # the default label represents its equals
         same(text)
     return Pairs(name, parts, {}, loader=free_text(same), **of_data)
 
@@ -207,25 +193,17 @@ def _adapt_to_call(data: Pairs, settings: RowSettings, is_function: bool) -> Pai
     return data.with_arguments(**{name: value for name, value in arguments.items() if f"data.{name}" in names})
 
 
-def _read_gold(settings: RowSettings) -> GoldLabels:
-    """Read the gold labels of all rows, up to a row without the column of labels."""
-    label = settings.label
-    labels: set[str] = set()
-    texts: set[str] = set()
-    n = n_missing = 0
+def _read_gold(settings: RowSettings) -> tuple[list[str], list[str], bool]:
+    """Return the distinct gold labels, as compared and as written; and whether the column of labels is empty."""
+    golds = []
     for _, values in Source(settings.rows).rows(Split("validation", aliases=ALIASES["validation"]))[1]:
-        if label is None or label not in values:
+        if settings.label is None or settings.label not in values:
             break
-        gold = values[label]
-        n += 1
-        if isinstance(gold, list | dict):
-            continue
-        if plain(gold).lower() in NO_GOLD:
-            n_missing += 1
-        else:
-            labels.add(plain(gold))
-            texts.add(str(gold).strip())
-    return GoldLabels(sorted(labels), sorted(texts), 0 < n == n_missing)
+        golds.append(values[settings.label])
+    single = [gold for gold in golds if not isinstance(gold, list | dict)]
+    known = [gold for gold in single if plain(gold).lower() not in NO_GOLD]
+    is_empty = bool(golds) and len(single) == len(golds) and not known
+    return sorted(set(map(plain, known))), sorted({str(gold).strip() for gold in known}), is_empty
 
 
 def _spellings_by_label(
@@ -271,9 +249,8 @@ def _spellings(labels: Labels) -> dict[str, list[Any]]:
         raise SettingError(
             f"labels {labels!r} is not a list of distinct names. Give one, or a dictionary from names to spellings."
         )
-    if isinstance(labels, Mapping):
-        return {composed(str(name)): several(spellings) for name, spellings in labels.items()}
-    return {composed(str(name)): [] for name in labels}
+    spellings = labels if isinstance(labels, Mapping) else {}
+    return {composed(str(name)): several(spellings.get(name)) for name in labels}
 
 
 def _spellings_of_outputs(outputs: Sequence[str], golds: Sequence[str]) -> dict[str, list[Any]]:

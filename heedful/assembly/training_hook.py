@@ -26,9 +26,7 @@ Predict = Callable[[Any, list[dict[str, Any]]], Any]  # (model, inputs) to answe
 
 
 class TrainingHook:
-    """Base class of callbacks that measure attentiveness at each evaluation of a training. Rank 0 measures; all ranks
-    get the numbers.
-    """
+    """Base class of callbacks that measure attentiveness during a training, on rank 0; all ranks get the numbers."""
 
     def __init__(
         self,
@@ -59,29 +57,25 @@ class TrainingHook:
         self._output = None if output is None else Path(output)
 
     def require_rows(self) -> None:
-        """Read the rows and check the settings before the training, so that errors are raised early."""
+        """Read the rows and check the settings before the training."""
         by_first_isolated(lambda: require_rows(self._rows, **self._settings))
 
     def try_predict(self, model: nn.Module) -> None:
-        """Measure one batch, so that errors of ``predict`` are raised before the training; must be called on all ranks.
-
-        Raises:
-            HeedfulError: As for :meth:`measure`.
-        """
+        """Measure one batch, so that errors of ``predict`` are raised before the training; call it on all ranks."""
         with warnings.catch_warnings(action="ignore"):  # on the answers of an untrained model
             self._measure_on_rank_0(model, None, None, True, limit_val_batches=1)
 
     def measure(self, model: nn.Module, step: int, epoch: float, tokenizer: Any = None) -> dict[str, float]:
-        """Measure the model on rank 0; must be called on all ranks.
+        """Measure the model on rank 0, and log the numbers in ``history``; call it on all ranks.
 
         Args:
             model: The model without wrappers such as DistributedDataParallel.
             step: Number of training steps so far.
             epoch: Number of epochs so far.
-            tokenizer: The tokenizer; needed if the hook has no function ``predict``.
+            tokenizer: The tokenizer, if there is no function ``predict``.
 
         Returns:
-            The numbers to log, by name, on all ranks.
+            The numbers to log, by name.
 
         Raises:
             HeedfulError: As for :func:`heedful.measure`; or the weights are sharded.
@@ -96,7 +90,7 @@ class TrainingHook:
     def _measure_on_rank_0(
         self, model: nn.Module, tokenizer: Any, output: Path | None, is_quiet: bool, **trainer: Any
     ) -> Results:
-        """Return the results on all ranks, with their rows on rank 0; ``trainer`` overrides settings of the Trainer."""
+        """Return the results on all ranks, with their rows on rank 0."""
         if any(map(_is_sharded, model.parameters())):
             raise SettingError(
                 f"The weights of {type(model).__name__} are sharded over ranks. Train with DDP, or measure the "

@@ -24,11 +24,8 @@ class TransformersCallback(TrainingHook, TrainerCallback):
 
     Args:
         rows: As for ``heedful.measure``, as are ``parts`` and ``default_label``.
-        predict: A function of the model and a list of dictionaries (part name to text) that returns answers as for
-            ``heedful.measure``. It is called on rank 0, in evaluation mode and without gradients. By default the
-            ``processing_class`` of the Trainer tokenizes the parts.
-        **settings: Further arguments of ``heedful.measure``, such as ``labels`` and ``draws``. Each evaluation writes
-            into a folder ``step-N`` in ``output``; ``name`` is a prefix, as in ``eval_NAME_attentiveness_PART``.
+        predict: As for ``heedful.Watch``; by default the ``processing_class`` of the Trainer tokenizes the parts.
+        **settings: As for ``heedful.Watch``.
 
     Attributes:
         results: The results of the last evaluation; rank 0 has their rows.
@@ -59,7 +56,8 @@ class TransformersCallback(TrainingHook, TrainerCallback):
     def on_train_begin(self, args: Any, state: Any, control: Any, processing_class: Any = None, **kwargs: Any) -> None:
         self._is_evaluating, self._step = False, -1
         self.require_rows()
-        self._require_tokenizer(processing_class)
+        if self._predict is None and not callable(processing_class):
+            raise SettingError("The Trainer has no tokenizer. Give it one, as Trainer(processing_class=tokenizer).")
 
     def on_train_end(self, *args: Any, **kwargs: Any) -> None:
         self._step = None  # the best weights may be evaluated at the same step
@@ -77,8 +75,8 @@ class TransformersCallback(TrainingHook, TrainerCallback):
         if self._step is not None:
             self._step = state.global_step
         prefix = "eval" if prefix.startswith("eval_") else prefix
-        self._require_tokenizer(tokenizer := kwargs.get("processing_class"))
-        numbers = self.measure(unwrap_model(kwargs["model"]), state.global_step, state.epoch or 0, tokenizer)
+        model, tokenizer = unwrap_model(kwargs["model"]), kwargs.get("processing_class")
+        numbers = self.measure(model, state.global_step, state.epoch or 0, tokenizer)
         self._logged = {f"{prefix}_{name}": value for name, value in numbers.items()}
         if conflicts := sorted(self._logged.keys() & logs.keys()):
             raise RunError(f"compute_metrics or another callback logs {conflicts[0]} too. Set name, a prefix.")
@@ -88,7 +86,3 @@ class TransformersCallback(TrainingHook, TrainerCallback):
     def on_evaluate(self, args: Any, state: Any, control: Any, metrics: Any = None, **kwargs: Any) -> None:
         metrics.update(self._logged)  # Trainer.log may copy the dictionary
         self._logged = {}
-
-    def _require_tokenizer(self, tokenizer: Any) -> None:
-        if self._predict is None and not callable(tokenizer):
-            raise SettingError("The Trainer has no tokenizer. Give it one, as Trainer(processing_class=tokenizer).")
