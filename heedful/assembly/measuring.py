@@ -130,19 +130,19 @@ def measure(
     settings["slices"] = ([by] if isinstance(by, str) else list(by)) or None
     is_pair = isinstance(predict, tuple) or _is_pipeline(predict)
     results: Any
-    with isolated() if _is_function(predict) or is_pair else nullcontext():  # predicts in this process only
-        if _is_function(predict):
-            results = measure_function(predict, of_rows, answers, settings)
-        elif is_pair:
-            with explaining_imports():
+    is_function = _is_function(predict)
+    with isolated() if is_function or is_pair else nullcontext():  # predicts in this process only
+        with explaining_imports():
+            if is_function:
+                results = measure_function(predict, of_rows, answers, settings)
+            elif is_pair:
                 from heedful.assembly.measured_pairs import measure_pair  # imports the models of transformers
 
-            results = measure_pair(predict, of_rows, settings)
-        else:
-            with explaining_imports():
+                results = measure_pair(predict, of_rows, settings)
+            else:
                 from heedful.assembly.measured_models import measure_model  # imports Lightning
 
-            results = measure_model(predict, of_rows, settings)
+                results = measure_model(predict, of_rows, settings)
         if output is None or isinstance(results, Requests):
             return results
         of_prompts = results if isinstance(results, list) else [results]

@@ -38,7 +38,8 @@ from heedful.records.storage.folder_names import FIT, is_folder_name
 from heedful.records.storage.named_configs import named_configs
 from heedful.records.storage.yaml_files import read_yaml
 
-RUNS, REPORTS = ("train", "evaluate"), ("compare", "matrix", "page", "rank")
+OPTION = {"train": "--resume", "evaluate": "--output"}  # by which a command gets its folder
+REPORTS = ("compare", "matrix", "page", "rank")
 QUIET = ["--trainer.enable_progress_bar", "false"]
 PLACEHOLDER = re.compile(r"<(\w+)([.]value)?>")
 LAUNCHER = re.compile(  # variables by which srun and torchrun number processes
@@ -148,8 +149,8 @@ def _choices(values: Any) -> list[tuple[str, str]]:
 
 def _step(name: str, folder: Path, words: list[str], earlier: Mapping[str, Step]) -> Step:
     kind = words[0] if words else ""
-    if kind not in (*RUNS, *REPORTS):
-        raise SettingError(f"{kind!r} is not a command of recipes. {suggestion(kind, (*RUNS, *REPORTS))}")
+    if kind not in (*OPTION, *REPORTS):
+        raise SettingError(f"{kind!r} is not a command of recipes. {suggestion(kind, (*OPTION, *REPORTS))}")
     if name in earlier or not all(map(is_folder_name, name.split("/"))):
         raise SettingError(f"{name} is repeated, or is not the name of a folder. Rename the step, with {FIT}.")
     command: list[str] = []
@@ -162,7 +163,7 @@ def _step(name: str, folder: Path, words: list[str], earlier: Mapping[str, Step]
         folders = [str(step.folder) for step in matching.values()]
         command += folders if at and not before else [before + ",".join(folders)]
         needs |= matching
-    return Step(name, folder, command + (QUIET if kind in RUNS else []), [*needs.values()])
+    return Step(name, folder, command + (QUIET if kind in OPTION else []), [*needs.values()])
 
 
 def steps_of_shard(steps: Sequence[Step], number: int, count: int) -> list[Step]:
@@ -173,7 +174,7 @@ def steps_of_shard(steps: Sequence[Step], number: int, count: int) -> list[Step]
     """
     groups: dict[str, list[Step]] = {}  # by the name of each of their steps
     for step in steps:
-        if step.command[0] in RUNS:
+        if step.command[0] in OPTION:
             groups[step.name] = groups[step.needs[0].name] if step.needs else []
             groups[step.name].append(step)
     shares: list[list[Step]] = [[] for _ in range(count)]
@@ -193,36 +194,35 @@ def run(steps: Sequence[Step]) -> None:
         step.is_done()  # raises before the first step runs
     for number, step in enumerate(steps, 1):
         step.folder.parent.mkdir(parents=True, exist_ok=True)
-        print(f"[{number}/{len(steps)}] {step.label}", end="", flush=True)
         try:
             with FileLock(step.folder.with_name(f".{step.folder.name}.lock"), timeout=0):
-                _run(step)
+                _run(step, f"[{number}/{len(steps)}] {step.label}")
         except Timeout:
             raise RunError(f"Another process runs {step.name} in {step.folder}. Wait for it.") from None
 
 
-def _run(step: Step) -> None:
+def _run(step: Step, line: str) -> None:
     if step.is_done():
-        print(": done before", flush=True)
+        print(f"{line}: done before", flush=True)
         return
     if missing := [need.name for need in step.needs if not need.is_done()]:
         raise RunError(f"{step.name} needs {', '.join(missing)}. Run these steps first, without --only.")
-    start, is_report = time.monotonic(), step.command[0] in REPORTS
+    print(line, end="", flush=True)
+    start, report, kind = time.monotonic(), step.beside(".txt"), step.command[0]
     try:
-        if is_report:
-            step.beside(".txt").unlink(missing_ok=True)
-            _execute(step.command, step.beside(".txt"))
+        if kind in REPORTS:
+            report.unlink(missing_ok=True)
+            _execute(step.command, report)
         else:
             step.record(finished=False)
-            if is_evaluation := step.command[0] == "evaluate":
+            if kind == "evaluate":
                 shutil.rmtree(step.folder, ignore_errors=True)
-            option = "--output" if is_evaluation else "--resume"
-            _execute([*step.command, option, str(step.folder)], step.beside(".log"))
+            _execute([*step.command, OPTION[kind], str(step.folder)], step.beside(".log"))
             step.record(finished=True)
     finally:
         print(f": {time.monotonic() - start:,.0f} s", flush=True)
-    if is_report:
-        print(f"\n{step.beside('.txt').read_text(encoding='utf-8')}", end="")
+    if kind in REPORTS:
+        print(f"\n{report.read_text(encoding='utf-8')}", end="")
 
 
 def _execute(words: Sequence[str], log: Path) -> None:
