@@ -58,15 +58,12 @@ def _measure(predict: str, rows: str, settings: dict[str, Any]) -> None:
         raise SettingError(f"{predict}: name a function as {module}:{name}.")
     heedful = import_module("heedful")  # imports torch and Lightning
     results = heedful.measure(_function(predict) if is_function else predict, rows, **settings)
-    of_prompts = results if isinstance(results, list) else [results]
-    if of_prompts[0].folder is None:
+    if results.folder is None:
         model = folder_name(predict.partition(":")[2] if is_function else Path(predict).absolute().name)
         run_folder = import_module("heedful.callbacks.outputs.run_folder")
-        folder = run_folder.new_version(Path("runs", of_prompts[0].content["data"], model, "measured"))
-        of_prompts = [each.save(folder / each.unsaved.name) for each in of_prompts]
-    for each in of_prompts:
-        each.page()
-        each.show()
+        results = results.save(run_folder.new_version(Path("runs", results.content["data"], model, "measured")))
+    results.page()
+    results.show()
 
 
 def _value(name: str, text: Any) -> Any:
