@@ -8,6 +8,7 @@ from heedful.assembly.starts import is_first
 from heedful.assembly.trainers import allowing
 from heedful.cli.words import arguments_of, split_options
 from heedful.records.parser import dump
+from heedful.reports.in_context.tables import print_summary
 
 
 def main(words: Sequence[str]) -> None:
@@ -23,6 +24,10 @@ def main(words: Sequence[str]) -> None:
         return
     if isinstance(results, Requests):
         print(results)
+        return
+    of_prompts = results if isinstance(results, list) else [results]
+    if len(of_prompts) > 1 and not any(each.content["counts"].get("unlabelled") for each in of_prompts):
+        print_summary([str(each.folder) for each in of_prompts])
     else:
-        for of_prompt in results if isinstance(results, list) else [results]:
-            of_prompt.show()
+        for each in of_prompts:
+            each.show()
