@@ -41,10 +41,9 @@ from heedful.lazy import lazy_names
 
 if TYPE_CHECKING:
     from heedful.assembly.answers_from_files import score, write_inputs
-    from heedful.assembly.endpoint import Endpoint
     from heedful.assembly.evaluation import evaluate
     from heedful.assembly.loading import load_data, load_model
-    from heedful.assembly.measuring import measure
+    from heedful.assembly.measuring import Endpoint, measure
     from heedful.assembly.results import Results, Run, load
     from heedful.assembly.training import train
     from heedful.assembly.transformers_callback import TransformersCallback

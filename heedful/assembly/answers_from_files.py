@@ -1,6 +1,4 @@
-"""Measure a model that runs elsewhere: ``write_inputs`` writes a file of inputs, and ``score`` reads the model's
-answers.
-"""
+"""Measure a model that runs elsewhere, by files of its inputs and of its answers."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -61,9 +59,8 @@ def write_inputs(
     if Path(path).exists() and not Path(f"{fspath(path)}{META}").exists():
         raise SettingError(f"{fspath(path)} exists, and is not a file of inputs. Name another file.")
     settings = plain({"parts": parts, "default_label": default_label, **settings})
-    about = {"rows": _saved_rows(rows), "endpoint": None, "settings": settings}
-    if endpoint is not None:
-        about["endpoint"] = plain(endpoint.arguments)
+    of_endpoint = None if endpoint is None else plain(endpoint.arguments)
+    about = {"rows": _saved_rows(rows), "endpoint": of_endpoint, "settings": settings}
     requests: Any = measure(endpoint or Answers("", {}), rows, **settings, dry_run=True)
     ids = set()
     with atomic_path(Path(path).absolute()) as temporary, open(temporary, "w", encoding="utf-8") as file:
@@ -87,10 +84,10 @@ def score(
 ) -> Results:
     """Measure a model by its answers to the inputs that :func:`write_inputs` wrote.
 
-    A line of the answers is ``{"id": ..., "answer": label or text}`` or ``{"id": ..., "probs": {label: p, ...}}``; the
-    order of lines does not matter. If the model wrote nothing, the line has ``"answer": ""``. A line with an "error",
-    with the answer null, or with nothing but an id records a failed request; another line has to answer the same input.
-    Output files of OpenAI's batch API can be read as well.
+    A line of the answers is ``{"id": ..., "answer": label or text}`` or ``{"id": ..., "probs": {label: p, ...}}``, in
+    any order; ``"answer": ""`` if the model wrote nothing. A line with an "error", with the answer null, or with only
+    an id records a failed request; another line has to answer the same input. Output files of OpenAI's batch API can be
+    read as well.
 
     Args:
         inputs: The file of inputs; INPUTS.meta.json is needed as well.
@@ -108,10 +105,10 @@ def score(
     """
     about = read_json(f"{fspath(inputs)}{META}")
     recorded = _read_answers(fspath(inputs), [answers] if isinstance(answers, str | PathLike) else answers)
-    if rows is None and about["rows"] is None:
+    if rows is None and (rows := about["rows"]) is None:
         raise SettingError(f"{fspath(inputs)} was written from rows in memory. Pass the same rows as rows=.")
-    if rows is None:
-        rows = load_data(about["rows"]) if isinstance(about["rows"], Mapping) else about["rows"]
+    if rows is about["rows"] and isinstance(rows, Mapping):
+        rows = load_data(rows)
     model: Any = recorded
     if about["endpoint"] is not None:
         section = {"class_path": class_path(BatchEndpoint), "init_args": about["endpoint"]}
@@ -121,9 +118,7 @@ def score(
 
 
 def _saved_rows(rows: Any) -> Any:
-    """Return the path, the short name or the section of settings from which ``score`` can load the rows again; None for
-    rows in memory.
-    """
+    """Return what :func:`score` can load the rows from; None for rows in memory."""
     section = plain(rows)
     if isinstance(rows, PairedData):
         section["init_args"].pop("seed", None)  # measure sets the seed
@@ -132,7 +127,6 @@ def _saved_rows(rows: Any) -> Any:
 
 
 def _input_lines(model: Any, examples: Composed) -> Iterable[dict[str, Any]]:
-    """Return the lines of the file of inputs for these examples, without ids: one dictionary per input."""
     if isinstance(model, Endpoint):
         return map(_request, model.requests(examples))
     return ({"parts": row} for row in model.processor(examples)["function"].rows)
@@ -151,8 +145,7 @@ class Answers:
 
     Args:
         inputs: Path of the file of inputs, for messages.
-        answers: Maps the id of each input (a hash of its content) to a pair: the answer, or the response of a server;
-            and its location in a file, such as "answers.jsonl, row 3".
+        answers: The answer to each input, or the response of a server, and its location in a file, by id.
     """
 
     __name__ = "The model"  # name of the model in messages
@@ -166,11 +159,11 @@ class Answers:
         return [self._find({"parts": row}, row)[0] for row in rows]
 
     def quote(self, row: dict[str, Any]) -> str:
-        """Return, for messages, where the answer to an input was read (file and row), and the id of the input."""
+        """Return the location of an answer and the id of its input, for messages."""
         return f"{self._find({'parts': row}, row)[1]}, id {_id({'parts': row})}"
 
     def response(self, request: Request) -> tuple[Any, str]:
-        """Return the recorded response to a request (the body that a server sent), and its location (file, row)."""
+        """Return the recorded response to a request, and its location."""
         return self._find(_request(request), request.body)
 
     def _find(self, content: Mapping[str, Any], quotation: Mapping[str, Any]) -> tuple[Any, str]:
@@ -180,9 +173,7 @@ class Answers:
 
 
 def _read_answers(inputs: str, files: Sequence[str | PathLike[str]]) -> Answers:
-    """Read the answers in ``files`` to all inputs in the file ``inputs``; raise DataError for missing, repeated and
-    unknown ids.
-    """
+    """Read the answers to all inputs; raise DataError for missing, repeated and unknown ids."""
     row_of = {_id_in(line): row for row, line in read(Path(inputs))}
     answer_of: dict[str, tuple[Any, str]] = {}
     failures: dict[str, str] = {}
@@ -199,11 +190,9 @@ def _read_answers(inputs: str, files: Sequence[str | PathLike[str]]) -> Answers:
             else:
                 answer_of[identity] = answer, where
     if missing := [identity for identity in row_of if identity not in answer_of]:
-        first = f"{inputs}, row {row_of[missing[0]]}, id {missing[0]}: no answer"
-        first = next((failures[identity] for identity in missing if identity in failures), first)
-        raise DataError(
-            f"{first}. {len(missing):,} of {len(row_of):,} inputs have no answer. Add a file with their answers."
-        )
+        unknown = f"{inputs}, row {row_of[missing[0]]}, id {missing[0]}: no answer"
+        why = next((failures[identity] for identity in missing if identity in failures), unknown)
+        raise DataError(f"{why}. {len(missing):,} of {len(row_of):,} inputs have no answer. Add a file with answers.")
     return Answers(inputs, answer_of)
 
 
@@ -212,11 +201,7 @@ def _id_in(line: Mapping[str, Any]) -> str:
 
 
 def _parse_answer(line: Mapping[str, Any], where: str) -> tuple[Any, str]:
-    """Read one line of a file of answers.
-
-    Returns:
-        A pair: the answer or the response of a server, None if there is neither; and the reason for None, else "".
-    """
+    """Return the answer, or the response of a server, in a line; or None and the reason."""
     if line.get("error"):
         return None, f"error {brief(line['error'])}"
     if (status := look_up(line, "response", "status_code")) not in (None, 200):
@@ -228,5 +213,5 @@ def _parse_answer(line: Mapping[str, Any], where: str) -> tuple[Any, str]:
         answer is not None and probs is not None
     ):
         raise DataError(f'{where}: write one answer, as "answer": LABEL, or "probs": {{LABEL: P, ...}}.')
-    values = [value for value in (answer, probs, look_up(line, "response", "body")) if value is not None]
-    return (values[0], "") if values else (None, "no answer")
+    values = (answer, probs, look_up(line, "response", "body"))
+    return next(((value, "") for value in values if value is not None), (None, "no answer"))

@@ -49,7 +49,7 @@ def evaluate(
     dry_run: bool = False,
     allow_package: str | Sequence[str] | None = None,
     **settings: Mapping[str, Any] | Evaluation,
-) -> Results | Requests:
+) -> Results | list[Results] | Requests:
     """Measure a classifier with all evaluations, on all examples and in full precision.
 
     Settings and results are the same as for evaluate.py.
@@ -72,7 +72,8 @@ def evaluate(
         **settings: Settings of evaluations by name, such as ``attentiveness={"draws": 3}``.
 
     Returns:
-        The results, on every process: their folder, numbers and rows; with ``dry_run``, the number of requests.
+        The results, on every process: their folder, numbers and rows; with several prompts, a list of the results of
+        each; with ``dry_run``, the number of requests.
 
     Raises:
         HeedfulError: A setting is wrong, the data or the model cannot be read, or the folder cannot be written.
@@ -111,7 +112,7 @@ def job_of(
     return assemble("validate", call, layers, words, saved)
 
 
-def run(job: Job) -> Results | Requests:
+def run(job: Job) -> Results | list[Results] | Requests:
     """Measure a model, and write the results into a folder.
 
     Returns:
@@ -186,10 +187,10 @@ def requests_of(job: Job) -> Requests:
                 yield model, examples
 
     written, prices = model.most_written, model.prices
-    return Requests(model.description, len(job.prompts), amounts, written, prices, model.cache, inputs)
+    return Requests(model.description, amounts, written, prices, model.cache, inputs)
 
 
-def measured(job: Job, folder: Path | None) -> Results:
+def measured(job: Job, folder: Path | None) -> Results | list[Results]:
     """Measure a model, and write the results into a folder; with several prompts, into a subfolder for each prompt.
 
     Args:
@@ -205,10 +206,10 @@ def measured(job: Job, folder: Path | None) -> Results:
             run.begin(folder / name if folder is not None else None, prompt)
         measurements = _validated(trainer, job, engine)
         results.append(Results(run.written, measurements.content))
-    return results[0] if len(results) == 1 else Results(run.written.parent, {}, each=tuple(results))
+    return results[0] if len(results) == 1 else results
 
 
-def measured_in_memory(job: Job) -> Results:
+def measured_in_memory(job: Job) -> Results | list[Results]:
     """Measure a model, once per prompt, and return the results without writing them."""
     engine = job.engine()
     trainer = _trainer(job, [engine], None)
@@ -220,7 +221,7 @@ def measured_in_memory(job: Job) -> Results:
         contents = RecomputedContents.of(job.plans, job.data)
         unsaved = Unsaved(name, lambda path: write_settings(job.record, path), about, rows, contents)
         results.append(Results(None, measurements.content, unsaved=unsaved))
-    return results[0] if len(results) == 1 else Results(None, {}, each=tuple(results))
+    return results[0] if len(results) == 1 else results
 
 
 def each_prompt(job: Job) -> Iterator[tuple[str, dict[str, Any]]]:

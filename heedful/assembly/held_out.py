@@ -14,23 +14,16 @@ SPLITTING = ("hold_out", "folds", "fold")  # settings that split the training se
 def require_held_out(model: BasePredictor, data: PairedData, checkpoint: str | None, evaluating: bool) -> None:
     """Raise DataError if the model was, or may have been, trained on examples that are held out of every training.
 
-    - The evaluated examples are held out if one of the settings hold_out, folds and fold is given.
-    - There is no error if the setting validate_on_train is true, or if the run of the checkpoint evaluated the same
-      examples.
-    - If the model was fine-tuned from another model, the training examples of both models count.
-
-    Without an error, ``data.count_seen`` gets the number of evaluated examples that the model was trained on, if the
-    run evaluates. If the training examples are unknown, a message says so instead.
+    Examples are held out by the settings hold_out, folds and fold. They may be evaluated if validate_on_train is true,
+    or if the run of the checkpoint evaluated the same examples. A model that was fine-tuned from another model was
+    trained on the examples of both. An evaluation counts the other examples that the model was trained on; if these
+    are unknown, a message says so.
 
     Args:
         model: The model, bound to the task of the data.
         data: The data module, after its setup.
         checkpoint: The checkpoint to evaluate; ignored in training.
         evaluating: Whether the run evaluates; if not, it trains.
-
-    Raises:
-        DataError: The evaluated examples are held out, and the model was trained on some of them or its training
-            examples are unknown.
     """
     checkpoint = checkpoint if evaluating else None
     trained_on = model.provenance.trained_on
@@ -55,9 +48,7 @@ def require_held_out(model: BasePredictor, data: PairedData, checkpoint: str | N
 
 
 def _is_of_run(data: PairedData, checkpoint: str | None) -> bool:
-    """Whether the run of a checkpoint evaluated the same examples, judged by their fingerprint (a hash of their
-    content).
-    """
+    """Whether the run of a checkpoint evaluated the same examples."""
     if checkpoint is None:
         return False
     saved = outline(Path(checkpoint)).get(type(data).__qualname__)

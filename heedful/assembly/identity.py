@@ -28,17 +28,18 @@ def identity_of(record: Mapping[str, Any], model: BasePredictor) -> dict[str, An
     checkpoint = sections["checkpoint"]
     trained = (run_settings(Path(checkpoint).absolute().parents[1]) if checkpoint else {}) or sections
     chain = trainings(trained)
-    data, first = trained["data"], chain[-1]
-    partial, is_trained = sections["data"].get("partial"), bool(trained["trained"])
+    data, first, of_data = trained["data"], chain[-1], sections["data"]
+    is_trained = bool(trained["trained"])
     model_settings = {name: value for name, value in sections["model"].items() if name not in HOW | PLACES}
     if "backbone" in model_settings:
         model_settings["backbone"] = backbone_of(first)
     n = (data.get("inoculation") or {}).get("n", 0)
     mixed = bool(data.get("mixture")), data.get("control")
+    partial = of_data.get("partial")
     identity = {
         "model": model.description if model.is_object else _name(first, model),
         "settings": _without_places(model_settings),
-        "reads": _without_places({name: value for name in READS if (value := sections["data"].get(name)) is not None}),
+        "reads": _without_places({name: of_data[name] for name in READS if of_data.get(name) is not None}),
         "trained": is_trained,
         "trained_on": data.get("name") if is_trained else None,
         "regime": regime_name(partial, data.get("augment"), n, data.get("fold"), *mixed),
@@ -46,15 +47,13 @@ def identity_of(record: Mapping[str, Any], model: BasePredictor) -> dict[str, An
         "fold": data.get("fold"),
         "seeds": [before["seed"] for before in chain if before["trained"] and before["seed"] is not None],
     }
-    of_checkpoint = {"revision": model.provenance.revision, "steps": model.provenance.steps}
-    identity |= {name: value for name, value in of_checkpoint.items() if value is not None}
-    return identity | ({"server": model.server} if isinstance(model, Endpoint) else {})
+    optional = {"revision": model.provenance.revision, "steps": model.provenance.steps}
+    optional["server"] = model.server if isinstance(model, Endpoint) else None
+    return identity | {name: value for name, value in optional.items() if value is not None}
 
 
 def _name(first: Mapping[str, Any], model: BasePredictor) -> str:
-    """Return the short name of the model that the first training (with the settings ``first``) started from; never a
-    path.
-    """
+    """Return the short name of the model that the first training started from; never a path."""
     backbone = backbone_of(first)
     if IN_MEMORY in backbone:
         backbone = str(getattr(model, "backbone", None) or model.description)
@@ -66,9 +65,7 @@ def _name(first: Mapping[str, Any], model: BasePredictor) -> str:
 
 
 def _without_places(value: Any) -> Any:
-    """Replace each absolute path in nested settings by its last component, and the path of exported weights by the name
-    of their run.
-    """
+    """Replace each absolute path in settings by its name, and that of exported weights by the name of their run."""
     if isinstance(value, Mapping):
         return {str(key): _without_places(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):

@@ -26,7 +26,7 @@ from heedful.records import ModelError, SettingError, Task
 from heedful.records.storage.results import BACKBONE, CONFIG
 
 
-def measure_model(predict: Any, rows: RowSettings, settings: dict[str, Any]) -> Results | Requests:
+def measure_model(predict: Any, rows: RowSettings, settings: dict[str, Any]) -> Results | list[Results] | Requests:
     """Measure a model that Heedful loads, with a Trainer; the global random generators are restored.
 
     Args:
@@ -35,13 +35,13 @@ def measure_model(predict: Any, rows: RowSettings, settings: dict[str, Any]) -> 
         settings: All other arguments of :func:`heedful.measure`.
 
     Returns:
-        The results; with ``dry_run``, the number of requests to a server.
+        The results, a list with several prompts; with ``dry_run``, the number of requests to a server.
     """
     with restored_generators(), session(settings.pop("allow_package", None)):
         return _measure_model(predict, rows, settings)
 
 
-def _measure_model(predict: Any, rows: RowSettings, settings: dict[str, Any]) -> Results | Requests:
+def _measure_model(predict: Any, rows: RowSettings, settings: dict[str, Any]) -> Results | list[Results] | Requests:
     config, dry_run = (settings.pop(name, None) for name in ("config", "dry_run"))
     of_data = {name: value for name in ("partial", "slices") if (value := settings.pop(name, None)) is not None}
     model, checkpoint, backbone = _resolve_model(predict)

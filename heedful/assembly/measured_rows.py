@@ -1,6 +1,4 @@
-"""Build the data module for ``heedful.measure`` from the user's rows: find the parts, the labels, and how rows spell
-labels.
-"""
+"""Build the data module for ``heedful.measure`` from the user's rows."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -47,9 +45,7 @@ class RowSettings(NamedTuple):
 
     @classmethod
     def of(cls, arguments: Mapping[str, Any]) -> "RowSettings":
-        """Select the arguments that describe rows from all arguments of a call of :func:`heedful.measure`, and
-        normalise them.
-        """
+        """Select these arguments from all arguments of a call of :func:`heedful.measure`, and normalise them."""
         settings = cls(**{name: arguments[name] for name in cls._fields})
         default = settings.default_label
         return settings._replace(
@@ -61,9 +57,7 @@ class RowSettings(NamedTuple):
 
     @property
     def class_names(self) -> Sequence[str]:
-        """Label names of the ``ClassLabel`` column of a ``datasets.Dataset``, or of its first split; empty for other
-        rows.
-        """
+        """Label names of the ``ClassLabel`` column of a ``datasets.Dataset``; empty for other rows."""
         rows = next(iter(self.rows.values()), None) if isinstance(self.rows, Mapping) else self.rows
         features = getattr(rows, "features", None)
         feature = features.get(self.label) if isinstance(features, Mapping) else None
@@ -71,22 +65,8 @@ class RowSettings(NamedTuple):
 
     @property
     def is_ordered(self) -> bool:
-        """Whether the order of the labels is known, from the argument ``labels`` or from a ``ClassLabel`` column."""
+        """Whether the order of the labels is known."""
         return self.labels is not None or bool(self.class_names)
-
-
-class GoldLabels(NamedTuple):
-    """The distinct gold labels in the rows.
-
-    Attributes:
-        labels: The labels as they are compared, sorted; empty if a row lacks the column of labels.
-        texts: The labels as they are written in the rows, sorted, for answers that are free texts.
-        are_missing: Whether the column of labels exists and is empty in all rows.
-    """
-
-    labels: Sequence[str] = ()
-    texts: Sequence[str] = ()
-    are_missing: bool = False
 
 
 def data_of(settings: RowSettings, outputs: Sequence[str], is_function: bool, kind: type[Pairs] = Pairs) -> Pairs:
@@ -98,50 +78,45 @@ def data_of(settings: RowSettings, outputs: Sequence[str], is_function: bool, ki
         is_function: Whether the model is a function, which may answer with free texts.
         kind: Class of the data module for rows with labels; a Trainer needs PairedText.
 
-    Returns:
-        The data module, which still has to be set up.
-
     Raises:
         HeedfulError: The rows cannot be read, lack a column, or have ambiguous labels.
     """
     if (data := _load_named(settings.rows)) is not None:
         return _adapt_to_call(data, settings, is_function)
     parts = _columns_by_part(settings)
-    gold = _read_gold(settings) if settings.labels is None else GoldLabels()
-    labels = _spellings_by_label(settings, gold.labels, outputs, is_function)
-    default = settings.default_label
+    golds, texts, is_unlabelled = _read_gold(settings) if settings.labels is None else ([], [], False)
+    labels = _spellings_by_label(settings, golds, outputs, is_function)
     swap = [part for part in parts if part not in settings.keeps] if len(parts) > 1 else []
     of_data: dict[str, Any] = {
         "path": settings.rows,
-        "default_label": default if default is None else _match_case(default, labels or ()),
+        "default_label": _match_case(settings.default_label, labels or ()),
         "swap": swap if settings.swap is None else settings.swap,
         "distractors": list(settings.keeps),
         "uid": settings.uid,
         "eval_batch_size": settings.batch_size,
         "note": " ".join(filter(None, (MAY_TRUNCATE * is_function, SINGLE_PART * (len(parts) == 1)))) or None,
     }
-    if gold.are_missing:
+    if is_unlabelled:
         inform(f"No row has a label in the column {settings.label!r}.")
-    if gold.are_missing or settings.label != LABEL:  # rows may lack the default column
-        of_data["label"] = None if gold.are_missing else settings.label
+    if is_unlabelled or settings.label != LABEL:  # rows may lack the default column
+        of_data["label"] = None if is_unlabelled else settings.label
     if settings.cluster is not None:
         of_data["cluster"] = settings.cluster
         of_data["meta"] = [] if settings.cluster in parts else [settings.cluster]
     name = settings.name or "rows"  # the same for every source: equal rows have equal uids, and so equal draws
-    if labels is None:
-        return Pairs(name, parts, {}, loader=free_text(_text_equality(settings, gold.texts)), **of_data)
-    return kind(name, parts, labels, **of_data)
+    if labels is not None:
+        return kind(name, parts, labels, **of_data)
+    same = Same("normalised" if settings.same is None else settings.same)
+    for text in (*filter(None, [settings.default_label]), *texts):  # the default label represents its equals
+        same(text)
+    return Pairs(name, parts, {}, loader=free_text(same), **of_data)
 
 
 def order_of_outputs(data: Pairs, settings: RowSettings) -> list[str] | None:
     """Return the labels in the order of the outputs of a model without label names; None if the order is unknown.
 
-    A label that the rows spell as 0 or LABEL_0 belongs to output 0. If the data are passed by name, only the argument
-    ``labels`` counts, since a published data set may number its labels differently from the model.
-
-    Args:
-        data: The data module.
-        settings: The arguments of the call that describe the rows.
+    A label that the rows spell as 0 or LABEL_0 belongs to output 0. For data by name, only the argument ``labels``
+    counts, since a published data set may number its labels differently from the model.
     """
     if settings.parts is None:
         return None if settings.labels is None else list(settings.labels)
@@ -158,14 +133,12 @@ def order_of_outputs(data: Pairs, settings: RowSettings) -> list[str] | None:
 
 
 def _columns_by_part(settings: RowSettings) -> dict[str, str]:
-    """Map the name of each part to its column; raise SettingError for missing or repeated parts, and for unknown parts
-    in ``keeps`` (the parts that must not matter).
-    """
+    """Map the name of each part to its column."""
     names = settings.parts
-    if isinstance(names, str) and names:
-        raise SettingError(f'parts is the text {names!r}. Give a list of columns, as in parts=["text", "question"].')
-    if not names:
-        raise SettingError('parts is missing: name the columns that the model reads, as in parts=["text", "question"].')
+    if isinstance(names, str) or not names:
+        raise SettingError(
+            f'parts is {names!r}. Give a list of the columns that the model reads, as in parts=["text", "question"].'
+        )
     if repeated := [part for part in names if list(names).count(part) > 1]:
         raise SettingError(f"parts names {repeated[0]} twice.")
     parts = dict(names) if isinstance(names, Mapping) else {str(part): str(part) for part in names}
@@ -174,23 +147,8 @@ def _columns_by_part(settings: RowSettings) -> dict[str, str]:
     return parts
 
 
-def _text_equality(settings: RowSettings, golds: Sequence[str]) -> Same:
-    """Return a function that maps a free-text answer to a text, so that equal answers get the same text.
-
-    Texts are equal if they have the same normal form, as the argument ``same`` defines it. Answers that equal the
-    default label get the default label. Other answers get the first equal text in ``golds`` (the gold answers, sorted),
-    or the first equal answer.
-    """
-    same = Same("normalised" if settings.same is None else settings.same)
-    for text in (*filter(None, [settings.default_label]), *golds):  # sorted, so that the order of rows changes nothing
-        same(text)
-    return same
-
-
 def _load_named(rows: Any) -> Pairs | None:
-    """Return the data module if ``rows`` is one, or names one by a short name or a YAML file; None for rows in memory
-    and for files of rows.
-    """
+    """Return the data module if ``rows`` is one, or is a short name or a YAML file; else None."""
     if isinstance(rows, Pairs):
         return rows
     is_config = str(rows).endswith((".yaml", ".yml"))
@@ -213,15 +171,7 @@ def load_other_data(name: str, path: str | None) -> Pairs:
 
 
 def _adapt_to_call(data: Pairs, settings: RowSettings, is_function: bool) -> Pairs:
-    """Return a copy of a data module, with the batch size and the label order of a call of :func:`heedful.measure`.
-
-    The order of the labels changes only if the model is a function and ``settings.labels`` is given. For a function,
-    the note of the copy also warns that the function may truncate inputs.
-
-    Raises:
-        SettingError: The call has another argument that describes rows, such as ``parts``; or ``labels`` other than a
-            list of all labels of the data (for a function and generated data, in the order of the data).
-    """
+    """Return a copy of the data with the batch size and, for a function, the label order of the call."""
     names = class_parser(cast(Any, type(data)), "data").names
     arguments: dict[str, Any] = {"eval_batch_size": settings.batch_size}
     unused = RowSettings(settings.rows, batch_size=settings.batch_size)
@@ -233,52 +183,33 @@ def _adapt_to_call(data: Pairs, settings: RowSettings, is_function: bool) -> Pai
         if is_function and may_reorder:  # an array of probabilities has the order of the labels of the data
             arguments["labels"] = {label: list(spellings[label]) for label in listed}
     if changed := [name for name in settings._fields[1:] if getattr(settings, name) != getattr(unused, name)]:
-        if changed[0] == "labels" and not may_reorder:
-            raise SettingError(
-                f"labels are not the labels of the data {data.name} in their order. Return the probabilities in the "
-                f"order labels={list(spellings)}."
-            )
         raise SettingError(
-            f"{changed[0]} is a setting of the data {data.name}, whose parts are {listing(list(data.columns.parts))}. "
-            f"Leave it out, or pass rows=heedful.load_data({data.name!r}, {changed[0]}=...)."
+            f"{changed[0]} is a setting of the data {data.name}, which have the parts {list(data.columns.parts)} and "
+            f"the labels {list(spellings)}. Leave it out, or pass rows=heedful.load_data({data.name!r}, "
+            f"{changed[0]}=...)."
         )
     if is_function:
         arguments["note"] = " ".join(filter(None, (data.note, MAY_TRUNCATE)))
     return data.with_arguments(**{name: value for name, value in arguments.items() if f"data.{name}" in names})
 
 
-def _read_gold(settings: RowSettings) -> GoldLabels:
-    """Read the gold labels of all rows; return no labels if a row lacks the column of labels."""
-    label = settings.label
-    labels: set[str] = set()
-    texts: set[str] = set()
-    n = n_missing = 0
+def _read_gold(settings: RowSettings) -> tuple[list[str], list[str], bool]:
+    """Return the distinct gold labels, as compared and as written; and whether the column of labels is empty."""
+    golds = []
     for _, values in Source(settings.rows).rows(Split("validation", aliases=ALIASES["validation"]))[1]:
-        if label is None or label not in values:
+        if settings.label is None or settings.label not in values:
             break
-        gold = values[label]
-        n += 1
-        if isinstance(gold, list | dict):
-            continue
-        if plain(gold).lower() in NO_GOLD:
-            n_missing += 1
-        else:
-            labels.add(plain(gold))
-            texts.add(str(gold).strip())
-    return GoldLabels(sorted(labels), sorted(texts), 0 < n == n_missing)
+        golds.append(values[settings.label])
+    single = [gold for gold in golds if not isinstance(gold, list | dict)]
+    known = [gold for gold in single if plain(gold).lower() not in NO_GOLD]
+    is_empty = bool(golds) and len(single) == len(golds) and not known
+    return sorted(set(map(plain, known))), sorted({str(gold).strip() for gold in known}), is_empty
 
 
 def _spellings_by_label(
     settings: RowSettings, golds: Sequence[str], outputs: Sequence[str], is_function: bool
 ) -> dict[str, list[Any]] | None:
-    """Map each label to its spellings in the rows; None if answers are free texts.
-
-    Args:
-        settings: The rows and the arguments that describe them.
-        golds: Distinct gold labels in the rows.
-        outputs: Names of the model's labels; empty if unknown.
-        is_function: Whether the model is a function.
-    """
+    """Map each label to its spellings in the rows; None if answers are free texts."""
     if settings.same is not None and is_function:
         if settings.labels is not None:
             raise SettingError("same is for free texts, and labels names labels. Leave one of the two out.")
@@ -295,44 +226,35 @@ def _spellings_by_label(
         wrong = "The rows have no labels, and the labels of the model have no names." if not golds else ""
         wrong = wrong or f"The column {settings.label!r} has {len(golds):,} distinct labels."
         raise SettingError(f'{wrong} Name the labels of the model, as in labels=["yes", "no"].')
-    default = None if settings.default_label is None else _match_case(settings.default_label, golds)
-    if default not in (None, *golds) and all(gold.isdecimal() for gold in golds):
-        raise SettingError(
-            f"default_label {default!r} is not among the labels of the rows: {listing(golds)}. Give its number, or "
-            f"name the labels, as in labels={{{default!r}: [NUMBER], NAME: [NUMBER]}}."
-        )
+    default = _match_case(settings.default_label, golds)
     if default is not None and default not in golds:
-        raise SettingError(
-            f"default_label {default!r} is not among the labels of the rows. {suggestion(default, golds)} If it is a "
-            f"label that no row has, name all labels: labels={[*golds, default]}."
-        )
+        do = f"There are {listing(golds)}. Give a number, or labels={{{default!r}: [NUMBER], NAME: [NUMBER]}}."
+        if not all(gold.isdecimal() for gold in golds):
+            do = f"If it is a label that no row has, name all labels: labels={[*golds, default]}."
+            do = f"{suggestion(default, golds)} {do}"
+        raise SettingError(f"default_label {default!r} is not among the labels of the rows. {do}")
     return {name: [] for name in golds}
 
 
-def _match_case(name: str, labels: Iterable[str]) -> str:
-    """Return the label that equals ``name`` if case is ignored; ``name`` itself if no label does, or several."""
-    matching = {label for label in labels if label.casefold() == name.casefold()}
+def _match_case(name: str | None, labels: Iterable[str]) -> str | None:
+    """Return the only label that equals ``name`` but for case; else ``name`` itself."""
+    matching = {label for label in labels if name is not None and label.casefold() == name.casefold()}
     return matching.pop() if len(matching) == 1 else name
 
 
 def _spellings(labels: Labels) -> dict[str, list[Any]]:
-    """Map the name of each label to a list of its spellings, given the argument ``labels`` of :func:`heedful.measure`;
-    raise SettingError for repeated names.
-    """
+    """Map the names in the argument ``labels`` of :func:`heedful.measure` to lists of spellings."""
     labels = labels.tolist() if hasattr(labels, "tolist") else labels  # an array, such as classes_ of scikit-learn
     if not isinstance(labels, Mapping | list | tuple) or len(set(map(composed, map(str, labels)))) < len(labels):
         raise SettingError(
             f"labels {labels!r} is not a list of distinct names. Give one, or a dictionary from names to spellings."
         )
-    if isinstance(labels, Mapping):
-        return {composed(str(name)): several(spellings) for name, spellings in labels.items()}
-    return {composed(str(name)): [] for name in labels}
+    spellings = labels if isinstance(labels, Mapping) else {}
+    return {composed(str(name)): several(spellings.get(name)) for name in labels}
 
 
 def _spellings_of_outputs(outputs: Sequence[str], golds: Sequence[str]) -> dict[str, list[Any]]:
-    """Map each label of a model to its spellings among the gold labels of the rows, which may differ in case; raise
-    ModelError for a gold label that the model lacks.
-    """
+    """Map each label of a model to its spellings among the gold labels, which may differ in case."""
     by_case = {composed(name).casefold(): name for name in outputs}
     if unknown := [gold for gold in golds if gold.casefold() not in by_case]:
         raise ModelError(

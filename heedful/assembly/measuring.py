@@ -1,15 +1,16 @@
-"""``heedful.measure``: measure whether any model uses every part of its input."""
+"""``heedful.measure``: measure whether any model uses every part of its input; and ``heedful.Endpoint``."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from inspect import signature
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from heedful.assembly.measured_functions import measure_function
 from heedful.assembly.measured_rows import LABEL, Labels, RowSettings, data_of
+from heedful.assembly.prompting import Requests
 from heedful.assembly.results import Results, require_writable
 from heedful.assembly.settings import SEED
 from heedful.callbacks.engine.evaluation import Evaluation
@@ -17,11 +18,14 @@ from heedful.callbacks.evaluations import shown_evaluations
 from heedful.datamodules.base.pairs import Pairs
 from heedful.datamodules.base.processes import by_first, isolated
 from heedful.lazy import explaining_imports
+from heedful.lightning_modules import Endpoint as EndpointModel
 from heedful.lightning_modules.base_predictor import BasePredictor
 from heedful.lightning_modules.function import Answered
+from heedful.lightning_modules.prompted.requests.client import Address
 from heedful.records import SettingError, listing
 from heedful.records.errors import suggestion
-from heedful.records.parser import class_parser
+from heedful.records.parser import class_parser, construct
+from heedful.records.prompts import Wording
 
 OF_EVALUATE = ("partial", "prompt", "config", "dry_run", "allow_package")  # further arguments of heedful.evaluate
 
@@ -97,8 +101,8 @@ def measure(
         **settings: Settings of evaluations by name, as for ``heedful.evaluate``.
 
     Returns:
-        The results: ``result.show()``, ``result["attentiveness", "premise"].value``, ``result.rows``. With
-        ``dry_run=True``, the number of requests to an endpoint, as for ``heedful.evaluate``.
+        The results: ``result.show()``, ``result["attentiveness", "premise"].value``, ``result.rows``. As for
+        ``heedful.evaluate``, a list with several prompts, and the number of requests with ``dry_run=True``.
 
     Raises:
         HeedfulError: The rows or the settings are wrong; or the model raises, does not return one answer per input, or
@@ -114,9 +118,8 @@ def measure(
         >>> result["attentiveness", "premise"].value
         0.0
     """
-    arguments = locals()
-    of_rows = RowSettings.of(arguments)
-    require_known(settings, arguments)
+    of_rows = RowSettings.of(locals())
+    require_known(settings)
     if output is not None:
         require_writable(Path(output))
     if swaps := {key: value for key, value in (("draws", draws), ("precision", precision)) if value is not None}:
@@ -125,61 +128,98 @@ def measure(
         settings["attentiveness"] = swaps
     settings |= {"evaluations": evaluations, "trainer": trainer, SEED: seed}
     settings["slices"] = ([by] if isinstance(by, str) else list(by)) or None
-    is_pair = isinstance(predict, tuple) or is_pipeline(predict)
+    is_pair = isinstance(predict, tuple) or _is_pipeline(predict)
     results: Any
-    with isolated() if is_function(predict) or is_pair else nullcontext():  # predicts in this process only
-        if is_function(predict):
-            results = measure_function(predict, of_rows, answers, settings)
-        elif is_pair:
-            with explaining_imports():
+    is_function = _is_function(predict)
+    with isolated() if is_function or is_pair else nullcontext():  # predicts in this process only
+        with explaining_imports():
+            if is_function:
+                results = measure_function(predict, of_rows, answers, settings)
+            elif is_pair:
                 from heedful.assembly.measured_pairs import measure_pair  # imports the models of transformers
 
-            results = measure_pair(predict, of_rows, settings)
-        else:
-            with explaining_imports():
+                results = measure_pair(predict, of_rows, settings)
+            else:
                 from heedful.assembly.measured_models import measure_model  # imports Lightning
 
-            results = measure_model(predict, of_rows, settings)
-        if output is None or not isinstance(results, Results):
+                results = measure_model(predict, of_rows, settings)
+        if output is None or isinstance(results, Requests):
             return results
+        of_prompts = results if isinstance(results, list) else [results]
+        folders = [Path(output, each.unsaved.name) for each in of_prompts]  # the name is "" without several prompts
         saved: list[Results] = []
-        by_first(lambda: saved.append(results.save(output)))
-    return saved[0] if saved else replace(results, folder=Path(output))  # on other ranks, the rows stay in memory
+        by_first(lambda: saved.extend(each.save(folder) for each, folder in zip(of_prompts, folders, strict=True)))
+    # on other ranks, the rows stay in memory
+    saved = saved or [replace(each, folder=folder) for each, folder in zip(of_prompts, folders, strict=True)]
+    return cast(Any, saved) if isinstance(results, list) else saved[0]
 
 
-def is_function(predict: Any) -> bool:
-    """Whether ``predict`` is a function, and not a model or a pipeline."""
-    is_network = hasattr(predict, "named_parameters") and (
-        hasattr(predict, "config") or hasattr(predict, "training_step")
-    )
-    return callable(predict) and not (is_network or is_pipeline(predict) or isinstance(predict, BasePredictor))
+def Endpoint(  # has the name of the class that it returns
+    url: str | None = None,
+    model: str | None = None,
+    prompt: str | Wording | None = None,
+    key: str | None = None,
+    **settings: Any,
+) -> EndpointModel:
+    """Create a model behind a server that speaks the OpenAI protocol, such as vLLM, SGLang or ``transformers serve``.
+
+    ``evaluate.py --endpoint`` measures the same models. No file, log or message contains the address or the key.
+
+    Args:
+        url: Base URL of the server; by default the environment variable OPENAI_BASE_URL, or else OpenAI.
+        model: Name of the model at the server.
+        prompt: The question as a template, such as "{premise} Is it true that {hypothesis}?"; literal braces are
+            doubled. "Answer with one of: ..." precedes a question that does not name all labels. A
+            ``heedful.records.prompts.Wording`` may also map labels to other texts. By default the first prompt
+            of the data, or else generic words.
+        key: API key; by default the environment variable OPENAI_API_KEY, which a local server does not need. "" for
+            none.
+        **settings: Further settings of ``heedful.lightning_modules.Endpoint``, such as ``max_requests=5000``.
+
+    Returns:
+        The model, for ``heedful.measure`` and ``heedful.evaluate``. No request has been sent.
+
+    Raises:
+        HeedfulError: The model is missing, or a setting is unknown or of another type.
+
+    Examples:
+        >>> endpoint = Endpoint("http://localhost:8000/v1", "qwen", "{premise} Is it true that {hypothesis}?", seed=1)
+        >>> endpoint.name
+        'qwen'
+    """
+    for name, value in (("url", url), ("model", model), ("key", key)):
+        if not isinstance(value, str | None):
+            raise SettingError(f"{name} is a {type(value).__name__}, and not a text.")  # the value may be a key
+    if not model or "name" in settings:
+        raise SettingError("model is missing: give the name of the model at the server.")
+    settings |= {"name": model} | ({} if prompt is None else {"prompt": prompt})
+    endpoint: EndpointModel = construct(EndpointModel, "Endpoint", settings)
+    return endpoint.at(Address(url, key, ("url", "key")))
 
 
-def is_pipeline(predict: Any) -> bool:
-    """Whether ``predict`` is a pipeline of transformers."""
-    return hasattr(predict, "task") and hasattr(predict, "model") and hasattr(predict, "preprocess")
+def _is_function(predict: Any) -> bool:
+    has_weights = hasattr(predict, "named_parameters")
+    is_network = has_weights and (hasattr(predict, "config") or hasattr(predict, "training_step"))
+    return callable(predict) and not (is_network or _is_pipeline(predict) or isinstance(predict, BasePredictor))
+
+
+def _is_pipeline(predict: Any) -> bool:
+    return all(hasattr(predict, name) for name in ("task", "model", "preprocess"))  # of transformers
 
 
 def require_rows(rows: Any, **arguments: Any) -> None:
-    """Read rows and check the arguments of :func:`measure` that describe them, so that a callback can report errors
-    before a training begins.
-    """
+    """Read rows and check the arguments of :func:`measure` that describe them, before a training begins."""
     bound = signature(measure).bind(None, rows, **arguments)
     bound.apply_defaults()
-    data = data_of(RowSettings.of(bound.arguments), (), is_function=True)
-    data.setup("validate")
+    data_of(RowSettings.of(bound.arguments), (), is_function=True).setup("validate")
 
 
-def require_known(settings: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
-    """Raise SettingError for a name in ``settings`` that is neither an evaluation nor a further setting of
-    :func:`measure`; the message suggests names, also from ``arguments``.
-    """
-    evaluations = [kind.metric.name for kind in shown_evaluations(True)]
+def require_known(settings: Iterable[str]) -> None:
+    """Raise SettingError for a name that is no setting of :func:`measure`."""
+    known = [name for name in signature(measure).parameters if name != "settings"]
+    known += [*OF_EVALUATE, *(kind.metric.name for kind in shown_evaluations(True))]
     for name in settings:
-        if name in evaluations or name in OF_EVALUATE:
-            continue
-        of_data = f"data.{name}" in class_parser(Pairs, "data").names
-        hint = f"It is a setting of data: rows=heedful.load_data(NAME, {name}=...)." if of_data else ""
-        raise SettingError(
-            f"measure has no setting {name}. {hint or suggestion(name, [*arguments, *OF_EVALUATE, *evaluations])}"
-        )
+        if name not in known:
+            of_data = f"data.{name}" in class_parser(Pairs, "data").names
+            hint = f"It is a setting of data: rows=heedful.load_data(NAME, {name}=...)." if of_data else ""
+            raise SettingError(f"measure has no setting {name}. {hint or suggestion(name, known)}")

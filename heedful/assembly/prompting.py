@@ -1,4 +1,4 @@
-"""Create the prompts of an evaluation, and estimate its size: the requests to a server, or the inputs of a function."""
+"""Create the prompts of an evaluation, and count its requests to a server, or its inputs of a function."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,13 +23,8 @@ CHARACTERS = 4  # average length of a token in English
 def prompts_of(prompting: Prompting, model: BasePredictor, data: Pairs) -> list[Prompt]:
     """Return the prompts to measure, after a check that the model can read each of them.
 
-    The list is empty for a model that reads no prompts and, if ``prompting`` has only default values, for a model that
-    also works without a prompt, such as T5.
-
-    Args:
-        prompting: The settings of the prompts.
-        model: The model.
-        data: The data module, set up.
+    There are none for a model that reads no prompts and, with the default ``prompting``, for a model that also works
+    without a prompt, such as T5.
 
     Raises:
         HeedfulError: A prompt does not fit the model, such as a long one.
@@ -49,14 +44,12 @@ def name_of(prompt: Prompt) -> str:
 
 @dataclass(frozen=True)
 class Requests:
-    """The forecast of a dry run: what an evaluation would send to a model at most, and at which prices.
+    """The result of a dry run: what an evaluation would send to a server or to a function at most.
 
-    The evaluation would send requests to a server, or inputs to a function. A request asks about one input: the parts
-    of an example, original or changed.
+    A request asks about one input: the parts of an example, original or changed.
 
     Attributes:
         model: Name of the model or of the function.
-        prompts: Number of prompts.
         amounts: For each prompt, maps each kind of inputs, such as "base" or "changed", to upper bounds: the number of
             inputs, and their total length (in characters for a server).
         most_written: Maximum number of tokens that the server writes per request; None without a limit.
@@ -67,7 +60,6 @@ class Requests:
     """
 
     model: str
-    prompts: int
     amounts: Sequence[Mapping[str, Amount]]
     most_written: int | None
     prices: Sequence[float] | None
@@ -76,8 +68,8 @@ class Requests:
 
     @property
     def totals(self) -> dict[str, tuple[int, int]]:
-        """Map each kind of inputs, such as "base" or "changed", and "together" for all kinds, to the total number of
-        requests (or inputs of a function) and the estimated number of tokens in them.
+        """The number of requests, and the estimated number of tokens in them, for each kind of inputs, such as "base"
+        or "changed", and for all of them, "together".
         """
         totals = {
             kind: (
@@ -86,11 +78,11 @@ class Requests:
             )
             for kind in self.amounts[0]
         }
-        together = sum(requests for requests, _ in totals.values()), sum(tokens for _, tokens in totals.values())
-        return totals | {"together": together}
+        requests, tokens = zip(*totals.values(), strict=True)
+        return totals | {"together": (sum(requests), sum(tokens))}
 
     def __str__(self) -> str:
-        prompts = f" for {self.prompts} prompts" if self.prompts > 1 else ""
+        prompts = f" for {len(self.amounts)} prompts" if len(self.amounts) > 1 else ""
         lines = [f"{self.model}{prompts}: at most{f', if {self.cache} is empty' if self.cache else ''}"]
         unit = "inputs" if self.cache is None else "requests"
         for name, (requests, tokens) in self.totals.items():
@@ -105,12 +97,10 @@ class Requests:
 
 
 def requests_of_function(function: Any, data: Pairs, plans: Plans, limit: int | float) -> Requests:
-    """Return upper bounds on the number of inputs that a function, or a model in memory, would receive, without calling
-    it.
+    """Return upper bounds on the inputs that a function, or a model in memory, would receive, without calling it.
 
-    The kind "repeated" counts the first batch, which :class:`heedful.lightning_modules.Function` predicts twice; and
-    for a model in memory, the examples that are predicted alone, to test padding. ``limit`` is the Trainer's
-    limit_val_batches.
+    The kind "repeated" counts the first batch, which a function predicts twice; and for a model in memory, the examples
+    that are predicted alone, to test padding. ``limit`` is the Trainer's limit_val_batches.
     """
 
     def inputs() -> Iterator[tuple[Any, Composed]]:
@@ -122,4 +112,4 @@ def requests_of_function(function: Any, data: Pairs, plans: Plans, limit: int | 
     most = data.eval_batch_size if isinstance(function, Function) else MOST
     longest = np.sort(lengths)[::-1][:most]  # an upper bound: other inputs, which may be shorter, are repeated
     amounts["repeated"] = Amount(len(longest), int(longest.sum()))
-    return Requests(function.description, 0, [amounts], None, None, None, inputs)
+    return Requests(function.description, [amounts], None, None, None, inputs)

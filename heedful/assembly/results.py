@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from heedful.assembly.numbers import NoSuchNumber, Numbers, words_of_name
-from heedful.records import HeedfulError, MetricName, RunError, listing, printable, writing
+from heedful.records import HeedfulError, MetricName, RunError, printable, writing
 from heedful.records.messages import in_notebook
 from heedful.records.rows import read_rows
 from heedful.records.storage.files import WRITING, write_json
@@ -28,7 +28,6 @@ from heedful.records.storage.results import (
 from heedful.reports.alike import CHANGES, DEFAULT, notes
 from heedful.reports.compare import run_differences
 from heedful.reports.configs import run_settings
-from heedful.reports.in_context.tables import print_summary
 from heedful.reports.page.contents import Provider
 from heedful.reports.page.examples import write_examples
 from heedful.reports.page.writing import REPORT, write_page
@@ -68,9 +67,8 @@ class Results(Numbers):
 
     Attributes:
         folder: Folder of results.json and the rows; None for results in memory.
-        content: Content of results.json without the hashes of the rows; empty if there are several prompts.
-        each: The results per prompt, if there are several prompts.
-        unsaved: Content of the files of results in memory, until :meth:`save` writes them.
+        content: Content of results.json without the hashes of the rows.
+        unsaved: Content of the files of results in memory.
 
     Examples:
         >>> import heedful, tempfile
@@ -90,69 +88,57 @@ class Results(Numbers):
 
     folder: Path | None
     content: Mapping[str, Any]
-    each: tuple["Results", ...] = field(default=(), kw_only=True)
     unsaved: Unsaved | None = field(default=None, kw_only=True, compare=False)
 
     def __repr__(self) -> str:
-        if self.each:
-            inside = f"{len(self.each)} prompts, see .each"
-        elif not self.content:
-            inside = NOTHING
-        else:
-            names = {str(name): name for name in self.numbers}
-            heads = [line.metric for line in lines_of(self.content) if line.beside and line.metric in names][:4]
-            inside = ", ".join(
-                f"{words_of_name(names[text])} {number(self.content['metrics'][text], ci95=True)}" for text in heads
-            )
+        names = {str(name): words_of_name(name) for name in self.numbers}
+        shown = [line.metric for line in lines_of(self.content) if line.beside] if self.content else []
+        heads = [text for text in shown if text in names][:4]
+        numbers = [f"{names[text]} {number(self.content['metrics'][text], ci95=True)}" for text in heads]
+        inside = ", ".join(numbers) if self.content else NOTHING
         return f"<{type(self).__name__} {printable(str(self.folder or 'in memory'))}: {printable(inside)}>"
 
     @property
     def display_name(self) -> str:
         """Name of the results in messages: the folder, or "memory" and the name of the prompt."""
-        name = self.unsaved.name if self.unsaved is not None else ""
-        return str(self.folder or " ".join(filter(None, ("memory", name))))
+        return str(self.folder or f"memory {self.unsaved.name if self.unsaved else ''}".strip())
 
     @contextmanager
-    def in_folder(self) -> Iterator[Path]:
-        """Context manager that yields a folder with the files of the results; for results in memory, a temporary
-        folder.
+    def in_folder(self, with_examples: bool = False) -> Iterator[Path]:
+        """Context manager that yields a folder with the files of the results, a temporary one for results in memory.
+
+        Args:
+            with_examples: Whether results in memory get a file with the texts of examples.
         """
-        self._require_one()
         if self.folder is not None or self.unsaved is None:
-            yield self.written
+            yield self._written
             return
         with tempfile.TemporaryDirectory(prefix="heedful-") as temporary:
             self.unsaved.write_config(Path(temporary, CONFIG))
             write_json(Path(temporary, RUN), self.unsaved.about)
             write_results(temporary, self.content, self.unsaved.rows)
+            if with_examples:
+                write_examples(Path(temporary), self.unsaved.contents)
             yield Path(temporary)
 
     @property
-    def numbers(self) -> dict[MetricName, dict[str, Any]]:
+    def numbers(self) -> dict[MetricName, dict[str, Any]]:  # type: ignore[override]
         """The numbers by metric name; each is a mapping with value, n, draws, std, ci95, per_draw and flags, as in
         results.json.
         """
-        self._require_one()
         return measurements_by_name(self.content) if self.content else {}
-
-    def _require_one(self) -> None:
-        if self.each:
-            raise RunError(f"{self.display_name} has the results of {len(self.each)} prompts. Select one: .each[0].")
 
     @property
     def rows(self) -> pa.Table:
-        """The rows of all evaluations in one table: a row per prediction, with the name of its evaluation in the column
-        ``evaluation``.
+        """The rows of all evaluations in one table, a row per prediction, whose first column names the evaluation.
 
         A column is null in the rows of evaluations that lack it.
 
         Raises:
-            HeedfulError: Files in the folder were changed, or there are several prompts.
+            HeedfulError: Files in the folder were changed.
         """
-        self._require_one()
         tables = []
-        for evaluation in self._evaluations():
-            rows = self._read(evaluation)
+        for evaluation, rows in self._tables().items():
             rows = rows.cast(pa.schema([_any_length(column) for column in rows.schema]))
             tables.append(rows.add_column(0, "evaluation", pa.array([evaluation] * rows.num_rows, pa.string())))
         return pa.concat_tables(tables, promote_options="default")
@@ -166,48 +152,33 @@ class Results(Numbers):
         Raises:
             HeedfulError: Files in the folder were changed; or the evaluation did not run, which is also a KeyError.
         """
-        self._require_one()
-        if evaluation not in (names := self._evaluations()):
-            hint = f" It has the rows of {listing(names)}." if names else ""
-            raise NoSuchNumber(f"{self.display_name} has no rows of {evaluation!r}.{hint}")
-        return self._read(evaluation)
+        if evaluation not in (tables := self._tables(evaluation)):
+            raise NoSuchNumber(f"{self.display_name} has no rows of {evaluation!r}.")
+        return tables[evaluation]
 
-    def _evaluations(self) -> list[str]:
-        """Check the hashes of saved files, and return the names of the evaluations that have rows."""
-        return [*(read_results(self.written)["rows"] if self.unsaved is None else self.unsaved.rows)]
-
-    def _read(self, evaluation: str) -> pa.Table:
-        """Read the rows of an evaluation without checking hashes."""
+    def _tables(self, only: str | None = None) -> dict[str, pa.Table]:
+        """Return the rows by evaluation, or those of one; the hashes of saved files are checked once."""
         if self.unsaved is not None:
-            return self.unsaved.rows[evaluation][0]
-        return read_rows(rows_file(self.written, evaluation))[0]
+            return {name: rows for name, (rows, _) in self.unsaved.rows.items()}
+        names = [name for name in read_results(self._written)["rows"] if only in (None, name)]
+        return {name: read_rows(rows_file(self._written, name))[0] for name in names}
 
     @property
-    def written(self) -> Path:
-        """The folder of the saved results.
-
-        Raises:
-            RunError: The results are not saved.
-        """
+    def _written(self) -> Path:
         if self.folder is None:
             raise RunError("The rows of these results are in the memory of rank 0. Measure with output=FOLDER.")
         return self.folder
 
     def show(self) -> None:
-        """Print the numbers as a table (HTML in a notebook); with several prompts, print a summary over prompts."""
-        contents = {results.display_name: results.content for results in self.each or [self]}
-        if not all(contents.values()):
+        """Print the numbers as a table (HTML in a notebook)."""
+        if not self.content:
             print(NOTHING)
-        elif self.each and not any(content["counts"].get("unlabelled") for content in contents.values()):
-            with tempfile.TemporaryDirectory(prefix="heedful-") as temporary:
-                saved = self if all(results.folder for results in self.each) else self.save(Path(temporary) / "prompts")
-                print_summary([str(results.folder) for results in saved.each])
-        elif in_notebook() and not self.each:
+        elif in_notebook():
             from IPython.display import display
 
             display(self)
         else:
-            print_table(contents)
+            print_table({self.display_name: self.content})
 
     def _repr_html_(self) -> str:
         if not self.content:
@@ -222,7 +193,7 @@ class Results(Numbers):
         """Write the results into a folder, for ``heedful.load``, ``heedful compare`` and other reports.
 
         Args:
-            folder: A new or empty folder; each of several prompts has a subfolder.
+            folder: A new or empty folder.
 
         Returns:
             The saved results.
@@ -232,15 +203,10 @@ class Results(Numbers):
         """
         to = Path(folder)
         require_writable(to)
-        if self.each:
-            each = tuple(results.save(to / (results.unsaved or results.written).name) for results in self.each)
-            return Results(to, {}, each=each)
         if self.folder is not None and to.resolve().is_relative_to(self.folder.resolve()):
             raise RunError(f"{to} is inside {self.folder}, the folder of the results. Name another folder.")
-        with self.in_folder() as source, writing(to):
+        with self.in_folder(with_examples=True) as source, writing(to):
             read_results(source)
-            if self.folder is None and self.unsaved is not None:
-                write_examples(source, self.unsaved.contents)
             to.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(dir=to.parent, prefix=f".{to.name}.") as parent:
                 complete = Path(parent) / "results"
@@ -265,70 +231,62 @@ class Results(Numbers):
         Raises:
             HeedfulError: Files of the results were changed, or the page cannot be written.
         """
-        self._require_one()
         if path is None and self.folder is None:
             raise RunError("These results are not saved. Name a file, as in page('report.html'), or save them first.")
-        with self.in_folder() as folder:
-            if self.folder is None and self.unsaved is not None:
-                write_examples(folder, self.unsaved.contents)
+        with self.in_folder(with_examples=examples) as folder:
             return write_page([folder], folder / REPORT if path is None else Path(path), examples)
 
     def __sub__(self, other: "Results") -> "Differences":
-        """Return the numbers of these results minus those of ``other``, on the same examples, with paired 95 %
-        intervals.
+        """Subtract the numbers of other results on the same examples, with paired 95 % intervals.
 
         Raises:
-            HeedfulError: The examples differ, or there are several prompts.
+            HeedfulError: The examples differ.
         """
         if not isinstance(other, Results):
             return NotImplemented
         titles = [str(results.folder or name) for results, name in ((self, "the first"), (other, "the second"))]
         with self.in_folder() as after, other.in_folder() as before:
+
+            def renamed(text: str) -> str:
+                return text.replace(str(after), titles[0]).replace(str(before), titles[1])
+
             runs = [run for folder in (before, after) for run in read_runs([str(folder)])]
             try:
                 changes, reasons = run_differences(*runs), notes(runs, (DEFAULT, CHANGES))
             except HeedfulError as error:  # its message names temporary folders of results in memory
-                raise type(error)(_renamed(str(error), {after: titles[0], before: titles[1]})) from None
-            omitted = [f"Left out: {_renamed(text, {after: titles[0], before: titles[1]})}" for text in reasons]
-        differences, subtracted = {}, other.numbers
+                raise type(error)(renamed(str(error))) from None
+            omitted = tuple(f"Left out: {renamed(text)}" for text in reasons)
+        numbers, subtracted = {}, other.numbers
         for name, m in self.numbers.items():
             if name in subtracted and str(name) in changes:
                 flags = dict.fromkeys([*m["flags"], *subtracted[name]["flags"]])
-                differences[name] = changes[str(name)].as_dict() | {"flags": [*flags]}
-        return Differences(differences, " minus ".join(titles), tuple(omitted))
+                numbers[name] = changes[str(name)].as_dict() | {"flags": [*flags]}
+        return Differences(numbers, " minus ".join(titles), omitted)
 
 
 @dataclass(frozen=True, repr=False)
 class Differences(Numbers):
     """The differences between the numbers of two runs on the same examples, with paired 95 % intervals.
 
-    A difference has the flags of both numbers. ``n`` is the number of paired examples, or the smaller number of
-    examples if the runs have different eligible examples. A number is omitted if the runs made different swaps, as with
-    two seeds.
+    A difference has the flags of both numbers. ``n`` is the number of paired examples, or the smaller number if the
+    runs have different eligible examples. A number is omitted if the runs made different swaps, as with two seeds.
 
     Attributes:
-        differences: Maps each metric name to the difference, in the format of a number in results.json.
+        numbers: The differences by metric name, in the format of results.json.
         title: Names of the two runs.
         notes: Reasons why numbers are omitted.
     """
 
-    differences: Mapping[MetricName, dict[str, Any]]
+    numbers: Mapping[MetricName, dict[str, Any]]
     title: str
     notes: tuple[str, ...] = ()
-    _bounds = (-1.0, 1.0)
+    _least = -1.0
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {printable(self.title)}: {len(self.differences)} numbers>"
-
-    @property
-    def numbers(self) -> dict[MetricName, dict[str, Any]]:
-        """The differences by metric name; each is a mapping in the format of a number in results.json."""
-        return dict(self.differences)
+        return f"<{type(self).__name__} {printable(self.title)}: {len(self.numbers)} numbers>"
 
     def show(self) -> None:
-        """Print the differences as a table, without the majority share and the null control (second predictions of
-        unchanged inputs); then print the reasons why numbers are omitted.
-        """
+        """Print the differences as a table, without the majority share and the null control."""
         emit([self._cells()], notes=self.notes)
 
     def _repr_html_(self) -> str:
@@ -338,7 +296,7 @@ class Differences(Numbers):
     def _cells(self) -> Cells:
         rows = [
             [words_of_name(name), number(m, "+", ci95=True) + "".join(f" ({flag})" for flag in m["flags"]), str(m["n"])]
-            for name, m in self.differences.items()
+            for name, m in self.numbers.items()
             if name.family != "null" and not name.statistic.startswith(CONTROLS)
         ]
         return Cells(self.title, ["difference", "points [paired 95 %]", "n"], rows)
@@ -360,12 +318,6 @@ class Run(Results):
     def finished(cls, folder: Path) -> "Run":
         """Read the results in the folder of a finished run."""
         return cls(folder, read_results(folder), was_finished=True)
-
-
-def _renamed(text: str, names: Mapping[Path, str]) -> str:
-    for folder, name in names.items():
-        text = text.replace(str(folder), name)
-    return text
 
 
 def require_writable(folder: Path) -> None:
@@ -395,8 +347,6 @@ def load(folder: str | PathLike[str]) -> Results:
 
 
 def _any_length(column: pa.Field) -> pa.Field:
-    """Return the column with lists of any length instead of a fixed length: the length is the number of labels, which
-    may differ between evaluations.
-    """
+    """Return the column with lists of any length: the number of labels may differ between evaluations."""
     fixed = isinstance(column.type, pa.FixedSizeListType)
     return column.with_type(pa.list_(column.type.value_type)) if fixed else column

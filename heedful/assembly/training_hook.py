@@ -2,10 +2,10 @@
 
 import math
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
-from inspect import signature
 from itertools import count
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -23,67 +23,65 @@ from heedful.records import RunError, SettingError
 from heedful.records.messages import inform, quiet_log
 
 Predict = Callable[[Any, list[dict[str, Any]]], Any]  # (model, inputs) to answers
-FIXED = ("predict", "rows", "output", "dry_run", "config")  # arguments of measure that a hook sets or refuses
 
 
 class TrainingHook:
-    """Base class of callbacks that measure attentiveness at each evaluation of a training. Rank 0 measures; all ranks
-    get the numbers.
+    """Base class of callbacks that measure attentiveness during a training, on rank 0; all ranks get the numbers."""
 
-    Attributes:
-        results: The results of the last evaluation, None before the first; only rank 0 has their rows.
-        history: A mapping for each evaluation, with "step", "epoch" and the logged numbers.
-    """
-
-    def __init__(self, predict: Predict | None, rows: Any, settings: dict[str, Any], output: Any) -> None:
+    def __init__(
+        self,
+        predict: Predict | None,
+        rows: Any,
+        parts: Any = None,
+        default_label: str | int | None = None,
+        *,
+        output: str | PathLike[str] | None = None,
+        **settings: Any,
+    ) -> None:
         super().__init__()
         if isinstance(predict, nn.Module) or not (predict is None or callable(predict)):
             raise SettingError(
                 f"predict has the type {type(predict).__name__}. Give a function: predict(model, inputs) returns an "
                 "answer per input."
             )
-        if fixed := [name for name in settings if name in FIXED]:
-            raise SettingError(f"{type(self).__name__} has no setting {fixed[0]}. Leave it out.")
-        arguments = signature(measure).parameters.keys() - {*FIXED, "settings"}
-        require_known({name: settings[name] for name in settings if name not in arguments}, dict.fromkeys(arguments))
+        if fixed := settings.keys() & {"dry_run", "config"}:
+            raise SettingError(f"{type(self).__name__} has no setting {min(fixed)}. Leave it out.")
+        require_known(settings)
         self.results: Results | None = None
         self.history: list[dict[str, float]] = []
         self.prefix = f"{settings['name']}_" if settings.get("name") else ""  # prefix of logged names
-        if settings.get("parts") is None:  # data by name have a name; here it is only the prefix
-            settings = {key: value for key, value in settings.items() if key != "name"}
-        self._predict, self._rows, self._settings = predict, rows, settings
+        if parts is None:  # data by name have a name; here it is only the prefix
+            settings.pop("name", None)
+        self._predict, self._rows = predict, rows
+        self._settings = {"parts": parts, "default_label": default_label, **settings}
         self._output = None if output is None else Path(output)
 
     def require_rows(self) -> None:
-        """Read the rows and check the settings before the training, so that errors are raised early."""
+        """Read the rows and check the settings before the training."""
         by_first_isolated(lambda: require_rows(self._rows, **self._settings))
 
     def try_predict(self, model: nn.Module) -> None:
-        """Measure one batch, so that errors of ``predict`` are raised before the training; must be called on all ranks.
-
-        Raises:
-            HeedfulError: As for :meth:`measure`.
-        """
+        """Measure one batch, so that errors of ``predict`` are raised before the training; call it on all ranks."""
         with warnings.catch_warnings(action="ignore"):  # on the answers of an untrained model
             self._measure_on_rank_0(model, None, None, True, limit_val_batches=1)
 
     def measure(self, model: nn.Module, step: int, epoch: float, tokenizer: Any = None) -> dict[str, float]:
-        """Measure the model on rank 0; must be called on all ranks.
+        """Measure the model on rank 0, and log the numbers in ``history``; call it on all ranks.
 
         Args:
             model: The model without wrappers such as DistributedDataParallel.
             step: Number of training steps so far.
             epoch: Number of epochs so far.
-            tokenizer: The tokenizer; needed if the hook has no function ``predict``.
+            tokenizer: The tokenizer, if there is no function ``predict``.
 
         Returns:
-            The numbers to log, by name, on all ranks.
+            The numbers to log, by name.
 
         Raises:
             HeedfulError: As for :func:`heedful.measure`; or the weights are sharded.
         """
         self.results = self._measure_on_rank_0(model, tokenizer, self._folder(step), bool(self.history))
-        numbers = {self.prefix + name: value for name, value in logged_numbers(self.results.numbers).items()}
+        numbers = {self.prefix + name: value for name, value in _logged_numbers(self.results).items()}
         if numbers.keys() <= {f"{self.prefix}null_flips"}:
             raise RunError("Attentiveness was not measured. Add it to evaluations, and give two parts or more.")
         self.history.append({"step": step, "epoch": epoch, **numbers})
@@ -92,7 +90,7 @@ class TrainingHook:
     def _measure_on_rank_0(
         self, model: nn.Module, tokenizer: Any, output: Path | None, is_quiet: bool, **trainer: Any
     ) -> Results:
-        """Return the results on all ranks, with their rows on rank 0; ``trainer`` overrides settings of the Trainer."""
+        """Return the results on all ranks, with their rows on rank 0."""
         if any(map(_is_sharded, model.parameters())):
             raise SettingError(
                 f"The weights of {type(model).__name__} are sharded over ranks. Train with DDP, or measure the "
@@ -112,38 +110,30 @@ class TrainingHook:
         return complete[0] if complete else received
 
     def _folder(self, step: int) -> Path | None:
-        """Return an unused folder for the results at a training step: ``step-N``, or ``step-N-K`` with K from 2 if it
-        exists; None without ``output``.
-        """
+        """Return an unused folder: ``step-N``, or ``step-N-K`` with K from 2 if it exists; None without ``output``."""
         if self._output is None:
             return None
-        names = (f"step-{step}" if k == 1 else f"step-{step}-{k}" for k in count(1))
-        folder = next(self._output / name for name in names if not (self._output / name).exists())
-        if folder.name != f"step-{step}":
-            inform(f"{self._output / f'step-{step}'} exists. The new results are in {folder}.")
+        first = self._output / f"step-{step}"
+        if not first.exists():
+            return first
+        folder = next(path for k in count(2) if not (path := first.with_name(f"{first.name}-{k}")).exists())
+        inform(f"{first} exists. The new results are in {folder}.")
         return folder
 
 
-def logged_numbers(numbers: Mapping[Any, Mapping[str, Any]]) -> dict[str, float]:
-    """Return the numbers to log, by name: attentiveness to each part, and "null_flips".
-
-    Attentiveness has a value and a 95 % interval, as in "attentiveness_premise", "attentiveness_premise_low" and
-    "attentiveness_premise_high". "null_flips" is the share of predictions that change if an unchanged input is
-    predicted again. Undefined numbers and numbers of fewer than ten examples are NaN.
-
-    Args:
-        numbers: Maps metric names to numbers in the format of results.json.
-    """
+def _logged_numbers(results: Results) -> dict[str, float]:
+    """Return attentiveness to each part with its interval, and "null_flips"; NaN if undefined or of few examples."""
     logged = {}
     # NaN instead of no number: a Trainer fails if a monitored number is missing, and NaN is never the best
-    for name, number in numbers.items():
-        value = float(number["value"]) if is_known(number) else math.nan
+    for name in results:
+        number = results[name]
+        values = (number.value, number.low, number.high) if is_known(number) else (None,) * 3
+        value, low, high = (math.nan if x is None else float(x) for x in values)
         if (name.family, name.statistic, name.slice) == ("null", "flips", ""):
             logged["null_flips"] = value
         elif name.family == "attentiveness" and name.part and name.statistic in ("", "kept") and not name.slice:
             key = "_".join(filter(None, (name.family, name.part, name.statistic)))
-            low, high = (number["ci95"] if is_known(number) else None) or (math.nan, math.nan)
-            logged |= {key: value, f"{key}_low": float(low), f"{key}_high": float(high)}
+            logged |= {key: value, f"{key}_low": low, f"{key}_high": high}
     return logged
 
 

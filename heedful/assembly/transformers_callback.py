@@ -1,6 +1,5 @@
 """``heedful.TransformersCallback``: measure attentiveness while transformers' Trainer trains."""
 
-from os import PathLike
 from typing import Any
 
 from transformers import TrainerCallback
@@ -25,12 +24,8 @@ class TransformersCallback(TrainingHook, TrainerCallback):
 
     Args:
         rows: As for ``heedful.measure``, as are ``parts`` and ``default_label``.
-        predict: A function of the model and a list of dictionaries (part name to text) that returns answers as for
-            ``heedful.measure``. It is called on rank 0, in evaluation mode and without gradients. By default the
-            ``processing_class`` of the Trainer tokenizes the parts.
-        output: Folder of the results; each evaluation writes into ``step-N``.
-        **settings: Further arguments of ``heedful.measure``, such as ``labels``, ``draws`` and ``keeps``; ``name`` is a
-            prefix, as in ``eval_NAME_attentiveness_PART``.
+        predict: As for ``heedful.Watch``; by default the ``processing_class`` of the Trainer tokenizes the parts.
+        **settings: As for ``heedful.Watch``.
 
     Attributes:
         results: The results of the last evaluation; rank 0 has their rows.
@@ -51,10 +46,9 @@ class TransformersCallback(TrainingHook, TrainerCallback):
         default_label: str | int | None = None,
         *,
         predict: Predict | None = None,
-        output: str | PathLike[str] | None = None,
         **settings: Any,
     ) -> None:
-        super().__init__(predict, rows, {"parts": parts, "default_label": default_label, **settings}, output)
+        super().__init__(predict, rows, parts, default_label, **settings)
         self._is_evaluating = False
         self._step: int | None = None  # last measured step of a training; None outside of trainings
         self._logged: dict[str, float] = {}  # numbers of the current evaluation
@@ -62,7 +56,8 @@ class TransformersCallback(TrainingHook, TrainerCallback):
     def on_train_begin(self, args: Any, state: Any, control: Any, processing_class: Any = None, **kwargs: Any) -> None:
         self._is_evaluating, self._step = False, -1
         self.require_rows()
-        self._require_tokenizer(processing_class)
+        if self._predict is None and not callable(processing_class):
+            raise SettingError("The Trainer has no tokenizer. Give it one, as Trainer(processing_class=tokenizer).")
 
     def on_train_end(self, *args: Any, **kwargs: Any) -> None:
         self._step = None  # the best weights may be evaluated at the same step
@@ -80,7 +75,8 @@ class TransformersCallback(TrainingHook, TrainerCallback):
         if self._step is not None:
             self._step = state.global_step
         prefix = "eval" if prefix.startswith("eval_") else prefix
-        numbers = self._numbers(state, unwrap_model(kwargs["model"]), kwargs.get("processing_class"))
+        model, tokenizer = unwrap_model(kwargs["model"]), kwargs.get("processing_class")
+        numbers = self.measure(model, state.global_step, state.epoch or 0, tokenizer)
         self._logged = {f"{prefix}_{name}": value for name, value in numbers.items()}
         if conflicts := sorted(self._logged.keys() & logs.keys()):
             raise RunError(f"compute_metrics or another callback logs {conflicts[0]} too. Set name, a prefix.")
@@ -90,11 +86,3 @@ class TransformersCallback(TrainingHook, TrainerCallback):
     def on_evaluate(self, args: Any, state: Any, control: Any, metrics: Any = None, **kwargs: Any) -> None:
         metrics.update(self._logged)  # Trainer.log may copy the dictionary
         self._logged = {}
-
-    def _numbers(self, state: Any, model: Any, tokenizer: Any) -> dict[str, float]:
-        self._require_tokenizer(tokenizer)
-        return self.measure(model, state.global_step, state.epoch or 0, tokenizer)
-
-    def _require_tokenizer(self, tokenizer: Any) -> None:
-        if self._predict is None and not callable(tokenizer):
-            raise SettingError("The Trainer has no tokenizer. Give it one, as Trainer(processing_class=tokenizer).")

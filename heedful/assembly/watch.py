@@ -1,14 +1,11 @@
-"""``heedful.Watch``: measure attentiveness while a LightningModule trains, with ``pytorch_lightning`` or
-``lightning``.
-"""
+"""``heedful.Watch``: measure attentiveness while a LightningModule trains."""
 
 from importlib.util import find_spec
-from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytorch_lightning as pl
 
-from heedful.assembly.training_hook import Predict, TrainingHook
+from heedful.assembly.training_hook import TrainingHook
 from heedful.records import RunError
 from heedful.records.messages import warn
 
@@ -27,9 +24,8 @@ class Watch(TrainingHook, Base):
 
     A callback for the Trainers of ``pytorch_lightning`` and ``lightning``. It logs ``attentiveness_PART`` with ``_low``
     and ``_high`` (the 95 % interval), ``attentiveness_PART_kept`` for parts that must not matter, and ``null_flips``
-    (the share of predictions that change if an unchanged input is repeated). Loggers, ModelCheckpoint and EarlyStopping
-    receive these numbers. Undefined numbers, as for a model that always predicts the default label, are NaN. NaN is
-    never the best, but EarlyStopping stops the training at NaN unless ``check_finite=False``.
+    (the share of predictions that change if an unchanged input is repeated), for ModelCheckpoint and EarlyStopping.
+    Undefined numbers are NaN, which is never the best; EarlyStopping needs ``check_finite=False`` to go on at NaN.
 
     Rank 0 measures. Weights and random numbers of the training do not change.
 
@@ -38,8 +34,7 @@ class Watch(TrainingHook, Base):
             ``heedful.measure``. It is called on rank 0, in evaluation mode and without gradients.
         rows: As for ``heedful.measure``, as are ``parts`` and ``default_label``.
         output: Folder of the results; each validation writes into ``step-N``.
-        **settings: Further arguments of ``heedful.measure``, such as ``labels``, ``draws`` and ``keeps``; ``name`` is a
-            prefix, as in ``NAME_attentiveness_PART``.
+        **settings: Further arguments of ``heedful.measure``, such as ``labels``; ``name`` is a prefix of logged names.
 
     Attributes:
         results: The results of the last validation; rank 0 has their rows.
@@ -54,18 +49,6 @@ class Watch(TrainingHook, Base):
         >>> watch.history  # a dictionary per validation
         []
     """
-
-    def __init__(
-        self,
-        predict: Predict,
-        rows: Any,
-        parts: Any = None,
-        default_label: str | int | None = None,
-        *,
-        output: str | PathLike[str] | None = None,
-        **settings: Any,
-    ) -> None:
-        super().__init__(predict, rows, {"parts": parts, "default_label": default_label, **settings}, output)
 
     def setup(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:
         for callback in trainer.callbacks:  # type: ignore[attr-defined]

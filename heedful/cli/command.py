@@ -229,10 +229,16 @@ def measure(words: Sequence[str]) -> None:
 
 
 def _show(results: Any) -> None:
-    """Print results, one after the other if there are several prompts, or the number of requests of a dry run."""
-    if results is not None and rank() == 0:
-        for each in results if isinstance(results, list) else [results]:
-            each.show() if hasattr(each, "show") else print(each)
+    """Print results, with several prompts a summary, or the number of requests of a dry run."""
+    if results is None or rank() != 0:
+        return
+    of_prompts = results if isinstance(results, list) else [results]
+    if len(of_prompts) > 1 and not any(each.content["counts"].get("unlabelled") for each in of_prompts):
+        tables = import_module("heedful.reports.in_context.tables")
+        tables.print_summary([str(each.folder) for each in of_prompts])
+        return
+    for each in of_prompts:
+        each.show() if hasattr(each, "show") else print(each)
 
 
 def _run(name: str, words: Sequence[str]) -> Any:

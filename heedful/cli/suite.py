@@ -11,8 +11,8 @@ A recipe is a YAML file with steps, in order, and values of their placeholders:
       table: compare @dev/*
 
 A step is a command of ``heedful``, and its name is its folder in the folder of the recipe. Reports, such as
-``compare`` or ``rank``, run each time and write ``NAME.txt``. ``<part>`` is a key of values and ``<part.value>`` its
-value; ``@`` refers to earlier steps; ``$DATA`` is --data_path, and ``$OUT`` the folder of the recipe.
+``compare``, run each time and write ``NAME.txt``. ``<part>`` is a key of values and ``<part.value>`` its value; ``@``
+refers to earlier steps; ``$DATA`` is --data_path, and ``$OUT`` the folder of the recipe.
 """
 
 import os
@@ -38,10 +38,10 @@ from heedful.records.storage.named_configs import named_configs
 from heedful.records.storage.results import FIT, is_folder_name
 from heedful.records.storage.yaml_files import read_yaml
 
-RUNS, REPORTS = ("train", "evaluate"), ("compare", "matrix", "page", "rank")
+OPTION = {"train": "--resume", "evaluate": "--output"}  # by which a command gets its folder
+REPORTS = ("compare", "matrix", "page", "rank")
 QUIET = ["--trainer.enable_progress_bar", "false"]
 PLACEHOLDER = re.compile(r"<(\w+)([.]value)?>")
-REMEDY = "Move the folder away, or name another with --output."
 LAUNCHER = re.compile(  # variables by which srun and torchrun number processes
     r"((LOCAL|GROUP|NODE|ROLE)_)?(RANK|WORLD_SIZE)|MASTER_(ADDR|PORT)|ROLE_NAME|TORCHELASTIC_.*"
     r"|SLURM_(STEP_)?(NTASKS|NPROCS|NUM_TASKS|PROCID|LOCALID|NODEID|TASKS_PER_NODE|NTASKS_PER_.*)"
@@ -50,7 +50,7 @@ LAUNCHER = re.compile(  # variables by which srun and torchrun number processes
 
 
 class Step(NamedTuple):
-    """A step of a recipe: one command of ``heedful``, and the folder of its results.
+    """A step of a recipe: a command of ``heedful``, and its results.
 
     Attributes:
         name: Path of the folder, relative to the folder of the recipe.
@@ -72,14 +72,12 @@ class Step(NamedTuple):
         return self.folder.with_name(f"{self.folder.name}{ending}")
 
     def weights(self) -> str | None:
-        """Return the hash of the weights in the results of the step; None if the step has no results yet."""
+        """Return the hash of the weights in the results; None if there are none yet."""
         results = self.folder / "results.json"
         return read_json(results)["identity"]["weights"] if results.is_file() else None
 
     def record(self, finished: bool) -> None:
-        """Write the record of the step: its command, the weights of the steps that it needs, and whether it is
-        finished.
-        """
+        """Write the command and the weights that it needs into a file next to the folder."""
         weights = {need.name: need.weights() for need in self.needs}
         write_json(self.beside(".json"), {"command": self.command, "weights": weights, "finished": finished})
 
@@ -89,17 +87,18 @@ class Step(NamedTuple):
         Raises:
             RunError: The folder has results of another command or of other weights.
         """
+        do = "Move the folder away, or name another with --output."
         if not self.beside(".json").is_file():
             if self.folder.exists():
-                raise RunError(f"{self.folder} is not a folder of this recipe. {REMEDY}")
+                raise RunError(f"{self.folder} is not a folder of this recipe. {do}")
             return False
         record = read_json(self.beside(".json"))
         if record["command"] != self.command:
             old, new = shlex.join(record["command"]), shlex.join(self.command)
-            raise RunError(f"{self.folder} has results of {old}, and the recipe has {new}. {REMEDY}")
+            raise RunError(f"{self.folder} has results of {old}, and the recipe has {new}. {do}")
         for need in self.needs:
             if need.weights() not in (None, record["weights"][need.name]):
-                raise RunError(f"{self.folder} has results of other weights than {need.folder}. {REMEDY}")
+                raise RunError(f"{self.folder} has results of other weights than {need.folder}. {do}")
         return bool(record["finished"]) and self.folder.is_dir()
 
 
@@ -120,7 +119,8 @@ def read_recipe(path: Path, data: str | None, output: Path) -> list[Step]:
         raise SettingError(f"{path} is not a recipe. Write steps: names and commands, and values: for placeholders.")
     choices = {str(name): _choices(values) for name, values in (recipe.get("values") or {}).items()}
     steps: dict[str, Step] = {}
-    for pattern, text in ((str(name), str(command)) for name, command in recipe["steps"].items()):
+    for pattern, text in recipe["steps"].items():
+        pattern, text = str(pattern), str(text)
         varied = list(dict.fromkeys(name for name, _ in PLACEHOLDER.findall(pattern)))
         try:
             if unknown := {name for name, _ in PLACEHOLDER.findall(text)} - {*varied} or {*varied} - {*choices}:
@@ -141,11 +141,7 @@ def read_recipe(path: Path, data: str | None, output: Path) -> list[Step]:
 
 
 def _choices(values: Any) -> list[tuple[str, str]]:
-    """Return the values of a placeholder of a recipe, as pairs of texts (key, value); "" for the value None.
-
-    ``values`` is a mapping from keys to values, a list, or a single value. Without a mapping, a value is its own key:
-    ``[0, 1]`` gives ``[("0", "0"), ("1", "1")]``.
-    """
+    """Return keys and values of a placeholder as texts; without a mapping, a value is its own key."""
     if not isinstance(values, Mapping):
         values = {value: value for value in (values if isinstance(values, list) else [values])}
     return [(str(key), "" if value is None else str(value)) for key, value in values.items()]
@@ -153,8 +149,8 @@ def _choices(values: Any) -> list[tuple[str, str]]:
 
 def _step(name: str, folder: Path, words: list[str], earlier: Mapping[str, Step]) -> Step:
     kind = words[0] if words else ""
-    if kind not in (*RUNS, *REPORTS):
-        raise SettingError(f"{kind!r} is not a command of recipes. {suggestion(kind, (*RUNS, *REPORTS))}")
+    if kind not in (*OPTION, *REPORTS):
+        raise SettingError(f"{kind!r} is not a command of recipes. {suggestion(kind, (*OPTION, *REPORTS))}")
     if name in earlier or not all(map(is_folder_name, name.split("/"))):
         raise SettingError(f"{name} is repeated, or is not the name of a folder. Rename the step, with {FIT}.")
     command: list[str] = []
@@ -167,24 +163,22 @@ def _step(name: str, folder: Path, words: list[str], earlier: Mapping[str, Step]
         folders = [str(step.folder) for step in matching.values()]
         command += folders if at and not before else [before + ",".join(folders)]
         needs |= matching
-    command += QUIET if kind in RUNS else []
-    return Step(name, folder, command, [*needs.values()])
+    return Step(name, folder, command + (QUIET if kind in OPTION else []), [*needs.values()])
 
 
 def steps_of_shard(steps: Sequence[Step], number: int, count: int) -> list[Step]:
     """Select the steps of shard ``number``, from 1 to ``count``: steps that train or evaluate, but no reports.
 
-    A group is a model with its evaluations and the models that start from the model. A group is never divided: the
-    shard with the fewest steps gets the largest remaining group. The selection depends on the recipe only.
+    A model, its evaluations and the models that start from it are in the same shard. The shard with the fewest steps
+    gets the largest remaining group of such steps.
     """
-    first: dict[str, str] = {}  # name of a run to the name of the first run in its group
-    groups: dict[str, list[Step]] = {}
+    groups: dict[str, list[Step]] = {}  # by the name of each of their steps
     for step in steps:
-        if step.command[0] in RUNS:
-            first[step.name] = first[step.needs[0].name] if step.needs else step.name
-            groups.setdefault(first[step.name], []).append(step)
+        if step.command[0] in OPTION:
+            groups[step.name] = groups[step.needs[0].name] if step.needs else []
+            groups[step.name].append(step)
     shares: list[list[Step]] = [[] for _ in range(count)]
-    for group in sorted(groups.values(), key=len, reverse=True):
+    for group in sorted({id(group): group for group in groups.values()}.values(), key=len, reverse=True):
         min(shares, key=len).extend(group)
     return [step for step in steps if step in shares[number - 1]]
 
@@ -214,37 +208,25 @@ def _run(step: Step, line: str) -> None:
     if missing := [need.name for need in step.needs if not need.is_done()]:
         raise RunError(f"{step.name} needs {', '.join(missing)}. Run these steps first, without --only.")
     print(line, end="", flush=True)
-    start = time.monotonic()
+    start, report, kind = time.monotonic(), step.beside(".txt"), step.command[0]
     try:
-        if step.command[0] in REPORTS:
-            step.beside(".txt").unlink(missing_ok=True)
-            _execute(step.command, step.beside(".txt"))
+        if kind in REPORTS:
+            report.unlink(missing_ok=True)
+            _execute(step.command, report)
         else:
-            _model(step)
+            step.record(finished=False)
+            if kind == "evaluate":
+                shutil.rmtree(step.folder, ignore_errors=True)
+            _execute([*step.command, OPTION[kind], str(step.folder)], step.beside(".log"))
+            step.record(finished=True)
     finally:
         print(f": {time.monotonic() - start:,.0f} s", flush=True)
-    if step.command[0] in REPORTS:
-        print(f"\n{step.beside('.txt').read_text(encoding='utf-8')}", end="")
-
-
-def _model(step: Step) -> None:
-    """Run a step that trains or evaluates; a training that was stopped is resumed."""
-    step.record(finished=False)
-    words = step.command
-    if resumes := words[0] == "train" and (step.folder / "config.yaml").is_file():
-        place = words.index("--init_from") if "--init_from" in words else len(words)
-        words = [*words[:place], *words[place + 2 :]]  # the resumed run has later weights
-    elif step.folder.exists():
-        shutil.rmtree(step.folder)
-    _execute([*words, "--resume" if resumes else "--output", str(step.folder)], step.beside(".log"))
-    step.record(finished=True)
+    if kind in REPORTS:
+        print(f"\n{report.read_text(encoding='utf-8')}", end="")
 
 
 def _execute(words: Sequence[str], log: Path) -> None:
-    """Run a command of ``heedful`` in a new process, without the variables of launchers such as srun.
-
-    A signal is passed on, so that the command saves its state. ``log`` gets the output.
-    """
+    """Run a command in a new process; when it is stopped, it saves its state."""
     environment = {name: value for name, value in os.environ.items() if not LAUNCHER.fullmatch(name)}
     environment |= {"COLUMNS": "80", "NO_COLOR": "1"}
     command = [sys.executable, "-m", "heedful", *words]
@@ -284,7 +266,6 @@ def main(argv: list[str]) -> None:
 
 
 def _shard(text: str) -> tuple[int, int]:
-    """Parse a text such as "2/4", and return the number of a shard, counted from 1, and the number of shards."""
     number, count = map(int, text.split("/"))
     if not 1 <= number <= count:
         raise ArgumentTypeError(f"there is no shard {text}")

@@ -115,6 +115,22 @@ class Measurement:
     reason: str | None = None
     clusters: int | None = None
 
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Create from an entry of results.json."""
+        fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
+        return cls(**fields)
+
+    @property
+    def low(self) -> float | None:
+        """Lower bound of the 95 % interval; None without an interval."""
+        return self.ci95[0] if self.ci95 else None
+
+    @property
+    def high(self) -> float | None:
+        """Upper bound of the 95 % interval; None without an interval."""
+        return self.ci95[1] if self.ci95 else None
+
     def rounded(self) -> Self:
         """Round all values to 12 significant digits, and to 0 below 1e-15, as processors differ in the last bits."""
         value, std = (None if x is None else _rounded(x) for x in (self.value, self.std))

@@ -68,6 +68,21 @@ def bytes_of(folder: Path) -> bytes:
 # prompts
 
 
+def test_several_prompts_have_a_list_of_results(tmp_path: Path) -> None:
+    prompt, names = {"tuples": 1, "seeds": 2}, [f"plain-plain-k1-seed{seed}" for seed in range(2)]
+    with FakeServer(answer) as fake:
+        endpoint = heedful.Endpoint(fake.url, "m", cache=str(tmp_path / "cache"))
+        in_memory = heedful.measure(endpoint, planted(), prompt=prompt, draws=1, trainer=QUIET)
+        saved = heedful.measure(endpoint, planted(), prompt=prompt, draws=1, trainer=QUIET, output=tmp_path / "out")
+        by_command = heedful.evaluate(endpoint, planted(), prompt=prompt, trainer=QUIET, output=tmp_path / "command")
+    assert [result.folder for result in by_command] == [tmp_path / "command" / name for name in names]
+    assert [result.folder for result in in_memory] == [None, None]
+    assert [result.folder for result in saved] == [tmp_path / "out" / name for name in names]
+    assert [result.numbers for result in saved] == [result.numbers for result in in_memory]
+    again = in_memory[1].save(tmp_path / "again" / names[1])
+    assert asked(again)["seed"] == asked(saved[1])["seed"] == 1
+
+
 def test_one_part_alone_is_asked_about_without_the_words_of_the_other() -> None:
     with FakeServer(answer) as fake:
         text = asked(measured(heedful.Endpoint(fake.url, "m", PROMPT), pairs(partial="hypothesis")))["text"]

@@ -51,9 +51,8 @@ with (here / "calls").open("a") as calls:
     flag = "--resume" if "--resume" in words else "--output"
     folder = Path(words[words.index(flag) + 1])
     name = "/".join(folder.parts[-2:])
-    print("resume" if flag == "--resume" else kind, name, file=calls)
-if flag == "--output":
-    folder.mkdir()
+    print("resume" if folder.exists() else kind, name, file=calls)
+folder.mkdir(exist_ok=kind == "train")
 (here / "seen.json").write_text(json.dumps([words, dict(os.environ)]))
 print("output of", kind, flush=True)
 (folder / "config.yaml").write_text("")
@@ -174,18 +173,24 @@ def test_finished_steps_are_skipped(lab: Lab, tmp_path: Path, capsys: pytest.Cap
     assert (out / "ranking.txt").read_text() == ranked
 
 
-@pytest.mark.parametrize(("has_config", "call"), [(True, "resume models/more"), (False, "train models/more")])
-def test_a_stopped_step_goes_on_or_begins_again(lab: Lab, tmp_path: Path, has_config: bool, call: str) -> None:
+@pytest.mark.parametrize(
+    ("words", "failed", "next_calls"),
+    [
+        ("--steps 2", "models/more", ["resume models/more", "evaluate one/more", "evaluate two/more"]),
+        ("@models/<model>", "one/base", ["evaluate one/base", "evaluate two/base"]),
+    ],
+)
+def test_a_stopped_training_resumes_and_a_stopped_evaluation_starts_again(
+    lab: Lab, tmp_path: Path, words: str, failed: str, next_calls: list[str]
+) -> None:
     with refused(RunError, "status 3"):
-        lab(text=RECIPE.replace("--steps 2", "--steps 2 fails"))
-    out = tmp_path / "out"
-    record = json.loads((out / "models" / "more.json").read_text())
+        lab(text=RECIPE.replace(words, f"{words} fails"))
+    path = tmp_path / "out" / f"{failed}.json"
+    record = json.loads(path.read_text())
     record["command"].remove("fails")
-    (out / "models" / "more.json").write_text(json.dumps(record))
-    if not has_config:
-        (out / "models" / "more" / "config.yaml").unlink()
-    assert lab("--only", "more") == [call, "evaluate one/more", "evaluate two/more"]
-    assert lab("--only", "train", text=RECIPE) == []
+    path.write_text(json.dumps(record))
+    assert lab("--only", failed.partition("/")[2]) == next_calls
+    assert lab("--only", failed) == []
 
 
 @pytest.mark.parametrize(
