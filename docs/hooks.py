@@ -15,13 +15,14 @@ from mkdocs.structure.files import File, Files
 import heedful
 import heedful.datamodules
 import heedful.lightning_modules
-from heedful.assembly.parser import SEED, TRAINER_KINDS, build_parser
+from heedful.assembly.parser import TRAINER_KINDS
+from heedful.assembly.settings import EvaluationSettings, TrainingSettings
 from heedful.callbacks import EVALUATIONS, BestCheckpoint
 from heedful.cli.command import COMMANDS, main
-from heedful.datamodules import PairedData, PairedText, Planted
+from heedful.datamodules import PairedData, Planted
 from heedful.datamodules.prompting import Prompting
-from heedful.lightning_modules import BasePredictor, Encoder
-from heedful.records.parser import Parser, class_parser
+from heedful.lightning_modules import BasePredictor
+from heedful.records.parser import class_parser
 from heedful.reports.flags import FLAGS
 
 HEADS = {
@@ -52,9 +53,9 @@ A flag next to a number says why not to trust it. Tables show a letter and the f
     "settings": """\
 # Settings
 
-On a command line a setting is written `--data.hold_out 3`, in Python `data={"hold_out": 3}`, in YAML below
-`data: {init_args: ...}`. `python train.py --data NAME --model NAME --help all` prints the settings of one data set, one
-model and Lightning's Trainer; `--print_config` shows values.
+On a command line a setting is written `--data.hold_out 3`, in Python `load_data(NAME, hold_out=3)`, in
+YAML below `data: {init_args: ...}`. `python train.py --data NAME --model NAME --help` prints the settings of one data
+set, one model and Lightning's Trainer; `--print_config` shows values.
 """,
     "api": """\
 # Python
@@ -157,36 +158,31 @@ def api() -> str:
     return "\n".join([HEADS["api"], *(f"::: {value.__module__}.{value.__qualname__}\n" for value in kinds)])
 
 
-def parsers() -> Iterator[tuple[str, Parser]]:
-    """Title and parser for every section of the settings."""
-    for title, evaluating in (("Training", False), ("Evaluation", True)):
-        yield title, build_parser(evaluating, PairedText, Encoder)
-    for module, name, base in (
-        (heedful.datamodules, "data", PairedData),
-        (heedful.lightning_modules, "model", BasePredictor),
+def sections() -> Iterator[tuple[str, str, type]]:
+    """Title, prefix of the settings and class for every section of the settings."""
+    yield from [("Training", "", TrainingSettings), ("Evaluation", "", EvaluationSettings)]
+    for module, prefix, base in (
+        (heedful.datamodules, "data.", PairedData),
+        (heedful.lightning_modules, "model.", BasePredictor),
     ):
-        kinds = [getattr(module, kind) for kind in module.__all__]
-        for kind in kinds:
+        for kind in (getattr(module, name) for name in module.__all__):
             if isinstance(kind, type) and issubclass(kind, base) and not issubclass(kind, TRAINER_KINDS):
-                yield kind.__name__, class_parser(kind, name)
+                yield kind.__name__, prefix, kind
     for name, kind in {**EVALUATIONS, "checkpoint": BestCheckpoint, "prompt": Prompting}.items():
-        yield name, class_parser(kind, name)
+        yield name, f"{name}.", kind
 
 
 def settings() -> str:
     """Every setting with its default, by class."""
     lines = [HEADS["settings"]]
-    for title, parser in parsers():
-        if rows := list(_rows(parser, only_of_run=title in ("Training", "Evaluation"))):
+    for title, prefix, kind in sections():
+        rows = [
+            (f"`{prefix}{name.removeprefix('x.')}`", f"`{action.default}`", (action.help or "").replace("%", ""))
+            for name, action in class_parser(kind, "x").actions.items()
+        ]
+        if rows:
             lines += ["", f"## {title}", "", *table(("setting", "default", "meaning"), *rows)]
     return "\n".join([*lines, ""])
-
-
-def _rows(parser: Parser, only_of_run: bool) -> Iterator[tuple[str, str, str]]:
-    for dest, action in parser.actions.items():
-        if not only_of_run or "." not in dest:
-            name = "seed" if dest == SEED else dest
-            yield f"`{name}`", f"`{action.default}`", (action.help or "").replace("%", "")
 
 
 PAGES: dict[str, Callable[[], str]] = {
