@@ -88,6 +88,10 @@ OF_TRAIN: dict[str, tuple[str, Callable[[], dict[str, Any]]]] = {
     "two evaluations of one name": (
         "--trainer.callbacks [heedful.callbacks.Attentiveness,heedful.callbacks.Attentiveness]",
         lambda: {"trainer": {"callbacks": [Attentiveness(), Attentiveness()]}}),
+    "an evaluation of one's own": ("--evaluations two_ways.Mine", lambda: {"evaluations": ["two_ways.Mine"]}),
+    "an evaluation of one's own as a callback": (
+        "--evaluations accuracy --trainer.callbacks two_ways.Mine",
+        lambda: {"evaluations": ["accuracy"], "trainer": {"callbacks": {"class_path": "two_ways.Mine"}}}),
     "no evaluation": ("--evaluations two_ways.Broken", lambda: {"evaluations": ["two_ways.Broken"]}),
     "an unknown evaluation": ("--evaluations acuracy", lambda: {"evaluations": "acuracy"}),
     "a callback with several arguments": (

@@ -215,7 +215,10 @@ def _class_paths(values: Any) -> Iterator[str]:
         if isinstance(path := values.get("class_path"), str):
             yield path
         for name, inner in values.items():
-            yield from [inner] if name in CLASSES and isinstance(inner, str) else _class_paths(inner)
+            if name in (*CLASSES, "evaluations") and isinstance(inner, str | list | tuple):
+                yield from (item for item in name_list(inner) if isinstance(item, str) and "." in item)
+            else:
+                yield from _class_paths(inner)
     elif isinstance(values, list | tuple):
         for inner in values:
             yield from _class_paths(inner)
@@ -232,8 +235,7 @@ def _import_evaluations(layers: Layers, words: Sequence[str]) -> None:
     """Import the modules of callbacks and evaluations that are not Heedful's or Lightning's."""
     paths = list(_paths_in_words(words, r"trainer\.callbacks|evaluations"))
     for _, values in layers:
-        paths += _class_paths(values.get("trainer") or {})
-        paths += [name for name in name_list(values.get("evaluations")) or () if isinstance(name, str)]
+        paths += _class_paths({name: inner for name, inner in values.items() if name not in CLASSES})
     for path in paths:
         if "." in path and path.partition(".")[0] not in OUR_PACKAGES:
             imported(path)
@@ -286,48 +288,49 @@ def _job(
     callbacks = several(trainer["callbacks"])
     trainer["callbacks"] = [item for item in callbacks if not isinstance(item, Evaluation)]
     objects = [item for item in (*live.values(), *callbacks) if isinstance(item, Evaluation)]
-    of_callbacks = of_callbacks + [item.name for item in callbacks if isinstance(item, Evaluation)]
     if (only := instances["evaluations"]) is not None:
-        only = name_list(only)
-        only = [_name_of_class(name, kinds, objects) if "." in name else name for name in only]
-        only += [name for name in of_callbacks if name not in only]
+        instances["evaluations"] = name_list(only) + of_callbacks
+        only = [_name_of_class(name, objects) if "." in name else name for name in instances["evaluations"]]
+        only += [item.name for item in callbacks if isinstance(item, Evaluation)]
     configured = {item.name for item in objects}
     objects += [kind(**instances.get(name, {})) for name, kind in kinds.items() if name not in configured]
     evaluations, only = complete_evaluations(stage == "validate", objects, only)
-    group, kind = ("prompt", Prompting) if stage == "validate" else ("checkpoint", BestCheckpoint)
-    extra = live.get(group) or kind(**instances.get(group, {}))
     job = Job(stage, model, data, evaluations, only, trainer, require_seed(values[SEED]), {}, instances["output"])
-    if isinstance(extra, BestCheckpoint):
-        job.best, job.allow_changed_data = extra, instances["allow_changed_data"]
+    if stage == "fit":
+        job.best = live.get("checkpoint") or BestCheckpoint(**instances["checkpoint"])
+        job.allow_changed_data = instances["allow_changed_data"]
     else:
-        job.prompting, job.checkpoint, job.dry_run = extra, instances["checkpoint"], instances["dry_run"]
-    job.record = _record(job, values, {name: live.get(name) for name in kinds}, group, extra)
+        job.prompting = live.get("prompt") or Prompting(**instances["prompt"])
+        job.checkpoint, job.dry_run = instances["checkpoint"], instances["dry_run"]
+    job.record = _record(job, values.trainer, instances["evaluations"], kinds, live)
     return job
 
 
-def _name_of_class(path: str, kinds: Mapping[str, type], objects: list[Any]) -> str:
+def _name_of_class(path: str, objects: list[Any]) -> str:
     """Return the name of the evaluation at an import path; unless it is registered, add an instance to ``objects``."""
     owner = imported(path)
     if not (isinstance(owner, type) and issubclass(owner, Evaluation)):
         raise SettingError(f"evaluations {path} is not the import path of an evaluation.")
     name = owner.metric.name
     inform(f"The evaluation {path} is called {name}.")
-    if name not in kinds and name not in {item.name for item in objects}:
+    if EVALUATIONS.get(name) is not owner:
         objects.append(construct(owner, name, {}))
     return name
 
 
-def _record(job: Job, values: Namespace, live: Mapping[str, Any], group: str, extra: Any) -> Settings:
+def _record(
+    job: Job, trainer: Namespace, evaluations: list[str] | None, kinds: Mapping[str, type], live: Mapping[str, Any]
+) -> Settings:
     """Return all settings as config.yaml stores them; :data:`IN_MEMORY` replaces objects that YAML cannot express."""
-    record = {SEED: job.seed, "trainer": recorded(values.trainer)}
+    record = {SEED: job.seed, "trainer": recorded(trainer)}
     for evaluation in job.evaluations:
-        if (name := evaluation.name) in live:
-            is_registered = live[name] is None or type(live[name]) is EVALUATIONS[name]
-            settings = section(evaluation, name)["init_args"] if is_registered else IN_MEMORY
-            record |= {name: settings} if settings else {}
-    record |= {"evaluations": job.only, "output": None}
-    if isinstance(extra, BestCheckpoint):
-        record |= {"allow_changed_data": False, group: section(extra, group)["init_args"]}
+        if (kind := kinds.get(name := evaluation.name)) is type(evaluation):
+            record |= {name: settings} if (settings := section(evaluation, name)["init_args"]) else {}
+        elif kind is not None and live.get(name) is evaluation:
+            record[name] = IN_MEMORY
+    record |= {"evaluations": evaluations, "output": None}
+    if job.stage == "fit":
+        record |= {"allow_changed_data": False, "checkpoint": section(job.best, "checkpoint")["init_args"]}
     else:
-        record |= {"checkpoint": job.checkpoint, "dry_run": job.dry_run, group: plain(extra)}
+        record |= {"checkpoint": job.checkpoint, "dry_run": job.dry_run, "prompt": plain(job.prompting)}
     return record | {"data": section(job.data, "data"), "model": section(job.model, "model")}

@@ -182,6 +182,20 @@ def test_a_live_evaluation_keeps_its_settings_wherever_it_is_given() -> None:
         assemble("fit", {"evaluations": [one], "attentiveness": {"draws": 2}})
 
 
+def test_an_evaluation_of_a_class_runs_and_its_class_is_recorded_and_trusted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own_one.py").write_text("from heedful.callbacks import Attentiveness\nclass One(Attentiveness): ...\n")
+    job = assemble("fit", {"evaluations": "own_one.One"})
+    (one,) = (item for item in job.evaluations if item.name == "attentiveness")
+    assert (type(one).__name__, job.only, job.record["evaluations"]) == ("One", ["attentiveness"], ["own_one.One"])
+    assert type(again(job).evaluations[job.evaluations.index(one)]).__name__ == "One"
+    with refused(SettingError, "run/config.yaml names own_one.One", "allow_package own_one"):
+        assemble("fit", {}, saved=("run/config.yaml", job.record))
+    assert assemble("fit", {"attentiveness": one}).record["attentiveness"] == IN_MEMORY
+
+
 @pytest.mark.parametrize("mode", [None, "max"])
 def test_callbacks_follow_the_direction_of_what_they_monitor(mode: str | None) -> None:
     settings = {"monitor": "accuracy/x"} | ({} if mode is None else {"mode": mode})
