@@ -100,9 +100,7 @@ class Parser(ArgumentParser):
 
 @cache
 def class_parser(owner: Any, name: str) -> Parser:
-    """Create a parser for the constructor arguments of ``owner``. A setting has the name of its argument after the
-    prefix ``name``, as in "data.path".
-    """
+    """Create a parser for the constructor arguments of a class, with a prefix, as in "data.path"."""
     parser = Parser()
     parser.add_class_arguments(owner, name, instantiate=False, skip={"loader"})
     return with_integers_first(parser)
@@ -132,12 +130,7 @@ def protected_texts(value: Any) -> Any:
 
 
 def require_known(parser: Parser, values: Mapping[str, Any]) -> None:
-    """Raise SettingError if a setting is unknown; the message suggests the nearest known setting.
-
-    Args:
-        parser: The parser that knows all settings.
-        values: Settings as nested mappings, such as ``{"data": {"path": "mnli"}}``.
-    """
+    """Raise SettingError for an unknown setting in nested mappings, such as ``{"data": {"path": "mnli"}}``."""
     for name, inner in values.items():
         if name in parser.names:
             continue
@@ -152,12 +145,7 @@ def require_known(parser: Parser, values: Mapping[str, Any]) -> None:
 
 
 def unknown_message(name: str, known: Sequence[str]) -> str:
-    """Return the error message for an unknown setting; it suggests a similar setting.
-
-    Args:
-        name: The dotted name of the unknown setting.
-        known: The dotted names of all settings.
-    """
+    """Return the error message for an unknown setting, which suggests a similar setting; names are dotted."""
     group, _, last = name.rpartition(".")
     if group and not any(setting.startswith(f"{group}.") for setting in known):
         group, last = "", name.partition(".")[0]
@@ -178,12 +166,8 @@ def unknown_message(name: str, known: Sequence[str]) -> str:
 
 
 def require_kinds(values: Any, kinds: tuple[type, ...], name: str = "") -> None:
-    """Raise SettingError if a setting names a function or a class that is not allowed, as it could run arbitrary code.
-
-    Args:
-        values: Parsed settings, without defaults (some defaults of Lightning are functions).
-        kinds: The allowed classes; their subclasses are allowed as well.
-        name: Dotted name of the setting that has the values, for the message.
+    """Raise SettingError if a parsed setting names a function, or a class that is no subclass of ``kinds``, since it
+    could run arbitrary code.
     """
     if isinstance(values, Namespace | Mapping):
         items = vars(values) if isinstance(values, Namespace) else values
@@ -247,14 +231,7 @@ def _value_of(nested: Any, name: str) -> Any:
 
 
 def parsed(parser: Parser, values: Mapping[str, Any], before: Namespace, where: str) -> Namespace:
-    """Parse settings, and return them merged into settings that were parsed before.
-
-    Args:
-        parser: The parser.
-        values: The new settings, as nested mappings.
-        before: The settings that were parsed before.
-        where: Start of error messages, such as a file, or "".
-    """
+    """Parse nested settings, and return them merged into the settings ``before``; errors begin with ``where``."""
     values = {name: inner for name, inner in values.items() if inner != {}}  # an evaluation without settings
     if not values:
         return before
@@ -267,16 +244,16 @@ def parsed(parser: Parser, values: Mapping[str, Any], before: Namespace, where: 
 
 
 def construct(owner: type, name: str, settings: Mapping[str, Any], where: str = "") -> Any:
-    """Check settings with a parser, and construct an object of a class from them.
+    """Check constructor arguments with a parser, and create an object of a class.
 
     Args:
         owner: The class.
         name: Prefix of the settings in messages, such as "model".
-        settings: The constructor arguments. Rows and other objects that YAML cannot express are not checked.
-        where: Start of error messages, such as a file, or "".
+        settings: The arguments; objects that YAML cannot express, such as rows, are not checked.
+        where: Start of error messages, such as a file.
 
     Raises:
-        SettingError: If a setting is unknown, missing or of a wrong type.
+        SettingError: A setting is unknown, missing or of a wrong type.
     """
     parser = class_parser(owner, name)
     objects = {
@@ -289,12 +266,7 @@ def construct(owner: type, name: str, settings: Mapping[str, Any], where: str = 
 
 
 def section(instance: Any, name: str) -> dict[str, Any]:
-    """Return the class and all constructor arguments of an object, with defaults, as config.yaml stores them.
-
-    Args:
-        instance: The object.
-        name: Prefix of its settings, such as "model".
-    """
+    """Return the class and all constructor arguments of an object, with defaults, as config.yaml stores them."""
     owner: Any = type(instance)
     arguments = recorded(class_parser(owner, name).get_defaults()).get(name) or {}
     for key in arguments.keys() & instance.arguments.keys():
