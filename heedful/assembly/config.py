@@ -114,8 +114,8 @@ def _split_objects(call: Mapping[str, Any]) -> tuple[dict[str, Any], Settings, l
     listed = name_list(listed) if isinstance(listed, str) else listed
     callbacks = several(trainer.get("callbacks"))
     of_callbacks = [item for item in callbacks if isinstance(item, Evaluation)]
-    given = {name: item for name, item in settings.items() if isinstance(item, OBJECTS)}
-    live |= given
+    direct = {name: item for name, item in settings.items() if isinstance(item, OBJECTS)}
+    live |= direct
     for item in [*(item for item in listed or () if isinstance(item, Evaluation)), *of_callbacks]:
         if item.name in live or item.name in settings:
             raise SettingError(f"This call has two evaluations called {item.name}. Leave one of them out.")
@@ -127,7 +127,7 @@ def _split_objects(call: Mapping[str, Any]) -> tuple[dict[str, Any], Settings, l
     further = {"data": {"init_args": of_data}} if of_data else {}
     if trainer:
         settings["trainer"] = trainer
-    settings = {name: value for name, value in settings.items() if name not in given}
+    settings = {name: value for name, value in settings.items() if name not in direct}
     return live, settings | further, [item.name for item in of_callbacks]
 
 
@@ -156,10 +156,10 @@ def _settle_class(kind: str, layers: Layers, live: Mapping[str, Any], data: type
                 name = next(iter(section.get("init_args", section)))
                 raise _would_change(kind, name, f"{where}: {kind}.{name}" if where else f"{kind}.{name}")
         model, owner = live[kind], cast(type, type(live[kind]))
-        other = class_path(owner) if data is None or model.task else stand_in(class_path(data), class_path(owner))
-        if data is not None and other != class_path(owner):
-            needed = other.rpartition(".")[2]
-            raise SettingError(f"model: {data.__name__} needs {needed}, not {owner.__name__}. Pass the model by name.")
+        needed = class_path(owner) if data is None or model.task else stand_in(class_path(data), class_path(owner))
+        if data is not None and needed != class_path(owner):
+            family = needed.rpartition(".")[2]
+            raise SettingError(f"model: {data.__name__} needs {family}, not {owner.__name__}. Pass the model by name.")
         return owner
     last = max(n for n, (_, values) in enumerate(layers) if names_class(values.get(kind)))
     for _, values in layers[:last]:
@@ -192,14 +192,14 @@ def _drop_placeholders(settings: Settings) -> list[str]:
     return lost
 
 
-def _require_trusted(saved: tuple[str, Mapping[str, Any]], others: Layers, words: Sequence[str]) -> None:
+def _require_trusted(saved: tuple[str, Mapping[str, Any]], further: Layers, words: Sequence[str]) -> None:
     """Raise SettingError if a saved config.yaml names a class that is neither Heedful's nor Lightning's, unless its
     package is allowed or named by another source of settings.
     """
-    named = [path for _, values in others for path in _class_paths(values)] + list(_paths_in_words(words))
-    trusted = {*OUR_PACKAGES, *allowed_packages, *(path.partition(".")[0] for path in named)}
-    paths = (path for path in _class_paths(saved[1]) if "." in path and path.partition(".")[0] not in trusted)
-    if unknown := list(dict.fromkeys(paths)):
+    paths = [path for _, values in further for path in _class_paths(values)] + list(_paths_in_words(words))
+    trusted = {*OUR_PACKAGES, *allowed_packages, *(path.partition(".")[0] for path in paths)}
+    unsafe = (path for path in _class_paths(saved[1]) if "." in path and path.partition(".")[0] not in trusted)
+    if unknown := list(dict.fromkeys(unsafe)):
         allowed = dict.fromkeys(f"allow_package {path.partition('.')[0]}" for path in unknown)
         raise SettingError(
             f"{saved[0]} names {listing(unknown)}, from outside of Heedful and Lightning. If you trust this code, add "

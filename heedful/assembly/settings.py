@@ -33,13 +33,13 @@ def write_settings(settings: Mapping[str, Any], path: Path) -> None:
 
 
 def complete_evaluations(
-    evaluating: bool, given: Sequence[Evaluation], names: Sequence[str] | None
+    evaluating: bool, configured: Sequence[Evaluation], names: Sequence[str] | None
 ) -> tuple[list[Evaluation], list[str] | None]:
-    """Add all other evaluations, with their defaults, to the evaluations in ``given``.
+    """Add all other evaluations, with their defaults, to the evaluations in ``configured``.
 
     Args:
         evaluating: Whether the command evaluates; if not, it trains.
-        given: The evaluations that the user passed or configured.
+        configured: The evaluations that the user passed or configured.
         names: Names of the evaluations to run; None for the evaluations that run by default.
 
     Returns:
@@ -48,10 +48,10 @@ def complete_evaluations(
     Raises:
         SettingError: Two evaluations have one name, or a name is unknown.
     """
-    if twice := [name for name, n in Counter(evaluation.name for evaluation in given).items() if n > 1]:
+    if twice := [name for name, n in Counter(evaluation.name for evaluation in configured).items() if n > 1]:
         raise SettingError(f"This call has two evaluations called {twice[0]}. Leave one of them out.")
     kinds = [kind for kind in EVALUATIONS.values() if not kind.has_settings] + shown_evaluations(evaluating)
-    by_name = {evaluation.name: evaluation for evaluation in given}
+    by_name = {evaluation.name: evaluation for evaluation in configured}
     defaults = {kind.metric.name: by_name.get(kind.metric.name) or kind() for kind in kinds}
     by_name = defaults | by_name
     return list(by_name.values()), chosen(names, by_name)

@@ -80,8 +80,8 @@ def _why_unsupported(callback: Callback) -> str | None:
 def session(allow_package: str | Sequence[str] | None = None) -> Iterator[None]:
     """Context manager of a training or an evaluation.
 
-    It hides Lightning's advertising and false warnings, and at its end restores what a Trainer changes globally: flags
-    of torch, and environment variables with the seed, which would seed later Trainers of several processes. Ctrl-C
+    It hides Lightning's advertising and false warnings. At its end, it restores flags of torch and the environment
+    variables with the seed, which a Trainer changes, and which would seed later Trainers with processes. Ctrl-C
     raises KeyboardInterrupt again, which Lightning would turn into SystemExit.
 
     Args:

@@ -199,11 +199,11 @@ def evaluate(words: Sequence[str]) -> None:
 
 def measure(words: Sequence[str]) -> None:
     """Measure any model with the arguments on a command line, save the results, and print them."""
-    known = settings_of("heedful.assembly.measuring.measure")
+    arguments = settings_of("heedful.assembly.measuring.measure")
     parser = CommandParser("measure", ABOUT["measure"], EXAMPLES["measure"])
     parser.add_argument("predict", metavar="MODEL", help="MODULE:FUNCTION, the folder of a model, a hub id, or a run")
     parser.add_argument("rows", metavar="ROWS", help="a file (csv, tsv, jsonl, parquet), or data by name")
-    for name in known.keys() - NOT_WORDS:
+    for name in arguments.keys() - NOT_WORDS:
         parser.add_argument(f"--{name}", metavar="VALUE", help=SUPPRESS)
     parser.add_argument("--allow_package", metavar="NAME", help="Python packages that may provide weights")
     if {"-h", "--help"} & {*words}:
@@ -211,14 +211,14 @@ def measure(words: Sequence[str]) -> None:
         _print_settings("measure", Namespace(**dict.fromkeys(NOT_WORDS)))
         return
     options, further = parser.parse_known_args(list(words))
-    settings = {name: _argument(name, text, known) for name, text in vars(options).items() if text is not None}
+    settings = {name: _argument(name, text, arguments) for name, text in vars(options).items() if text is not None}
     predict = settings.pop("predict")
     is_function = ":" in predict and not Path(predict).exists()
     module, _, name = predict.rpartition(".")
     if not is_function and name != "py" and Path(f"{module}.py").is_file():
         raise SettingError(f"{predict}: name a function as {module}:{name}.")
     results = import_module("heedful.assembly.measuring").measure(
-        _function(predict) if is_function else predict, settings.pop("rows"), **settings, **_nested(further, known)
+        _function(predict) if is_function else predict, settings.pop("rows"), **settings, **_nested(further, arguments)
     )
     if getattr(results, "folder", results) is None:
         model = folder_name(predict.partition(":")[2] if is_function else Path(predict).absolute().name)
@@ -317,10 +317,10 @@ def _source(name: str, options: Namespace, group: str) -> str | None:
         return None
     path = config_path(group, source)
     content: Any = read_yaml(path, path) if path.endswith(".yaml") else {"class_path": path}
-    named = content.get("class_path") if isinstance(content, Mapping) else None
-    found = full_path(group, named) if isinstance(named, str) else None
-    data = _source(name, options, "data") if found and group == "model" else None
-    return stand_in(data, found) if data and found else found
+    class_name = content.get("class_path") if isinstance(content, Mapping) else None
+    family = full_path(group, class_name) if isinstance(class_name, str) else None
+    data = _source(name, options, "data") if family and group == "model" else None
+    return stand_in(data, family) if data and family else family
 
 
 def _require_known(name: str, options: Namespace, words: Sequence[str]) -> None:
@@ -338,16 +338,16 @@ def _require_known(name: str, options: Namespace, words: Sequence[str]) -> None:
         except LookupError:
             is_known = False
         if not is_known:
-            known = [f"{prefix}{key}" for _, prefix, settings in _groups(name, options) for key in settings]
-            raise SettingError(unknown_message(setting, [*vars(options), *known]))
+            names = [f"{prefix}{key}" for _, prefix, settings in _groups(name, options) for key in settings]
+            raise SettingError(unknown_message(setting, [*vars(options), *names]))
 
 
 def _groups(name: str, options: Namespace) -> Iterator[Group]:
     """Yield all settings of a command that are not among its options."""
     modules = source_of("heedful.callbacks.evaluations")[1]
     kinds = [kind for kind, path in modules.items() if path.startswith("heedful.callbacks.evaluations.")]
-    shown = [kind for kind in kinds if attribute_of(modules[kind], "has_settings") != "False"]
-    evaluations = [re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind).lower() for kind in shown]
+    with_settings = [kind for kind in kinds if attribute_of(modules[kind], "has_settings") != "False"]
+    evaluations = [re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind).lower() for kind in with_settings]
     for group in (*CLASSES_OF[name], *(DEFAULTS if "data" in options else ()), *evaluations):
         with suppress(LookupError):
             source = _source(name, options, group)
@@ -373,9 +373,9 @@ def _print_settings(name: str, options: Namespace) -> None:
                 print(fill(about, WIDTH, initial_indent=" " * 6, subsequent_indent=" " * 6))
 
 
-def _argument(name: str, text: str, known: Mapping[str, Setting]) -> Any:
+def _argument(name: str, text: str, arguments: Mapping[str, Setting]) -> Any:
     """Convert an argument of ``measure``: numbers, null, "a,b" to a list, and "a=x,b=y" to a mapping."""
-    kind = known[name].kind if name in known else "str"
+    kind = arguments[name].kind if name in arguments else "str"
     if text == "null":
         return None
     if re.match("int|float", kind):
@@ -396,7 +396,7 @@ def _argument(name: str, text: str, known: Mapping[str, Setting]) -> Any:
     return {first: second for first, _, second in pairs}
 
 
-def _nested(words: Sequence[str], known: Mapping[str, Any]) -> dict[str, Any]:
+def _nested(words: Sequence[str], arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Convert words such as ``--attentiveness.draws 3`` to nested settings such as {"attentiveness": {"draws": 3}}."""
     settings: dict[str, Any] = {}
     remaining = list(words)
@@ -404,7 +404,7 @@ def _nested(words: Sequence[str], known: Mapping[str, Any]) -> dict[str, Any]:
         name, equals, value = remaining.pop(0).partition("=")
         group, dot, key = name.removeprefix("--").partition(".")
         if not dot or not name.startswith("--"):
-            raise SettingError(unknown_message(name.removeprefix("--"), [*known]))
+            raise SettingError(unknown_message(name.removeprefix("--"), [*arguments]))
         if not equals and not remaining:
             raise SettingError(f"{group}.{key} needs a value.")
         settings.setdefault(group, {})[key] = parse_yaml(value if equals else remaining.pop(0), f"{group}.{key}")
@@ -447,8 +447,8 @@ def explanation(error: BaseException | None) -> str | None:
 def _is_of_user(error: BaseException) -> bool:
     """Whether an exception comes from code that is neither Heedful's nor an installed package's nor Python's."""
     installed = [sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")]
-    others = (str(Path(__file__).parents[1]), *installed, "<")  # <frozen importlib._bootstrap>
-    return not all(frame.filename.startswith(others) for frame in traceback.extract_tb(error.__traceback__))
+    foreign = (str(Path(__file__).parents[1]), *installed, "<")  # <frozen importlib._bootstrap>
+    return not all(frame.filename.startswith(foreign) for frame in traceback.extract_tb(error.__traceback__))
 
 
 def _end(message: str, status: int) -> NoReturn:

@@ -37,22 +37,24 @@ def settings_of(path: str) -> dict[str, Setting]:
     """
     module, node = _definition(path)
     init = next((item for item in node.body if isinstance(item, ast.FunctionDef) and item.name == "__init__"), None)
-    own = _parameters(node, init if isinstance(node, ast.ClassDef) else node)
+    settings = _parameters(node, init if isinstance(node, ast.ClassDef) else node)
     for base in getattr(node, "bases", ()) if init is None or init.args.kwarg else ():
         try:
             inherited = settings_of(f"{module}.{ast.unparse(base)}")
         except LookupError:  # of another package, without source
             continue
-        own = {
+        settings = {
             name: setting if setting.about else setting._replace(about=inherited.get(name, setting).about)
-            for name, setting in own.items()
+            for name, setting in settings.items()
         }
         passed: set[str] = set()  # by the constructor to the base class
         for call in ast.walk(init) if init else ():
             if isinstance(call, ast.Call) and ast.unparse(call.func) == "super().__init__":
                 passed |= {*[*inherited][: len(call.args)], *(str(keyword.arg) for keyword in call.keywords)}
-        own |= {name: setting for name, setting in inherited.items() if name not in own and name not in passed}
-    return own
+        settings |= {
+            name: setting for name, setting in inherited.items() if name not in settings and name not in passed
+        }
+    return settings
 
 
 def attribute_of(path: str, name: str) -> str | None:
