@@ -42,20 +42,12 @@ def normalised(answer: str) -> str:
 
 
 def exact_match(answer: str, golds: Sequence[str]) -> float:
-    """Return 1 if the :func:`normalised` answer equals any normalised gold answer, else 0.
-
-    "" means "no answer", and is right if there are no gold answers; so for :func:`f1`.
-    """
+    """Return 1 if the :func:`normalised` answer equals any normalised gold answer ("" if there is none), else 0."""
     return float(normalised(answer) in map(normalised, _right(golds)))
 
 
 def f1(answer: str, golds: Sequence[str]) -> float:
-    """Return the highest word-level F1 between an answer and any gold answer, after both are :func:`normalised`.
-
-    Example:
-        >>> f1("the Roman empire", ["Empire", "Rome"])
-        0.6666666666666666
-    """
+    """Return the highest word-level F1 of an answer and any gold answer ("" if there is none), :func:`normalised`."""
     return max(_f1(normalised(answer).split(), normalised(gold).split()) for gold in _right(golds))
 
 
@@ -78,18 +70,6 @@ class Same:
     Args:
         same: "normalised" for :func:`normal_form`; "exact" for the text itself; or a function from a text to its normal
             form, or to None for no answer, which becomes NO_LABEL. The function is called once per text.
-
-    Attributes:
-        representatives: Maps each text of the calls so far to its representative.
-
-    Raises:
-        SettingError: If ``same`` has another value.
-        ModelError: In a call, if the function ``same`` fails.
-
-    Example:
-        >>> same = Same()
-        >>> same("Paris."), same("the paris"), same("Rome")
-        ('Paris.', 'Paris.', 'Rome')
     """
 
     def __init__(self, same: str | Callable[[str], Any] = "normalised") -> None:
@@ -97,7 +77,7 @@ class Same:
             raise SettingError(f"same {same!r} is unknown. Give normalised, exact, or a function to a normal form.")
         self.setting = same
         self._form: Callable[[str], Any] = FORMS[same] if isinstance(same, str) else same
-        self.representatives: dict[str, str] = {}
+        self.representatives: dict[str, str] = {}  # of the texts of the calls so far
         self._first: dict[Hashable, str] = {None: NO_LABEL}  # maps each normal form to its first text
 
     def __call__(self, text: str) -> str:

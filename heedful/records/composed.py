@@ -23,12 +23,6 @@ class Composed(Sequence[Example]):
         extra: Further examples that are not in the pool; position ``len(pool) + i`` refers to ``extra[i]``.
         label: Gold label of examples with a lent part; None keeps the label of the base example.
         again: Whether all examples of the pool have been predicted already.
-
-    Example:
-        >>> pool = Examples.of([Example(u, {"premise": p, "hypothesis": h}, "neutral")
-        ...                     for u, p, h in [("a", "It rains.", "Rain."), ("b", "A dog runs.", "A cat.")]])
-        >>> dict(Composed(pool, np.array([0]), {"premise": np.array([1])})[0].parts)
-        {'premise': 'A dog runs.', 'hypothesis': 'Rain.'}
     """
 
     pool: Examples
@@ -40,7 +34,7 @@ class Composed(Sequence[Example]):
 
     @classmethod
     def whole(cls, pool: Examples) -> "Composed":
-        """A view of a pool in which no example is changed."""
+        """View a pool in which no example is changed."""
         return cls(pool, np.arange(len(pool)))
 
     def __len__(self) -> int:
@@ -75,10 +69,8 @@ class Composed(Sequence[Example]):
     @property
     def borrowed(self) -> np.ndarray:
         """Mask of the examples with a lent or emptied part: bool [examples]."""
-        borrowed = np.zeros(len(self), dtype=bool)
-        for lenders in self.lenders.values():
-            borrowed |= lenders != self.positions
-        return borrowed
+        changed = [lenders != self.positions for lenders in self.lenders.values()]
+        return np.any([np.zeros(len(self), dtype=bool), *changed], axis=0)
 
     @property
     def repeated(self) -> np.ndarray:
@@ -109,12 +101,9 @@ class Composed(Sequence[Example]):
 
 
 def column(examples: Sequence[Example], name: str) -> Iterator[Part | None]:
-    """Iterate over the values of a column such as ``label`` or ``parts.<name>``.
-
-    For :class:`Examples` and :class:`Composed`, no Example objects are created.
-    """
+    """Iterate over the values of a column such as ``label`` or ``parts.<name>``."""
     if isinstance(examples, Examples | Composed):
-        return examples.column(name)
+        return examples.column(name)  # creates no Example objects
     return (_value(example, name) for example in examples)
 
 

@@ -13,10 +13,6 @@ class HeedfulError(Exception):
 
     A message is one paragraph: the problem, its place (file, row, column or setting) and a remedy. Settings are written
     as ``data.hold_out``, which is valid in Python, in YAML and on a command line.
-
-    Examples:
-        >>> str(SettingError("data.hold_out 3 leaves nothing to train on. Hold out fewer examples."))
-        'data.hold_out 3 leaves nothing to train on. Hold out fewer examples.'
     """
 
     def __str__(self) -> str:
@@ -50,17 +46,9 @@ class RunError(HeedfulError):
 
 
 def printable(text: str) -> str:
-    r"""Escape the line breaks, control characters and other unprintable characters of a text.
-
-    Examples:
-        >>> printable("a\nb\x1b[31m")
-        'a\\nb\\x1b[31m'
-    """
-    return re.sub(
-        r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]",
-        lambda match: ascii(match[0])[1:-1],
-        text,
-    )
+    """Escape the line breaks, control characters and other unprintable characters of a text."""
+    unprintable = r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+    return re.sub(unprintable, lambda match: ascii(match[0])[1:-1], text)
 
 
 def nearest(name: str, names: Collection[str]) -> str | None:
@@ -75,7 +63,7 @@ def nearest(name: str, names: Collection[str]) -> str | None:
 
 
 def suggestion(name: str, names: Collection[str]) -> str:
-    """Return a sentence for the error message about an unknown name: it suggests the nearest name, or lists all names.
+    """Suggest, in an error message about an unknown name, the nearest name, or list all names.
 
     Examples:
         >>> suggestion("mnly", ["mnli", "rte"]), suggestion("x", ["mnli", "rte"])

@@ -12,6 +12,7 @@ from heedful.records.errors import SettingError
 # the constants of Philox4x32-10
 MULTIPLIERS = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
 WEYL = 0x9E3779B9, 0xBB67AE85
+WORDS = np.uint64(2**32)  # number of distinct words
 LOW = np.uint64(2**32 - 1)  # mask of the low word (32 bits) of 64 bits
 HALF = np.uint64(32)  # shift from the high to the low word
 
@@ -100,7 +101,7 @@ def below(words: np.ndarray, bounds: np.ndarray | int) -> tuple[np.ndarray, np.n
     """
     bounds = np.asarray(bounds, dtype=np.uint64)
     products = words.astype(np.uint64) * bounds
-    return (products >> HALF).astype(np.int64), (products & LOW) >= np.uint64(2**32) % bounds
+    return (products >> HALF).astype(np.int64), (products & LOW) >= WORDS % bounds
 
 
 def integers(

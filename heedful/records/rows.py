@@ -55,9 +55,7 @@ def schema(labels: int) -> pa.Schema:
 
 
 def vectors(probs: np.ndarray | None, type_: pa.DataType, missing: np.ndarray) -> pa.Array:
-    """Convert probability vectors, float32 [rows, labels] or None, to an Arrow array of a type such as that of "p" in
-    :func:`schema`; ``missing`` rows become null: bool [rows].
-    """
+    """Convert vectors, float32 [rows, labels] or None, to Arrow (see :func:`schema`), with nulls in ``missing`` rows."""
     if probs is None:
         return pa.nulls(len(missing), type_)
     flat = pa.array(np.where(missing[:, None], np.float32(0), probs).reshape(-1))
@@ -65,12 +63,7 @@ def vectors(probs: np.ndarray | None, type_: pa.DataType, missing: np.ndarray) -
 
 
 def lists_of(*columns: pa.Array) -> pa.ListArray:
-    """Combine text columns into one column whose values are lists.
-
-    Examples:
-        >>> lists_of(pa.array(["a", "b"]), pa.array(["c", "d"])).to_pylist()
-        [['a', 'c'], ['b', 'd']]
-    """
+    """Combine text columns into one column whose values are lists: "a" and "c" become ["a", "c"]."""
     ends = np.arange(len(columns[0]) + 1, dtype=np.int32) * np.int32(len(columns))
     places = np.arange(ends[-1]).reshape(len(columns), -1).T.ravel()
     return pa.ListArray.from_arrays(pa.array(ends), pa.concat_arrays(columns).take(places))
@@ -103,10 +96,7 @@ def codes(rows: pa.Table, name: str) -> tuple[np.ndarray, list[str | None]]:
 
 
 def slice_codes(rows: pa.Table, name: str) -> tuple[np.ndarray, list[str | None]]:
-    """Return the :func:`codes` of a meta column of the base examples, such as "split".
-
-    Raises RunError if a row has no slice of this name, or several.
-    """
+    """Return the :func:`codes` of a meta column; raises RunError if a row has no slice of this name, or several."""
     lists = rows["slices"].combine_chunks()
     prefix = f"{name}="
     values = pc.list_flatten(lists)
@@ -119,7 +109,7 @@ def slice_codes(rows: pa.Table, name: str) -> tuple[np.ndarray, list[str | None]
 
 
 def of_split(rows: pa.Table, split: str) -> pa.Table:
-    """Select the rows whose base example belongs to a split, such as "validation"."""
+    """Select the rows whose base example belongs to a split."""
     numbers, names = slice_codes(rows, SPLIT)
     return rows.filter(pa.array(np.array([name == split for name in names], dtype=bool)[numbers]))
 
