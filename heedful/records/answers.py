@@ -1,7 +1,4 @@
-"""Answers: their characters, which are equal, and their scores as in SQuAD 2.0 (exact match and F1).
-
-Source: Rajpurkar, Jia and Liang (2018), evaluate-v2.0.py.
-"""
+"""Answers: which are equal, and scores as in SQuAD 2.0 (Rajpurkar, Jia and Liang 2018, evaluate-v2.0.py)."""
 
 import re
 import string
@@ -19,12 +16,7 @@ FORMS: dict[str, Callable[[str], Hashable]] = {"normalised": normal_form, "exact
 
 
 def without_surrogates(answer: str) -> str:
-    r"""Replace unpaired surrogates, such as half an emoji, by U+FFFD, since files cannot store them.
-
-    Example:
-        >>> ascii(without_surrogates("cut \ud83d"))
-        "'cut \\ufffd'"
-    """
+    """Replace unpaired surrogates, such as half an emoji, by U+FFFD, since files cannot store them."""
     return answer.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
@@ -33,10 +25,6 @@ def normalised(answer: str) -> str:
 
     Exact match and F1 need this published definition; elsewhere, :func:`heedful.records.text.normal_form` compares
     answers, and tells -3 from 3 and 5 % from 5.
-
-    Example:
-        >>> normalised("The  U.S. Army,"), normalised("an")
-        ('us army', '')
     """
     return " ".join(re.sub(r"\b(a|an|the)\b", " ", answer.lower().translate(PUNCTUATION)).split())
 

@@ -52,12 +52,7 @@ def printable(text: str) -> str:
 
 
 def nearest(name: str, names: Collection[str]) -> str | None:
-    """The shortest of ``names`` that begins with ``name``, or else the most similar one; None if none is similar.
-
-    Examples:
-        >>> nearest("prem", ["premise", "hypothesis"]), nearest("hypotesis", ["premise", "hypothesis"])
-        ('premise', 'hypothesis')
-    """
+    """The shortest of ``names`` that begins with ``name``, or else the most similar one; None if none is similar."""
     completions = sorted((full for full in names if name and full.startswith(name)), key=lambda full: (len(full), full))
     return next(iter(completions or difflib.get_close_matches(name, sorted(names), 1)), None)
 
@@ -66,8 +61,8 @@ def suggestion(name: str, names: Collection[str]) -> str:
     """Suggest, in an error message about an unknown name, the nearest name, or list all names.
 
     Examples:
-        >>> suggestion("mnly", ["mnli", "rte"]), suggestion("x", ["mnli", "rte"])
-        ('Do you mean mnli?', 'Known are mnli, rte.')
+        >>> [suggestion(name, ["mnli", "premise"]) for name in ("prem", "mnly", "x")]
+        ['Do you mean premise?', 'Do you mean mnli?', 'Known are mnli, premise.']
     """
     near = nearest(name, names)
     return f"Known are {listing([*names])}." if near is None else f"Do you mean {near}?"

@@ -37,12 +37,10 @@ class Table:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The keys in the order of the rows."""
         return tuple(key for key, _ in self.rows)
 
     @cached_property
     def values(self) -> dict[str, tuple[str, ...]]:
-        """Maps each key to its values."""
         return dict(self.rows)
 
     def encode(self, normalise: Callable[[str], str] = str) -> str:
@@ -52,7 +50,6 @@ class Table:
 
     @classmethod
     def decode(cls, text: str) -> "Table":
-        """Convert from the JSON of :meth:`encode`."""
         title, rows = json.loads(text)
         return cls(title, tuple((key, tuple(values)) for key, values in rows))
 
@@ -66,13 +63,6 @@ class TableForm:
             "structure": "KEY: VALUE, VALUE"; "cells": "| KEY | VALUE | VALUE".
         keep: Maximum number of rows in the text. The rows that share the most words with the other parts of the input
             are kept; None keeps all rows.
-
-    Example:
-        >>> table = Table("In Rainbows", (("Length", ("42:39",)), ("Genre", ("art rock", "art pop"))))
-        >>> TableForm().text(table)
-        'The Length of In Rainbows is 42:39. The Genre of In Rainbows are art rock, art pop.'
-        >>> TableForm("structure", keep=1).text(table, ["It is rock."])
-        'Title: In Rainbows; Genre: art rock, art pop'
     """
 
     style: Literal["paragraph", "structure", "cells"] = "paragraph"
@@ -127,7 +117,6 @@ class Picture:
 
     @classmethod
     def decode(cls, text: str) -> "Picture":
-        """Convert from the text of :meth:`encode`."""
         key, remainder = text.split("\n", 1)
         path, start, size, where = remainder.rsplit("\n", 3)
         return cls(key, path, int(start), int(size), where)

@@ -268,10 +268,9 @@ class Examples(Sequence[Example]):
 
     def with_column(self, name: str, values: pa.Array | pa.ChunkedArray) -> "Examples":
         """Return a pool with a column added or replaced: ``uid``, ``meta.<name>`` or ``cluster``."""
-        names = self.table.column_names
-        if name not in names:
+        i = self.table.schema.get_field_index(name)
+        if i < 0:
             return Examples(self.table.append_column(name, values))
-        i = names.index(name)
         return Examples(self.table.set_column(i, self.table.schema.field(i), values))
 
     def without_column(self, name: str) -> "Examples":

@@ -1,8 +1,4 @@
-"""The numbers of an evaluation: their names, values and context, and how they are displayed.
-
-Layouts and charts are derived from the numbers of a metric (:class:`heedful.metrics.number.Number`); results.json
-stores the layouts, so that reports can display them.
-"""
+"""The numbers of an evaluation: names, values and context; layouts, which results.json stores for reports; charts."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -22,8 +18,6 @@ RISING = ("accuracy", "attentiveness", "exact_match", "f1")  # families in which
 FALLING = ("loss", "null", "transitions")  # families in which lower is better
 NO_DIRECTION = {"majority", "eligible", "drop", "unread", "no_answer"}  # statistics that are neither good nor bad
 
-DIGITS = 12  # significant digits of numbers in results
-ZERO = 1e-15  # differences of equal shares are up to this size, depending on the processor
 Unit = Literal["percent", "ratio"]
 
 
@@ -108,12 +102,10 @@ class Measurement:
 
     @property
     def low(self) -> float | None:
-        """Lower bound of the 95 % interval."""
         return self.ci95[0] if self.ci95 else None
 
     @property
     def high(self) -> float | None:
-        """Upper bound of the 95 % interval."""
         return self.ci95[1] if self.ci95 else None
 
     def rounded(self) -> Self:
@@ -141,7 +133,7 @@ def _with_tuples(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _rounded(value: float) -> float:
-    return float(f"{value:.{DIGITS}g}") if abs(value) >= ZERO else 0.0
+    return float(f"{value:.12g}") if abs(value) >= 1e-15 else 0.0  # differences of equal shares are up to 1e-15
 
 
 @dataclass(frozen=True)
@@ -187,22 +179,15 @@ class Context:
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a table of results: it displays the value of a metric after a label.
-
-    Attributes:
-        level: Level of indentation: 0 for a headline, 1 for a line below it.
-        beside: Whether the line also appears in tables that compare runs.
-        section: Heading of the section; "" for none.
-        text: Text that is displayed in place of the number, or "".
-    """
+    """One line of a table of results: it displays the value of a metric after a label."""
 
     metric: str
     label: str
-    level: int = 0
+    level: int = 0  # of indentation: 0 for a headline, 1 for a line below it
     unit: Unit = "percent"
-    beside: bool = False
-    section: str = ""
-    text: str = ""
+    beside: bool = False  # whether the line also appears in tables that compare runs
+    section: str = ""  # its heading
+    text: str = ""  # displayed in place of the number
 
     def as_dict(self) -> dict[str, Any]:
         """Convert to an entry of results.json; attributes with their default value are omitted."""
@@ -219,17 +204,11 @@ class Section:
 
 @dataclass(frozen=True)
 class Shown:
-    """The layout of a table of results, without the values, which are elsewhere in results.json.
+    """The layout of a table of results, without the values, which are elsewhere in results.json."""
 
-    Attributes:
-        lines: From top to bottom. A metric without a line is not in the table, only in results.json.
-        asides: Descriptions, such as "naive intervals", of metrics without a line, for a note below the table.
-        sections: Maps headings to descriptions of the examples behind the lines below them.
-    """
-
-    lines: Sequence[Line] = ()
-    asides: Sequence[str] = ()
-    sections: Mapping[str, Section] = field(default_factory=dict)
+    lines: Sequence[Line] = ()  # a metric without a line is only in results.json
+    asides: Sequence[str] = ()  # for a note below: descriptions, as "naive intervals", of metrics without a line
+    sections: Mapping[str, Section] = field(default_factory=dict)  # by the headings above the lines
 
     def as_dict(self) -> dict[str, Any]:
         """Convert to an entry of results.json."""

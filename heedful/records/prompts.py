@@ -23,8 +23,9 @@ class Wording:
     """The texts of a prompt, which the configuration of a data set defines.
 
     Attributes:
-        question: Template of the question about an example, see :mod:`heedful.records.text`.
-        instruction: Text before the demonstrations.
+        question: Template of the question about an example, with the names of the parts in braces; literal braces are
+            doubled.
+        instruction: Text before the demonstrations; "" for none.
         answers: Maps a label to its text in the prompt and in the model's answer; by default, the text is the label
             itself. For tasks with free answers, the key "" has the text for "no answer".
     """

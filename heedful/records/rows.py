@@ -3,16 +3,13 @@
 Key of a row: ``uid`` of the base example, ``intervention``, changed ``part``, ``variant`` of the change, and ``draw``
 (-1 without draws). Rows with the intervention "base" hold the predictions of the unchanged examples. Columns:
 
-- ``y``, ``p``: predicted label and probabilities before the change; ``y2``, ``p2``: after the change (null in base
-  rows).
+- ``y``, ``p``: predicted label and probabilities before the change; ``y2``, ``p2``: after it (null in base rows).
 - ``gold``: gold label of the changed example.
 - ``partner``: uid of the example that lends a part, or "".
 - ``clusters``: names of all clusters of the row, such as the base example, the lending example and the table.
-- ``group``: the cluster of the base example for confidence intervals, such as its table; null if each example is a
-  cluster.
+- ``group``: the cluster of the base example for intervals, such as its table; null if each example is a cluster.
 - ``slices``: "name=value" for each meta column of the base example.
-- ``unread``: whether the model receives the same input before and after the change, as when the changed part is
-  truncated; null if unknown.
+- ``unread``: whether the model gets the same input before and after, as when a part is truncated; null if unknown.
 - ``content``: hash of label and parts of a base example; rows of two runs may be joined only if it is equal.
 - ``allowed``: key into the table of allowed transitions, or "".
 - ``expectation``: expected effect of the change on the prediction.
@@ -55,7 +52,7 @@ def schema(labels: int) -> pa.Schema:
 
 
 def vectors(probs: np.ndarray | None, type_: pa.DataType, missing: np.ndarray) -> pa.Array:
-    """Convert vectors, float32 [rows, labels] or None, to Arrow (see :func:`schema`), with nulls in ``missing`` rows."""
+    """Convert float32 [rows, labels] or None to lists as in :func:`schema`; ``missing`` rows become null."""
     if probs is None:
         return pa.nulls(len(missing), type_)
     flat = pa.array(np.where(missing[:, None], np.float32(0), probs).reshape(-1))

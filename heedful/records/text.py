@@ -11,7 +11,6 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 
-ARTICLES = {"a", "an", "the"}
 SPELLINGS = str.maketrans(  # straight quotes, one minus and one percent sign; no invisible marks, such as directions
     "\u2018\u2019\u201c\u201d\u2010\u2011\u2012\u2013\u2212\ufe63\uff0d\u066a\ufe6a\uff05",
     "''\"\"-------%%%",
@@ -85,7 +84,7 @@ def normal_form(text: str) -> str:
     words = [word for word in whole if word == "-" or bare(word)]  # a dash may be a minus
     form = []
     for word, after in zip(words, [*words[1:], ""], strict=False):
-        is_article = bare(word) in ARTICLES and any(map(str.isalnum, after))
+        is_article = bare(word) in ("a", "an", "the") and any(map(str.isalnum, after))
         if is_article and not word.endswith(bare(word)):
             form.append(word)  # not an article, such as A in "A, B"
         elif not is_article:

@@ -103,8 +103,10 @@ def locked(folder: Path, display_name: str | None = None, new: Sequence[Path] = 
 
 def distinct(folders: Iterable[str]) -> list[str]:
     """Drop repeated folders; "run" and "run/" are the same folder."""
-    by_path: dict[Path, str] = {}
-    return [by_path.setdefault(path, folder) for folder in folders if (path := Path(folder).resolve()) not in by_path]
+    by_resolved_path: dict[Path, str] = {}
+    for folder in folders:
+        by_resolved_path.setdefault(Path(folder).resolve(), folder)
+    return list(by_resolved_path.values())
 
 
 def rows_file(folder: str | Path, evaluation: str) -> Path:
