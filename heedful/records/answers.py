@@ -1,7 +1,4 @@
-"""Answers: their characters, which are equal, and their scores as in SQuAD 2.0 (exact match and F1).
-
-Source: Rajpurkar, Jia and Liang (2018), evaluate-v2.0.py.
-"""
+"""Answers: which are equal, and scores as in SQuAD 2.0 (Rajpurkar, Jia and Liang 2018, evaluate-v2.0.py)."""
 
 import re
 import string
@@ -19,12 +16,7 @@ FORMS: dict[str, Callable[[str], Hashable]] = {"normalised": normal_form, "exact
 
 
 def without_surrogates(answer: str) -> str:
-    r"""Replace unpaired surrogates, such as half an emoji, by U+FFFD, since files cannot store them.
-
-    Example:
-        >>> ascii(without_surrogates("cut \ud83d"))
-        "'cut \\ufffd'"
-    """
+    """Replace unpaired surrogates, such as half an emoji, by U+FFFD, since files cannot store them."""
     return answer.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
@@ -33,29 +25,17 @@ def normalised(answer: str) -> str:
 
     Exact match and F1 need this published definition; elsewhere, :func:`heedful.records.text.normal_form` compares
     answers, and tells -3 from 3 and 5 % from 5.
-
-    Example:
-        >>> normalised("The  U.S. Army,"), normalised("an")
-        ('us army', '')
     """
     return " ".join(re.sub(r"\b(a|an|the)\b", " ", answer.lower().translate(PUNCTUATION)).split())
 
 
 def exact_match(answer: str, golds: Sequence[str]) -> float:
-    """Return 1 if the :func:`normalised` answer equals any normalised gold answer, else 0.
-
-    "" means "no answer", and is right if there are no gold answers; so for :func:`f1`.
-    """
+    """Return 1 if the :func:`normalised` answer equals any normalised gold answer ("" if there is none), else 0."""
     return float(normalised(answer) in map(normalised, _right(golds)))
 
 
 def f1(answer: str, golds: Sequence[str]) -> float:
-    """Return the highest word-level F1 between an answer and any gold answer, after both are :func:`normalised`.
-
-    Example:
-        >>> f1("the Roman empire", ["Empire", "Rome"])
-        0.6666666666666666
-    """
+    """Return the highest word-level F1 of an answer and any gold answer ("" if there is none), :func:`normalised`."""
     return max(_f1(normalised(answer).split(), normalised(gold).split()) for gold in _right(golds))
 
 
@@ -78,18 +58,6 @@ class Same:
     Args:
         same: "normalised" for :func:`normal_form`; "exact" for the text itself; or a function from a text to its normal
             form, or to None for no answer, which becomes NO_LABEL. The function is called once per text.
-
-    Attributes:
-        representatives: Maps each text of the calls so far to its representative.
-
-    Raises:
-        SettingError: If ``same`` has another value.
-        ModelError: In a call, if the function ``same`` fails.
-
-    Example:
-        >>> same = Same()
-        >>> same("Paris."), same("the paris"), same("Rome")
-        ('Paris.', 'Paris.', 'Rome')
     """
 
     def __init__(self, same: str | Callable[[str], Any] = "normalised") -> None:
@@ -97,7 +65,7 @@ class Same:
             raise SettingError(f"same {same!r} is unknown. Give normalised, exact, or a function to a normal form.")
         self.setting = same
         self._form: Callable[[str], Any] = FORMS[same] if isinstance(same, str) else same
-        self.representatives: dict[str, str] = {}
+        self.representatives: dict[str, str] = {}  # of the texts of the calls so far
         self._first: dict[Hashable, str] = {None: NO_LABEL}  # maps each normal form to its first text
 
     def __call__(self, text: str) -> str:

@@ -17,9 +17,6 @@ IN_MEMORY = "(in memory)"  # placeholder in config.yaml for an object that YAML 
 class RecordsArguments:
     """Base class that records the constructor arguments of its instances.
 
-    Attributes:
-        arguments: Maps the names of parameters to the arguments of the call, without defaults.
-
     Example:
         >>> class Pairs(RecordsArguments):
         ...     def __init__(self, name: str, seed: int = 0, **kwargs: int) -> None: ...
@@ -27,7 +24,7 @@ class RecordsArguments:
         {'name': 'mnli', 'seed': 3, 'folds': 5}
     """
 
-    arguments: Mapping[str, Any]
+    arguments: Mapping[str, Any]  # of the call, without defaults
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         instance = super().__new__(cls)

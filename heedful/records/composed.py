@@ -14,33 +14,19 @@ EMPTIED = -1  # in place of a lender's position: the part becomes empty
 
 @dataclass(eq=False, repr=False)
 class Composed(Sequence[Example]):
-    """Examples of a pool in which some parts are replaced by the parts of other examples (lenders).
-
-    Attributes:
-        positions: Positions of the base examples: int64 [examples].
-        lenders: Maps names of parts to the positions of the examples that lend this part: int64 [examples]. The
-            position of the base example itself leaves the part unchanged, and :data:`EMPTIED` empties it.
-        extra: Further examples that are not in the pool; position ``len(pool) + i`` refers to ``extra[i]``.
-        label: Gold label of examples with a lent part; None keeps the label of the base example.
-        again: Whether all examples of the pool have been predicted already.
-
-    Example:
-        >>> pool = Examples.of([Example(u, {"premise": p, "hypothesis": h}, "neutral")
-        ...                     for u, p, h in [("a", "It rains.", "Rain."), ("b", "A dog runs.", "A cat.")]])
-        >>> dict(Composed(pool, np.array([0]), {"premise": np.array([1])})[0].parts)
-        {'premise': 'A dog runs.', 'hypothesis': 'Rain.'}
-    """
+    """Examples of a pool in which some parts are replaced by the parts of other examples (lenders)."""
 
     pool: Examples
-    positions: np.ndarray
+    positions: np.ndarray  # of the base examples: int64 [examples]
+    # by part, the positions of the lenders: int64 [examples]; that of the base example itself leaves the part unchanged
     lenders: Mapping[str, np.ndarray] = field(default_factory=dict)
-    extra: Sequence[Example] = ()
-    label: str | None = None
-    again: bool = False
+    extra: Sequence[Example] = ()  # further examples: position len(pool) + i refers to extra[i]
+    label: str | None = None  # gold label of examples with a lent part; None keeps the label of the base example
+    again: bool = False  # whether all examples of the pool have been predicted already
 
     @classmethod
     def whole(cls, pool: Examples) -> "Composed":
-        """A view of a pool in which no example is changed."""
+        """View a pool in which no example is changed."""
         return cls(pool, np.arange(len(pool)))
 
     def __len__(self) -> int:
@@ -75,10 +61,8 @@ class Composed(Sequence[Example]):
     @property
     def borrowed(self) -> np.ndarray:
         """Mask of the examples with a lent or emptied part: bool [examples]."""
-        borrowed = np.zeros(len(self), dtype=bool)
-        for lenders in self.lenders.values():
-            borrowed |= lenders != self.positions
-        return borrowed
+        changed = [lenders != self.positions for lenders in self.lenders.values()]
+        return np.any([np.zeros(len(self), dtype=bool), *changed], axis=0)
 
     @property
     def repeated(self) -> np.ndarray:
@@ -92,12 +76,10 @@ class Composed(Sequence[Example]):
 
     def column(self, name: str) -> Iterator[Part | None]:
         """Iterate over the values of a column; columns of groups have those of the base examples."""
-        part = name.removeprefix("parts.")
-        lenders = self.lenders.get(part, self.positions) if name.startswith("parts.") else self.positions
+        lenders = {f"parts.{part}": lenders for part, lenders in self.lenders.items()}.get(name, self.positions)
         relabelled = self.borrowed if name == "label" and self.label is not None else np.zeros(len(self), dtype=bool)
-        for position, lender, is_relabelled in zip(
-            self.positions.tolist(), lenders.tolist(), relabelled.tolist(), strict=True
-        ):
+        columns = (values.tolist() for values in (self.positions, lenders, relabelled))
+        for position, lender, is_relabelled in zip(*columns, strict=True):
             if position >= len(self.pool):
                 yield _value(self.extra[position - len(self.pool)], name)
             elif is_relabelled:
@@ -109,12 +91,9 @@ class Composed(Sequence[Example]):
 
 
 def column(examples: Sequence[Example], name: str) -> Iterator[Part | None]:
-    """Iterate over the values of a column such as ``label`` or ``parts.<name>``.
-
-    For :class:`Examples` and :class:`Composed`, no Example objects are created.
-    """
+    """Iterate over the values of a column such as ``label`` or ``parts.<name>``."""
     if isinstance(examples, Examples | Composed):
-        return examples.column(name)
+        return examples.column(name)  # creates no Example objects
     return (_value(example, name) for example in examples)
 
 

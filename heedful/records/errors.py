@@ -13,10 +13,6 @@ class HeedfulError(Exception):
 
     A message is one paragraph: the problem, its place (file, row, column or setting) and a remedy. Settings are written
     as ``data.hold_out``, which is valid in Python, in YAML and on a command line.
-
-    Examples:
-        >>> str(SettingError("data.hold_out 3 leaves nothing to train on. Hold out fewer examples."))
-        'data.hold_out 3 leaves nothing to train on. Hold out fewer examples.'
     """
 
     def __str__(self) -> str:
@@ -50,36 +46,23 @@ class RunError(HeedfulError):
 
 
 def printable(text: str) -> str:
-    r"""Escape the line breaks, control characters and other unprintable characters of a text.
-
-    Examples:
-        >>> printable("a\nb\x1b[31m")
-        'a\\nb\\x1b[31m'
-    """
-    return re.sub(
-        r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]",
-        lambda match: ascii(match[0])[1:-1],
-        text,
-    )
+    """Escape the line breaks, control characters and other unprintable characters of a text."""
+    unprintable = r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+    return re.sub(unprintable, lambda match: ascii(match[0])[1:-1], text)
 
 
 def nearest(name: str, names: Collection[str]) -> str | None:
-    """The shortest of ``names`` that begins with ``name``, or else the most similar one; None if none is similar.
-
-    Examples:
-        >>> nearest("prem", ["premise", "hypothesis"]), nearest("hypotesis", ["premise", "hypothesis"])
-        ('premise', 'hypothesis')
-    """
+    """The shortest of ``names`` that begins with ``name``, or else the most similar one; None if none is similar."""
     completions = sorted((full for full in names if name and full.startswith(name)), key=lambda full: (len(full), full))
     return next(iter(completions or difflib.get_close_matches(name, sorted(names), 1)), None)
 
 
 def suggestion(name: str, names: Collection[str]) -> str:
-    """Return a sentence for the error message about an unknown name: it suggests the nearest name, or lists all names.
+    """Suggest, in an error message about an unknown name, the nearest name, or list all names.
 
     Examples:
-        >>> suggestion("mnly", ["mnli", "rte"]), suggestion("x", ["mnli", "rte"])
-        ('Do you mean mnli?', 'Known are mnli, rte.')
+        >>> [suggestion(name, ["mnli", "premise"]) for name in ("prem", "mnly", "x")]
+        ['Do you mean premise?', 'Do you mean mnli?', 'Known are mnli, premise.']
     """
     near = nearest(name, names)
     return f"Known are {listing([*names])}." if near is None else f"Do you mean {near}?"

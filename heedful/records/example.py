@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from PIL import Image
 
 Row = tuple[str, tuple[str, ...]]
-WORD = re.compile(r"\w+")
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF", "PPM")  # Pillow may run programs for other formats
 
 
@@ -38,12 +37,10 @@ class Table:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The keys in the order of the rows."""
         return tuple(key for key, _ in self.rows)
 
     @cached_property
     def values(self) -> dict[str, tuple[str, ...]]:
-        """Maps each key to its values."""
         return dict(self.rows)
 
     def encode(self, normalise: Callable[[str], str] = str) -> str:
@@ -53,7 +50,6 @@ class Table:
 
     @classmethod
     def decode(cls, text: str) -> "Table":
-        """Convert from the JSON of :meth:`encode`."""
         title, rows = json.loads(text)
         return cls(title, tuple((key, tuple(values)) for key, values in rows))
 
@@ -67,20 +63,13 @@ class TableForm:
             "structure": "KEY: VALUE, VALUE"; "cells": "| KEY | VALUE | VALUE".
         keep: Maximum number of rows in the text. The rows that share the most words with the other parts of the input
             are kept; None keeps all rows.
-
-    Example:
-        >>> table = Table("In Rainbows", (("Length", ("42:39",)), ("Genre", ("art rock", "art pop"))))
-        >>> TableForm().text(table)
-        'The Length of In Rainbows is 42:39. The Genre of In Rainbows are art rock, art pop.'
-        >>> TableForm("structure", keep=1).text(table, ["It is rock."])
-        'Title: In Rainbows; Genre: art rock, art pop'
     """
 
     style: Literal["paragraph", "structure", "cells"] = "paragraph"
     keep: int | None = None
 
     def text(self, table: Table, texts: Sequence[str] = ()) -> str:
-        """Convert a table to text. ``texts`` are the other parts of the input, which decide which rows are kept."""
+        """Convert a table to text; the other parts of the input, ``texts``, decide which rows are kept."""
         rows = self._selected(table, texts)
         title = table.title
         if self.style == "paragraph":
@@ -104,38 +93,30 @@ class TableForm:
 
 
 def _words(text: str) -> set[str]:
-    return set(WORD.findall(text.lower()))
+    return set(re.findall(r"\w+", text.lower()))
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A reference to an encoded picture, such as a PNG, in a file.
+    """A reference to an encoded picture, such as a PNG: ``size`` bytes from ``start`` on in a file."""
 
-    Attributes:
-        key: The sha256 of the bytes in hexadecimal; "" for the empty picture.
-        start, size: Where the bytes are in the file.
-        where: Row of the data that names the picture, for messages.
-    """
-
-    key: str = ""
+    key: str = ""  # the sha256 of the bytes in hexadecimal; "" for the empty picture
     path: str = ""
     start: int = 0
     size: int = 0
-    where: str = ""
+    where: str = ""  # row of the data that names the picture, for messages
 
     @property
     def display_name(self) -> str:
-        """Name of the picture in messages."""
         return f"{self.where}: the picture {self.path}"
 
     def encode(self) -> str:
-        """Convert the attributes (key, path, start, size, where) to one text, which a column can store."""
+        """Convert to one text, which a column can store."""
         where = self.where.replace("\n", " ")  # a path may hold line feeds
         return "\n".join((self.key, self.path, str(self.start), str(self.size), where))
 
     @classmethod
     def decode(cls, text: str) -> "Picture":
-        """Convert from the text of :meth:`encode`."""
         key, remainder = text.split("\n", 1)
         path, start, size, where = remainder.rsplit("\n", 3)
         return cls(key, path, int(start), int(size), where)
@@ -158,18 +139,12 @@ def pixels(
     resize: "Callable[[Image.Image], Image.Image | np.ndarray]",
     prepare: "Callable[[Image.Image], object]" = lambda opened: None,
 ) -> np.ndarray:
-    """Decode a picture to RGB with 8 bits per channel: uint8 [height, width, 3].
+    """Decode a picture to RGB with 8 bits per channel, which ``resize`` makes final: uint8 [height, width, 3].
 
-    Grey becomes three equal channels, palettes are resolved, CMYK is converted without a profile, and transparent
-    pictures are drawn on white. The EXIF orientation is applied.
-
-    Args:
-        resize: Function that is applied to the decoded RGB picture and returns the final picture.
-        prepare: Function that is applied to the opened picture before it is decoded.
-
-    Raises:
-        DataError: If the picture is damaged, has changed since the data were read, or has more than 8 bits per channel,
-            of which Pillow would clip nearly all values to white.
+    ``prepare`` is applied to the opened picture before it is decoded. Grey becomes three equal channels, palettes are
+    resolved, CMYK is converted without a profile, and transparent pictures are drawn on white. The EXIF orientation is
+    applied. Raises DataError if the picture is damaged, has changed since the data were read, or has more than 8 bits
+    per channel, of which Pillow would clip nearly all values to white.
     """
     from PIL import Image, ImageFile, ImageOps  # most runs have no pictures
 
@@ -220,7 +195,7 @@ def content_id(part: Part) -> str:
 
 
 def emptied(part: Part) -> Part:
-    """Return the empty part that replaces a part: an empty picture for a picture, "" for a text or a table."""
+    """Return the empty part that replaces a part; for a table, it is an empty text."""
     return Picture() if isinstance(part, Picture) else ""
 
 
@@ -230,10 +205,10 @@ class Example:
 
     Attributes:
         uid: Unique name, the same in every run: "data/split/id", with a hash of the content for data without ids.
-        parts: Maps the names of parts to their contents, in the order of the task.
-        label: Gold label, encoded as text by the :class:`~heedful.records.TaskKind`; None without one.
-        groups: Maps the names of groups to values. The name of each part maps to the hash of its content; group columns
-            of the data are further groups. Examples that share a value of a group do not lend parts to each other.
+        parts: Contents of the parts, in the order of the task.
+        label: Gold label, encoded as text by the :class:`~heedful.records.TaskKind`.
+        groups: The hash of each part's content, under its name, and group columns of the data. Examples that share a
+            value of a group do not lend parts to each other.
         meta: Further columns of the data as text, for breakdowns of the results.
     """
 
@@ -253,18 +228,10 @@ class Example:
 
 @dataclass(frozen=True)
 class Changed:
-    """An example that an intervention has changed.
-
-    Attributes:
-        example: The changed example, with the ``uid`` of the base example.
-        partner: uid of the example that lends a part, or "".
-        variant: Tells several changes of an example in one draw apart, such as the key of the deleted table row, or "".
-        clusters: Names of the groups of related examples of the change: the base example, the lending one, the table.
-        allowed: Key into the table of allowed transitions between labels, or "".
-    """
+    """An example that an intervention has changed; it keeps the ``uid`` of the base example."""
 
     example: Example
-    partner: str = ""
-    variant: str = ""
-    clusters: tuple[str, ...] = ()
-    allowed: str = ""
+    partner: str = ""  # uid of the example that lends a part
+    variant: str = ""  # tells several changes of an example in one draw apart, such as the key of the deleted table row
+    clusters: tuple[str, ...] = ()  # groups of related examples of the change: the base, the lending one, the table
+    allowed: str = ""  # key into the table of allowed transitions between labels

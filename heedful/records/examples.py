@@ -27,7 +27,6 @@ class ExamplesBuilder:
 
     Args:
         groups: Names of further groups (columns whose equal values mark related examples); every part is also a group.
-        meta: Names of the meta columns, which break down the results.
         kinds: Maps part names to "table" or "picture"; all other parts are texts.
         cluster: The group or meta column that defines the clusters; by default the first of ``groups``.
     """
@@ -91,17 +90,10 @@ class Examples(Sequence[Example]):
     Args:
         table: The text columns ``uid``, ``label``, ``parts.<name>``, ``groups.<name>``, ``meta.<name>`` and optionally
             ``cluster``. Tables and pictures are encoded as text; the metadata of their column has their kind.
-
-    Attributes:
-        parts, groups, meta: Names of the columns of each kind.
-        kinds: Maps part names to "table" or "picture"; all other parts are texts.
-        has_clusters: Whether the table has a column of clusters.
-        no_gold: Number of rows of the source that were dropped because they have no gold label.
-        origin: Source of the examples, such as a file, for messages.
     """
 
-    no_gold = 0
-    origin = ""
+    no_gold = 0  # number of rows of the source that were dropped because they have no gold label
+    origin = ""  # source of the examples, such as a file, for messages
 
     def __init__(self, table: pa.Table) -> None:
         self.table = table
@@ -122,12 +114,10 @@ class Examples(Sequence[Example]):
         examples = list(examples)
         if not examples:
             raise DataError("There are no examples. Give one or more.")
-        parts = tuple(examples[0].parts)
+        parts, meta = examples[0].parts, tuple(examples[0].meta)
         extra = tuple(g for g in examples[0].groups if g not in parts)
-        meta = tuple(examples[0].meta)
-        first = examples[0].parts.items()
-        kinds = {name: kind for name, part in first for kind, owner in PART_KINDS.items() if isinstance(part, owner)}
-        builder = ExamplesBuilder(parts, extra, meta, kinds)
+        kinds = {p: k for p, part in parts.items() for k, owner in PART_KINDS.items() if isinstance(part, owner)}
+        builder = ExamplesBuilder(tuple(parts), extra, meta, kinds)
         for e in examples:
             values = [e.parts[p] for p in parts]
             builder.add(e.uid, values, e.label, [e.groups[g] for g in extra], [e.meta[m] for m in meta])
@@ -170,9 +160,6 @@ class Examples(Sequence[Example]):
             groups={g: row[f"groups.{g}"] for g in self.groups},
             meta={m: row[f"meta.{m}"] for m in self.meta},
         )
-
-    def __iter__(self) -> Iterator[Example]:
-        return (self[i] for i in range(len(self)))
 
     def _decode(self, name: str, text: str) -> Part:
         return self._decoders[name](text) if name in self._decoders else text
@@ -281,10 +268,9 @@ class Examples(Sequence[Example]):
 
     def with_column(self, name: str, values: pa.Array | pa.ChunkedArray) -> "Examples":
         """Return a pool with a column added or replaced: ``uid``, ``meta.<name>`` or ``cluster``."""
-        names = self.table.column_names
-        if name not in names:
+        i = self.table.schema.get_field_index(name)
+        if i < 0:
             return Examples(self.table.append_column(name, values))
-        i = names.index(name)
         return Examples(self.table.set_column(i, self.table.schema.field(i), values))
 
     def without_column(self, name: str) -> "Examples":

@@ -1,8 +1,4 @@
-"""The numbers of an evaluation: their names, values and context, and how they are displayed.
-
-Layouts and charts are derived from the numbers of a metric (:class:`heedful.metrics.number.Number`); results.json
-stores the layouts, so that reports can display them.
-"""
+"""The numbers of an evaluation: names, values and context; layouts, which results.json stores for reports; charts."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -12,7 +8,6 @@ from typing import Any, Literal, NamedTuple, Self
 
 from heedful.records.task import CLASSIFICATION, KINDS, TaskKind
 
-SLICE_FIRST = ("challenge",)  # families whose names have the slice before the statistic
 SHARES = (  # families of metrics between 0 and 1
     *("abstention", "accuracy", "attentiveness", "challenge", "default_label", "evidence"),
     *("exact_match", "f1", "naive_partial", "null", "transitions", "two_class"),
@@ -23,8 +18,6 @@ RISING = ("accuracy", "attentiveness", "exact_match", "f1")  # families in which
 FALLING = ("loss", "null", "transitions")  # families in which lower is better
 NO_DIRECTION = {"majority", "eligible", "drop", "unread", "no_answer"}  # statistics that are neither good nor bad
 
-DIGITS = 12  # significant digits of numbers in results
-ZERO = 1e-15  # differences of equal shares are up to this size, depending on the processor
 Unit = Literal["percent", "ratio"]
 
 
@@ -32,10 +25,9 @@ class MetricName(NamedTuple):
     """The name of a metric: a tuple of fields in Python, and a text in results.json and in TensorBoard.
 
     Attributes:
-        family: Kind of measurement, such as "accuracy", "attentiveness" or "transitions".
         data: Name of the data set, or of examples that the evaluation itself provides.
         part: The changed part or the change, such as "premise" or "delete"; "" for metrics without one.
-        statistic: Statistic other than the main one, such as "to_default" or "precision"; "" for the main one.
+        statistic: Statistic other than the main one, such as "to_default" or "precision".
         slice: Subset of the examples, such as "split=alpha1" or "from_neutral"; "" for all examples.
 
     Example:
@@ -51,12 +43,7 @@ class MetricName(NamedTuple):
 
     @property
     def by(self) -> tuple[str, str]:
-        """The column and the value if ``slice`` has the form "column=value"; two empty texts for any other slice.
-
-        Example:
-            >>> MetricName("accuracy", "infotabs", slice="split=alpha1").by
-            ('split', 'alpha1')
-        """
+        """The column and the value of a slice such as "split=alpha1"; two empty texts for any other slice."""
         column, equals_sign, value = self.slice.partition("=")
         is_label = column.removeprefix("from_").startswith('"')
         return (column, value) if equals_sign and not is_label else ("", "")
@@ -69,16 +56,12 @@ class MetricName(NamedTuple):
         return -1.0 if self.statistic.endswith(SIGNED) else 0.0, 1.0
 
     def __str__(self) -> str:
-        last = self.statistic, self.slice
-        fields = (self.family, self.data, self.part, *(last[::-1] if self.family in SLICE_FIRST else last))
-        return "/".join(field for field in fields if field)
+        last = (self.slice, self.statistic) if self.family == "challenge" else (self.statistic, self.slice)
+        return "/".join(filter(None, (self.family, self.data, self.part, *last)))
 
 
 def direction_of(metric: str) -> Literal["max", "min"] | None:
-    """Return "max" if a higher value of a metric is better, "min" if a lower value is better, or None if neither is.
-
-    Args:
-        metric: Name of the metric in results.json.
+    """Return "max" or "min" if a higher or a lower value of a metric of results.json is better, None if neither is.
 
     Example:
         >>> direction_of("accuracy/mnli/macro_f1"), direction_of("loss"), direction_of("accuracy/mnli/majority")
@@ -92,16 +75,13 @@ def direction_of(metric: str) -> Literal["max", "min"] | None:
 
 @dataclass(frozen=True)
 class Measurement:
-    """The value of a metric with its sample size and its uncertainty.
+    """The value of a metric, or the reason why it is undefined, with its sample size and its uncertainty.
 
     Attributes:
-        value: The value; None if it is undefined (see ``reason``).
         n: Number of base examples; for transitions and for shares of unread changes, number of changed examples.
-        draws: Number of draws; None for metrics without draws.
         std: Sample standard deviation over the draws (ddof 1); None for fewer than two draws.
-        ci95: 95 % confidence interval (low, high), or None.
+        ci95: 95 % confidence interval (low, high).
         flags: Names of the warnings that belong to the value.
-        reason: Why the value is undefined; None if it is defined.
         clusters: Number of clusters that the interval is over; None if each example is a cluster.
     """
 
@@ -118,17 +98,14 @@ class Measurement:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Create from an entry of results.json."""
-        fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
-        return cls(**fields)
+        return cls(**_with_tuples(values))
 
     @property
     def low(self) -> float | None:
-        """Lower bound of the 95 % interval; None without an interval."""
         return self.ci95[0] if self.ci95 else None
 
     @property
     def high(self) -> float | None:
-        """Upper bound of the 95 % interval; None without an interval."""
         return self.ci95[1] if self.ci95 else None
 
     def rounded(self) -> Self:
@@ -151,8 +128,12 @@ class Measurement:
         return f"{100 * self.value:.1f}{spread}"
 
 
+def _with_tuples(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
+
+
 def _rounded(value: float) -> float:
-    return float(f"{value:.{DIGITS}g}") if abs(value) >= ZERO else 0.0
+    return float(f"{value:.12g}") if abs(value) >= 1e-15 else 0.0  # differences of equal shares are up to 1e-15
 
 
 @dataclass(frozen=True)
@@ -161,13 +142,11 @@ class Context:
 
     Attributes:
         parts: Names of the parts that the model reads.
-        labels: Names of the labels, in the order of the probabilities.
-        default_label: The right label if the parts are unrelated, or None.
-        splits: Names of the evaluated splits; empty if there is only one.
+        labels: In the order of the probabilities.
+        splits: The evaluated splits; empty if there is only one.
         slices: Names of the meta columns, such as "genre"; numbers are also computed for each of their values.
         own: Settings of the evaluation itself, as JSON values.
-        unlabelled: Whether the examples have no gold labels.
-        counts: Maps names to numbers that the evaluation counted, such as excluded partners.
+        counts: Numbers that the evaluation counted, such as excluded partners.
     """
 
     data: str
@@ -184,41 +163,31 @@ class Context:
 
     @property
     def default_answer(self) -> str | None:
-        """The right answer if the parts are unrelated; None if the task has none."""
+        """The right answer if the parts are unrelated, if any."""
         return self.kind.default_answer(self.default_label)
 
     def as_dict(self) -> dict[str, Any]:
         """Convert to the metadata of a file of rows, without ``counts``; ``unlabelled`` is omitted if it is false."""
         entry = asdict(self) | {"kind": self.kind.name}
-        del entry["counts"]
-        return entry if self.unlabelled else {name: value for name, value in entry.items() if name != "unlabelled"}
+        return {k: v for k, v in entry.items() if k != "counts" and (k != "unlabelled" or v)}
 
     @classmethod
     def of(cls, entry: Mapping[str, Any], counts: Mapping[str, Any] = MappingProxyType({})) -> "Context":
         """Create a context from the result of :meth:`as_dict` and from ``counts``, which files store separately."""
-        values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in entry.items()}
-        return cls(**values | {"kind": KINDS[entry["kind"]], "counts": counts})
+        return cls(**_with_tuples(entry) | {"kind": KINDS[entry["kind"]], "counts": counts})
 
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a table of results: it displays the value of a metric after a label.
-
-    Attributes:
-        level: Level of indentation: 0 for a headline, 1 for a line below it.
-        unit: "percent", or "ratio" for a number without unit.
-        beside: Whether the line also appears in tables that compare runs.
-        section: Heading of the section; "" for none.
-        text: Text that is displayed in place of the number, or "".
-    """
+    """One line of a table of results: it displays the value of a metric after a label."""
 
     metric: str
     label: str
-    level: int = 0
+    level: int = 0  # of indentation: 0 for a headline, 1 for a line below it
     unit: Unit = "percent"
-    beside: bool = False
-    section: str = ""
-    text: str = ""
+    beside: bool = False  # whether the line also appears in tables that compare runs
+    section: str = ""  # its heading
+    text: str = ""  # displayed in place of the number
 
     def as_dict(self) -> dict[str, Any]:
         """Convert to an entry of results.json; attributes with their default value are omitted."""
@@ -227,30 +196,19 @@ class Line:
 
 @dataclass(frozen=True)
 class Section:
-    """Description of the examples behind the lines of a table that share a heading.
+    """Description of the examples behind the lines of a table that share a heading."""
 
-    Attributes:
-        about: Phrases that describe the examples, such as "of 3 seeds".
-        examples: Identifier of the examples, such as a hash; runs with different identifiers are not comparable.
-    """
-
-    about: tuple[str, ...] = ()
-    examples: str = ""
+    about: tuple[str, ...] = ()  # phrases that describe the examples, such as "of 3 seeds"
+    examples: str = ""  # an identifier, such as a hash; runs with different ones are not comparable
 
 
 @dataclass(frozen=True)
 class Shown:
-    """The layout of a table of results, without the values, which are elsewhere in results.json.
+    """The layout of a table of results, without the values, which are elsewhere in results.json."""
 
-    Attributes:
-        lines: Lines from top to bottom. A metric without a line is not in the table, only in results.json.
-        asides: Descriptions, such as "naive intervals", of metrics without a line, for a note below the table.
-        sections: Maps a heading above lines to a description of the examples behind these lines.
-    """
-
-    lines: Sequence[Line] = ()
-    asides: Sequence[str] = ()
-    sections: Mapping[str, Section] = field(default_factory=dict)
+    lines: Sequence[Line] = ()  # a metric without a line is only in results.json
+    asides: Sequence[str] = ()  # for a note below: descriptions, as "naive intervals", of metrics without a line
+    sections: Mapping[str, Section] = field(default_factory=dict)  # by the headings above the lines
 
     def as_dict(self) -> dict[str, Any]:
         """Convert to an entry of results.json."""
@@ -265,10 +223,8 @@ class Shown:
 class Chart:
     """A chart of curves over the epochs of a run.
 
-    Attributes:
-        curves: Maps the labels of the curves to their metrics.
-        figure: Name of the file ``figures/<figure>.png`` that also shows the curves; "" for a chart that is only in
-            TensorBoard. The progress bar and TensorBoard's hyperparameters show the metrics of charts with a figure.
+    The file ``figures/<figure>.png`` also shows the curves; with the figure "", the chart is only in TensorBoard. The
+    progress bar and TensorBoard's hyperparameters show the metrics of charts with a figure.
     """
 
     title: str

@@ -14,7 +14,6 @@ import pyarrow.compute as pc
 
 from heedful.records.randomness import keys
 
-SHA256 = "^[0-9a-f]{64}$"
 ODD = np.uint64(0x9E3779B97F4A7C15)  # spreads small numbers over 64 bits
 PAIRS = 2**22  # pairs of examples that are compared at a time, to limit memory
 
@@ -51,22 +50,17 @@ def row_numbers(table: pa.Table, columns: Sequence[str]) -> np.ndarray:
 
 def _hashes(column: pa.ChunkedArray) -> np.ndarray:
     """Hash the values of a column: uint64 [examples]; a column of sha256 hashes is truncated instead."""
-    if pc.all(pc.match_substring_regex(column, SHA256), skip_nulls=False).as_py():
+    if pc.all(pc.match_substring_regex(column, "^[0-9a-f]{64}$"), skip_nulls=False).as_py():
         digits = pc.utf8_slice_codeunits(column, 0, 16).to_pylist()
         return np.frombuffer(bytes.fromhex("".join(digits)), dtype="<u8")
     return keys(text for chunk in column.chunks for text in chunk.to_pylist())
 
 
 def related(table: pa.Table, within: str | None = None, without: Collection[str] = ()) -> "Related":
-    """Return which examples of a pool are related; a swap never copies a part from a related example.
+    """Return which examples of a pool share the content of a part, except ``without``, or another group's value.
 
-    Two examples are related if they share the content of a part; the premise of one example may equal the hypothesis
-    of the other. They are also related if they share the value of a column ``groups.<name>`` that belongs to no part.
-
-    Args:
-        within: A meta column, such as "split". Examples with different values in this column also count as related, so
-            that a swap stays within the split. None for no such column.
-        without: Names of parts whose content is ignored.
+    Examples with different values in the meta column ``within``, such as "split", also count as related, so that a swap
+    stays within the split.
     """
     groups, parts = names_of(table, "groups"), names_of(table, "parts")
     contents = [group for group in groups if group in parts and group not in without]
@@ -77,15 +71,14 @@ def related(table: pa.Table, within: str | None = None, without: Collection[str]
 
 
 class Related:
-    """Tells which examples are related: those that share a value, such as the text of a part.
+    """Tells which examples are related: those that share a value, such as the text of a part, or differ in the subset.
 
     Values are compared only within a vocabulary (a set of columns). The columns of all parts are one vocabulary, since
     a text may be the premise of one example and the hypothesis of another. Each further group is a vocabulary.
 
     Args:
         columns: One array for each vocabulary, with the hashes of its columns: uint64 [columns, examples].
-        within: Index of the subset of each example, such as the split: int64 [examples]. Examples of different subsets
-            always count as related, so that they lend each other no parts. None if all examples are one subset.
+        within: Index of the subset of each example, such as the split: int64 [examples].
     """
 
     def __init__(self, columns: Sequence[np.ndarray], within: np.ndarray | None = None) -> None:
@@ -119,55 +112,37 @@ class Related:
         # values of E, the number of other examples that have all values of the set is added (sets of 1, 3, ...
         # values) or subtracted (sets of 2, 4, ... values). If no other example has all values of a set, the larger sets
         # that contain the set contribute 0, and are not formed. Examples of different subsets share no value here; they
-        # are left out of the total at the end.
+        # are left out of the total at the end. Per set, ``last`` is the highest row of its values, ``positions`` its
+        # example, and ``sets`` an id that is equal for equal values.
         codes = np.sort(self._codes, axis=0)
         n = self._codes.shape[1]
         is_shared = np.bincount(codes.ravel())[codes] > 1
         is_shared[1:] &= codes[1:] != codes[:-1]  # a repeated value of an example counts once
         related = np.zeros(n, dtype=np.int64)
         sign = 1
-        last, positions = np.nonzero(is_shared)  # for each set of one value: the row of its last value, and the example
+        last, positions = np.nonzero(is_shared)
         sets = codes[last, positions].astype(np.int64)
         while len(sets):
             _, sets, counts = np.unique(sets, return_inverse=True, return_counts=True)
             sharing = counts[sets] - 1
             related += sign * np.bincount(positions, weights=sharing, minlength=n).astype(np.int64)
-            is_repeated = sharing > 0
-            last, positions, sets = _extended_sets(
-                last[is_repeated], positions[is_repeated], sets[is_repeated], codes, is_shared
-            )
+            last, positions, sets = (per_set[sharing > 0] for per_set in (last, positions, sets))
+            # a larger set gets a value from a row after the last, so that it is formed once
+            last, extended = np.nonzero((np.arange(len(codes))[:, None] > last) & is_shared[:, positions])
+            positions, sets = positions[extended], sets[extended] * np.int64(codes.max() + 1)
+            sets += codes[last, positions]
             sign = -sign
         everyone = n if self._within is None else np.bincount(self._within)[self._within]
         return everyone - 1 - related
 
 
-def _extended_sets(
-    last: np.ndarray, positions: np.ndarray, sets: np.ndarray, codes: np.ndarray, is_shared: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Add one more value of the same example to sets of values, in all possible ways: the larger sets."""
-    # One item per set: ``last``, the highest row in ``codes`` among its values; ``positions``, the column of its
-    # example; ``sets``, an id that is equal for equal values. An added value ``is_shared``, and is in a row after
-    # ``last``, so that each larger set is formed once: the values of rows 0 and 2 get that of row 3, not of row 1.
-    larger = [(last[:0], positions[:0], sets[:0])]
-    for row in range(1, len(codes)):
-        extended = np.flatnonzero((last < row) & is_shared[row].take(positions))
-        owners = positions[extended]
-        numbers = sets[extended] * np.int64(codes.max() + 1) + codes[row].take(owners)
-        larger.append((np.full(len(owners), row), owners, numbers))
-    all_last, all_positions, all_sets = (np.concatenate(columns) for columns in zip(*larger, strict=True))
-    return all_last, all_positions, all_sets
-
-
 class Partners:
-    """The possible partners of each example in a swap.
-
-    A partner is unrelated to the example, and no example of the pool has both the kept parts of the example and the
-    lent parts of the partner.
+    """The partners of each example in a swap: unrelated, and the lent parts with the kept ones are new in the pool.
 
     Args:
-        base: For each example, an id of the content of the kept parts: int64 [examples]. If no part is kept, an id of
-            the content of all parts, so that every swap with an unrelated example counts as new.
-        lent: For each example, an id of the content of the parts that are lent: int64 [examples].
+        base: Ids of the contents of the kept parts: int64 [examples]. If no part is kept, of all parts, so that every
+            swap with an unrelated example counts as new.
+        lent: Ids of the contents of the parts that are lent: int64 [examples].
     """
 
     def __init__(self, related: Related, base: np.ndarray, lent: np.ndarray) -> None:

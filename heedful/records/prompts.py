@@ -36,14 +36,7 @@ class Wording:
 
     @classmethod
     def plain(cls, parts: Sequence[str], labels: Sequence[str]) -> "Wording":
-        """Create the default wording: a question with one line per part, and an instruction that lists the labels.
-
-        Example:
-            >>> print(Wording.plain(["premise", "hypothesis"], ["yes", "no"]).question)
-            premise: {premise}
-            hypothesis: {hypothesis}
-            answer:
-        """
+        """Create the default wording: a question with one line per part, and an instruction that lists the labels."""
         choices = f"one of: {', '.join(labels)}" if labels else f"words of the text, or with: {NO_ANSWER_TEXT}"
         lines = [*(f"{part}: {{{part}}}" for part in parts), "answer:"]
         return cls("\n".join(lines), f"Answer with {choices}.")
@@ -63,12 +56,7 @@ class Wording:
         return cls(question) if says else replace(cls.plain((), labels), question=question)
 
     def keep_parts(self, parts: Sequence[str]) -> "Wording":
-        """Restrict the question to some parts, and drop the lines that contain only other parts.
-
-        Example:
-            >>> Wording("A: {a}\\nB: {b}\\nAnswer:").keep_parts(["b"]).question
-            'B: {b}\\nAnswer:'
-        """
+        """Restrict the question to some parts, and drop the lines that contain only other parts."""
         lines = []
         for line in self.question.split("\n"):
             parts_of_line = parts_of(line)
@@ -77,15 +65,9 @@ class Wording:
         return replace(self, question="\n".join(lines))
 
     def require(self, name: str, parts: Sequence[str], labels: Sequence[str], setting: str = "") -> None:
-        """Check that the wording fits the parts and the labels of a data set; without labels, its answers are free.
+        """Check the name, and that the wording fits a data set's parts and labels (none if its answers are free).
 
-        Args:
-            name: Name of the wording, which becomes part of a folder name.
-            setting: Start of error messages; by default "data.prompts" and the name.
-
-        Raises:
-            HeedfulError: If the name is no valid folder name, the question does not contain each part exactly once or
-                ends with white space, or the answers contain an unknown label, an empty text or two equal texts.
+        Error messages begin with ``setting``, by default "data.prompts" and the name.
         """
         at = setting or f"data.prompts {name}"
         if not is_folder_name(name):
@@ -111,37 +93,26 @@ class Wording:
 
 @dataclass(frozen=True)
 class Prompt:
-    """An instruction, solved examples (demonstrations), and a question about the example to classify.
-
-    Attributes:
-        demonstrations: Solved examples in the order in which the prompt shows them.
-        name: Name of the wording, used in folder names and tables.
-        seed: Seed of the selection of demonstrations.
-        tuples: Number of tuples of demonstrations; a tuple has one example per label.
-        kind: Kind of demonstrations, see :func:`~heedful.interventions.demonstrations.demonstrations`.
-        version: Version of the algorithm that selects this kind of demonstrations.
-    """
+    """An instruction, solved examples (demonstrations), and a question about the example to classify."""
 
     wording: Wording
     task: Task
     demonstrations: tuple[Example, ...] = ()
-    name: str = ""
-    seed: int = 0
-    tuples: int = 0
-    kind: str = "plain"
-    version: int = 1
+    name: str = ""  # of the wording, for folders and tables
+    seed: int = 0  # of the selection of demonstrations
+    tuples: int = 0  # of demonstrations; a tuple has one example per label
+    kind: str = "plain"  # see heedful.interventions.demonstrations.demonstrations
+    version: int = 1  # of the algorithm that selects this kind of demonstrations
 
     @property
     def answers(self) -> tuple[str, ...]:
-        """The texts with which a model answers, in the order of the labels; for tasks with free answers, only the text
-        that means "no answer".
-        """
+        """The texts of the answers in the order of the labels; of free answers, only the text for "no answer"."""
         if self.task.kind is SPAN:
             return (self.wording.answers.get(NO_ANSWER, NO_ANSWER_TEXT),)
         return tuple(self.wording.answers.get(label, label) for label in self.task.labels)
 
     def question(self, parts: Sequence[Part]) -> str:
-        """Return the question about an example: the template, filled with the parts in the order of the task."""
+        """Return the question about an example, given its parts in the order of the task."""
         texts = [part for part in parts if isinstance(part, str)]
         text_of_part = {
             name: part if isinstance(part, str) else self.task.form.text(as_table(part), texts)
@@ -150,9 +121,7 @@ class Prompt:
         return filled(self.wording.question, text_of_part)
 
     def answer(self, example: Example) -> str:
-        """Return the text of an example's gold label; for tasks with free answers, the first gold answer, or "no
-        answer" in the words of the prompt.
-        """
+        """Return the text of the gold label; of free answers, the first, or "no answer" in the prompt's words."""
         if self.task.kind is SPAN:
             golds = SPAN.parse_gold(example.gold)
             return golds[0] if golds else self.answers[0]
@@ -161,13 +130,10 @@ class Prompt:
     @property
     def shown(self) -> list[tuple[str, str]]:
         """The demonstrations as (question, answer) pairs."""
-        return [
-            (self.question([example.parts[part] for part in self.task.parts]), self.answer(example))
-            for example in self.demonstrations
-        ]
+        return [(self.question([e.parts[p] for p in self.task.parts]), self.answer(e)) for e in self.demonstrations]
 
     def text(self, question: str) -> str:
-        """Return the prompt as one text for models that continue a text; the answer follows after a space."""
+        """Return the prompt as one text to be continued; the answer follows after a space."""
         blocks = [self.wording.instruction] if self.wording.instruction else []
         blocks += [" ".join(demonstration) for demonstration in self.shown]
         return BETWEEN.join([*blocks, question])
@@ -200,7 +166,7 @@ class Prompt:
         return NO_ANSWER if f"{answer} ".startswith(f"{no_answer} ") else line.strip()
 
     def _labels_named(self, written: str) -> list[str]:
-        """Return the labels that a text names, in order of appearance; empty if it does not begin with a label."""
+        """Return the labels in a text, in order of appearance; empty if it does not begin with a label."""
         lines = list(dropwhile(lambda line: not bare(line), written.splitlines()))
         question = bare(self.wording.question.partition("{")[0])
         # the answer ends at an empty line, or where the model repeats the question
@@ -211,7 +177,7 @@ class Prompt:
         return [label for _, label in labels_at] if labels_at and labels_at[0][0] == 0 else []
 
     def as_dict(self) -> dict[str, object]:
-        """Return the name of the wording, the settings and the uids of the demonstrations, as written to run.json."""
+        """Convert to an entry of run.json."""
         settings = {name: getattr(self, name) for name in ("seed", "tuples", "kind", "version")}
         return {"wording": self.name, **settings, "demonstrations": [example.uid for example in self.demonstrations]}
 

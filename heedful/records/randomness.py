@@ -10,13 +10,10 @@ import numpy as np
 from heedful.records.errors import SettingError
 
 # the constants of Philox4x32-10
-ROUNDS = 10
 MULTIPLIERS = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
 WEYL = 0x9E3779B9, 0xBB67AE85
-
-# a word has 32 bits
 WORDS = np.uint64(2**32)  # number of distinct words
-LOW = np.uint64(2**32 - 1)  # mask of the low word of 64 bits
+LOW = np.uint64(2**32 - 1)  # mask of the low word (32 bits) of 64 bits
 HALF = np.uint64(32)  # shift from the high to the low word
 
 
@@ -28,9 +25,7 @@ def require_seed(seed: Any) -> int:
 
 
 def generator(*key: str | int) -> np.random.Generator:
-    """Create a NumPy Philox generator that is seeded by the sha256 of ``key``.
-
-    Generators with equal keys yield equal numbers, in every process and in any order of calls.
+    """Create a NumPy Philox generator that is seeded by the sha256 of ``key``, and so yields the same in every process.
 
     Example:
         >>> int(generator(0, "swap", "mnli/validation/7", 3).integers(1000))
@@ -63,18 +58,15 @@ def digests(contents: Iterable[bytes]) -> np.ndarray:
 
 
 def philox(key: int, counter: Sequence[np.ndarray | int]) -> np.ndarray:
-    """Generate four random words per counter with the generator Philox4x32-10: uint32 [4, n].
+    """Generate four random words per counter, given a 64-bit key, with the generator Philox4x32-10: uint32 [4, n].
 
+    ``counter`` has the four words of ``n`` counters, the lowest first; each an array [n] or one number for all.
     Source: Salmon et al. 2011, "Parallel Random Numbers: As Easy as 1, 2, 3".
-
-    Args:
-        key: A 64-bit integer.
-        counter: The four words of ``n`` counters, the lowest first; each an array [n] or one number for all counters.
     """
     c0, c1, c2, c3 = (np.atleast_1d(word).astype(np.uint64) for word in np.broadcast_arrays(*counter))
     k0 = key & 0xFFFFFFFF
     k1 = key >> 32
-    for _ in range(ROUNDS):
+    for _ in range(10):
         first = c0 * MULTIPLIERS[0]
         second = c2 * MULTIPLIERS[1]
         c0 = (second >> HALF) ^ c1 ^ np.uint64(k0)
@@ -89,11 +81,8 @@ def philox(key: int, counter: Sequence[np.ndarray | int]) -> np.ndarray:
 def words_of(key: int, uid_keys: np.ndarray, draws: np.ndarray | int = 0, block: int = 0) -> np.ndarray:
     """Return four random words (32-bit integers) for each pair of an example and a draw: uint32 [4, n].
 
-    Args:
-        key: The :func:`random_key` of the purpose.
-        uid_keys: The :func:`keys` of the examples' uids: uint64 [n].
-        draws: Index of the draw, below 2**32: [n], or one number for all examples.
-        block: Index of the block of four words; other blocks have other words for the same example and draw.
+    ``key`` is the :func:`random_key` of the purpose, and ``uid_keys``, uint64 [n], are the :func:`keys` of the uids.
+    Draws are below 2**32. Each block has four other words for the same example and draw.
     """
     return philox(key, (uid_keys & LOW, uid_keys >> HALF, draws, block))
 
@@ -105,16 +94,10 @@ def random_order(key: int, uid_keys: np.ndarray) -> np.ndarray:
 
 
 def below(words: np.ndarray, bounds: np.ndarray | int) -> tuple[np.ndarray, np.ndarray]:
-    """Map random words to uniform integers from 0 to ``bounds`` - 1 by rejection sampling.
+    """Map random words, uint32 [n], to integers from 0 to ``bounds`` - 1, for bounds from 1 to 2**32, int64 [n].
 
-    Source: Lemire 2019, "Fast Random Integer Generation in an Interval".
-
-    Args:
-        words: uint32 [n].
-        bounds: From 1 to 2**32: int64 [n], or one number for all words.
-
-    Returns:
-        The integers, int64 [n], and whether each integer is accepted, bool [n]; accepted integers are uniform.
+    Returns the integers, int64 [n], and whether each is accepted, bool [n]; accepted integers are uniform (rejection
+    sampling). Source: Lemire 2019, "Fast Random Integer Generation in an Interval".
     """
     bounds = np.asarray(bounds, dtype=np.uint64)
     products = words.astype(np.uint64) * bounds
@@ -131,15 +114,8 @@ def integers(
 ) -> np.ndarray:
     """Return a random integer below a bound for each pair of an example and a draw, uniform over the accepted integers.
 
-    Args:
-        key: See :func:`words_of`, as for ``uid_keys`` and ``draws``.
-        bounds: Exclusive upper bounds from 1 to 2**32: int64 [n].
-        blocks: The blocks of four words that are tried one after the other.
-        accepts: Function that gets indices into ``uid_keys``, int64 [m], and the integers proposed for them, int64 [m],
-            and returns which to accept, bool [m]. None accepts all.
-
-    Returns:
-        int64 [n]; -1 where no proposal was accepted.
+    The ``blocks`` of :func:`words_of` are tried in turn: int64 [n], -1 where no proposal was accepted. ``accepts`` gets
+    indices into ``uid_keys``, int64 [m], and the integers proposed for them, int64 [m], and returns which to accept.
     """
     numbers = np.full(len(uid_keys), -1, dtype=np.int64)
     waiting = np.arange(len(uid_keys))
@@ -152,6 +128,5 @@ def integers(
             if accepts is not None:
                 taken &= accepts(waiting, proposed)
             numbers[waiting[taken]] = proposed[taken]
-            waiting = waiting[~taken]
-            words = words[:, ~taken]
+            waiting, words = waiting[~taken], words[:, ~taken]
     return numbers

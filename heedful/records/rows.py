@@ -3,16 +3,13 @@
 Key of a row: ``uid`` of the base example, ``intervention``, changed ``part``, ``variant`` of the change, and ``draw``
 (-1 without draws). Rows with the intervention "base" hold the predictions of the unchanged examples. Columns:
 
-- ``y``, ``p``: predicted label and probabilities before the change; ``y2``, ``p2``: after the change (null in base
-  rows).
+- ``y``, ``p``: predicted label and probabilities before the change; ``y2``, ``p2``: after it (null in base rows).
 - ``gold``: gold label of the changed example.
 - ``partner``: uid of the example that lends a part, or "".
 - ``clusters``: names of all clusters of the row, such as the base example, the lending example and the table.
-- ``group``: the cluster of the base example for confidence intervals, such as its table; null if each example is a
-  cluster.
+- ``group``: the cluster of the base example for intervals, such as its table; null if each example is a cluster.
 - ``slices``: "name=value" for each meta column of the base example.
-- ``unread``: whether the model receives the same input before and after the change, as when the changed part is
-  truncated; null if unknown.
+- ``unread``: whether the model gets the same input before and after, as when a part is truncated; null if unknown.
 - ``content``: hash of label and parts of a base example; rows of two runs may be joined only if it is equal.
 - ``allowed``: key into the table of allowed transitions, or "".
 - ``expectation``: expected effect of the change on the prediction.
@@ -55,9 +52,7 @@ def schema(labels: int) -> pa.Schema:
 
 
 def vectors(probs: np.ndarray | None, type_: pa.DataType, missing: np.ndarray) -> pa.Array:
-    """Convert probability vectors, float32 [rows, labels] or None, to an Arrow array of a type such as that of "p" in
-    :func:`schema`; ``missing`` rows become null: bool [rows].
-    """
+    """Convert float32 [rows, labels] or None to lists as in :func:`schema`; ``missing`` rows become null."""
     if probs is None:
         return pa.nulls(len(missing), type_)
     flat = pa.array(np.where(missing[:, None], np.float32(0), probs).reshape(-1))
@@ -65,12 +60,7 @@ def vectors(probs: np.ndarray | None, type_: pa.DataType, missing: np.ndarray) -
 
 
 def lists_of(*columns: pa.Array) -> pa.ListArray:
-    """Combine text columns into one column whose values are lists.
-
-    Examples:
-        >>> lists_of(pa.array(["a", "b"]), pa.array(["c", "d"])).to_pylist()
-        [['a', 'c'], ['b', 'd']]
-    """
+    """Combine text columns into one column whose values are lists: "a" and "c" become ["a", "c"]."""
     ends = np.arange(len(columns[0]) + 1, dtype=np.int32) * np.int32(len(columns))
     places = np.arange(ends[-1]).reshape(len(columns), -1).T.ravel()
     return pa.ListArray.from_arrays(pa.array(ends), pa.concat_arrays(columns).take(places))
@@ -103,10 +93,7 @@ def codes(rows: pa.Table, name: str) -> tuple[np.ndarray, list[str | None]]:
 
 
 def slice_codes(rows: pa.Table, name: str) -> tuple[np.ndarray, list[str | None]]:
-    """Return the :func:`codes` of a meta column of the base examples, such as "split".
-
-    Raises RunError if a row has no slice of this name, or several.
-    """
+    """Return the :func:`codes` of a meta column; raises RunError if a row has no slice of this name, or several."""
     lists = rows["slices"].combine_chunks()
     prefix = f"{name}="
     values = pc.list_flatten(lists)
@@ -119,7 +106,7 @@ def slice_codes(rows: pa.Table, name: str) -> tuple[np.ndarray, list[str | None]
 
 
 def of_split(rows: pa.Table, split: str) -> pa.Table:
-    """Select the rows whose base example belongs to a split, such as "validation"."""
+    """Select the rows whose base example belongs to a split."""
     numbers, names = slice_codes(rows, SPLIT)
     return rows.filter(pa.array(np.array([name == split for name in names], dtype=bool)[numbers]))
 

@@ -21,18 +21,12 @@ class TaskKind(ABC):
     """A kind of task, such as classification. Each subclass has one instance, in :data:`KINDS`.
 
     Gold labels are stored as text; :meth:`write_gold` encodes them, and :meth:`parse_gold` decodes them.
-
-    Attributes:
-        name: Name in checkpoints and messages.
-        has_labels: Whether the task has a fixed set of labels, from which answers are chosen.
-        exclusive: Whether exactly one label is right.
-        quality: Name of the metric that selects the best epoch.
     """
 
     name: str
-    has_labels = True
-    exclusive = False
-    quality = "accuracy"
+    has_labels = True  # whether answers are chosen from a fixed set of labels
+    exclusive = False  # whether exactly one label is right
+    quality = "accuracy"  # the metric that selects the best epoch
 
     def __repr__(self) -> str:
         return self.name
@@ -60,7 +54,7 @@ class TaskKind(ABC):
         return np.fromiter(starmap(score, zip(answers, golds, strict=True)), dtype=np.float64)
 
     def alike(self, first: str, second: str) -> bool:
-        """Whether two answers count as the same answer."""
+        """Whether two answers count as the same."""
         return first == second
 
     def heeds(self, before: str, after: str) -> bool:
@@ -73,10 +67,7 @@ class TaskKind(ABC):
 
     @abstractmethod
     def best_answer(self, golds: Sequence[str]) -> str:
-        """Return the answer with the highest total score if all examples with these gold labels get this answer.
-
-        If several answers tie, the result is the first one to appear; for soft labels, the first by name.
-        """
+        """Return the answer with the highest total score; of equal ones the first to appear, or by name if soft."""
 
     @abstractmethod
     def default_gold(self, label: str) -> str:
@@ -93,9 +84,7 @@ class TaskKind(ABC):
     def targets(self, golds: Sequence[str | None], labels: Mapping[str, int]) -> np.ndarray:
         """Convert gold labels to training targets, given the index of each label's output.
 
-        Returns:
-            Index of the gold label, or -1 without one: int64 [examples]. For soft labels, the scores of the labels:
-            float32 [examples, labels].
+        These are indices, or -1 without one: int64 [examples]. For soft labels, scores: float32 [examples, labels].
         """
         return np.full(len(golds), -1, dtype=np.int64)
 
@@ -168,11 +157,9 @@ class Span(TaskKind):
         return exact_match(answer, gold) if answer != NO_LABEL else 0.0
 
     def alike(self, first: str, second: str) -> bool:
-        """Whether two answers have the same normal form. An answer of punctuation only differs from "no answer"."""
-        return normal_form(first) == normal_form(second) and bool(first) == bool(second)
+        return normal_form(first) == normal_form(second) and bool(first) == bool(second)  # "..." is not "no answer"
 
     def heeds(self, before: str, after: str) -> bool:
-        """Whether a model noticed the swap of a part: whether its answer after the swap is "no answer"."""
         return after == NO_ANSWER
 
     def default_answer(self, default_label: str | None) -> str:
@@ -219,10 +206,9 @@ class Task:
     """The parts and labels of a task, and the texts that a model reads and writes for it.
 
     Attributes:
-        parts: Names of the parts, in the order of the model's input.
-        labels: Names of the labels, in the order of the model's outputs; empty for spans.
+        parts: In the order of the model's input.
+        labels: In the order of the model's outputs; empty for spans.
         default_label: The right label, if any, for unrelated parts, such as "neutral"; "" (no answer) for spans.
-        form: Format in which tables are converted to text.
         template: Template of the input, for models that read a single text; it may contain further parts.
         verbalisers: Maps labels to the texts that a model writes for them; missing labels are written as they are.
     """
@@ -267,7 +253,7 @@ class Task:
 
     @property
     def distribution(self) -> tuple[str, ...]:
-        """The labels whose probabilities are stored with each prediction; may be empty."""
+        """The labels whose probabilities are stored with each prediction."""
         return self.kind.distribution(self.labels)
 
     @property

@@ -11,7 +11,6 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 
-ARTICLES = {"a", "an", "the"}
 SPELLINGS = str.maketrans(  # straight quotes, one minus and one percent sign; no invisible marks, such as directions
     "\u2018\u2019\u201c\u201d\u2010\u2011\u2012\u2013\u2212\ufe63\uff0d\u066a\ufe6a\uff05",
     "''\"\"-------%%%",
@@ -22,7 +21,6 @@ SIGN = re.compile(  # a sign or a decimal point before a number, also before a c
 )
 SUFFIX = re.compile(r"(?<=\w)[-#\u2032\u2033\u2034]$")  # of a grade, an ion, a language or a unit: A-, Cl-, C#, 5 feet
 PERCENT = "%\u2030\u2031"
-SPACED_PERCENT = re.compile(rf"(?<=\d)\s+(?=[{PERCENT}])")
 MANY = 20  # with more labels than this, there are no numbers per label
 WORD = re.compile(r"\w+(?:['’\-]\w+)*|[^\w\s]+")  # letters and digits with inner ' and -, or other characters
 PART = re.compile(r"(?<!\{)\{([^{}]*)\}(?!\})")
@@ -51,10 +49,9 @@ def folded(text: str) -> str:
 
 
 def bare(text: str) -> str:
-    """Fold an answer, and strip punctuation, quotes and spaces at both ends.
+    """Fold an answer, and strip punctuation (the Unicode categories P), quotes and spaces at both ends.
 
-    Punctuation is every character of the Unicode categories P. Vowel signs and other marks, currencies and mathematical
-    symbols stay; so do percent signs, the sign or the point before a number, and # and - after a word.
+    Percent signs, the sign or the point before a number, and # and - after a word stay.
 
     Example:
         >>> [bare(text) for text in ("**Can\u2019t say!**", "(\u22123.5)", "C#.", "5 %", "<5")]
@@ -77,8 +74,7 @@ def _is_stripped(character: str) -> bool:
 def normal_form(text: str) -> str:
     """Normalize an answer: each word is :func:`bare`, and articles before a word are dropped.
 
-    An answer that has only punctuation keeps it. Based on the normalization of SQuAD 2.0, which removes all ASCII
-    punctuation, also within words and before numbers.
+    Based on the normalization of SQuAD 2.0, which removes all ASCII punctuation, also within words and before numbers.
 
     Example:
         >>> [normal_form(text) for text in ("The  Eiffel Tower.", "Vitamin A", "-3.5!", "...")]
@@ -88,12 +84,12 @@ def normal_form(text: str) -> str:
     words = [word for word in whole if word == "-" or bare(word)]  # a dash may be a minus
     form = []
     for word, after in zip(words, [*words[1:], ""], strict=False):
-        is_article = bare(word) in ARTICLES and any(map(str.isalnum, after))
+        is_article = bare(word) in ("a", "an", "the") and any(map(str.isalnum, after))
         if is_article and not word.endswith(bare(word)):
             form.append(word)  # not an article, such as A in "A, B"
         elif not is_article:
             form.append(bare(word) or word)
-    return SPACED_PERCENT.sub("", " ".join(form or whole))
+    return re.sub(rf"(?<=\d)\s+(?=[{PERCENT}])", "", " ".join(form or whole))
 
 
 def words(text: str) -> list[str]:
@@ -107,13 +103,7 @@ def words(text: str) -> list[str]:
 
 
 def plain_template(parts: Iterable[str], name: str = "") -> str:
-    """Return the default template, as of T5's training tasks: the name of the task, then each part after its key, in
-    alphabetical order.
-
-    Example:
-        >>> plain_template(["premise", "hypothesis"], "mnli")
-        'mnli hypothesis: {hypothesis} premise: {premise}'
-    """
+    """Return the default template, as of T5's training tasks: "mnli hypothesis: {hypothesis} premise: {premise}"."""
     return " ".join(filter(None, [name, *(f"{part}: {{{part}}}" for part in sorted(parts))]))
 
 
@@ -123,33 +113,18 @@ def parts_of(template: str) -> list[str]:
 
 
 def filled(template: str, values: Mapping[str, str]) -> str:
-    """Fill a template: replace each part's name in braces by its text, and doubled braces by single braces.
-
-    Example:
-        >>> filled('{text} Answer as in {{"label": "yes"}}:', {"text": "It rains."})
-        'It rains. Answer as in {"label": "yes"}:'
-    """
+    """Fill a template: replace each part's name in braces by its text, and doubled braces by single braces."""
     return FILLED.sub(lambda match: match[0][0] if match[1] is None else values[match[1]], template)
 
 
 def keep_parts(template: str, parts: Iterable[str]) -> str:
-    """Restrict a template to the given parts: all other parts are removed together with their keys.
-
-    Example:
-        >>> keep_parts("mnli hypothesis: {hypothesis} premise: {premise}", ["premise"])
-        'mnli premise: {premise}'
-    """
+    """Restrict a template to the given parts: all other parts are removed together with their keys."""
     parts = set(parts)
     return KEYED.sub(lambda match: match[0] if match[1] in parts else "", template).strip()
 
 
 def rename_parts(template: str, names: Mapping[str, str]) -> str:
-    """Rename parts in the braces of a template, from old to new names; the words before the braces do not change.
-
-    Example:
-        >>> rename_parts("rte sentence1: {sentence1}", {"sentence1": "premise"})
-        'rte sentence1: {premise}'
-    """
+    """Rename parts in the braces of a template, from old to new names; the words before the braces do not change."""
     return PART.sub(lambda match: f"{{{names.get(match[1], match[1])}}}", template)
 
 
@@ -186,10 +161,5 @@ def percent(share: float) -> str:
 
 
 def agree(n: int, singular: str, plural: str) -> str:
-    """Format a count, followed by the words in the singular if it is 1, or else in the plural.
-
-    Example:
-        >>> agree(1, "example is", "examples are"), agree(3129, "example is", "examples are")
-        ('1 example is', '3,129 examples are')
-    """
+    """Format a count, followed by the words in the singular if it is 1, or else in the plural: "3,129 examples are"."""
     return f"{n:,} {singular if n == 1 else plural}"

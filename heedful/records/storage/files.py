@@ -21,7 +21,6 @@ WRITING = ".writing"  # suffix of temporary files
 
 
 def unreadable(display_name: str, error: Exception) -> HeedfulError:
-    """Create the error that says why a file cannot be read."""
     reason = getattr(error, "strerror", None) or error
     return DataError(f"{display_name} cannot be read: {reason}. Check the path and its permissions.")
 
@@ -36,10 +35,7 @@ def open_file(path: str | Path, display_name: str | None = None) -> BufferedRead
 
 @contextmanager
 def atomic_path(path: str | Path) -> Iterator[Path]:
-    """Yield the path of a temporary file that replaces ``path`` at the end; after an exception, ``path`` is unchanged.
-
-    Raises RunError if the file cannot be written.
-    """
+    """Yield the path of a temporary file that replaces ``path`` at the end, but not after an exception."""
     path = Path(path)
     temporary = path.with_name(f".{path.name}.{uuid4().hex[:8]}{WRITING}")
     try:
@@ -68,11 +64,7 @@ def flush_file(path: Path) -> None:
 
 @contextmanager
 def writing(path: str | Path, remedy: str = "Make room, or name another folder.") -> Iterator[None]:
-    """Context manager that converts errors about a path that is being written, such as a full disk, to RunError.
-
-    Errors about other paths, user errors, and errors that are not about files, such as a lost connection, are raised
-    unchanged. The message ends with ``remedy``.
-    """
+    """Convert errors about a path that is being written, such as a full disk, to RunError; other errors pass."""
     path = Path(path)
     try:
         yield
@@ -105,7 +97,6 @@ def write_json(path: str | Path, value: Any) -> None:
 
 
 def as_json(value: Any) -> str:
-    """Convert a value to the text that :func:`write_json` writes."""
     return json.dumps(value, indent=2, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n"
 
 
@@ -136,7 +127,6 @@ class Spool:
         self._writer = pa.ipc.new_file(self._file, schema)
 
     def write(self, table: pa.Table | pa.RecordBatch) -> None:
-        """Append the rows of a table or record batch."""
         with spooling():
             self._writer.write(table)
             self._file.flush()  # otherwise a forked process would write the buffer a second time

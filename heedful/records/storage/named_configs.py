@@ -15,13 +15,7 @@ CONFIGS = Path(__file__).parents[2].resolve() / "configs"  # the package's own
 
 
 def named_configs(kind: str) -> dict[str, Path]:
-    """Map short names to the YAML files of a folder of configs/.
-
-    A file below the working folder takes precedence over the package's file of the same name.
-
-    Args:
-        kind: Name of the folder: "data", "model", "experiment", "debug" or "recipe".
-    """
+    """Map short names to the YAML files of a folder of configs/, such as "data"; the working folder's come first."""
     working = Path("configs")
     places = [CONFIGS] if working.resolve() == CONFIGS.resolve() else [CONFIGS, working]
     path_of_name = {path.stem: path for place in places for path in (place / kind).glob("*.yaml")}
@@ -29,8 +23,9 @@ def named_configs(kind: str) -> dict[str, Path]:
 
 
 def backbones() -> dict[str, tuple[str, str]]:
-    """Map the short name of each model in configs/model to its backbone (hub id or folder of the weights) and the
-    import path of its class. Files that cannot be read, as of another program, are skipped.
+    """Map each file in configs/model to its backbone (hub id or folder of weights) and the import path of its class.
+
+    Files that cannot be read, as of another program, are skipped.
     """
     backbone_of = {}
     for name, path in named_configs("model").items():
@@ -46,32 +41,19 @@ def backbones() -> dict[str, tuple[str, str]]:
 
 
 def short_name(backbone: str, class_path: str | None) -> str | None:
-    """Return the short name of the model with a backbone; None if no file in configs/model has the backbone.
-
-    Args:
-        backbone: Hub id or folder of the weights.
-        class_path: Import path of the model's class, which decides between several files with the backbone.
-    """
+    """Return the short name of the model with a backbone, if any; the class decides between several such files."""
     classes = {name: owner for name, (of_file, owner) in backbones().items() if of_file == backbone}
     same = [name for name, owner in classes.items() if class_path and owner == full_path("model", class_path)]
     return next(iter([*same, *classes]), None)
 
 
 def names(kind: str) -> list[str]:
-    """Return the short names that are possible for a setting: "data", "model", "augment" or "debug"."""
+    """Return the short names that are possible for a setting, see :data:`FOLDER_OF`."""
     return list(named_configs(FOLDER_OF[kind]))
 
 
 def config_path(kind: str, name: str) -> str:
-    """Return the path of the YAML file for a short name; a path or an import path is returned unchanged.
-
-    Args:
-        kind: The setting: "data", "model", "augment" or "debug".
-        name: The value of the setting, such as "mnli".
-
-    Raises:
-        HeedfulError: If the name is unknown or the file does not exist.
-    """
+    """Return the YAML file for a short name of a setting, see :data:`FOLDER_OF`; a path or an import path stays."""
     if file := named_configs(FOLDER_OF[kind]).get(name):
         return str(file)
     if name.endswith((".yaml", ".yml", ".json")):
@@ -90,5 +72,5 @@ def config_path(kind: str, name: str) -> str:
 
 
 def public_classes(kind: str) -> list[str]:
-    """Names of the public data modules (kind "data") or models (kind "model"), listed without importing torch."""
+    """Names of the public data modules or models, listed without importing torch."""
     return list(import_module(ROOMS[kind]).__all__)

@@ -26,7 +26,6 @@ CHECKPOINTS = "checkpoints"
 BACKBONE = f"{CHECKPOINTS}/backbone"  # the exported model
 EPOCHS = "figures/epochs.json"
 LOCK = ".lock"
-CHECKSUM = "checksum"
 FIT = "letters, digits, '.', '_', '+' and '-' only, and a letter, digit or '_' first"  # of a name of a folder
 
 Points = list[tuple[int, dict[str, Measurement]]]  # (epoch, measurement of each curve) pairs
@@ -59,9 +58,8 @@ def regime_name(
     """Return the folder name of a training regime: which parts, examples and augmentation a model is trained with.
 
     Args:
-        partial: Name of the only part that the model receives; None for all parts.
+        partial: The only part that the model receives.
         n: Number of challenge examples, for inoculation (fine-tuning on a few of them).
-        fold: Index of the held-out fold, or None without folds.
         mixed: Whether examples of another data set are mixed into the training set.
         control: Name of the mixture of control examples, such as "2L1S", for the data set MSGS.
 
@@ -80,14 +78,9 @@ def regime_name(
 
 @contextmanager
 def locked(folder: Path, display_name: str | None = None, new: Sequence[Path] = ()) -> Iterator[None]:
-    """Context manager that creates a folder and locks it; at the end, it removes the new folders that are still empty.
+    """Create a folder and lock it, or raise RunError; at the end, remove the new folders that are still empty.
 
-    Args:
-        display_name: Start of error messages; by default the folder.
-        new: Folders that the caller has just created, innermost first, which are also removed if they are empty.
-
-    Raises:
-        RunError: If another process holds the lock, or the folder cannot be written to.
+    Such are also the folders ``new``, innermost first. Error messages begin with ``display_name``, or with the folder.
     """
     new = [*new, *(path for path in (folder, *folder.parents) if not path.exists())]
     lock = FileLock(folder / LOCK, timeout=0)
@@ -127,15 +120,10 @@ def write_results(
     rows: Mapping[str, tuple[pa.Table, Mapping[str, Any]]],
     outdated: Iterable[Path] = (),
 ) -> None:
-    """Write results.json and the rows of all evaluations to the folder of a run, and remove other files of rows.
+    """Write results.json, with hashes, and the rows with metadata of evaluations; remove other files of the results.
 
     All files are first written under temporary names, and then renamed, results.json last. A full disk therefore leaves
     the old files. If the process is killed between two renamings, :func:`read_results` detects the mixture.
-
-    Args:
-        results: The content of results.json, without hashes.
-        rows: Maps each evaluation to its rows and their metadata.
-        outdated: Further files that describe the old results, and are removed.
     """
     with ExitStack() as stack:  # exits in reverse order
         file = stack.enter_context(atomic_path(Path(folder) / RESULTS))
@@ -151,21 +139,17 @@ def write_results(
 def results_text(results: Mapping[str, Any], hashes: Mapping[str, str]) -> str:
     """Return the text of results.json, with a checksum; ``hashes`` maps evaluations to the sha256 of their rows."""
     content = {**results, "schema": SCHEMA, "rows": dict(hashes)}
-    return as_json({**content, CHECKSUM: _checksum(content)})
+    return as_json({**content, "checksum": _checksum(content)})
 
 
 def _checksum(content: Mapping[str, Any]) -> str:
-    remaining = {key: value for key, value in content.items() if key != CHECKSUM}
+    remaining = {key: value for key, value in content.items() if key != "checksum"}
     text = json.dumps(remaining, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
 def read_results(folder: str | Path) -> dict[str, Any]:
-    """Read results.json of a run, and verify its checksum and the sha256 of its rows.
-
-    Raises:
-        RunError: If results.json is missing, has another schema or was edited, or if the rows were changed.
-    """
+    """Read results.json; raise RunError unless its schema, its checksum and the sha256 of the rows are right."""
     path = Path(folder) / RESULTS
     if Path(folder).is_dir() and not path.exists():
         if (Path(folder) / RUN).is_file():
@@ -173,7 +157,7 @@ def read_results(folder: str | Path) -> dict[str, Any]:
         raise RunError(f"{path} does not exist. Name the folder of a run or of an evaluation.")
     content = read_json(path)
     results = require_schema(content, str(path))
-    if results.pop(CHECKSUM, None) != _checksum(content):
+    if results.pop("checksum", None) != _checksum(content):
         raise RunError(f"{path} was edited: its checksum does not match. Restore the file, or evaluate again.")
     for name, sha256 in results["rows"].items():
         file = rows_file(folder, name)
@@ -206,7 +190,7 @@ def file_hash(path: Path) -> str:
 
 
 def as_plain(history: Mapping[str, Points]) -> dict[str, Any]:
-    """Convert the measurements of all epochs to values that JSON can express."""
+    """Convert to values that JSON can express."""
     return {
         figure: [[epoch, {curve: m.as_dict() for curve, m in curves.items()}] for epoch, curves in points]
         for figure, points in history.items()
@@ -214,7 +198,7 @@ def as_plain(history: Mapping[str, Points]) -> dict[str, Any]:
 
 
 def from_plain(plain: Mapping[str, Any]) -> History:
-    """Convert the values of :func:`as_plain` back to the measurements of all epochs."""
+    """Convert the values of :func:`as_plain` back."""
     return {
         figure: [(epoch, {curve: Measurement(**m) for curve, m in curves.items()}) for epoch, curves in points]
         for figure, points in plain.items()

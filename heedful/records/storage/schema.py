@@ -10,16 +10,13 @@ VERSION = "0.1.0"  # setup.cfg reads it
 TITLE = "Heedful: does a classifier heed every part of its input?"
 AUTHORS = "Heedful developers"
 
-
 SCHEMA = 10  # no other version can be read
 ENTRY = "heedful"  # key of Heedful's entry in the metadata of files and in config.json of exported models
 ROOMS = {"data": "heedful.datamodules", "model": "heedful.lightning_modules"}
 
 
 def require_schema(content: Any, display_name: str) -> dict[str, Any]:
-    """Return the content of a file without its version; raise RunError, about ``display_name``, unless the version,
-    under "schema", is :data:`SCHEMA`.
-    """
+    """Return the content of a file without its version, "schema"; raise RunError unless that is :data:`SCHEMA`."""
     if not isinstance(content, Mapping) or "schema" not in content:
         raise RunError(f"{display_name} is damaged, or not from Heedful: it has no 'schema'. Evaluate again.")
     number = content["schema"]

@@ -16,9 +16,7 @@ MERGE = "tag:yaml.org,2002:merge"
 
 
 class SettingsLoader(PARSER):  # type: ignore[misc, valid-type]
-    """YAML loader by the core schema of YAML 1.2: 1e-5 and 010 are decimal numbers; dates, 12:30, 1_000, yes and no are
-    texts.
-    """
+    """Loader by the core schema of YAML 1.2: 1e-5 and 010 are decimal; dates, 12:30, 1_000, yes and no are texts."""
 
     yaml_implicit_resolvers = {
         first: [(tag, form) for tag, form in forms if tag.endswith((":null", ":merge"))]
@@ -63,7 +61,6 @@ def parse_yaml(text: str, display_name: str) -> Any:
 
 
 def read_yaml(path: str, display_name: str) -> Any:
-    """Read a YAML file; error messages begin with ``display_name``."""
     return parse_yaml(read_text(path, display_name), display_name)
 
 
