@@ -104,6 +104,7 @@ def test_a_run_that_was_stopped_before_it_wrote_its_settings_begins_again(tiny_b
     """As a cluster does, which repeats the command."""
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "events.out.tfevents.1.host.1.0").touch()
+    (tmp_path / "out" / LOCK).touch()
     argv = ["--model.backbone", tiny_bert, *SMALL, "--trainer.max_steps", "1", "--output", tmp_path / "out"]
     with refused(RunError, f"output {tmp_path / 'out'} is not empty"):
         run(command.train, *argv)

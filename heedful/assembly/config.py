@@ -66,6 +66,10 @@ def assemble(
         source = settings.pop(kind)
         where = f"{kind} {fspath(source)}" if isinstance(source, str | PathLike) else ""
         layers.append((where, {kind: source} if kind in CLASSES else _named_layer(kind, fspath(source))))
+    if isinstance(slices := settings.get("slices"), str):
+        settings["slices"] = name_list(slices)
+    if of_data := {name: settings.pop(name) for name in ("partial", "slices") if name in settings}:
+        layers.append(("", {"data": {"init_args": of_data}}))
     layers.append(("", settings))
     lost: list[str] = []
     if saved is not None:
@@ -104,10 +108,7 @@ def _split_objects(call: Mapping[str, Any]) -> tuple[dict[str, Any], Settings, l
         for kind in ("model", "data")
         if not names_class(settings.get(kind, ""))
     }
-    of_data = {name: settings.pop(name) for name in ("partial", "slices") if name in settings}
-    if isinstance(of_data.get("slices"), str):
-        of_data["slices"] = name_list(of_data["slices"])
-    for name in (*of_data, *({"augment", "debug"} & settings.keys())):
+    for name in {"partial", "slices", "augment", "debug"} & settings.keys():
         if "data" in live and (name != "debug" or "data" in _named_layer("debug", settings["debug"])):
             raise _would_change("data", name, name)
     listed, trainer = settings.get("evaluations"), dict(settings.get("trainer") or {})
@@ -124,11 +125,10 @@ def _split_objects(call: Mapping[str, Any]) -> tuple[dict[str, Any], Settings, l
         settings["evaluations"] = [item.name if isinstance(item, Evaluation) else item for item in listed]
     if of_callbacks:
         trainer["callbacks"] = [item for item in callbacks if item not in of_callbacks]
-    further = {"data": {"init_args": of_data}} if of_data else {}
     if trainer:
         settings["trainer"] = trainer
     settings = {name: value for name, value in settings.items() if name not in direct}
-    return live, settings | further, [item.name for item in of_callbacks]
+    return live, settings, [item.name for item in of_callbacks]
 
 
 def _would_change(kind: str, name: str, display_name: str) -> SettingError:

@@ -15,7 +15,8 @@ from heedful.records.messages import is_first
 from heedful.records.storage.files import WRITING
 from heedful.records.storage.results import LOCK, folder_name, locked
 
-LEFT = rf"{LOCK}|\..+{WRITING}"  # files of a run that was killed before it wrote run.json
+CURVES = "events.out.tfevents."  # first words of the names of TensorBoard's files
+LEFT = rf"{LOCK}|\..+{WRITING}|{re.escape(CURVES)}.*"  # files of a run that was killed before it wrote run.json
 
 
 def named_folder(output: str | Path | None, held: ExitStack, resumes: bool = False) -> Path | None:
@@ -40,14 +41,22 @@ def named_folder(output: str | Path | None, held: ExitStack, resumes: bool = Fal
             if file := next((path for path in (folder, *folder.parents) if path.is_file()), None):
                 raise RunError(f"output {folder}: {file.name} is a file. Name another folder.")
             paths = folder.iterdir() if folder.is_dir() else ()
-            names = sorted(path.name for path in paths if not re.fullmatch(LEFT if resumes else LOCK, path.name))
+            left = LEFT if resumes and (folder / LOCK).is_file() else LOCK
+            names = sorted(path.name for path in paths if not re.fullmatch(left, path.name))
         if names:
             remedy = f", or resume {folder}" if is_begun(folder) and not resumes else ""
             raise RunError(f"output {folder} is not empty: it has {names[0]}. Name another folder{remedy}.")
     held.enter_context(locked(folder, f"output {folder}"))
+    held.callback(_remove_curves, folder)
     if resumes:
         remove_unfinished_files(folder)
     return folder
+
+
+def _remove_curves(folder: Path) -> None:
+    """Remove TensorBoard's files from the folder of a run that was stopped before it wrote run.json."""
+    for path in folder.glob(f"{CURVES}*") if not is_begun(folder) else ():
+        path.unlink()
 
 
 def model_name(job: Job) -> str:

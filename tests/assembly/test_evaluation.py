@@ -74,7 +74,7 @@ def test_a_model_in_memory_on_what_it_did_not_learn(
     with refused(ModelError, "entailment", "checkpoint"):
         measured(tmp_path / "a", model, others, evaluations=["accuracy"])
     with refused(ModelError, "premise", "checkpoint"):
-        measured(tmp_path / "a", model, data, partial="hypothesis", evaluations=["accuracy"])
+        measured(tmp_path / "a", model, data.with_arguments(partial="hypothesis"), evaluations=["accuracy"])
     with refused(ModelError):
         measured(tmp_path / "a", small(tiny_bert), data)
     assert not [*tmp_path.iterdir()]
