@@ -19,18 +19,12 @@ LEFT = rf"{LOCK}|\..+{WRITING}"  # files of a run that was killed before it wrot
 
 
 def named_folder(output: str | Path | None, held: ExitStack, resumes: bool = False) -> Path | None:
-    """Lock and return the folder of the results.
+    """Lock the folder of the results until ``held`` closes, and return it; None on ranks other than rank 0.
 
     Args:
-        output: The folder; None for a new folder.
+        output: The folder; None for a new folder, which is created later.
         held: Releases the lock when it closes.
         resumes: Whether the folder may be a run.
-
-    Returns:
-        The folder; None without ``output``, and on ranks other than rank 0.
-
-    Raises:
-        RunError: The folder is neither empty nor a run to resume, or another process writes into the folder.
     """
     if output is None or not is_first():
         return None
@@ -51,9 +45,7 @@ def named_folder(output: str | Path | None, held: ExitStack, resumes: bool = Fal
 
 
 def model_name(job: Job) -> str:
-    """Return the name of the model for the paths of run folders, such as its short name or its hub id with safe
-    characters.
-    """
+    """Return the name of the model for paths, such as its short name or its hub id with safe characters."""
     section = job.record["model"]
     settings = {} if IN_MEMORY in str(section["init_args"].get("backbone")) else section["init_args"]
     backbone = settings.get("backbone") or getattr(job.model, "backbone", None) or settings.get("name")

@@ -28,17 +28,7 @@ OF_TRAINER = ("enable_progress_bar", "limit_val_batches", "accelerator", "device
 def measure_function(
     predict: Any, rows: RowSettings, answers: Answered | None, settings: dict[str, Any]
 ) -> Results | Requests:
-    """Measure a function. If it raises an exception, its earlier answers are attached as ``exception.answers``.
-
-    Args:
-        predict: The function.
-        rows: The rows and the arguments that describe them.
-        answers: Answers of an earlier call that failed; only the remaining inputs are passed to the function.
-        settings: All other arguments of :func:`heedful.measure`.
-
-    Returns:
-        The results; with ``dry_run``, the number of inputs.
-    """
+    """Measure a function. If it raises an exception, its earlier answers are attached as ``exception.answers``."""
     data = data_of(rows, (), is_function=True)
     function = Function(predict, data.columns.labels, data.loader.same, rows.is_ordered, answers)
     try:
@@ -57,19 +47,13 @@ def measure_function(
 def measure_predictor(
     predictor: BasePredictor, data: Pairs, settings: dict[str, Any], weights: str | None = None
 ) -> Results | Requests:
-    """Measure a model in this process, without a Trainer.
+    """Measure a model in this process, without a Trainer; with ``dry_run``, return the number of inputs.
 
     Args:
         predictor: The model.
-        data: The data module made from the rows; it is set up here.
+        data: The data module, before its setup.
         settings: The arguments of :func:`heedful.measure` that do not describe rows.
         weights: Hash of the weights, for results.json; None if unknown.
-
-    Returns:
-        The results; with ``dry_run``, the number of inputs.
-
-    Raises:
-        SettingError: A setting needs a Trainer or a model that Heedful loads.
     """
     trainer, is_dry = settings.pop("trainer", None) or {}, settings.pop("dry_run", None)
     unused = [name for name in OF_MODELS if settings.pop(name, None) is not None]
@@ -97,21 +81,9 @@ def measure_predictor(
     if is_dry:
         return requests_of_function(predictor, data, plans, limit)
     shows_progress = trainer.get("enable_progress_bar") is not False and has_bars()
-    return _measured(predictor, data, plans, limit, shows_progress, weights)
-
-
-def _measured(
-    predictor: BasePredictor,
-    data: Pairs,
-    plans: Plans,
-    limit: int | float,
-    shows_progress: bool,
-    weights: str | None,
-) -> Results:
-    planned = plans.planned.values()
     record = {
         SEED: data.seed,
-        **{p.evaluation.name: section(p.evaluation, p.evaluation.name)["init_args"] for p in planned},
+        **{name: section(planned.evaluation, name)["init_args"] for name, planned in plans.planned.items()},
         "evaluations": plans.only,
         "data": section(data, "data"),
         "model": section(predictor, "model"),

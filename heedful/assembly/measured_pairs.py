@@ -17,16 +17,7 @@ from heedful.records import ModelError, SettingError, listing
 
 
 def measure_pair(predict: Any, rows: RowSettings, settings: dict[str, Any]) -> Results | Requests:
-    """Measure a transformers model with its tokenizer, and restore its training mode and the global random generators.
-
-    Args:
-        predict: ``(model, tokenizer)``, or a pipeline for text classification, which has both.
-        rows: The rows and the arguments that describe them.
-        settings: All other arguments of :func:`heedful.measure`.
-
-    Returns:
-        The results; with ``dry_run``, the number of inputs.
-    """
+    """Measure ``(model, tokenizer)`` or a pipeline, and restore training mode and global random generators."""
     tokenizing: dict[str, Any] = {}
     if not isinstance(predict, tuple):
         predict, tokenizing = (predict.model, predict.tokenizer), _settings_of(predict)
@@ -48,11 +39,7 @@ def measure_pair(predict: Any, rows: RowSettings, settings: dict[str, Any]) -> R
 
 
 def _settings_of(pipeline: Any) -> dict[str, Any]:
-    """Return the arguments with which a pipeline for text classification calls its tokenizer.
-
-    Raises:
-        ModelError: The pipeline is for another task, or does more than calling its model and its tokenizer.
-    """
+    """Return the arguments with which a pipeline for text classification calls its tokenizer."""
     if pipeline.task != "text-classification":
         raise ModelError(f"A pipeline for {pipeline.task} has no labels. Give one for text-classification.")
     own = [

@@ -57,7 +57,7 @@ class RowSettings(NamedTuple):
 
     @property
     def class_names(self) -> Sequence[str]:
-        """Label names of the ``ClassLabel`` column of a ``datasets.Dataset``; empty for other rows."""
+        """Label names of the ``ClassLabel`` column of a ``datasets.Dataset``; else empty."""
         rows = next(iter(self.rows.values()), None) if isinstance(self.rows, Mapping) else self.rows
         features = getattr(rows, "features", None)
         feature = features.get(self.label) if isinstance(features, Mapping) else None
@@ -77,9 +77,6 @@ def data_of(settings: RowSettings, outputs: Sequence[str], is_function: bool, ki
         outputs: Names of the model's labels; empty if they are unknown.
         is_function: Whether the model is a function, which may answer with free texts.
         kind: Class of the data module for rows with labels; a Trainer needs PairedText.
-
-    Raises:
-        HeedfulError: The rows cannot be read, lack a column, or have ambiguous labels.
     """
     if (data := _load_named(settings.rows)) is not None:
         return _adapt_to_call(data, settings, is_function)

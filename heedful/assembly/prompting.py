@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,9 +26,6 @@ def prompts_of(prompting: Prompting, model: BasePredictor, data: Pairs) -> list[
 
     There are none for a model that reads no prompts and, with the default ``prompting``, for a model that also works
     without a prompt, such as T5.
-
-    Raises:
-        HeedfulError: A prompt does not fit the model, such as a long one.
     """
     if not (model.needs_prompt or (model.reads_prompts and prompting != Prompting())):
         return []
@@ -68,16 +66,11 @@ class Requests:
 
     @property
     def totals(self) -> dict[str, tuple[int, int]]:
-        """The number of requests, and the estimated number of tokens in them, for each kind of inputs, such as "base"
-        or "changed", and for all of them, "together".
-        """
-        totals = {
-            kind: (
-                sum(amounts[kind].inputs for amounts in self.amounts),
-                sum(-(-amounts[kind].length // CHARACTERS) for amounts in self.amounts),
-            )
-            for kind in self.amounts[0]
-        }
+        """The number of requests and the estimated number of their tokens, by kind of inputs and "together"."""
+        totals = {}
+        for kind in self.amounts[0]:
+            of_kind = [amounts[kind] for amounts in self.amounts]
+            totals[kind] = sum(a.inputs for a in of_kind), sum(-(-a.length // CHARACTERS) for a in of_kind)
         requests, tokens = zip(*totals.values(), strict=True)
         return totals | {"together": (sum(requests), sum(tokens))}
 
@@ -102,14 +95,10 @@ def requests_of_function(function: Any, data: Pairs, plans: Plans, limit: int | 
     The kind "repeated" counts the first batch, which a function predicts twice; and for a model in memory, the examples
     that are predicted alone, to test padding. ``limit`` is the Trainer's limit_val_batches.
     """
-
-    def inputs() -> Iterator[tuple[Any, Composed]]:
-        return ((function, examples) for examples in inputs_of(data, plans, limit))
-
+    blocks = partial(inputs_of, data, plans, limit)
     amounts = forecast(data, plans, function, limit)
-    first = next(inputs_of(data, plans, limit))
-    lengths = function.encode(first).lengths
+    lengths = function.encode(next(blocks())).lengths
     most = data.eval_batch_size if isinstance(function, Function) else MOST
     longest = np.sort(lengths)[::-1][:most]  # an upper bound: other inputs, which may be shorter, are repeated
     amounts["repeated"] = Amount(len(longest), int(longest.sum()))
-    return Requests(function.description, [amounts], None, None, None, inputs)
+    return Requests(function.description, [amounts], None, None, None, lambda: ((function, each) for each in blocks()))
