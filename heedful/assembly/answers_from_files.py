@@ -143,9 +143,7 @@ def _id(content: Mapping[str, Any]) -> str:
 class Answers:
     """A callable model that looks up recorded answers instead of predicting.
 
-    Args:
-        inputs: Path of the file of inputs, for messages.
-        answers: The answer to each input, or the response of a server, and its location in a file, by id.
+    ``answers`` maps ids of inputs to pairs: an answer, or the response of a server; and its location in a file.
     """
 
     __name__ = "The model"  # name of the model in messages

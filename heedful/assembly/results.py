@@ -42,21 +42,13 @@ CONTROLS = ("majority", "null_")  # beginnings of statistics that do not compare
 
 @dataclass(frozen=True)
 class Unsaved:
-    """The content of the files that :meth:`Results.save` will write, for results in memory.
+    """The content of the files that :meth:`Results.save` will write, for results in memory."""
 
-    Attributes:
-        name: Name of the prompt; "" if there is only one.
-        write_config: Writes config.yaml to a path.
-        about: Content of run.json.
-        rows: Maps evaluations to rows and metadata.
-        contents: Returns the texts of examples, for the HTML page.
-    """
-
-    name: str
-    write_config: Callable[[Path], None]
-    about: Mapping[str, Any]
-    rows: Mapping[str, Evaluated]
-    contents: Provider
+    name: str  # of the prompt; "" if there is only one
+    write_config: Callable[[Path], None]  # to a path
+    about: Mapping[str, Any]  # content of run.json
+    rows: Mapping[str, Evaluated]  # rows and metadata by evaluation
+    contents: Provider  # of the texts of examples, for the HTML page
 
 
 @dataclass(frozen=True, repr=False)
@@ -105,11 +97,7 @@ class Results(Numbers):
 
     @contextmanager
     def in_folder(self, with_examples: bool = False) -> Iterator[Path]:
-        """Context manager that yields a folder with the files of the results, a temporary one for results in memory.
-
-        Args:
-            with_examples: Whether results in memory get a file with the texts of examples.
-        """
+        """Yield a folder with the files of the results: a temporary one, optionally with texts, for those in memory."""
         if self.folder is not None or self.unsaved is None:
             yield self._written
             return
@@ -123,9 +111,7 @@ class Results(Numbers):
 
     @property
     def numbers(self) -> dict[MetricName, dict[str, Any]]:  # type: ignore[override]
-        """The numbers by metric name; each is a mapping with value, n, draws, std, ci95, per_draw and flags, as in
-        results.json.
-        """
+        """The numbers by metric name; each is a mapping with value, n, ci95, flags and more, as in results.json."""
         return measurements_by_name(self.content) if self.content else {}
 
     @property
@@ -133,9 +119,6 @@ class Results(Numbers):
         """The rows of all evaluations in one table, a row per prediction, whose first column names the evaluation.
 
         A column is null in the rows of evaluations that lack it.
-
-        Raises:
-            HeedfulError: Files in the folder were changed.
         """
         tables = []
         for evaluation, rows in self._tables().items():
@@ -148,9 +131,6 @@ class Results(Numbers):
 
         Args:
             evaluation: Name of the evaluation, such as "attentiveness".
-
-        Raises:
-            HeedfulError: Files in the folder were changed; or the evaluation did not run, which is also a KeyError.
         """
         if evaluation not in (tables := self._tables(evaluation)):
             raise NoSuchNumber(f"{self.display_name} has no rows of {evaluation!r}.")
@@ -197,9 +177,6 @@ class Results(Numbers):
 
         Returns:
             The saved results.
-
-        Raises:
-            HeedfulError: The folder is not empty or cannot be written, or files of the results were changed.
         """
         to = Path(folder)
         require_writable(to)
@@ -227,9 +204,6 @@ class Results(Numbers):
 
         Returns:
             The path of the page.
-
-        Raises:
-            HeedfulError: Files of the results were changed, or the page cannot be written.
         """
         if path is None and self.folder is None:
             raise RunError("These results are not saved. Name a file, as in page('report.html'), or save them first.")
@@ -237,11 +211,7 @@ class Results(Numbers):
             return write_page([folder], folder / REPORT if path is None else Path(path), examples)
 
     def __sub__(self, other: "Results") -> "Differences":
-        """Subtract the numbers of other results on the same examples, with paired 95 % intervals.
-
-        Raises:
-            HeedfulError: The examples differ.
-        """
+        """Subtract the numbers of other results on the same examples, with paired 95 % intervals."""
         if not isinstance(other, Results):
             return NotImplemented
         titles = [str(results.folder or name) for results, name in ((self, "the first"), (other, "the second"))]

@@ -10,14 +10,7 @@ from heedful.reports.tables import FORMATS
 
 
 def main(argv: list[str]) -> None:
-    """Run ``heedful compare``: print tables of runs, or check bounds of numbers.
-
-    With ``--require TEXT``, no table is printed. Each text, such as "accuracy >= 0.8", is checked on each run, and a
-    line says whether it holds. All other options select tables.
-
-    Raises:
-        HeedfulError: A text of ``--require`` does not hold, or the runs cannot be compared.
-    """
+    """Print tables of runs; or, with ``--require TEXT``, check bounds of their numbers."""
     options = _parser().parse_intermixed_args(argv)
     if options.require:
         _require(options.runs, options.require)

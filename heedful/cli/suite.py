@@ -50,19 +50,12 @@ LAUNCHER = re.compile(  # variables by which srun and torchrun number processes
 
 
 class Step(NamedTuple):
-    """A step of a recipe: a command of ``heedful``, and its results.
+    """A step of a recipe: a command of ``heedful``, and its results."""
 
-    Attributes:
-        name: Path of the folder, relative to the folder of the recipe.
-        folder: Folder of the results; log, record and lock are next to it.
-        command: Words of the command.
-        needs: Earlier steps that the command refers to.
-    """
-
-    name: str
-    folder: Path
+    name: str  # path of the folder, relative to the folder of the recipe
+    folder: Path  # log, record and lock are next to it
     command: list[str]
-    needs: list["Step"]
+    needs: list["Step"]  # earlier steps that the command refers to
 
     @property
     def label(self) -> str:
@@ -82,11 +75,7 @@ class Step(NamedTuple):
         write_json(self.beside(".json"), {"command": self.command, "weights": weights, "finished": finished})
 
     def is_done(self) -> bool:
-        """Whether the step is finished.
-
-        Raises:
-            RunError: The folder has results of another command or of other weights.
-        """
+        """Whether the step is finished; raise RunError if its folder is of another command or of other weights."""
         do = "Move the folder away, or name another with --output."
         if not self.beside(".json").is_file():
             if self.folder.exists():
@@ -109,9 +98,6 @@ def read_recipe(path: Path, data: str | None, output: Path) -> list[Step]:
         path: The YAML file.
         data: The folder $DATA of all data; None if it is unknown.
         output: The folder $OUT of the results.
-
-    Raises:
-        HeedfulError: The file cannot be read or is not a recipe.
     """
     recipe = read_yaml(str(path), str(path))
     is_recipe = isinstance(recipe, Mapping) and isinstance(recipe.get("steps"), Mapping)
@@ -121,9 +107,9 @@ def read_recipe(path: Path, data: str | None, output: Path) -> list[Step]:
     steps: dict[str, Step] = {}
     for pattern, text in recipe["steps"].items():
         pattern, text = str(pattern), str(text)
-        varied = list(dict.fromkeys(name for name, _ in PLACEHOLDER.findall(pattern)))
+        varied, used = (dict.fromkeys(name for name, _ in PLACEHOLDER.findall(words)) for words in (pattern, text))
         try:
-            if unknown := {name for name, _ in PLACEHOLDER.findall(text)} - {*varied} or {*varied} - {*choices}:
+            if unknown := used.keys() - varied or varied.keys() - choices:
                 raise SettingError(f"<{min(unknown)}> must be in the name of the step and in values.")
             if "$DATA" in text and data is None:
                 raise SettingError("$DATA is unknown. Set --data_path DIR (or make ... DATA=DIR).")
@@ -184,12 +170,7 @@ def steps_of_shard(steps: Sequence[Step], number: int, count: int) -> list[Step]
 
 
 def run(steps: Sequence[Step]) -> None:
-    """Run the unfinished steps, and print a line for each step.
-
-    Raises:
-        HeedfulError: A step fails or needs an unfinished step, another process runs it, or its folder has results of
-            another command.
-    """
+    """Run the unfinished steps, and print a line for each step."""
     for step in steps:
         step.is_done()  # raises before the first step runs
     for number, step in enumerate(steps, 1):
