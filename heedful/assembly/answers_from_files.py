@@ -47,9 +47,6 @@ def write_inputs(
     Returns:
         The number of inputs in the file.
 
-    Raises:
-        HeedfulError: The rows or the settings are wrong, or the file cannot be written.
-
     Examples:
         >>> import heedful, tempfile
         >>> data = heedful.load_data("planted", n_validation=9)
@@ -141,17 +138,14 @@ def _id(content: Mapping[str, Any]) -> str:
 
 
 class Answers:
-    """A callable model that looks up recorded answers instead of predicting.
-
-    ``answers`` maps ids of inputs to pairs: an answer, or the response of a server; and its location in a file.
-    """
+    """A callable model that looks up recorded answers instead of predicting."""
 
     __name__ = "The model"  # name of the model in messages
     is_recorded = True  # no null control: each input has one answer
 
     def __init__(self, inputs: str, answers: Mapping[str, tuple[Any, str]]) -> None:
-        self.inputs = inputs
-        self.answers = answers
+        self.inputs = inputs  # path of their file, for messages
+        self.answers = answers  # by id: an answer, or the response of a server; and its location in a file
 
     def __call__(self, rows: Sequence[dict[str, Any]]) -> list[Any]:
         return [self._find({"parts": row}, row)[0] for row in rows]

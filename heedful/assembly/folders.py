@@ -19,12 +19,9 @@ LEFT = rf"{LOCK}|\..+{WRITING}"  # files of a run that was killed before it wrot
 
 
 def named_folder(output: str | Path | None, held: ExitStack, resumes: bool = False) -> Path | None:
-    """Lock the folder of the results until ``held`` closes, and return it; None on ranks other than rank 0.
+    """Lock the folder of the results, which may be a run if ``resumes``, until ``held`` closes, and return it.
 
-    Args:
-        output: The folder; None for a new folder, which is created later.
-        held: Releases the lock when it closes.
-        resumes: Whether the folder may be a run.
+    Return None without ``output`` and on ranks other than rank 0.
     """
     if output is None or not is_first():
         return None

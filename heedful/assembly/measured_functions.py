@@ -47,13 +47,8 @@ def measure_function(
 def measure_predictor(
     predictor: BasePredictor, data: Pairs, settings: dict[str, Any], weights: str | None = None
 ) -> Results | Requests:
-    """Measure a model in this process, without a Trainer; with ``dry_run``, return the number of inputs.
-
-    Args:
-        predictor: The model.
-        data: The data module, before its setup.
-        settings: The arguments of :func:`heedful.measure` that do not describe rows.
-        weights: Hash of the weights, for results.json; None if unknown.
+    """Measure a model in this process, without a Trainer, on data before their setup; with ``dry_run``, only count its
+    inputs. ``weights`` is the hash of its weights, for results.json.
     """
     trainer, is_dry = settings.pop("trainer", None) or {}, settings.pop("dry_run", None)
     unused = [name for name in OF_MODELS if settings.pop(name, None) is not None]

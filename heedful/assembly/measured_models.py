@@ -4,7 +4,6 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from pytorch_lightning import LightningModule
 from torch import nn
 
 from heedful.assembly.evaluation import job_of, measured_in_memory, prepare, requests_of
@@ -23,7 +22,7 @@ from heedful.lightning_modules.pretrained.backbone_config import open_config, po
 from heedful.lightning_modules.pretrained.backbones import resolve
 from heedful.lightning_modules.pretrained.labels import names_of_outputs
 from heedful.lightning_modules.pretrained_classifier import PretrainedClassifier
-from heedful.records import ModelError, SettingError, Task
+from heedful.records import SettingError, Task
 from heedful.records.storage.results import BACKBONE, CONFIG
 
 
@@ -64,11 +63,6 @@ def _resolve_model(predict: Any) -> tuple[BasePredictor | None, str | None, Any]
         return model, None, getattr(model, "backbone", predict)
     if isinstance(predict, nn.Module) and hasattr(predict, "config"):
         raise SettingError(f"predict is a {type(predict).__name__} without its tokenizer. Give (model, tokenizer).")
-    if isinstance(predict, LightningModule):
-        raise ModelError(
-            f"predict is a {type(predict).__name__}, whose inputs are unknown. Give a function from a list of "
-            "dictionaries to labels that calls it."
-        )
     raise SettingError(
         f"predict has the type {type(predict).__name__}. Give a function from a list of dictionaries to labels, "
         "(model, tokenizer) or a pipeline of transformers, or a folder."

@@ -72,11 +72,8 @@ class RowSettings(NamedTuple):
 def data_of(settings: RowSettings, outputs: Sequence[str], is_function: bool, kind: type[Pairs] = Pairs) -> Pairs:
     """Build the data module from the user's rows.
 
-    Args:
-        settings: The rows and the arguments that describe them.
-        outputs: Names of the model's labels; empty if they are unknown.
-        is_function: Whether the model is a function, which may answer with free texts.
-        kind: Class of the data module for rows with labels; a Trainer needs PairedText.
+    ``outputs`` are the labels of the model, if known. A function may answer with free texts. For rows with labels, the
+    data module is a ``kind``: a Trainer needs PairedText.
     """
     if (data := _load_named(settings.rows)) is not None:
         return _adapt_to_call(data, settings, is_function)

@@ -179,9 +179,6 @@ def Endpoint(  # has the name of the class that it returns
     Returns:
         The model, for ``heedful.measure`` and ``heedful.evaluate``. No request has been sent.
 
-    Raises:
-        HeedfulError: The model is missing, or a setting is unknown or of another type.
-
     Examples:
         >>> endpoint = Endpoint("http://localhost:8000/v1", "qwen", "{premise} Is it true that {hypothesis}?", seed=1)
         >>> endpoint.name

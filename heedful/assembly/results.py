@@ -239,16 +239,12 @@ class Differences(Numbers):
     """The differences between the numbers of two runs on the same examples, with paired 95 % intervals.
 
     A difference has the flags of both numbers. ``n`` is the number of paired examples, or the smaller number if the
-    runs have different eligible examples. A number is omitted if the runs made different swaps, as with two seeds.
-
-    Attributes:
-        numbers: The differences by metric name, in the format of results.json.
-        title: Names of the two runs.
-        notes: Reasons why numbers are omitted.
+    runs have different eligible examples. A number is omitted if the runs made different swaps, as with two seeds;
+    ``notes`` say why.
     """
 
     numbers: Mapping[MetricName, dict[str, Any]]
-    title: str
+    title: str  # names of the two runs
     notes: tuple[str, ...] = ()
     _least = -1.0
 
