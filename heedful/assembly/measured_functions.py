@@ -1,10 +1,13 @@
-"""``heedful.measure`` for a function, or for a model in memory: without a Trainer and without importing Lightning."""
+"""``heedful.measure`` for a function or a transformers model in memory: without a Trainer.
+
+Importing this module imports neither torch nor Lightning.
+"""
 
 from collections.abc import Mapping
 from typing import Any
 
 from heedful.assembly.identity import identity_of
-from heedful.assembly.measured_rows import RowSettings, data_of, load_other_data
+from heedful.assembly.measured_rows import RowSettings, data_of, load_other_data, order_of_outputs
 from heedful.assembly.prompting import Requests, requests_of_function
 from heedful.assembly.results import Results, Unsaved
 from heedful.assembly.settings import SEED, complete_evaluations, name_list, write_settings
@@ -17,7 +20,7 @@ from heedful.callbacks.outputs.page import RecomputedContents
 from heedful.datamodules.base.pairs import Pairs
 from heedful.lightning_modules.base_predictor import BasePredictor
 from heedful.lightning_modules.function import Answered, Function
-from heedful.records import HeedfulError, SettingError, require_seed
+from heedful.records import HeedfulError, ModelError, SettingError, listing, require_seed
 from heedful.records.messages import has_bars
 from heedful.records.parser import construct, section
 
@@ -32,7 +35,7 @@ def measure_function(
     data = data_of(rows, (), is_function=True)
     function = Function(predict, data.columns.labels, data.loader.same, rows.is_ordered, answers)
     try:
-        return measure_predictor(function, data, settings)
+        return _measure_predictor(function, data, settings)
     except BaseException as error:
         error.answers = answered = function.answered  # type: ignore[attr-defined]
         if answered:
@@ -44,7 +47,57 @@ def measure_function(
         raise
 
 
-def measure_predictor(
+def measure_pair(predict: Any, rows: RowSettings, settings: dict[str, Any]) -> Results | Requests:
+    """Measure ``(model, tokenizer)`` or a pipeline, and restore training mode and global random generators."""
+    from torch import Tensor, nn
+
+    from heedful.assembly.generators import restored_generators
+    from heedful.lightning_modules.pretrained.labels import is_named
+    from heedful.lightning_modules.pretrained.weights import weights_hash
+    from heedful.lightning_modules.transformers_pair import TransformersPair, evaluating
+
+    tokenizing: dict[str, Any] = {}
+    if not isinstance(predict, tuple):
+        predict, tokenizing = (predict.model, predict.tokenizer), _settings_of(predict)
+    if len(predict) != 2 or not isinstance(predict[0], nn.Module) or not callable(predict[1]):
+        raise SettingError(
+            f"predict is a tuple of {listing([type(item).__name__ for item in predict])}. Give (model, tokenizer) of "
+            "transformers."
+        )
+    model, tokenizer = predict
+    pair = TransformersPair(model, tokenizer, settings=tokenizing)
+    outputs = pair.outputs if is_named(pair.outputs) else []
+    data = data_of(rows, outputs, is_function=False)
+    if not outputs and (names := order_of_outputs(data, rows)):
+        pair = pair.with_arguments(labels=names)
+    state = {name: values for name, values in pair.network.state_dict().items() if isinstance(values, Tensor)}
+    is_loaded = not any(values.is_meta for values in state.values())  # accelerate may offload weights
+    with restored_generators(), evaluating(pair.network):
+        return _measure_predictor(pair, data, settings, weights_hash(state) if is_loaded else None)
+
+
+def _settings_of(pipeline: Any) -> dict[str, Any]:
+    """Return the arguments with which a pipeline for text classification calls its tokenizer."""
+    from transformers import TextClassificationPipeline
+
+    own = [
+        name
+        for name in ("preprocess", "_forward", "postprocess")
+        if getattr(getattr(pipeline, name), "__func__", None) is not getattr(TextClassificationPipeline, name)
+    ]
+    is_multiple = pipeline.model.config.problem_type == "multi_label_classification"
+    function = pipeline._postprocess_params.get("function_to_apply")
+    if function is not None and function.value != ("sigmoid" if is_multiple else "softmax"):
+        own.append("function_to_apply")
+    if unread := [*own, *pipeline._forward_params]:
+        raise ModelError(
+            f"The pipeline has its own {listing(unread)}, but Heedful calls its model and its tokenizer, and applies "
+            "softmax. Leave it out, or give a function that calls the pipeline."
+        )
+    return dict(pipeline._preprocess_params)
+
+
+def _measure_predictor(
     predictor: BasePredictor, data: Pairs, settings: dict[str, Any], weights: str | None = None
 ) -> Results | Requests:
     """Measure a model in this process, without a Trainer, on data before their setup; with ``dry_run``, only count its

@@ -133,8 +133,6 @@ def _columns_by_part(settings: RowSettings) -> dict[str, str]:
         raise SettingError(
             f'parts is {names!r}. Give a list of the columns that the model reads, as in parts=["text", "question"].'
         )
-    if repeated := [part for part in names if list(names).count(part) > 1]:
-        raise SettingError(f"parts names {repeated[0]} twice.")
     parts = dict(names) if isinstance(names, Mapping) else {str(part): str(part) for part in names}
     if unknown := [part for part in settings.keeps if part not in parts]:
         raise SettingError(f"keeps {unknown[0]} is not a part. {suggestion(unknown[0], parts)}")

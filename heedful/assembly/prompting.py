@@ -44,24 +44,15 @@ def name_of(prompt: Prompt) -> str:
 class Requests:
     """The result of a dry run: what an evaluation would send to a server or to a function at most.
 
-    A request asks about one input: the parts of an example, original or changed.
-
-    Attributes:
-        model: Name of the model or of the function.
-        amounts: For each prompt, maps each kind of inputs, such as "base" or "changed", to upper bounds: the number of
-            inputs, and their total length (in characters for a server).
-        most_written: Maximum number of tokens that the server writes per request; None without a limit.
-        prices: US dollars per million tokens, read and written; None if unknown.
-        cache: Path of the file that stores answers; None for a function.
-        inputs: A function that returns an iterator over (model, block of examples): all examples that the model may
-            have to predict. An example may be in several blocks.
+    A request asks about one input: the parts of an example, original or changed. ``inputs`` iterates over (model, block
+    of examples), with all examples that the model may have to predict; an example may be in several blocks.
     """
 
-    model: str
-    amounts: Sequence[Mapping[str, Amount]]
-    most_written: int | None
-    prices: Sequence[float] | None
-    cache: str | None
+    model: str  # name of the model or of the function
+    amounts: Sequence[Mapping[str, Amount]]  # per prompt, upper bounds by kind of inputs, such as "base" or "changed"
+    most_written: int | None  # tokens that the server writes per request; None without a limit
+    prices: Sequence[float] | None  # US dollars per million tokens, read and written
+    cache: str | None  # file that stores answers; None for a function
     inputs: Callable[[], Iterator[tuple[Any, Composed]]] = field(repr=False, compare=False)
 
     @property

@@ -27,7 +27,7 @@ from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from filelock import FileLock, Timeout
 
@@ -103,7 +103,11 @@ def read_recipe(path: Path, data: str | None, output: Path) -> list[Step]:
     is_recipe = isinstance(recipe, Mapping) and isinstance(recipe.get("steps"), Mapping)
     if not is_recipe or {*recipe} - {"steps", "values"}:
         raise SettingError(f"{path} is not a recipe. Write steps: names and commands, and values: for placeholders.")
-    choices = {str(name): _choices(values) for name, values in (recipe.get("values") or {}).items()}
+    choices = {}  # pairs of key and value by placeholder; without a mapping, a value is its own key
+    for name, values in (recipe.get("values") or {}).items():
+        if not isinstance(values, Mapping):
+            values = {value: value for value in (values if isinstance(values, list) else [values])}
+        choices[str(name)] = [(str(key), "" if value is None else str(value)) for key, value in values.items()]
     steps: dict[str, Step] = {}
     for pattern, text in recipe["steps"].items():
         pattern, text = str(pattern), str(text)
@@ -124,13 +128,6 @@ def read_recipe(path: Path, data: str | None, output: Path) -> list[Step]:
         except (HeedfulError, ValueError) as error:
             raise SettingError(str(error)).at(f"{path}: steps: {pattern}") from None
     return [*steps.values()]
-
-
-def _choices(values: Any) -> list[tuple[str, str]]:
-    """Return keys and values of a placeholder as texts; without a mapping, a value is its own key."""
-    if not isinstance(values, Mapping):
-        values = {value: value for value in (values if isinstance(values, list) else [values])}
-    return [(str(key), "" if value is None else str(value)) for key, value in values.items()]
 
 
 def _step(name: str, folder: Path, words: list[str], earlier: Mapping[str, Step]) -> Step:
@@ -227,7 +224,19 @@ def _execute(words: Sequence[str], log: Path) -> None:
 
 def main(argv: list[str]) -> None:
     """Run the unfinished steps of a recipe."""
-    options = _parser().parse_args(argv)
+    examples = [
+        ("msgs --data_path DIR", "the recipe configs/recipe/msgs.yaml; DIR is the folder of all data"),
+        ("msgs --data_path DIR --only train,morph", "some of its steps"),
+        ("msgs --data_path DIR --shard 3/8", "the third of eight shards, which run in parallel"),
+    ]
+    about = "Run a recipe: train, evaluate and rank many models. The same command resumes a stopped recipe."
+    parser = CommandParser("suite", about, examples)
+    parser.add_argument("recipe", help=f"a YAML file, or one of {', '.join(named_configs('recipe'))}")
+    parser.add_argument("--data_path", metavar="DIR", help="folder of all data, $DATA in the recipe")
+    parser.add_argument("--output", metavar="DIR", help="folder of the results (runs/suites/NAME)")
+    parser.add_argument("--only", metavar="NAMES", help="steps whose command or name has one of these words")
+    parser.add_argument("--shard", metavar="I/N", type=_shard, help="shard I of N, without reports")
+    options = parser.parse_args(argv)
     path = named_configs("recipe").get(options.recipe, Path(options.recipe))
     output = Path(options.output or Path("runs", "suites", path.stem))
     recipe = read_recipe(path, options.data_path, output.absolute())
@@ -251,19 +260,3 @@ def _shard(text: str) -> tuple[int, int]:
     if not 1 <= number <= count:
         raise ArgumentTypeError(f"there is no shard {text}")
     return number, count
-
-
-def _parser() -> CommandParser:
-    examples = [
-        ("msgs --data_path DIR", "the recipe configs/recipe/msgs.yaml; DIR is the folder of all data"),
-        ("msgs --data_path DIR --only train,morph", "some of its steps"),
-        ("msgs --data_path DIR --shard 3/8", "the third of eight shards, which run in parallel"),
-    ]
-    about = "Run a recipe: train, evaluate and rank many models. The same command resumes a stopped recipe."
-    parser = CommandParser("suite", about, examples)
-    parser.add_argument("recipe", help=f"a YAML file, or one of {', '.join(named_configs('recipe'))}")
-    parser.add_argument("--data_path", metavar="DIR", help="folder of all data, $DATA in the recipe")
-    parser.add_argument("--output", metavar="DIR", help="folder of the results (runs/suites/NAME)")
-    parser.add_argument("--only", metavar="NAMES", help="steps whose command or name has one of these words")
-    parser.add_argument("--shard", metavar="I/N", type=_shard, help="shard I of N, without reports")
-    return parser
