@@ -33,7 +33,7 @@ def named_folder(output: str | Path | None, held: ExitStack, resumes: bool = Fal
             paths = folder.iterdir() if folder.is_dir() else ()
             names = sorted(path.name for path in paths if not re.fullmatch(LEFT if resumes else LOCK, path.name))
         if names:
-            remedy = f", or resume {folder}" if is_begun(folder) and not resumes else ""
+            remedy = f", or resume {folder}" if is_begun(folder) else ""
             raise RunError(f"output {folder} is not empty: it has {names[0]}. Name another folder{remedy}.")
     held.enter_context(locked(folder, f"output {folder}"))
     if resumes:

@@ -74,13 +74,11 @@ class Numbers:
     def require(self, text: str) -> Self:
         """Require that a number is above or below a bound with its whole 95 % interval; raise HeedfulError otherwise.
 
-        ``>=`` and ``>`` compare the lower end of the interval with the bound, ``<=`` and ``<`` the upper end.
+        ``>=`` and ``>`` compare the lower end of the interval with the bound, ``<=`` and ``<`` the upper end. To chain
+        calls, these results are returned.
 
         Args:
             text: Name, comparison and bound: "attentiveness premise >= 0.7", "accuracy > 70 %".
-
-        Returns:
-            These results, so that calls can be chained.
 
         Raises:
             HeedfulError: The requirement does not hold or cannot be checked; or it requires high attentiveness of a

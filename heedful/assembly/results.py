@@ -170,13 +170,10 @@ class Results(Numbers):
         return as_html(Cells("", header, cells.rows, "\n".join(captions)))
 
     def save(self, folder: str | PathLike[str]) -> "Results":
-        """Write the results into a folder, for ``heedful.load``, ``heedful compare`` and other reports.
+        """Write the results into a folder, for ``heedful.load`` and reports, and return the saved results.
 
         Args:
             folder: A new or empty folder.
-
-        Returns:
-            The saved results.
         """
         to = Path(folder)
         require_writable(to)
@@ -196,14 +193,11 @@ class Results(Numbers):
         return replace(load(to), unsaved=self.unsaved)
 
     def page(self, path: str | PathLike[str] | None = None, examples: bool = True) -> Path:
-        """Write a self-contained HTML page about the results: numbers, how to read them, examples.
+        """Write a self-contained HTML page (numbers, how to read them, examples), and return its path.
 
         Args:
             path: Path of the page; by default report.html in the folder of the results.
             examples: Whether to include texts and pictures of examples.
-
-        Returns:
-            The path of the page.
         """
         if path is None and self.folder is None:
             raise RunError("These results are not saved. Name a file, as in page('report.html'), or save them first.")

@@ -40,11 +40,9 @@ def config_of(run: Path, display_name: str) -> Path:
 
 
 def source_of(name: str) -> tuple[Path, dict[str, Any]]:
-    """Find the checkpoint to evaluate; and the settings of its run for the model (with the exported weights), the data
-    and natural_logic.
+    """Find the checkpoint to evaluate: of a run the best one, or ``last.ckpt`` if a finished run has no best one.
 
-    Args:
-        name: A checkpoint; or a run, for its best checkpoint, or ``last.ckpt`` if a finished run has no best one.
+    Return it, and the settings of its run for the model (with the exported weights), the data and natural_logic.
     """
     display_name = f"checkpoint {name}"
     checkpoint = Path(name)
@@ -111,13 +109,9 @@ def require_same_task(model: Classifier) -> None:
 
 
 def start_of(resume: str) -> tuple[Path, str | None]:
-    """Find the run and the checkpoint from which a training resumes.
+    """Find the run and the checkpoint from which a training resumes: the last one, or the one that ``resume`` names.
 
-    Args:
-        resume: A run, to resume from its last checkpoint, or to begin if it does not exist; or a checkpoint of a run.
-
-    Returns:
-        The folder of the run; and the checkpoint, None if the training begins at the first step or is already finished.
+    The checkpoint is None if the training begins at the first step or is already finished.
     """
     path = Path(resume)
     run = path.absolute().parent.parent if path.is_file() else path

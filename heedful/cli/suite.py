@@ -92,13 +92,7 @@ class Step(NamedTuple):
 
 
 def read_recipe(path: Path, data: str | None, output: Path) -> list[Step]:
-    """Read the steps of a recipe in order; a name with placeholders is a step per combination of their values.
-
-    Args:
-        path: The YAML file.
-        data: The folder $DATA of all data; None if it is unknown.
-        output: The folder $OUT of the results.
-    """
+    """Read the steps of a recipe in order; ``data`` replaces $DATA, and ``output`` replaces $OUT."""
     recipe = read_yaml(str(path), str(path))
     is_recipe = isinstance(recipe, Mapping) and isinstance(recipe.get("steps"), Mapping)
     if not is_recipe or {*recipe} - {"steps", "values"}:
