@@ -19,10 +19,7 @@ LEFT = rf"{LOCK}|\..+{WRITING}"  # files of a run that was killed before it wrot
 
 
 def named_folder(output: str | Path | None, held: ExitStack, resumes: bool = False) -> Path | None:
-    """Lock the folder of the results, which may be a run if ``resumes``, until ``held`` closes, and return it.
-
-    Return None without ``output`` and on ranks other than rank 0.
-    """
+    """Lock the folder of the results (or of a run to resume) until ``held`` closes; return None on other ranks."""
     if output is None or not is_first():
         return None
     folder = Path(output)

@@ -1,7 +1,4 @@
-"""``heedful.measure`` for a function or a transformers model in memory: without a Trainer.
-
-Importing this module imports neither torch nor Lightning.
-"""
+"""``heedful.measure`` for a function or a transformers model in memory, without a Trainer and without Lightning."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -100,9 +97,7 @@ def _settings_of(pipeline: Any) -> dict[str, Any]:
 def _measure_predictor(
     predictor: BasePredictor, data: Pairs, settings: dict[str, Any], weights: str | None = None
 ) -> Results | Requests:
-    """Measure a model in this process, without a Trainer, on data before their setup; with ``dry_run``, only count its
-    inputs. ``weights`` is the hash of its weights, for results.json.
-    """
+    """Measure a model in this process, without a Trainer; ``weights`` is the hash of its weights, for results.json."""
     trainer, is_dry = settings.pop("trainer", None) or {}, settings.pop("dry_run", None)
     unused = [name for name in OF_MODELS if settings.pop(name, None) is not None]
     unused += [f"trainer.{name}" for name in trainer if name not in OF_TRAINER]

@@ -22,11 +22,7 @@ CHARACTERS = 4  # average length of a token in English
 
 
 def prompts_of(prompting: Prompting, model: BasePredictor, data: Pairs) -> list[Prompt]:
-    """Return the prompts to measure, after a check that the model can read each of them.
-
-    There are none for a model that reads no prompts and, with the default ``prompting``, for a model that also works
-    without a prompt, such as T5.
-    """
+    """Return the prompts to measure; with the default ``prompting``, none for models that need none, such as T5."""
     if not (model.needs_prompt or (model.reads_prompts and prompting != Prompting())):
         return []
     prompts = prompting.prompts(data, model.own_wording, model.given_wording)

@@ -291,16 +291,13 @@ def require_writable(folder: Path) -> None:
 
 
 def load(folder: str | PathLike[str]) -> Results:
-    """Read the results in the folder of a run or of an evaluation.
+    """Read the results in the folder of a run or of an evaluation; raise HeedfulError if its files were changed.
 
     Args:
         folder: Path of the folder.
 
     Returns:
         The results; a ``Run`` for a training run.
-
-    Raises:
-        HeedfulError: The folder has no results, or its files were changed.
     """
     path = Path(fspath(folder))
     return Run.finished(path) if run_settings(path).get("trained") else Results(path, read_results(path))

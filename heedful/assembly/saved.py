@@ -91,9 +91,7 @@ def initial_model(name: str) -> dict[str, Any]:
 
 
 def require_same_task(model: Classifier) -> None:
-    """Raise SettingError if a user's own network starts from a run with other parts or labels, or in another order:
-    the weights of the run have no names of parts and labels.
-    """
+    """Raise SettingError if a user's own network starts from a run with other parts or labels, or in another order."""
     folder = Path(getattr(model, "backbone", None) or "")
     run = folder.parent.parent
     if run / BACKBONE != folder or not (run / CONFIG).is_file():
@@ -101,7 +99,7 @@ def require_same_task(model: Classifier) -> None:
     learned = Task.from_dict(outline(best_of(run, f"init_from {run}", True))["task"])
     for name in ("parts", "labels"):
         expected, actual = getattr(learned, name), getattr(model.task, name)
-        if expected != actual:
+        if expected != actual:  # the weights of the run do not name them
             raise SettingError(
                 f"init_from {run}: its {name} are {listing(expected)}, and the data have {listing(actual)}. Give the "
                 f"data the same {name} in the same order, with data.{name}."

@@ -66,10 +66,7 @@ class TrainingHook:
             self._measure_on_rank_0(model, None, None, True, limit_val_batches=1)
 
     def measure(self, model: nn.Module, step: int, epoch: float, tokenizer: Any = None) -> dict[str, float]:
-        """Measure the unwrapped model on rank 0, add the numbers to ``history`` and return them; call it on all ranks.
-
-        ``step`` and ``epoch`` count what is trained so far; a function ``predict`` needs no tokenizer.
-        """
+        """Measure the unwrapped model on rank 0, add the numbers to ``history``, return them; call it on all ranks."""
         self.results = self._measure_on_rank_0(model, tokenizer, self._folder(step), bool(self.history))
         numbers = {self.prefix + name: value for name, value in _logged_numbers(self.results).items()}
         if numbers.keys() <= {f"{self.prefix}null_flips"}:
