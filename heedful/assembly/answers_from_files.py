@@ -47,9 +47,6 @@ def write_inputs(
     Returns:
         The number of inputs in the file.
 
-    Raises:
-        HeedfulError: The rows or the settings are wrong, or the file cannot be written.
-
     Examples:
         >>> import heedful, tempfile
         >>> data = heedful.load_data("planted", n_validation=9)
@@ -141,19 +138,14 @@ def _id(content: Mapping[str, Any]) -> str:
 
 
 class Answers:
-    """A callable model that looks up recorded answers instead of predicting.
-
-    Args:
-        inputs: Path of the file of inputs, for messages.
-        answers: The answer to each input, or the response of a server, and its location in a file, by id.
-    """
+    """A callable model that looks up recorded answers instead of predicting."""
 
     __name__ = "The model"  # name of the model in messages
     is_recorded = True  # no null control: each input has one answer
 
     def __init__(self, inputs: str, answers: Mapping[str, tuple[Any, str]]) -> None:
-        self.inputs = inputs
-        self.answers = answers
+        self.inputs = inputs  # path of their file, for messages
+        self.answers = answers  # by id: an answer, or the response of a server; and its location in a file
 
     def __call__(self, rows: Sequence[dict[str, Any]]) -> list[Any]:
         return [self._find({"parts": row}, row)[0] for row in rows]
@@ -208,10 +200,9 @@ def _parse_answer(line: Mapping[str, Any], where: str) -> tuple[Any, str]:
         return None, f"status {brief(status)}"
     if len(line) > 1 and not line.keys() & {"answer", "probs", "response", "error"}:
         raise DataError(f'{where} has neither "answer" nor "probs", but {listing(list(map(str, line)))}.')
-    answer, probs = line.get("answer"), line.get("probs")
-    if not (isinstance(answer, str | int | float | None) and isinstance(probs, list | dict | None)) or (
-        answer is not None and probs is not None
-    ):
+    kinds = {"answer": str | int | float, "probs": list | dict}
+    given = {name: line[name] for name in kinds if line.get(name) is not None}
+    if len(given) > 1 or not all(isinstance(value, kinds[name]) for name, value in given.items()):
         raise DataError(f'{where}: write one answer, as "answer": LABEL, or "probs": {{LABEL: P, ...}}.')
-    values = (answer, probs, look_up(line, "response", "body"))
+    values = (*given.values(), look_up(line, "response", "body"))
     return next(((value, "") for value in values if value is not None), (None, "no answer"))

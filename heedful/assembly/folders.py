@@ -20,19 +20,7 @@ LEFT = rf"{LOCK}|\..+{WRITING}|{re.escape(CURVES)}.*"  # files of a run that was
 
 
 def named_folder(output: str | Path | None, held: ExitStack, resumes: bool = False) -> Path | None:
-    """Lock and return the folder of the results.
-
-    Args:
-        output: The folder; None for a new folder.
-        held: Releases the lock when it closes.
-        resumes: Whether the folder may be a run.
-
-    Returns:
-        The folder; None without ``output``, and on ranks other than rank 0.
-
-    Raises:
-        RunError: The folder is neither empty nor a run to resume, or another process writes into the folder.
-    """
+    """Lock the folder of the results (or of a run to resume) until ``held`` closes; return None on other ranks."""
     if output is None or not is_first():
         return None
     folder = Path(output)
@@ -44,7 +32,7 @@ def named_folder(output: str | Path | None, held: ExitStack, resumes: bool = Fal
             left = LEFT if resumes and (folder / LOCK).is_file() else LOCK
             names = sorted(path.name for path in paths if not re.fullmatch(left, path.name))
         if names:
-            remedy = f", or resume {folder}" if is_begun(folder) and not resumes else ""
+            remedy = f", or resume {folder}" if is_begun(folder) else ""
             raise RunError(f"output {folder} is not empty: it has {names[0]}. Name another folder{remedy}.")
     held.enter_context(locked(folder, f"output {folder}"))
     held.callback(_remove_curves, folder)
@@ -60,9 +48,7 @@ def _remove_curves(folder: Path) -> None:
 
 
 def model_name(job: Job) -> str:
-    """Return the name of the model for the paths of run folders, such as its short name or its hub id with safe
-    characters.
-    """
+    """Return the name of the model for paths, such as its short name or its hub id with safe characters."""
     section = job.record["model"]
     settings = {} if IN_MEMORY in str(section["init_args"].get("backbone")) else section["init_args"]
     backbone = settings.get("backbone") or getattr(job.model, "backbone", None) or settings.get("name")

@@ -10,9 +10,7 @@ import torch
 
 @contextmanager
 def restored_generators() -> Iterator[None]:
-    """Context manager that, at its end, restores the states of the global random generators of Python, numpy, torch and
-    CUDA.
-    """
+    """Context manager that restores the global random generators of Python, numpy, torch and CUDA."""
     of_python, of_numpy = random.getstate(), np.random.get_state()  # noqa: NPY002
     devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
     try:

@@ -14,16 +14,9 @@ SPLITTING = ("hold_out", "folds", "fold")  # settings that split the training se
 def require_held_out(model: BasePredictor, data: PairedData, checkpoint: str | None, evaluating: bool) -> None:
     """Raise DataError if the model was, or may have been, trained on examples that are held out of every training.
 
-    Examples are held out by the settings hold_out, folds and fold. They may be evaluated if validate_on_train is true,
-    or if the run of the checkpoint evaluated the same examples. A model that was fine-tuned from another model was
-    trained on the examples of both. An evaluation counts the other examples that the model was trained on; if these
-    are unknown, a message says so.
-
-    Args:
-        model: The model, bound to the task of the data.
-        data: The data module, after its setup.
-        checkpoint: The checkpoint to evaluate; ignored in training.
-        evaluating: Whether the run evaluates; if not, it trains.
+    Held-out examples may be evaluated if validate_on_train is true, or if the run of the checkpoint evaluated the same
+    examples. A model that was fine-tuned from another model was trained on the examples of both. An evaluation counts
+    the other examples that the model was trained on; if these are unknown, a message says so.
     """
     checkpoint = checkpoint if evaluating else None
     trained_on = model.provenance.trained_on

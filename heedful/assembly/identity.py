@@ -18,12 +18,7 @@ PATH = re.compile(r"(/|~/|[A-Za-z]:[\\/]).+")  # an absolute path
 
 
 def identity_of(record: Mapping[str, Any], model: BasePredictor) -> dict[str, Any]:
-    """Return name, settings, training and server of a model, without paths and times, for ``identity`` in results.json.
-
-    Args:
-        record: All settings of the command, as in config.yaml.
-        model: The model, bound to the task of the data.
-    """
+    """Return name, settings, training and server of a model, without paths and times; ``record`` is a config.yaml."""
     sections = sections_of(record)
     checkpoint = sections["checkpoint"]
     trained = (run_settings(Path(checkpoint).absolute().parents[1]) if checkpoint else {}) or sections

@@ -1,10 +1,10 @@
-"""``heedful.measure`` for a function, or for a model in memory: without a Trainer and without importing Lightning."""
+"""``heedful.measure`` for a function or a transformers model in memory, without a Trainer and without Lightning."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from heedful.assembly.identity import identity_of
-from heedful.assembly.measured_rows import RowSettings, data_of, load_other_data
+from heedful.assembly.measured_rows import RowSettings, data_of, load_other_data, order_of_outputs
 from heedful.assembly.prompting import Requests, requests_of_function
 from heedful.assembly.results import Results, Unsaved
 from heedful.assembly.settings import SEED, complete_evaluations, name_list, write_settings
@@ -17,7 +17,7 @@ from heedful.callbacks.outputs.page import RecomputedContents
 from heedful.datamodules.base.pairs import Pairs
 from heedful.lightning_modules.base_predictor import BasePredictor
 from heedful.lightning_modules.function import Answered, Function
-from heedful.records import HeedfulError, SettingError, require_seed
+from heedful.records import HeedfulError, ModelError, SettingError, listing, require_seed
 from heedful.records.messages import has_bars
 from heedful.records.parser import construct, section
 
@@ -28,21 +28,11 @@ OF_TRAINER = ("enable_progress_bar", "limit_val_batches", "accelerator", "device
 def measure_function(
     predict: Any, rows: RowSettings, answers: Answered | None, settings: dict[str, Any]
 ) -> Results | Requests:
-    """Measure a function. If it raises an exception, its earlier answers are attached as ``exception.answers``.
-
-    Args:
-        predict: The function.
-        rows: The rows and the arguments that describe them.
-        answers: Answers of an earlier call that failed; only the remaining inputs are passed to the function.
-        settings: All other arguments of :func:`heedful.measure`.
-
-    Returns:
-        The results; with ``dry_run``, the number of inputs.
-    """
+    """Measure a function. If it raises an exception, its earlier answers are attached as ``exception.answers``."""
     data = data_of(rows, (), is_function=True)
     function = Function(predict, data.columns.labels, data.loader.same, rows.is_ordered, answers)
     try:
-        return measure_predictor(function, data, settings)
+        return _measure_predictor(function, data, settings)
     except BaseException as error:
         error.answers = answered = function.answered  # type: ignore[attr-defined]
         if answered:
@@ -54,23 +44,60 @@ def measure_function(
         raise
 
 
-def measure_predictor(
+def measure_pair(predict: Any, rows: RowSettings, settings: dict[str, Any]) -> Results | Requests:
+    """Measure ``(model, tokenizer)`` or a pipeline, and restore training mode and global random generators."""
+    from torch import Tensor, nn
+
+    from heedful.assembly.generators import restored_generators
+    from heedful.lightning_modules.pretrained.labels import is_named
+    from heedful.lightning_modules.pretrained.weights import weights_hash
+    from heedful.lightning_modules.transformers_pair import TransformersPair, evaluating
+
+    tokenizing: dict[str, Any] = {}
+    if not isinstance(predict, tuple):
+        predict, tokenizing = (predict.model, predict.tokenizer), _settings_of(predict)
+    if len(predict) != 2 or not isinstance(predict[0], nn.Module) or not callable(predict[1]):
+        raise SettingError(
+            f"predict is a tuple of {listing([type(item).__name__ for item in predict])}. Give (model, tokenizer) of "
+            "transformers."
+        )
+    model, tokenizer = predict
+    pair = TransformersPair(model, tokenizer, settings=tokenizing)
+    outputs = pair.outputs if is_named(pair.outputs) else []
+    data = data_of(rows, outputs, is_function=False)
+    if not outputs and (names := order_of_outputs(data, rows)):
+        pair = pair.with_arguments(labels=names)
+    state = {name: values for name, values in pair.network.state_dict().items() if isinstance(values, Tensor)}
+    is_loaded = not any(values.is_meta for values in state.values())  # accelerate may offload weights
+    with restored_generators(), evaluating(pair.network):
+        return _measure_predictor(pair, data, settings, weights_hash(state) if is_loaded else None)
+
+
+def _settings_of(pipeline: Any) -> dict[str, Any]:
+    """Return the arguments with which a pipeline for text classification calls its tokenizer."""
+    from transformers import TextClassificationPipeline
+
+    own = [
+        name
+        for name in ("preprocess", "_forward", "postprocess")
+        if getattr(getattr(pipeline, name), "__func__", None) is not getattr(TextClassificationPipeline, name)
+    ]
+    is_multiple = pipeline.model.config.problem_type == "multi_label_classification"
+    function = pipeline._postprocess_params.get("function_to_apply")
+    if function is not None and function.value != ("sigmoid" if is_multiple else "softmax"):
+        own.append("function_to_apply")
+    if unread := [*own, *pipeline._forward_params]:
+        raise ModelError(
+            f"The pipeline has its own {listing(unread)}, but Heedful calls its model and its tokenizer, and applies "
+            "softmax. Leave it out, or give a function that calls the pipeline."
+        )
+    return dict(pipeline._preprocess_params)
+
+
+def _measure_predictor(
     predictor: BasePredictor, data: Pairs, settings: dict[str, Any], weights: str | None = None
 ) -> Results | Requests:
-    """Measure a model in this process, without a Trainer.
-
-    Args:
-        predictor: The model.
-        data: The data module made from the rows; it is set up here.
-        settings: The arguments of :func:`heedful.measure` that do not describe rows.
-        weights: Hash of the weights, for results.json; None if unknown.
-
-    Returns:
-        The results; with ``dry_run``, the number of inputs.
-
-    Raises:
-        SettingError: A setting needs a Trainer or a model that Heedful loads.
-    """
+    """Measure a model in this process, without a Trainer; ``weights`` is the hash of its weights, for results.json."""
     trainer, is_dry = settings.pop("trainer", None) or {}, settings.pop("dry_run", None)
     unused = [name for name in OF_MODELS if settings.pop(name, None) is not None]
     unused += [f"trainer.{name}" for name in trainer if name not in OF_TRAINER]
@@ -97,21 +124,9 @@ def measure_predictor(
     if is_dry:
         return requests_of_function(predictor, data, plans, limit)
     shows_progress = trainer.get("enable_progress_bar") is not False and has_bars()
-    return _measured(predictor, data, plans, limit, shows_progress, weights)
-
-
-def _measured(
-    predictor: BasePredictor,
-    data: Pairs,
-    plans: Plans,
-    limit: int | float,
-    shows_progress: bool,
-    weights: str | None,
-) -> Results:
-    planned = plans.planned.values()
     record = {
         SEED: data.seed,
-        **{p.evaluation.name: section(p.evaluation, p.evaluation.name)["init_args"] for p in planned},
+        **{name: section(planned.evaluation, name)["init_args"] for name, planned in plans.planned.items()},
         "evaluations": plans.only,
         "data": section(data, "data"),
         "model": section(predictor, "model"),

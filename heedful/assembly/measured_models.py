@@ -4,7 +4,6 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from pytorch_lightning import LightningModule
 from torch import nn
 
 from heedful.assembly.evaluation import job_of, measured_in_memory, prepare, requests_of
@@ -14,6 +13,7 @@ from heedful.assembly.measured_rows import RowSettings, data_of, order_of_output
 from heedful.assembly.prompting import Requests
 from heedful.assembly.results import Results
 from heedful.assembly.saved import source_of
+from heedful.assembly.settings import several
 from heedful.assembly.trainers import session
 from heedful.callbacks.checkpoints.files import outline
 from heedful.datamodules import PairedText
@@ -22,50 +22,32 @@ from heedful.lightning_modules.pretrained.backbone_config import open_config, po
 from heedful.lightning_modules.pretrained.backbones import resolve
 from heedful.lightning_modules.pretrained.labels import names_of_outputs
 from heedful.lightning_modules.pretrained_classifier import PretrainedClassifier
-from heedful.records import ModelError, SettingError, Task
+from heedful.records import SettingError, Task
 from heedful.records.storage.results import BACKBONE, CONFIG
 
 
 def measure_model(predict: Any, rows: RowSettings, settings: dict[str, Any]) -> Results | list[Results] | Requests:
-    """Measure a model that Heedful loads, with a Trainer; the global random generators are restored.
-
-    Args:
-        predict: A model of Heedful; or a folder, a hub id, a short name, a run or a checkpoint.
-        rows: The rows and the arguments that describe them.
-        settings: All other arguments of :func:`heedful.measure`.
-
-    Returns:
-        The results, a list with several prompts; with ``dry_run``, the number of requests to a server.
-    """
-    with restored_generators(), session(settings.pop("allow_package", None)):
-        return _measure_model(predict, rows, settings)
-
-
-def _measure_model(predict: Any, rows: RowSettings, settings: dict[str, Any]) -> Results | list[Results] | Requests:
-    config, dry_run = (settings.pop(name, None) for name in ("config", "dry_run"))
+    """Measure a model that Heedful loads, with a Trainer; the global random generators are restored."""
+    config, dry_run, packages = (settings.pop(name, None) for name in ("config", "dry_run", "allow_package"))
     of_data = {name: value for name in ("partial", "slices") if (value := settings.pop(name, None)) is not None}
-    model, checkpoint, backbone = _resolve_model(predict)
-    learned = model.task.labels if model is not None and model.task else getattr(model, "known_labels", ())
-    if checkpoint is not None and not (backbone / "config.json").is_file():  # a user's own network
-        learned = Task.from_dict(outline(source_of(checkpoint)[0])["task"]).labels
-    outputs = learned or (names_of_outputs(model_config(resolve(fspath(backbone)))) if backbone else ())
-    data = data_of(rows, outputs, is_function=False, kind=PairedText)
-    if isinstance(model, PretrainedClassifier) and model is not predict and not outputs:
-        model = model.with_arguments(labels=order_of_outputs(data, rows))
-    data = data.with_arguments(**of_data) if of_data else data
-    call = {**settings, "model": model, "data": data, "output": None, "dry_run": dry_run or None}
-    job = job_of(call, [] if config is None else [config], checkpoint=checkpoint)
-    prepare(job)
-    return requests_of(job) if dry_run else measured_in_memory(job)
+    with restored_generators(), session(packages):
+        model, checkpoint, backbone = _resolve_model(predict)
+        learned = model.task.labels if model is not None and model.task else getattr(model, "known_labels", ())
+        if checkpoint is not None and not (backbone / "config.json").is_file():  # a user's own network
+            learned = Task.from_dict(outline(source_of(checkpoint)[0])["task"]).labels
+        outputs = learned or (names_of_outputs(model_config(resolve(fspath(backbone)))) if backbone else ())
+        data = data_of(rows, outputs, is_function=False, kind=PairedText)
+        if isinstance(model, PretrainedClassifier) and model is not predict and not outputs:
+            model = model.with_arguments(labels=order_of_outputs(data, rows))
+        data = data.with_arguments(**of_data) if of_data else data
+        call = {**settings, "model": model, "data": data, "output": None, "dry_run": dry_run or None}
+        job = job_of(call, several(config), checkpoint=checkpoint)
+        prepare(job)
+        return requests_of(job) if dry_run else measured_in_memory(job)
 
 
 def _resolve_model(predict: Any) -> tuple[BasePredictor | None, str | None, Any]:
-    """Load the model that ``predict`` names.
-
-    Returns:
-        A triple: the model, None for a run or checkpoint; the run or checkpoint, else None; and the folder or hub id
-        with the config.json that names the labels.
-    """
+    """Return the model, or the name of a run or checkpoint; and the folder or hub id whose config names the labels."""
     if isinstance(predict, BasePredictor):
         return predict, None, getattr(predict, "backbone", None)
     if isinstance(predict, str | PathLike):
@@ -73,24 +55,15 @@ def _resolve_model(predict: Any) -> tuple[BasePredictor | None, str | None, Any]
         if (path / CONFIG).is_file() or path.suffix == ".ckpt":
             run = path.absolute().parent.parent if path.suffix == ".ckpt" else path
             return None, fspath(predict), run / BACKBONE
-        model = _within_positions(load_model(fspath(predict)))
+        model = load_model(fspath(predict))
+        if isinstance(model, PretrainedClassifier):
+            most = positions_of(open_config(resolve(model.backbone)))  # tokens per input
+            if most is not None and most < model.max_length:
+                model = model.with_arguments(max_length=most)
         return model, None, getattr(model, "backbone", predict)
     if isinstance(predict, nn.Module) and hasattr(predict, "config"):
         raise SettingError(f"predict is a {type(predict).__name__} without its tokenizer. Give (model, tokenizer).")
-    if isinstance(predict, LightningModule):
-        raise ModelError(
-            f"predict is a {type(predict).__name__}, whose inputs are unknown. Give a function from a list of "
-            "dictionaries to labels that calls it."
-        )
     raise SettingError(
         f"predict has the type {type(predict).__name__}. Give a function from a list of dictionaries to labels, "
         "(model, tokenizer) or a pipeline of transformers, or a folder."
     )
-
-
-def _within_positions(model: BasePredictor) -> BasePredictor:
-    """Return the model, with ``max_length`` (tokens per input) lowered if the model has fewer positions."""
-    if not isinstance(model, PretrainedClassifier):
-        return model
-    most = positions_of(open_config(resolve(model.backbone)))
-    return model if most is None or most >= model.max_length else model.with_arguments(max_length=most)

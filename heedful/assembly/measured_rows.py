@@ -57,7 +57,7 @@ class RowSettings(NamedTuple):
 
     @property
     def class_names(self) -> Sequence[str]:
-        """Label names of the ``ClassLabel`` column of a ``datasets.Dataset``; empty for other rows."""
+        """Label names of the ``ClassLabel`` column of a ``datasets.Dataset``; else empty."""
         rows = next(iter(self.rows.values()), None) if isinstance(self.rows, Mapping) else self.rows
         features = getattr(rows, "features", None)
         feature = features.get(self.label) if isinstance(features, Mapping) else None
@@ -72,14 +72,8 @@ class RowSettings(NamedTuple):
 def data_of(settings: RowSettings, outputs: Sequence[str], is_function: bool, kind: type[Pairs] = Pairs) -> Pairs:
     """Build the data module from the user's rows.
 
-    Args:
-        settings: The rows and the arguments that describe them.
-        outputs: Names of the model's labels; empty if they are unknown.
-        is_function: Whether the model is a function, which may answer with free texts.
-        kind: Class of the data module for rows with labels; a Trainer needs PairedText.
-
-    Raises:
-        HeedfulError: The rows cannot be read, lack a column, or have ambiguous labels.
+    ``outputs`` are the labels of the model, if known. A function may answer with free texts. For rows with labels, the
+    data module is a ``kind``: a Trainer needs PairedText.
     """
     if (data := _load_named(settings.rows)) is not None:
         return _adapt_to_call(data, settings, is_function)
@@ -139,8 +133,6 @@ def _columns_by_part(settings: RowSettings) -> dict[str, str]:
         raise SettingError(
             f'parts is {names!r}. Give a list of the columns that the model reads, as in parts=["text", "question"].'
         )
-    if repeated := [part for part in names if list(names).count(part) > 1]:
-        raise SettingError(f"parts names {repeated[0]} twice.")
     parts = dict(names) if isinstance(names, Mapping) else {str(part): str(part) for part in names}
     if unknown := [part for part in settings.keeps if part not in parts]:
         raise SettingError(f"keeps {unknown[0]} is not a part. {suggestion(unknown[0], parts)}")

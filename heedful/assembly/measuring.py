@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, cast
 
-from heedful.assembly.measured_functions import measure_function
+from heedful.assembly.measured_functions import measure_function, measure_pair
 from heedful.assembly.measured_rows import LABEL, Labels, RowSettings, data_of
 from heedful.assembly.prompting import Requests
 from heedful.assembly.results import Results, require_writable
@@ -136,8 +136,6 @@ def measure(
             if is_function:
                 results = measure_function(predict, of_rows, answers, settings)
             elif is_pair:
-                from heedful.assembly.measured_pairs import measure_pair  # imports the models of transformers
-
                 results = measure_pair(predict, of_rows, settings)
             else:
                 from heedful.assembly.measured_models import measure_model  # imports Lightning
@@ -178,9 +176,6 @@ def Endpoint(  # has the name of the class that it returns
 
     Returns:
         The model, for ``heedful.measure`` and ``heedful.evaluate``. No request has been sent.
-
-    Raises:
-        HeedfulError: The model is missing, or a setting is unknown or of another type.
 
     Examples:
         >>> endpoint = Endpoint("http://localhost:8000/v1", "qwen", "{premise} Is it true that {hypothesis}?", seed=1)

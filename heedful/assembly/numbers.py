@@ -25,15 +25,10 @@ class NoSuchNumber(RunError, KeyError):
 
 
 class Numbers:
-    """Base class of ``Results`` and ``Differences``, whose numbers are looked up by name.
+    """Base class of ``Results`` and ``Differences``, whose numbers are looked up by name."""
 
-    Attributes:
-        numbers: The numbers by metric name, as in results.json.
-        notes: Reasons why numbers are missing.
-    """
-
-    numbers: Mapping[MetricName, Mapping[str, Any]]
-    notes: tuple[str, ...] = ()
+    numbers: Mapping[MetricName, Mapping[str, Any]]  # as in results.json
+    notes: tuple[str, ...] = ()  # reasons why numbers are missing
     _least = 0.0  # lower bound of a share
 
     def __getitem__(self, key: Key) -> Measurement:
@@ -79,18 +74,15 @@ class Numbers:
     def require(self, text: str) -> Self:
         """Require that a number is above or below a bound with its whole 95 % interval; raise HeedfulError otherwise.
 
-        ``>=`` and ``>`` compare the lower end of the interval with the bound, ``<=`` and ``<`` the upper end.
+        ``>=`` and ``>`` compare the lower end of the interval with the bound, ``<=`` and ``<`` the upper end. To chain
+        calls, these results are returned.
 
         Args:
             text: Name, comparison and bound: "attentiveness premise >= 0.7", "accuracy > 70 %".
 
-        Returns:
-            These results, so that calls can be chained.
-
         Raises:
-            HeedfulError: The requirement does not hold or cannot be parsed; the name is unknown or ambiguous; the
-                number has no interval; the default label may be misspelt; or high attentiveness is required of a model
-                that may be guessing.
+            HeedfulError: The requirement does not hold or cannot be checked; or it requires high attentiveness of a
+                model that may be guessing.
         """
         parsed = REQUIREMENT.fullmatch(re.sub("≥|=>", ">=", re.sub("≤|=<", "<=", text)))
         if parsed is None:

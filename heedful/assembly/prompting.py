@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,14 +22,7 @@ CHARACTERS = 4  # average length of a token in English
 
 
 def prompts_of(prompting: Prompting, model: BasePredictor, data: Pairs) -> list[Prompt]:
-    """Return the prompts to measure, after a check that the model can read each of them.
-
-    There are none for a model that reads no prompts and, with the default ``prompting``, for a model that also works
-    without a prompt, such as T5.
-
-    Raises:
-        HeedfulError: A prompt does not fit the model, such as a long one.
-    """
+    """Return the prompts to measure; with the default ``prompting``, none for models that need none, such as T5."""
     if not (model.needs_prompt or (model.reads_prompts and prompting != Prompting())):
         return []
     prompts = prompting.prompts(data, model.own_wording, model.given_wording)
@@ -46,38 +40,24 @@ def name_of(prompt: Prompt) -> str:
 class Requests:
     """The result of a dry run: what an evaluation would send to a server or to a function at most.
 
-    A request asks about one input: the parts of an example, original or changed.
-
-    Attributes:
-        model: Name of the model or of the function.
-        amounts: For each prompt, maps each kind of inputs, such as "base" or "changed", to upper bounds: the number of
-            inputs, and their total length (in characters for a server).
-        most_written: Maximum number of tokens that the server writes per request; None without a limit.
-        prices: US dollars per million tokens, read and written; None if unknown.
-        cache: Path of the file that stores answers; None for a function.
-        inputs: A function that returns an iterator over (model, block of examples): all examples that the model may
-            have to predict. An example may be in several blocks.
+    A request asks about one input: the parts of an example, original or changed. ``inputs`` iterates over (model, block
+    of examples), with all examples that the model may have to predict; an example may be in several blocks.
     """
 
-    model: str
-    amounts: Sequence[Mapping[str, Amount]]
-    most_written: int | None
-    prices: Sequence[float] | None
-    cache: str | None
+    model: str  # name of the model or of the function
+    amounts: Sequence[Mapping[str, Amount]]  # per prompt, upper bounds by kind of inputs, such as "base" or "changed"
+    most_written: int | None  # tokens that the server writes per request; None without a limit
+    prices: Sequence[float] | None  # US dollars per million tokens, read and written
+    cache: str | None  # file that stores answers; None for a function
     inputs: Callable[[], Iterator[tuple[Any, Composed]]] = field(repr=False, compare=False)
 
     @property
     def totals(self) -> dict[str, tuple[int, int]]:
-        """The number of requests, and the estimated number of tokens in them, for each kind of inputs, such as "base"
-        or "changed", and for all of them, "together".
-        """
-        totals = {
-            kind: (
-                sum(amounts[kind].inputs for amounts in self.amounts),
-                sum(-(-amounts[kind].length // CHARACTERS) for amounts in self.amounts),
-            )
-            for kind in self.amounts[0]
-        }
+        """The number of requests and the estimated number of their tokens, by kind of inputs and "together"."""
+        totals = {}
+        for kind in self.amounts[0]:
+            of_kind = [amounts[kind] for amounts in self.amounts]
+            totals[kind] = sum(a.inputs for a in of_kind), sum(-(-a.length // CHARACTERS) for a in of_kind)
         requests, tokens = zip(*totals.values(), strict=True)
         return totals | {"together": (sum(requests), sum(tokens))}
 
@@ -102,14 +82,10 @@ def requests_of_function(function: Any, data: Pairs, plans: Plans, limit: int | 
     The kind "repeated" counts the first batch, which a function predicts twice; and for a model in memory, the examples
     that are predicted alone, to test padding. ``limit`` is the Trainer's limit_val_batches.
     """
-
-    def inputs() -> Iterator[tuple[Any, Composed]]:
-        return ((function, examples) for examples in inputs_of(data, plans, limit))
-
+    blocks = partial(inputs_of, data, plans, limit)
     amounts = forecast(data, plans, function, limit)
-    first = next(inputs_of(data, plans, limit))
-    lengths = function.encode(first).lengths
+    lengths = function.encode(next(blocks())).lengths
     most = data.eval_batch_size if isinstance(function, Function) else MOST
     longest = np.sort(lengths)[::-1][:most]  # an upper bound: other inputs, which may be shorter, are repeated
     amounts["repeated"] = Amount(len(longest), int(longest.sum()))
-    return Requests(function.description, [amounts], None, None, None, inputs)
+    return Requests(function.description, [amounts], None, None, None, lambda: ((function, each) for each in blocks()))

@@ -42,21 +42,13 @@ CONTROLS = ("majority", "null_")  # beginnings of statistics that do not compare
 
 @dataclass(frozen=True)
 class Unsaved:
-    """The content of the files that :meth:`Results.save` will write, for results in memory.
+    """The content of the files that :meth:`Results.save` will write, for results in memory."""
 
-    Attributes:
-        name: Name of the prompt; "" if there is only one.
-        write_config: Writes config.yaml to a path.
-        about: Content of run.json.
-        rows: Maps evaluations to rows and metadata.
-        contents: Returns the texts of examples, for the HTML page.
-    """
-
-    name: str
-    write_config: Callable[[Path], None]
-    about: Mapping[str, Any]
-    rows: Mapping[str, Evaluated]
-    contents: Provider
+    name: str  # of the prompt; "" if there is only one
+    write_config: Callable[[Path], None]  # to a path
+    about: Mapping[str, Any]  # content of run.json
+    rows: Mapping[str, Evaluated]  # rows and metadata by evaluation
+    contents: Provider  # of the texts of examples, for the HTML page
 
 
 @dataclass(frozen=True, repr=False)
@@ -105,11 +97,7 @@ class Results(Numbers):
 
     @contextmanager
     def in_folder(self, with_examples: bool = False) -> Iterator[Path]:
-        """Context manager that yields a folder with the files of the results, a temporary one for results in memory.
-
-        Args:
-            with_examples: Whether results in memory get a file with the texts of examples.
-        """
+        """Yield a folder with the files of the results: a temporary one, optionally with texts, for those in memory."""
         if self.folder is not None or self.unsaved is None:
             yield self._written
             return
@@ -123,9 +111,7 @@ class Results(Numbers):
 
     @property
     def numbers(self) -> dict[MetricName, dict[str, Any]]:  # type: ignore[override]
-        """The numbers by metric name; each is a mapping with value, n, draws, std, ci95, per_draw and flags, as in
-        results.json.
-        """
+        """The numbers by metric name; each is a mapping with value, n, ci95, flags and more, as in results.json."""
         return measurements_by_name(self.content) if self.content else {}
 
     @property
@@ -133,9 +119,6 @@ class Results(Numbers):
         """The rows of all evaluations in one table, a row per prediction, whose first column names the evaluation.
 
         A column is null in the rows of evaluations that lack it.
-
-        Raises:
-            HeedfulError: Files in the folder were changed.
         """
         tables = []
         for evaluation, rows in self._tables().items():
@@ -148,9 +131,6 @@ class Results(Numbers):
 
         Args:
             evaluation: Name of the evaluation, such as "attentiveness".
-
-        Raises:
-            HeedfulError: Files in the folder were changed; or the evaluation did not run, which is also a KeyError.
         """
         if evaluation not in (tables := self._tables(evaluation)):
             raise NoSuchNumber(f"{self.display_name} has no rows of {evaluation!r}.")
@@ -190,16 +170,10 @@ class Results(Numbers):
         return as_html(Cells("", header, cells.rows, "\n".join(captions)))
 
     def save(self, folder: str | PathLike[str]) -> "Results":
-        """Write the results into a folder, for ``heedful.load``, ``heedful compare`` and other reports.
+        """Write the results into a folder, for ``heedful.load`` and reports, and return the saved results.
 
         Args:
             folder: A new or empty folder.
-
-        Returns:
-            The saved results.
-
-        Raises:
-            HeedfulError: The folder is not empty or cannot be written, or files of the results were changed.
         """
         to = Path(folder)
         require_writable(to)
@@ -219,17 +193,11 @@ class Results(Numbers):
         return replace(load(to), unsaved=self.unsaved)
 
     def page(self, path: str | PathLike[str] | None = None, examples: bool = True) -> Path:
-        """Write a self-contained HTML page about the results: numbers, how to read them, examples.
+        """Write a self-contained HTML page (numbers, how to read them, examples), and return its path.
 
         Args:
             path: Path of the page; by default report.html in the folder of the results.
             examples: Whether to include texts and pictures of examples.
-
-        Returns:
-            The path of the page.
-
-        Raises:
-            HeedfulError: Files of the results were changed, or the page cannot be written.
         """
         if path is None and self.folder is None:
             raise RunError("These results are not saved. Name a file, as in page('report.html'), or save them first.")
@@ -237,11 +205,7 @@ class Results(Numbers):
             return write_page([folder], folder / REPORT if path is None else Path(path), examples)
 
     def __sub__(self, other: "Results") -> "Differences":
-        """Subtract the numbers of other results on the same examples, with paired 95 % intervals.
-
-        Raises:
-            HeedfulError: The examples differ.
-        """
+        """Subtract the numbers of other results on the same examples, with paired 95 % intervals."""
         if not isinstance(other, Results):
             return NotImplemented
         titles = [str(results.folder or name) for results, name in ((self, "the first"), (other, "the second"))]
@@ -269,16 +233,12 @@ class Differences(Numbers):
     """The differences between the numbers of two runs on the same examples, with paired 95 % intervals.
 
     A difference has the flags of both numbers. ``n`` is the number of paired examples, or the smaller number if the
-    runs have different eligible examples. A number is omitted if the runs made different swaps, as with two seeds.
-
-    Attributes:
-        numbers: The differences by metric name, in the format of results.json.
-        title: Names of the two runs.
-        notes: Reasons why numbers are omitted.
+    runs have different eligible examples. A number is omitted if the runs made different swaps, as with two seeds;
+    ``notes`` say why.
     """
 
     numbers: Mapping[MetricName, dict[str, Any]]
-    title: str
+    title: str  # names of the two runs
     notes: tuple[str, ...] = ()
     _least = -1.0
 
@@ -331,16 +291,13 @@ def require_writable(folder: Path) -> None:
 
 
 def load(folder: str | PathLike[str]) -> Results:
-    """Read the results in the folder of a run or of an evaluation.
+    """Read the results in the folder of a run or of an evaluation; raise HeedfulError if its files were changed.
 
     Args:
         folder: Path of the folder.
 
     Returns:
         The results; a ``Run`` for a training run.
-
-    Raises:
-        HeedfulError: The folder has no results, or its files were changed.
     """
     path = Path(fspath(folder))
     return Run.finished(path) if run_settings(path).get("trained") else Results(path, read_results(path))

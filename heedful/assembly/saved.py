@@ -25,35 +25,24 @@ NO_NUMBER = re.compile(  # settings that change no number: places, devices, outp
     r"|trainer\.(accelerator|devices|num_nodes|strategy|logger|enable_\w+|log_every_n_steps|profiler|default_root_dir)"
     r"(\..+)?"
 )
-RESUMABLE = re.compile(  # settings that a resumed run may change; fingerprints detect changed examples
-    r"(attentiveness|natural_logic|data)\..*|data|checkpoint\.last_every_n_steps|model\.init_args\.cache|"
-    r"trainer\.(accelerator|strategy|devices|num_nodes|precision|plugins|deterministic|benchmark|detect_anomaly|profiler|"
-    r"logger|log_every_n_steps|enable_\w+|(min|max)_(epochs|steps)|max_time|limit_val_batches|val_check_interval|"
-    r"check_val_every_n_epoch|accumulate_grad_batches|gradient_clip_\w+)(\..*)?"
+RESUMABLE = re.compile(  # further settings that a resumed run may change; fingerprints detect changed examples
+    r"(attentiveness|natural_logic|data)\..*|data|checkpoint\.last_every_n_steps|"
+    r"trainer\.(precision|plugins|deterministic|benchmark|detect_anomaly|(min|max)_(epochs|steps)|max_time|"
+    r"limit_val_batches|val_check_interval|check_val_every_n_epoch|accumulate_grad_batches|gradient_clip_\w+)(\..*)?"
 )
 
 
 def config_of(run: Path, display_name: str) -> Path:
-    """Return the path of config.yaml in the folder of a run; raise RunError, with a message that begins with
-    ``display_name``, if the folder has none.
-    """
+    """Return the path of config.yaml in the folder of a run; raise RunError if there is none."""
     if not (run / CONFIG).is_file():
         raise RunError(f"{display_name} is not a run or its checkpoint: there is no {CONFIG}. Name a run.")
     return run / CONFIG
 
 
 def source_of(name: str) -> tuple[Path, dict[str, Any]]:
-    """Find the checkpoint to evaluate, and the settings of its run.
+    """Find the checkpoint to evaluate: of a run the best one, or ``last.ckpt`` if a finished run has no best one.
 
-    Args:
-        name: A checkpoint; or a run, for its best checkpoint, or ``last.ckpt`` if a finished run has no best one.
-
-    Returns:
-        The path of the checkpoint; and the settings of its run under "model" (with the exported weights), "data"
-        (without a seed) and "natural_logic".
-
-    Raises:
-        HeedfulError: The checkpoint does not exist, is damaged, or is not in the folder of a run.
+    Return it, and the settings of its run for the model (with the exported weights), the data and natural_logic.
     """
     display_name = f"checkpoint {name}"
     checkpoint = Path(name)
@@ -68,9 +57,7 @@ def source_of(name: str) -> tuple[Path, dict[str, Any]]:
 
 
 def _settings_with_exported_model(config: Path, backbone: Path) -> dict[str, Any]:
-    """Return the settings in a config.yaml, changed for an evaluation of all examples with the exported model in the
-    folder ``backbone``.
-    """
+    """Return the settings of a run, changed for all examples and for the exported model in the folder ``backbone``."""
     try:
         saved = read_yaml(str(config), str(config))
         settings = saved["model"]["init_args"]
@@ -87,14 +74,7 @@ def _settings_with_exported_model(config: Path, backbone: Path) -> dict[str, Any
 
 
 def initial_model(name: str) -> dict[str, Any]:
-    """Return the section of a model (class and settings) with the exported weights of a finished run.
-
-    Args:
-        name: The run, from the setting ``init_from``.
-
-    Raises:
-        HeedfulError: The run does not exist or is not finished.
-    """
+    """Return the section of a model (class and settings) with the exported weights of the finished run ``name``."""
     run = Path(name)
     config = config_of(run, f"init_from {name}")
     backbone = run / BACKBONE
@@ -111,12 +91,7 @@ def initial_model(name: str) -> dict[str, Any]:
 
 
 def require_same_task(model: Classifier) -> None:
-    """Raise SettingError if a user's own network starts from a run with other parts or labels, or in another order:
-    the weights of the run have no names of parts and labels.
-
-    Args:
-        model: The model, bound to the task of the data.
-    """
+    """Raise SettingError if a user's own network starts from a run with other parts or labels, or in another order."""
     folder = Path(getattr(model, "backbone", None) or "")
     run = folder.parent.parent
     if run / BACKBONE != folder or not (run / CONFIG).is_file():
@@ -124,7 +99,7 @@ def require_same_task(model: Classifier) -> None:
     learned = Task.from_dict(outline(best_of(run, f"init_from {run}", True))["task"])
     for name in ("parts", "labels"):
         expected, actual = getattr(learned, name), getattr(model.task, name)
-        if expected != actual:
+        if expected != actual:  # the weights of the run do not name them
             raise SettingError(
                 f"init_from {run}: its {name} are {listing(expected)}, and the data have {listing(actual)}. Give the "
                 f"data the same {name} in the same order, with data.{name}."
@@ -132,16 +107,9 @@ def require_same_task(model: Classifier) -> None:
 
 
 def start_of(resume: str) -> tuple[Path, str | None]:
-    """Find the run and the checkpoint from which a training resumes.
+    """Find the run and the checkpoint from which a training resumes: the last one, or the one that ``resume`` names.
 
-    Args:
-        resume: A run, to resume from its last checkpoint, or to begin if it does not exist; or a checkpoint of a run.
-
-    Returns:
-        The folder of the run; and the checkpoint, None if the training begins at the first step or is already finished.
-
-    Raises:
-        HeedfulError: The folder is not a run, or the checkpoint is damaged.
+    The checkpoint is None if the training begins at the first step or is already finished.
     """
     path = Path(resume)
     run = path.absolute().parent.parent if path.is_file() else path
@@ -175,9 +143,7 @@ def remove_unfinished_files(run: Path) -> None:
 
 
 def unfinished_of(checkpoint: str) -> str | None:
-    """Return how far the training of a checkpoint had got, such as "epoch 1 of 4, step 30"; None if its run is
-    finished.
-    """
+    """Return how far an unfinished training had got, such as "epoch 1 of 4, step 30"; None if it is finished."""
     run = Path(checkpoint).absolute().parent.parent
     if is_finished(run):
         return None
@@ -187,7 +153,7 @@ def unfinished_of(checkpoint: str) -> str | None:
 
 
 def settings_of_file(path: str | PathLike[str], where: str = "") -> tuple[str, Settings]:
-    """Read the settings in a YAML file; return the beginning of error messages (by default the path), and settings."""
+    """Read the settings in a YAML file; return the beginning of messages (by default the path), and the settings."""
     where = where or fspath(path)
     values = read_yaml(fspath(path), where)
     if not isinstance(values, Mapping):
@@ -195,27 +161,12 @@ def settings_of_file(path: str | PathLike[str], where: str = "") -> tuple[str, S
     return where, dict(values)
 
 
-def differences(before: Settings, after: Settings) -> dict[str, tuple[Any, Any]]:
-    """Map the dotted names of settings that differ to pairs (value before, value after).
-
-    Settings that only one side has, or that cannot change a result, such as the output folder, are left out.
-    """
-    old, new = _flat(before), _flat(after)
-    names = sorted(name for name in old.keys() & new.keys() if not NO_NUMBER.fullmatch(name))
-    return {name: (old[name], new[name]) for name in names if old[name] != new[name]}
-
-
-def _flat(settings: Settings) -> Settings:
+def _flat(settings: Settings, prefix: str = "") -> Settings:
     """Flatten nested settings: map dotted names, such as "trainer.max_epochs" or "data.init_args.path", to values."""
     flat: Settings = {}
     for name, value in settings.items():
-        for inner_name, inner in value.items() if isinstance(value, Mapping) else ():
-            if inner_name == "init_args":
-                flat |= {f"{name}.init_args.{last}": setting for last, setting in inner.items()}
-            else:
-                flat[f"{name}.{inner_name}"] = inner
-        if not isinstance(value, Mapping):
-            flat[name] = value
+        is_section = isinstance(value, Mapping) and (prefix == "" or name == "init_args")
+        flat |= _flat(value, f"{prefix}{name}.") if is_section else {f"{prefix}{name}": value}
     return flat
 
 
@@ -223,20 +174,16 @@ def require_same_settings(settings: Settings, run: Path) -> None:
     """Raise an error if a run cannot be resumed with these settings.
 
     A finished run allows no changes. An unfinished run allows changes of settings that its checkpoint does not
-    override, such as ``max_epochs``.
-
-    Args:
-        settings: The settings of the command.
-        run: The run to resume.
-
-    Raises:
-        HeedfulError: A setting has changed; the message names it.
+    override, such as ``max_epochs``. Settings that only the command or only the run has are not compared.
     """
-    is_done = is_finished(run)
-    for name, (old, new) in differences(settings_of_file(run / CONFIG)[1], settings).items():
+    is_done, before, after = is_finished(run), _flat(settings_of_file(run / CONFIG)[1]), _flat(settings)
+    for name in sorted(before.keys() & after.keys()):
+        old, new = before[name], after[name]
+        if old == new or NO_NUMBER.fullmatch(name):
+            continue
         setting = "seed" if name == SEED else name.replace("init_args.", "")
-        change, before = f"{setting} {str(new)[:LONGEST]}: {run}", str(old)[:LONGEST]
+        change, old = f"{setting} {str(new)[:LONGEST]}: {run}", str(old)[:LONGEST]
         if is_done:
-            raise RunError(f"{change} is finished, with {before}. Train its weights further with init_from {run}.")
+            raise RunError(f"{change} is finished, with {old}. Train its weights further with init_from {run}.")
         if not RESUMABLE.fullmatch(name):
-            raise SettingError(f"{change} started with {before}. Leave the setting out, or train a new run.")
+            raise SettingError(f"{change} started with {old}. Leave the setting out, or train a new run.")

@@ -66,20 +66,7 @@ class TrainingHook:
             self._measure_on_rank_0(model, None, None, True, limit_val_batches=1)
 
     def measure(self, model: nn.Module, step: int, epoch: float, tokenizer: Any = None) -> dict[str, float]:
-        """Measure the model on rank 0, and log the numbers in ``history``; call it on all ranks.
-
-        Args:
-            model: The model without wrappers such as DistributedDataParallel.
-            step: Number of training steps so far.
-            epoch: Number of epochs so far.
-            tokenizer: The tokenizer, if there is no function ``predict``.
-
-        Returns:
-            The numbers to log, by name.
-
-        Raises:
-            HeedfulError: As for :func:`heedful.measure`; or the weights are sharded.
-        """
+        """Measure the unwrapped model on rank 0, add the numbers to ``history``, return them; call it on all ranks."""
         self.results = self._measure_on_rank_0(model, tokenizer, self._folder(step), bool(self.history))
         numbers = {self.prefix + name: value for name, value in _logged_numbers(self.results).items()}
         if numbers.keys() <= {f"{self.prefix}null_flips"}:

@@ -29,14 +29,7 @@ class TransformersCallback(TrainingHook, TrainerCallback):
 
     Attributes:
         results: The results of the last evaluation; rank 0 has their rows.
-        history: The numbers per evaluation, with step and epoch.
-
-    Examples:
-        >>> import heedful
-        >>> rows = [{"premise": f"Dog {i} runs.", "hypothesis": f"Animal {i} moves."} for i in range(40)]
-        >>> callback = heedful.TransformersCallback(rows, ["premise", "hypothesis"], "neutral")
-        >>> callback.history  # a dictionary per evaluation
-        []
+        history: The numbers per evaluation, a dictionary with step and epoch.
     """
 
     def __init__(

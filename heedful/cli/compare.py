@@ -10,15 +10,30 @@ from heedful.reports.tables import FORMATS
 
 
 def main(argv: list[str]) -> None:
-    """Run ``heedful compare``: print tables of runs, or check bounds of numbers.
-
-    With ``--require TEXT``, no table is printed. Each text, such as "accuracy >= 0.8", is checked on each run, and a
-    line says whether it holds. All other options select tables.
-
-    Raises:
-        HeedfulError: A text of ``--require`` does not hold, or the runs cannot be compared.
-    """
-    options = _parser().parse_intermixed_args(argv)
+    """Print tables of runs; or, with ``--require TEXT``, check bounds of their numbers."""
+    parser = CommandParser(
+        "compare",
+        "Print every number of one run, or the main numbers of several runs in one table. For two runs on the same "
+        "examples, print the paired differences as well.",
+        [
+            ("RUN", "every number of one run"),
+            ("RUN RUN", "two models, with paired 95 % intervals"),
+            ("--require 'attentiveness premise >= 0.7' RUN", "exit status 2 unless the interval is above 0.7"),
+        ],
+    )
+    parser.add_argument("runs", nargs="+", metavar="RUN", help="folder of a run or of an evaluation")
+    view = parser.add_mutually_exclusive_group()
+    view.add_argument("--mean", action="store_true", help="the mean over seeds or folds")
+    about = "a number and a bound, compared with its 95 %% interval; repeatable"
+    view.add_argument("--require", action="append", metavar="TEXT", help=about)
+    about = "attentiveness on examples for which all models predict the same label (CAT, appendix D)"
+    view.add_argument("--agreed", action="store_true", help=about)
+    about = "with --agreed: include models whose accuracy is not above the majority share"
+    parser.add_argument("--all", action="store_true", help=about)
+    about = "effects of inoculation: the first run is before it, the others after"
+    view.add_argument("--inoculation", action="store_true", help=about)
+    parser.add_argument("--format", choices=list(FORMATS), help="print only the tables, in this format")
+    options = parser.parse_intermixed_args(argv)
     if options.require:
         _require(options.runs, options.require)
     elif options.agreed:
@@ -45,29 +60,3 @@ def _require(runs: list[str], requirements: list[str]) -> None:
         print(printable(f"{run}: {error}"))
     if failures:
         raise failures[0][1].at(failures[0][0])
-
-
-def _parser() -> CommandParser:
-    parser = CommandParser(
-        "compare",
-        "Print every number of one run, or the main numbers of several runs in one table. For two runs on the same "
-        "examples, print the paired differences as well.",
-        [
-            ("RUN", "every number of one run"),
-            ("RUN RUN", "two models, with paired 95 % intervals"),
-            ("--require 'attentiveness premise >= 0.7' RUN", "exit status 2 unless the interval is above 0.7"),
-        ],
-    )
-    parser.add_argument("runs", nargs="+", metavar="RUN", help="folder of a run or of an evaluation")
-    view = parser.add_mutually_exclusive_group()
-    view.add_argument("--mean", action="store_true", help="the mean over seeds or folds")
-    about = "a number and a bound, compared with its 95 %% interval; repeatable"
-    view.add_argument("--require", action="append", metavar="TEXT", help=about)
-    about = "attentiveness on examples for which all models predict the same label (CAT, appendix D)"
-    view.add_argument("--agreed", action="store_true", help=about)
-    about = "with --agreed: include models whose accuracy is not above the majority share"
-    parser.add_argument("--all", action="store_true", help=about)
-    about = "effects of inoculation: the first run is before it, the others after"
-    view.add_argument("--inoculation", action="store_true", help=about)
-    parser.add_argument("--format", choices=list(FORMATS), help="print only the tables, in this format")
-    return parser

@@ -14,11 +14,7 @@ FORMATS = (".png", ".pdf", ".svg")
 
 
 def main(argv: list[str]) -> None:
-    """Draw a figure into a file.
-
-    Raises:
-        HeedfulError: The figure is unknown, the runs lack its numbers, or the format of the file is unknown.
-    """
+    """Draw a figure into a file."""
     examples = [(f"{name} RUN", kind.about) for name, kind in FIGURES.items()]
     parser = CommandParser("figure", "Draw a figure of runs.", examples)
     parser.add_argument("kind", metavar="KIND", help=f"one of {', '.join(FIGURES)}")

@@ -3,6 +3,7 @@
 import re
 from importlib import import_module
 from inspect import getdoc
+from itertools import takewhile
 from pathlib import Path
 from shutil import get_terminal_size
 from textwrap import shorten
@@ -14,11 +15,7 @@ KINDS = ("data", "models", "evaluations")
 
 
 def main(argv: list[str]) -> None:
-    """Print a line for each name of data, models or evaluations; without an argument, of all three.
-
-    Raises:
-        HeedfulError: The argument is another word.
-    """
+    """Print a line for each name of data, models or evaluations; without an argument, of all three."""
     parser = CommandParser(
         "list",
         "List the names that --data, --model and --evaluations take, with a sentence about each. Names of data and "
@@ -28,7 +25,11 @@ def main(argv: list[str]) -> None:
     parser.add_argument("kind", nargs="?", choices=KINDS, metavar="KIND", help="data, models or evaluations; or all")
     kind = parser.parse_args(argv).kind
     for each in KINDS if kind is None else (kind,):
-        abouts = about_evaluations() if each == "evaluations" else about_configs(each.removesuffix("s"))
+        if each == "evaluations":
+            kinds = import_module("heedful.callbacks.evaluations").EVALUATIONS  # imports Lightning
+            abouts = {name: getdoc(evaluation) or "" for name, evaluation in kinds.items()}
+        else:
+            abouts = {name: _comment(path) for name, path in named_configs(each.removesuffix("s")).items()}
         width = max(map(len, abouts)) + 2
         room = get_terminal_size().columns - 1 - width
         lines = [
@@ -36,17 +37,6 @@ def main(argv: list[str]) -> None:
             for name, about in abouts.items()
         ]
         print("\n".join([*([f"{each}:"] if kind is None else []), *lines]))
-
-
-def about_configs(kind: str) -> dict[str, str]:
-    """Return the comment at the top of each YAML file of a data set ("data") or model ("model"), by name."""
-    return {name: _comment(path) for name, path in named_configs(kind).items()}
-
-
-def about_evaluations() -> dict[str, str]:
-    """Return the docstring of each evaluation, by name."""
-    evaluations = import_module("heedful.callbacks.evaluations").EVALUATIONS  # imports Lightning
-    return {name: getdoc(kind) or "" for name, kind in evaluations.items()}
 
 
 def first_sentence(text: str) -> str:
@@ -61,6 +51,6 @@ def first_sentence(text: str) -> str:
 
 
 def _comment(path: Path) -> str:
+    """Return the comment at the top of a YAML file."""
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    end = next((i for i, line in enumerate(lines) if not line.startswith("#")), len(lines))
-    return " ".join(line.lstrip("# ") for line in lines[:end])
+    return " ".join(line.lstrip("# ") for line in takewhile(lambda line: line.startswith("#"), lines))

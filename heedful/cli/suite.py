@@ -27,7 +27,7 @@ from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from filelock import FileLock, Timeout
 
@@ -50,19 +50,12 @@ LAUNCHER = re.compile(  # variables by which srun and torchrun number processes
 
 
 class Step(NamedTuple):
-    """A step of a recipe: a command of ``heedful``, and its results.
+    """A step of a recipe: a command of ``heedful``, and its results."""
 
-    Attributes:
-        name: Path of the folder, relative to the folder of the recipe.
-        folder: Folder of the results; log, record and lock are next to it.
-        command: Words of the command.
-        needs: Earlier steps that the command refers to.
-    """
-
-    name: str
-    folder: Path
+    name: str  # path of the folder, relative to the folder of the recipe
+    folder: Path  # log, record and lock are next to it
     command: list[str]
-    needs: list["Step"]
+    needs: list["Step"]  # earlier steps that the command refers to
 
     @property
     def label(self) -> str:
@@ -82,11 +75,7 @@ class Step(NamedTuple):
         write_json(self.beside(".json"), {"command": self.command, "weights": weights, "finished": finished})
 
     def is_done(self) -> bool:
-        """Whether the step is finished.
-
-        Raises:
-            RunError: The folder has results of another command or of other weights.
-        """
+        """Whether the step is finished; raise RunError if its folder is of another command or of other weights."""
         do = "Move the folder away, or name another with --output."
         if not self.beside(".json").is_file():
             if self.folder.exists():
@@ -103,27 +92,22 @@ class Step(NamedTuple):
 
 
 def read_recipe(path: Path, data: str | None, output: Path) -> list[Step]:
-    """Read the steps of a recipe in order; a name with placeholders is a step per combination of their values.
-
-    Args:
-        path: The YAML file.
-        data: The folder $DATA of all data; None if it is unknown.
-        output: The folder $OUT of the results.
-
-    Raises:
-        HeedfulError: The file cannot be read or is not a recipe.
-    """
+    """Read the steps of a recipe in order; ``data`` replaces $DATA, and ``output`` replaces $OUT."""
     recipe = read_yaml(str(path), str(path))
     is_recipe = isinstance(recipe, Mapping) and isinstance(recipe.get("steps"), Mapping)
     if not is_recipe or {*recipe} - {"steps", "values"}:
         raise SettingError(f"{path} is not a recipe. Write steps: names and commands, and values: for placeholders.")
-    choices = {str(name): _choices(values) for name, values in (recipe.get("values") or {}).items()}
+    choices = {}  # pairs of key and value by placeholder; without a mapping, a value is its own key
+    for name, values in (recipe.get("values") or {}).items():
+        if not isinstance(values, Mapping):
+            values = {value: value for value in (values if isinstance(values, list) else [values])}
+        choices[str(name)] = [(str(key), "" if value is None else str(value)) for key, value in values.items()]
     steps: dict[str, Step] = {}
     for pattern, text in recipe["steps"].items():
         pattern, text = str(pattern), str(text)
-        varied = list(dict.fromkeys(name for name, _ in PLACEHOLDER.findall(pattern)))
+        varied, used = (dict.fromkeys(name for name, _ in PLACEHOLDER.findall(words)) for words in (pattern, text))
         try:
-            if unknown := {name for name, _ in PLACEHOLDER.findall(text)} - {*varied} or {*varied} - {*choices}:
+            if unknown := used.keys() - varied or varied.keys() - choices:
                 raise SettingError(f"<{min(unknown)}> must be in the name of the step and in values.")
             if "$DATA" in text and data is None:
                 raise SettingError("$DATA is unknown. Set --data_path DIR (or make ... DATA=DIR).")
@@ -138,13 +122,6 @@ def read_recipe(path: Path, data: str | None, output: Path) -> list[Step]:
         except (HeedfulError, ValueError) as error:
             raise SettingError(str(error)).at(f"{path}: steps: {pattern}") from None
     return [*steps.values()]
-
-
-def _choices(values: Any) -> list[tuple[str, str]]:
-    """Return keys and values of a placeholder as texts; without a mapping, a value is its own key."""
-    if not isinstance(values, Mapping):
-        values = {value: value for value in (values if isinstance(values, list) else [values])}
-    return [(str(key), "" if value is None else str(value)) for key, value in values.items()]
 
 
 def _step(name: str, folder: Path, words: list[str], earlier: Mapping[str, Step]) -> Step:
@@ -184,12 +161,7 @@ def steps_of_shard(steps: Sequence[Step], number: int, count: int) -> list[Step]
 
 
 def run(steps: Sequence[Step]) -> None:
-    """Run the unfinished steps, and print a line for each step.
-
-    Raises:
-        HeedfulError: A step fails or needs an unfinished step, another process runs it, or its folder has results of
-            another command.
-    """
+    """Run the unfinished steps, and print a line for each step."""
     for step in steps:
         step.is_done()  # raises before the first step runs
     for number, step in enumerate(steps, 1):
@@ -246,7 +218,19 @@ def _execute(words: Sequence[str], log: Path) -> None:
 
 def main(argv: list[str]) -> None:
     """Run the unfinished steps of a recipe."""
-    options = _parser().parse_args(argv)
+    examples = [
+        ("msgs --data_path DIR", "the recipe configs/recipe/msgs.yaml; DIR is the folder of all data"),
+        ("msgs --data_path DIR --only train,morph", "some of its steps"),
+        ("msgs --data_path DIR --shard 3/8", "the third of eight shards, which run in parallel"),
+    ]
+    about = "Run a recipe: train, evaluate and rank many models. The same command resumes a stopped recipe."
+    parser = CommandParser("suite", about, examples)
+    parser.add_argument("recipe", help=f"a YAML file, or one of {', '.join(named_configs('recipe'))}")
+    parser.add_argument("--data_path", metavar="DIR", help="folder of all data, $DATA in the recipe")
+    parser.add_argument("--output", metavar="DIR", help="folder of the results (runs/suites/NAME)")
+    parser.add_argument("--only", metavar="NAMES", help="steps whose command or name has one of these words")
+    parser.add_argument("--shard", metavar="I/N", type=_shard, help="shard I of N, without reports")
+    options = parser.parse_args(argv)
     path = named_configs("recipe").get(options.recipe, Path(options.recipe))
     output = Path(options.output or Path("runs", "suites", path.stem))
     recipe = read_recipe(path, options.data_path, output.absolute())
@@ -270,19 +254,3 @@ def _shard(text: str) -> tuple[int, int]:
     if not 1 <= number <= count:
         raise ArgumentTypeError(f"there is no shard {text}")
     return number, count
-
-
-def _parser() -> CommandParser:
-    examples = [
-        ("msgs --data_path DIR", "the recipe configs/recipe/msgs.yaml; DIR is the folder of all data"),
-        ("msgs --data_path DIR --only train,morph", "some of its steps"),
-        ("msgs --data_path DIR --shard 3/8", "the third of eight shards, which run in parallel"),
-    ]
-    about = "Run a recipe: train, evaluate and rank many models. The same command resumes a stopped recipe."
-    parser = CommandParser("suite", about, examples)
-    parser.add_argument("recipe", help=f"a YAML file, or one of {', '.join(named_configs('recipe'))}")
-    parser.add_argument("--data_path", metavar="DIR", help="folder of all data, $DATA in the recipe")
-    parser.add_argument("--output", metavar="DIR", help="folder of the results (runs/suites/NAME)")
-    parser.add_argument("--only", metavar="NAMES", help="steps whose command or name has one of these words")
-    parser.add_argument("--shard", metavar="I/N", type=_shard, help="shard I of N, without reports")
-    return parser
