@@ -13,7 +13,7 @@ from heedful.records import RunError, writing
 from heedful.records.arguments import IN_MEMORY
 from heedful.records.messages import is_first
 from heedful.records.storage.files import WRITING
-from heedful.records.storage.results import LOCK, folder_name, locked
+from heedful.records.storage.results import LOCK, RUN, folder_name, locked
 
 CURVES = "events.out.tfevents."  # first words of the names of TensorBoard's files
 LEFT = rf"{LOCK}|\..+{WRITING}|{re.escape(CURVES)}.*"  # files of a run that was killed before it wrote run.json
@@ -24,7 +24,7 @@ def named_folder(output: str | Path | None, held: ExitStack, resumes: bool = Fal
     if output is None or not is_first():
         return None
     folder = Path(output)
-    if not (resumes and is_begun(folder)):
+    if not (resumes and (folder / RUN).is_file()):
         with writing(folder):
             if file := next((path for path in (folder, *folder.parents) if path.is_file()), None):
                 raise RunError(f"output {folder}: {file.name} is a file. Name another folder.")
@@ -43,7 +43,7 @@ def named_folder(output: str | Path | None, held: ExitStack, resumes: bool = Fal
 
 def _remove_curves(folder: Path) -> None:
     """Remove TensorBoard's files from the folder of a run that was stopped before it wrote run.json."""
-    for path in folder.glob(f"{CURVES}*") if not is_begun(folder) else ():
+    for path in folder.glob(f"{CURVES}*") if not (folder / RUN).is_file() else ():
         path.unlink()
 
 
