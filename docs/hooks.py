@@ -22,7 +22,7 @@ from heedful.cli.command import COMMANDS, main
 from heedful.datamodules import PairedData, Planted
 from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import BasePredictor
-from heedful.records.parser import class_parser
+from heedful.parser import class_parser
 from heedful.reports.flags import FLAGS
 
 HEADS = {

@@ -19,7 +19,7 @@ from heedful.callbacks import Attentiveness
 from heedful.cli.command import COMMANDS, main
 from heedful.datamodules import Planted
 from heedful.lightning_modules import Encoder
-from heedful.records.parser import class_parser
+from heedful.parser import class_parser
 
 import fork_runs
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from pytorch_lightning.utilities import rank_zero_only
 
-from heedful.records import stopping
+from heedful import stopping
 
 from commands import guarded
 from run_lab import BATCH, EVALUATING, FINAL, assert_same, curves

@@ -15,6 +15,7 @@ from heedful.callbacks.checkpoints.files import LAST
 from heedful.callbacks.engine.engine import Engine
 from heedful.callbacks.engine.evaluation import Plans
 from heedful.callbacks.engine.trainer_processes import is_stop_requested
+from heedful.command_lines import resume_command
 from heedful.datamodules import PairedData
 from heedful.lightning_modules.callbacks_of_lightning import model_to_save
 from heedful.lightning_modules.lightning_internals import (
@@ -24,9 +25,8 @@ from heedful.lightning_modules.lightning_internals import (
 )
 from heedful.records import SettingError, inform
 from heedful.records.arguments import RecordsArguments
-from heedful.records.command_lines import resume_command
 from heedful.records.numbers import direction_of
-from heedful.records.stopping import Stopped, postpone
+from heedful.stopping import Stopped, postpone
 
 ACCURACY = "accuracy"  # stands for the accuracy on the data set until the name of the data set is known
 

@@ -15,7 +15,8 @@ from heedful.datamodules.base.batches import base_batches, batches_of_rank, snug
 from heedful.lightning_modules.outputs import Outputs
 from heedful.lightning_modules.predictor import Predictor
 from heedful.lightning_modules.processors.processor import Encoded
-from heedful.records import Examples, HeedfulError, ModelError, RunError, Task, inform, stopping
+from heedful.records import Examples, HeedfulError, ModelError, RunError, Task, inform
+from heedful.stopping import requested
 
 PADDING = 64  # tokens that a CPU processes in the time of starting a batch; other devices prefer full batches
 EVERY = 60.0  # seconds between two lines of progress in a log file
@@ -171,6 +172,6 @@ class BatchPredictor:
         console = get_console()
         has_bar = self.processes.shows_progress and (console.is_terminal or console.is_jupyter)
         for positions, batch in track(pairs, display_name, len(mine), transient=True, disable=not has_bar):
-            if stopping.requested():
+            if requested():
                 break  # the ranks raise Stopped together, in gather_predictions
             yield positions, batch

@@ -25,7 +25,8 @@ from heedful.lightning_modules.predictor_module import predictor_of
 from heedful.lightning_modules.pretrained.weights import differing_names, weights_hash
 from heedful.metrics.number import Numbers
 from heedful.metrics.statistics.draws import is_known
-from heedful.records import Composed, HeedfulError, RunError, SettingError, stopping
+from heedful.records import Composed, HeedfulError, RunError, SettingError
+from heedful.stopping import postpone, requested
 
 SIDES = ("low", "high")  # suffixes of the bounds of an interval
 
@@ -111,7 +112,7 @@ class Engine(Callback):
             self.weights = weights_hash(pl_module.state_dict())
         self._predicted.add(batch["positions"], outputs)
         self._pace.advance(batch["size"])
-        if stopping.requested():
+        if requested():
             raise StopIteration  # ends the batches of this rank; all ranks stop in on_validation_epoch_end
 
     def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
@@ -138,7 +139,7 @@ class Engine(Callback):
             self._log(self.measurements.numbers, trainer, pl_module)
         if not is_training and self.writers:
             stop_if_requested(trainer)
-            stopping.postpone()  # SIGTERM waits for the writers, which are fast
+            postpone()  # SIGTERM waits for the writers, which are fast
         for writer in self.writers if trainer.is_global_zero else ():
             writer.write(self.measurements)
 

@@ -11,7 +11,7 @@ from pytorch_lightning import Trainer
 from heedful.callbacks.engine.processes import Processes
 from heedful.lightning_modules.lightning_internals import leave_sigterm
 from heedful.records.messages import has_bars
-from heedful.records.stopping import Stopped, postpone, requested
+from heedful.stopping import Stopped, postpone, requested
 
 
 class TrainerProcesses(Processes):

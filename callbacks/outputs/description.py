@@ -8,7 +8,7 @@ from functools import cache
 from importlib.metadata import version
 from typing import Any
 
-from heedful.records.command_lines import command_name
+from heedful.command_lines import command_name
 from heedful.records.storage.schema import VERSION
 
 PACKAGES = ("torch", "pytorch-lightning", "transformers", "torchmetrics", "datasets", "pyarrow", "numpy", "scipy")

@@ -17,10 +17,10 @@ from heedful.callbacks.engine.measure import Measurements
 from heedful.callbacks.engine.trainer_processes import replace_sigterm_handler
 from heedful.callbacks.outputs.description import describe
 from heedful.records import atomic_path, write_json, writing
-from heedful.records.stopping import Stopped, is_postponed
 from heedful.records.storage.files import flush_file
 from heedful.records.storage.results import BACKBONE, CHECKPOINTS, CONFIG, RUN, read_run, write_results
 from heedful.reports.page.writing import REPORT
+from heedful.stopping import Stopped, is_postponed
 
 FINISHED = "finished"  # key in run.json
 

@@ -9,7 +9,7 @@ from torch.utils.data import Dataset
 
 from heedful.datamodules.base.ahead import ahead
 from heedful.records import Composed, Example, Examples, Task, column
-from heedful.records.stopping import leave_to_parent
+from heedful.stopping import leave_to_parent
 
 
 def make_batch(task: Task, positions: Any, inputs: dict[str, Any], golds: Sequence[str | None]) -> dict[str, Any]:

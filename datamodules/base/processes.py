@@ -7,7 +7,8 @@ from datetime import timedelta
 from importlib import import_module
 from typing import Any, TypeVar
 
-from heedful.records import DataError, HeedfulError, RunError, stopping
+from heedful.records import DataError, HeedfulError, RunError
+from heedful.stopping import Stopped, requested
 
 T = TypeVar("T")
 HERE, BUSY, STOPPED = "here", "busy", "stopped"  # states that processes exchange; an error is a state, too
@@ -96,9 +97,9 @@ def send_error(error: HeedfulError) -> None:
 
 
 def _met(state: str, value: Any = None) -> tuple[list[Any], list[Any]]:
-    states, values = zip(*gather((STOPPED, None) if stopping.requested() else (state, value)), strict=True)
+    states, values = zip(*gather((STOPPED, None) if requested() else (state, value)), strict=True)
     if STOPPED in states:
-        raise stopping.Stopped
+        raise Stopped
     if failed := [state for state in states if isinstance(state, HeedfulError)]:
         raise failed[0]
     return list(states), list(values)

@@ -20,10 +20,7 @@ from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import BasePredictor
 from heedful.lightning_modules.pretrained.backbones import allowed_packages
 from heedful.lightning_modules.registry import stand_in
-from heedful.records import SettingError, inform, listing, require_seed
-from heedful.records.arguments import IN_MEMORY, class_path, plain
-from heedful.records.numbers import direction_of
-from heedful.records.parser import (
+from heedful.parser import (
     Parser,
     class_parser,
     construct,
@@ -33,6 +30,9 @@ from heedful.records.parser import (
     require_kinds,
     section,
 )
+from heedful.records import SettingError, inform, listing, require_seed
+from heedful.records.arguments import IN_MEMORY, class_path, plain
+from heedful.records.numbers import direction_of
 from heedful.records.storage.named_configs import DEFAULTS, config_path
 from heedful.records.storage.yaml_files import parse_yaml, read_text
 
@@ -96,11 +96,8 @@ def assemble(
 
 
 def _split_objects(call: Mapping[str, Any]) -> tuple[dict[str, Any], Settings, list[str]]:
-    """Separate the arguments of a call.
-
-    Returns:
-        The objects by name: "data", "model", "checkpoint", "prompt" or the name of an evaluation; all other arguments,
-        as nested settings; and the names of the evaluations among the callbacks.
+    """Separate a call into objects by name ("data", "model", "checkpoint", "prompt" or an evaluation), all other
+    arguments, as nested settings, and the names of the evaluations among the callbacks.
     """
     settings = {name: value for name, value in call.items() if value is not None}
     live = {

@@ -90,13 +90,8 @@ def job_of(
     words: Sequence[str] = (),
     checkpoint: str | PathLike[str] | None = None,
 ) -> Job:
-    """Assemble an evaluation.
-
-    Args:
-        call: All other arguments of :func:`evaluate`, by name.
-        files: Paths of YAML files of settings, which ``call`` overrides.
-        words: Settings on a command line, which override all others.
-        checkpoint: As for :func:`evaluate`.
+    """Assemble an evaluation from the arguments of :func:`evaluate`, which override files, and from words of a command
+    line, which override both; ``call`` has the other arguments by name.
     """
     layers = [settings_of_file(file, f"config {fspath(file)}") for file in files]
     checkpoint = checkpoint or next((values["checkpoint"] for _, values in layers if values.get("checkpoint")), None)
@@ -130,11 +125,7 @@ def run(job: Job) -> Results | list[Results] | Requests:
 
 
 def prepare(job: Job) -> None:
-    """Read the data, bind the model to their task and plan the evaluations, before any folder is created.
-
-    Raises:
-        HeedfulError: The data cannot be read, the model does not match the data, or the checkpoint is damaged.
-    """
+    """Read the data, bind the model to their task and plan the evaluations, before any folder is created."""
     model, only = job.model, job.only
     if job.checkpoint is not None:
         outline(Path(job.checkpoint), f"checkpoint {job.checkpoint}")
@@ -168,12 +159,7 @@ def _leave_out_examples(job: Job, name: str) -> None:
 
 
 def requests_of(job: Job) -> Requests:
-    """Return the number of requests that an evaluation would send to a server, and an estimate of their tokens; send
-    none.
-
-    Raises:
-        SettingError: The model is not an endpoint.
-    """
+    """Return the number of requests that an evaluation would send to a server, and an estimate of their tokens."""
     model, limit = job.model, job.trainer["limit_val_batches"]
     if not isinstance(model, Endpoint):
         raise SettingError(
@@ -191,12 +177,7 @@ def requests_of(job: Job) -> Requests:
 
 
 def measured(job: Job, folder: Path | None) -> Results | list[Results]:
-    """Measure a model, and write the results into a folder; with several prompts, into a subfolder for each prompt.
-
-    Args:
-        job: The prepared evaluation.
-        folder: The folder of the results on rank 0; None on other ranks.
-    """
+    """Measure a model, and write the results into a folder (None except on rank 0), or into a subfolder per prompt."""
     run = RunFolder(folder, lambda path: write_settings(job.record, path), _server(job.model))
     engine = job.engine([run, Page(lambda: run.written, RecomputedContents.of(job.plans, job.data))])
     trainer = _trainer(job, [engine, run], folder)

@@ -64,21 +64,13 @@ class Job:
     unfinished: str | None = None
 
     def set_up(self) -> None:
-        """Read the data and bind the model to their task.
-
-        Raises:
-            HeedfulError: The data cannot be read, or the model does not match the data.
-        """
+        """Read the data and bind the model to their task."""
         require_fit(self.trainer)
         self.data.setup(self.stage, seed=self.seed, allow_changed=self.allow_changed_data)
         self.model.bind(self.data.task, trains=self.stage == "fit")
 
     def plan(self) -> None:
-        """Plan the evaluations.
-
-        Raises:
-            HeedfulError: An evaluation does not match the data or the model.
-        """
+        """Plan the evaluations."""
         self.model.require_precision(precision_of(self.trainer, self.stage))
         setting = Setting(self.data, self.stage == "fit", load_other_data, self.model.capabilities)
         self.plans = Plans.of(self.evaluations, setting, self.only)

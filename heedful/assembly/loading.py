@@ -14,10 +14,10 @@ from heedful.datamodules import PairedData
 from heedful.lightning_modules import BasePredictor
 from heedful.lightning_modules.pretrained.backbones import is_hub_id, quiet, require_model
 from heedful.lightning_modules.registry import family_of
+from heedful.parser import class_parser, construct
 from heedful.records import ModelError, SettingError, inform
 from heedful.records.arguments import class_path
 from heedful.records.errors import nearest
-from heedful.records.parser import class_parser, construct
 from heedful.records.storage.named_configs import DEFAULTS, backbones, config_path, names, public_classes, short_name
 from heedful.records.storage.results import folder_name
 from heedful.records.storage.schema import full_path
@@ -101,18 +101,10 @@ def names_class(value: Any) -> bool:
 
 
 def section_of(kind: str, source: str | PathLike[str] | Mapping[str, Any], where: str = "") -> Section:
-    """Return the section of data or of a model: the class under "class_path", and the settings under "init_args".
+    """Return the section of data or of a model (``kind``): "class_path" and "init_args".
 
-    Data from a YAML file without a name are named after the file, if their class requires a name.
-
-    Args:
-        kind: "data" or "model".
-        source: A short name, a YAML file, a section, or the name or import path of a class; for a model also a folder
-            or a hub id.
-        where: Name of the file that has the section, for messages.
-
-    Raises:
-        SettingError: The name is unknown, or its file names no class.
+    ``source`` is a section from the file ``where``, or a name as for :func:`load_data` and :func:`load_model`. Data
+    from a YAML file without a name are named after the file, if their class requires a name.
     """
     values, display_name = source, f"{where}, {kind}" if where else kind
     if not isinstance(source, Mapping):
@@ -138,12 +130,7 @@ def section_of(kind: str, source: str | PathLike[str] | Mapping[str, Any], where
 
 
 def class_of(kind: str, path: str) -> type:
-    """Import and return the class of the data or of the model (``kind``) at an import path; its module may be in the
-    working folder.
-
-    Raises:
-        SettingError: The class does not exist, or has another base class.
-    """
+    """Import and return the class of the data or of the model (``kind``), also from the working folder."""
     owner = imported(path)
     if owner is None:
         near = nearest(path.rpartition(".")[2], public_classes(kind))
@@ -168,8 +155,7 @@ def not_supported(kind: str, name: str) -> SettingError:
 
 
 def imported(path: str) -> Any:
-    """Import and return the object at an import path, such as "package.module.Class"; its module may be in the working
-    folder. None if the module or the object does not exist.
+    """Import and return the object at an import path, also from the working folder; None if it does not exist.
 
     Raises:
         ImportError: The module exists, but an import in it fails.
@@ -220,11 +206,7 @@ def model_folder(backbone: str, class_path: str) -> str:
 
 
 def model_config(name: str | Path) -> dict[str, Any]:
-    """Return the content of a model's config.json; empty if it cannot be read.
-
-    Args:
-        name: Folder or hub id of the model.
-    """
+    """Return the content of config.json of a model, by its folder or hub id; empty if it cannot be read."""
     try:
         with quiet():
             return PretrainedConfig.get_config_dict(name)[0]

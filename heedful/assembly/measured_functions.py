@@ -17,9 +17,9 @@ from heedful.callbacks.outputs.page import RecomputedContents
 from heedful.datamodules.base.pairs import Pairs
 from heedful.lightning_modules.base_predictor import BasePredictor
 from heedful.lightning_modules.function import Answered, Function
+from heedful.parser import construct, section
 from heedful.records import HeedfulError, ModelError, SettingError, listing, require_seed
 from heedful.records.messages import has_bars
-from heedful.records.parser import construct, section
 
 OF_MODELS = ("prompt", "config", "allow_package")  # arguments for models that Heedful loads
 OF_TRAINER = ("enable_progress_bar", "limit_val_batches", "accelerator", "devices")  # accepted without a Trainer

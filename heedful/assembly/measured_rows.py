@@ -14,10 +14,10 @@ from heedful.datamodules.loaders.gold import NO_GOLD
 from heedful.datamodules.loaders.pairs import LABEL
 from heedful.datamodules.sources.source import Source, Split
 from heedful.datamodules.sources.values import plain
+from heedful.parser import class_parser
 from heedful.records import DataError, ModelError, SettingError, inform, listing
 from heedful.records.answers import Same
 from heedful.records.errors import suggestion
-from heedful.records.parser import class_parser
 from heedful.records.storage.named_configs import names as config_names
 from heedful.records.text import composed
 

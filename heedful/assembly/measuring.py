@@ -22,9 +22,9 @@ from heedful.lightning_modules import Endpoint as EndpointModel
 from heedful.lightning_modules.base_predictor import BasePredictor
 from heedful.lightning_modules.function import Answered
 from heedful.lightning_modules.prompted.requests.client import Address
+from heedful.parser import class_parser, construct
 from heedful.records import SettingError, listing
 from heedful.records.errors import suggestion
-from heedful.records.parser import class_parser, construct
 from heedful.records.prompts import Wording
 
 OF_EVALUATE = ("partial", "prompt", "config", "dry_run", "allow_package")  # further arguments of heedful.evaluate

@@ -16,7 +16,7 @@ from pytorch_lightning.strategies import Strategy
 from heedful.assembly.settings import EvaluationSettings, TrainerDefaults, TrainingSettings
 from heedful.callbacks import BestCheckpoint, Evaluation
 from heedful.datamodules.prompting import Prompting
-from heedful.records.parser import Parser, with_integers_first
+from heedful.parser import Parser, with_integers_first
 
 PLUGINS = (CheckpointIO, ClusterEnvironment, LayerSync, Precision)
 KINDS = (Callback, Evaluation, Logger, Profiler, Strategy, Accelerator)
@@ -27,14 +27,9 @@ TRAINER_KINDS = (*KINDS, *PLUGINS)  # classes that settings may name
 def build_parser(
     stage: str, data: type | None, model: type | None, evaluations: tuple[type[Evaluation], ...]
 ) -> Parser:
-    """Return a parser of all settings.
+    """Return a parser of the settings of a run, its Trainer and these classes; None for an object that exists already.
 
-    Args:
-        stage: "fit" or "validate". Only an evaluation has settings of prompts, and only a training has settings of
-            checkpoints.
-        data: The class of the data module; None for a data module that exists already.
-        model: The class of the model; None for a model that exists already.
-        evaluations: The classes of the evaluations that have settings.
+    ``stage`` is "fit" or "validate": a training has settings of checkpoints, and an evaluation settings of prompts.
     """
     parser = Parser()
     of_run, group, name = (

@@ -9,8 +9,8 @@ from typing import Any
 
 from heedful.callbacks.engine.evaluation import Evaluation
 from heedful.callbacks.evaluations import EVALUATIONS, chosen, shown_evaluations
+from heedful.parser import dump
 from heedful.records import SettingError
-from heedful.records.parser import dump
 
 Settings = dict[str, Any]  # nested, as in config.yaml
 

@@ -53,14 +53,7 @@ Settings = Mapping[str, Any]
 
 
 def require_fit(settings: Settings) -> None:
-    """Check that Heedful supports the callbacks and the strategy of a training.
-
-    Args:
-        settings: Settings of the Trainer.
-
-    Raises:
-        SettingError: A callback would change the weights after they were measured, or the strategy shards the model.
-    """
+    """Raise SettingError if a callback would change weights that were measured, or if the strategy shards the model."""
     for callback in several(settings["callbacks"]):
         if reason := _why_unsupported(callback):
             raise SettingError(f"trainer.callbacks {type(callback).__name__} {reason}")
@@ -117,9 +110,7 @@ def session(allow_package: str | Sequence[str] | None = None) -> Iterator[None]:
 
 
 def precision_of(settings: Settings, stage: str) -> str:
-    """Return the precision for the Trainer: from the settings, or else bf16 for training on a GPU that supports it, and
-    fp32 otherwise.
-    """
+    """Return the precision in the settings, or else bf16 for training on a GPU that supports it, and else fp32."""
     on_gpu = settings.get("accelerator") in ("auto", "gpu", "cuda") and torch.cuda.is_available()
     half = on_gpu and stage == "fit" and torch.cuda.is_bf16_supported()
     return str(settings.get("precision") or ("bf16-mixed" if half else "32-true"))
@@ -132,17 +123,9 @@ def make_trainer(
     last: Sequence[Callback] = (),
     folder: Path | None = None,
 ) -> Trainer:
-    """Build a Trainer with Heedful's callbacks, the callbacks of the settings, and a progress bar.
+    """Create a Trainer with ``callbacks``, those of the settings, ``last`` and a progress bar, in this order.
 
-    Args:
-        callbacks: Callbacks before the callbacks of the settings.
-        settings: Settings of the Trainer.
-        stage: "fit" or "validate".
-        last: Callbacks after the callbacks of the settings.
-        folder: The default folder of profilers and loggers.
-
-    Raises:
-        HeedfulError: Lightning refuses a setting.
+    ``stage`` is "fit" or "validate"; ``folder`` is the default folder of profilers and loggers.
     """
     settings = {**vars(TrainerDefaults()), **settings}
     from_settings = several(settings.get("callbacks"))

@@ -115,12 +115,8 @@ def job_of(
     resume: str | PathLike[str] | None = None,
     ckpt_path: str | PathLike[str] | None = None,
 ) -> Job:
-    """Assemble a training; arguments without a description are as for :func:`train`.
-
-    Args:
-        call: All other arguments of :func:`train`, by name.
-        files: Paths of YAML files of settings, which ``call`` overrides.
-        words: Settings on a command line, which override all others.
+    """Assemble a training from the arguments of :func:`train`, which override files, and from words of a command line,
+    which override both; ``call`` has the other arguments by name.
     """
     if ckpt_path is not None:
         if fspath(ckpt_path) != "last" or call["output"] is None:
@@ -169,12 +165,7 @@ def run(job: Job) -> Run:
 
 
 def prepare(job: Job) -> None:
-    """Read the data, bind the model to their task and plan the evaluations, before any folder is created.
-
-    Raises:
-        HeedfulError: The data cannot be read, the model does not match the data, a callback monitors a metric that no
-            evaluation measures, or the checkpoint is damaged.
-    """
+    """Read the data, bind the model to their task and plan the evaluations, before any folder is created."""
     model, best, trainer = job.model, job.best, job.trainer
     if job.checkpoint is not None:
         outline(Path(job.checkpoint), f"resume {job.checkpoint}")

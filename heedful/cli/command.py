@@ -18,17 +18,18 @@ from textwrap import fill
 from typing import Any, NoReturn
 
 from heedful.cli.signatures import Setting, attribute_of, settings_of, source_of
+from heedful.command_lines import WIDTH, CommandParser, command_name, command_words, exit_on_broken_pipe
 from heedful.lazy import explaining_imports
 from heedful.lightning_modules.registry import stand_in
-from heedful.records import HeedfulError, SettingError, stopping
-from heedful.records.command_lines import WIDTH, CommandParser, command_name, command_words, exit_on_broken_pipe
+from heedful.parser import dump, unknown_message
+from heedful.records import HeedfulError, SettingError
 from heedful.records.errors import nearest
 from heedful.records.messages import rank
-from heedful.records.parser import dump, unknown_message
 from heedful.records.storage.named_configs import DEFAULTS, config_path
 from heedful.records.storage.results import folder_name
 from heedful.records.storage.schema import full_path
 from heedful.records.storage.yaml_files import parse_yaml, read_yaml
+from heedful.stopping import Stopped, listen
 
 COMMANDS = {  # the module and the function that takes the words of the command
     "train": (f"{__name__}:train", "train a classifier, and measure whether it uses every part"),
@@ -127,11 +128,11 @@ def explaining_errors() -> Iterator[None]:
     """Context manager in which an error of the user ends the process with one sentence and exit status 2, and signal N
     ends it with status 128 + N; a bug keeps its traceback.
     """
-    stopping.listen()
+    listen()
     try:
         with exit_on_broken_pipe(), explaining_imports():
             yield
-    except stopping.Stopped as stop:
+    except Stopped as stop:
         _end(str(stop), stop.code)
     except KeyboardInterrupt:
         _end("stopped by Ctrl-C.", 128 + signal.SIGINT)
@@ -262,17 +263,7 @@ def _run(name: str, words: Sequence[str]) -> Any:
 
 
 def split_options(name: str, words: Sequence[str]) -> tuple[Namespace, list[str]]:
-    """Parse the options of a command line that have a short name, such as ``--data mnli``, and keep all other words.
-
-    Args:
-        name: "train" or "evaluate".
-        words: The arguments of the command.
-
-    Returns:
-        The parsed options, such as ``data`` and ``checkpoint``; and all other words.
-
-    Raises:
-        SettingError: An option has no value, or the words name a model and an endpoint.
+    """Parse the options of "train" or "evaluate" that have a short name, and return them with all other words.
 
     Example:
         >>> options, words = split_options("evaluate", ["--data", "mnli", "--seed", "3", "--attentiveness.draws=3"])

@@ -1,8 +1,8 @@
 """``heedful compare``: print the numbers of runs as a table, or check requirements on them."""
 
 from heedful.assembly.results import load
+from heedful.command_lines import CommandParser
 from heedful.records import HeedfulError, printable
-from heedful.records.command_lines import CommandParser
 from heedful.reports.comparable import print_agreed
 from heedful.reports.compare import print_side_by_side
 from heedful.reports.inoculation import print_inoculation

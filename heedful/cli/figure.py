@@ -3,8 +3,8 @@
 import sys
 from pathlib import Path
 
+from heedful.command_lines import CommandParser
 from heedful.records import RunError, SettingError, atomic_path, listing, printable
-from heedful.records.command_lines import CommandParser
 from heedful.records.errors import suggestion
 from heedful.reports.alike import side_by_side
 from heedful.reports.figures import FIGURES

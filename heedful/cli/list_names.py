@@ -8,7 +8,7 @@ from pathlib import Path
 from shutil import get_terminal_size
 from textwrap import shorten
 
-from heedful.records.command_lines import CommandParser
+from heedful.command_lines import CommandParser
 from heedful.records.storage.named_configs import named_configs
 
 KINDS = ("data", "models", "evaluations")

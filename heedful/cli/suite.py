@@ -31,12 +31,13 @@ from typing import NamedTuple
 
 from filelock import FileLock, Timeout
 
-from heedful.records import HeedfulError, RunError, SettingError, read_json, stopping, write_json
-from heedful.records.command_lines import CommandParser, command_name
+from heedful.command_lines import CommandParser, command_name
+from heedful.records import HeedfulError, RunError, SettingError, read_json, write_json
 from heedful.records.errors import suggestion
 from heedful.records.storage.named_configs import named_configs
 from heedful.records.storage.results import FIT, is_folder_name
 from heedful.records.storage.yaml_files import read_yaml
+from heedful.stopping import Stopped, listen
 
 OPTION = {"train": "--resume", "evaluate": "--output"}  # by which a command gets its folder
 REPORTS = ("compare", "matrix", "page", "rank")
@@ -206,7 +207,7 @@ def _execute(words: Sequence[str], log: Path) -> None:
         child = subprocess.Popen(command, stdout=out, stderr=out, env=environment, start_new_session=True)
         try:
             status = child.wait()
-        except (KeyboardInterrupt, stopping.Stopped):
+        except (KeyboardInterrupt, Stopped):
             child.terminate()
             child.wait()
             raise
@@ -238,11 +239,11 @@ def main(argv: list[str]) -> None:
     if unknown := [word for word in only if not any(word in step.label for step in recipe)]:
         raise SettingError(f"--only {unknown[0]} matches no step.")
     shard = steps_of_shard(recipe, *options.shard) if options.shard else recipe
-    stopping.listen()
+    listen()
     try:
         run([step for step in shard if any(word in step.label for word in only)])
-    except (KeyboardInterrupt, stopping.Stopped) as stop:
-        name, status = ("SIGTERM", stop.code) if isinstance(stop, stopping.Stopped) else ("Ctrl-C", 130)
+    except (KeyboardInterrupt, Stopped) as stop:
+        name, status = ("SIGTERM", stop.code) if isinstance(stop, Stopped) else ("Ctrl-C", 130)
         print(f"\n{command_name()}: stopped by {name}: the same command resumes.", file=sys.stderr)
         sys.exit(status)
     if options.shard:

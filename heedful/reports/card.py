@@ -12,9 +12,9 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from heedful.command_lines import CommandParser
 from heedful.metrics.statistics.draws import is_known
 from heedful.records import MetricName, RunError, SettingError, printable, writing
-from heedful.records.command_lines import CommandParser
 from heedful.records.storage.files import as_json, read_json
 from heedful.records.storage.named_configs import backbones, names
 from heedful.records.storage.results import BACKBONE, RESULTS, read_results, read_run, results_text

@@ -8,10 +8,10 @@ are given one part alone.
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from heedful.command_lines import CommandParser
 from heedful.metrics.statistics.draws import LEAST
 from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
 from heedful.records import MetricName, RunError
-from heedful.records.command_lines import CommandParser
 from heedful.reports.alike import side_by_side
 from heedful.reports.flags import marks
 from heedful.reports.in_context.tables import print_prompts

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from heedful.command_lines import CommandParser
 from heedful.metrics.attributions.attribution import Attribution, by_method, normalised
 from heedful.metrics.attributions.factors import FACTORS, Factor, factors_named, has_swapped_words
 from heedful.metrics.ranking import (
@@ -35,7 +36,6 @@ from heedful.metrics.ranking import (
     ranked,
 )
 from heedful.records import RunError, SettingError, atomic_path
-from heedful.records.command_lines import CommandParser
 from heedful.records.rows import BASE, cluster_of, probabilities, select, strings
 from heedful.reports.alike import EXAMPLES, PAIRED, REMEDIES, require_alike
 from heedful.reports.figures.rankings import against, histograms

@@ -7,9 +7,9 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from heedful.command_lines import CommandParser
 from heedful.metrics import METRICS, Metric
 from heedful.records import HeedfulError, RunError, atomic_path, printable
-from heedful.records.command_lines import CommandParser
 from heedful.records.rows import read_rows
 from heedful.records.storage.results import RESULTS, distinct, file_hash, read_results, results_text, rows_file
 from heedful.reports.page.writing import REPORT, write_page

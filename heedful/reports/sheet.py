@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from heedful.command_lines import CommandParser
 from heedful.metrics.hits import SwapSettings, hits
 from heedful.records import (
     Composed,
@@ -33,7 +34,6 @@ from heedful.records import (
     random_key,
 )
 from heedful.records.arguments import IN_MEMORY
-from heedful.records.command_lines import CommandParser
 from heedful.records.randomness import random_order
 from heedful.records.rows import contents, describe_difference, rows_with, strings
 from heedful.records.storage.results import CONFIG, folder_name
@@ -109,7 +109,7 @@ def _data(folder: Path, rows: pa.Table, seed: int) -> "Pairs":
             examples differ from the rows.
     """
     from heedful.datamodules import Pairs  # imports torch
-    from heedful.records.parser import construct
+    from heedful.parser import construct
 
     path = folder / CONFIG
     if not (init_args := run_settings(folder).get("data")):

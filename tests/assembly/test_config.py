@@ -17,9 +17,9 @@ from heedful.assembly.trainers import session
 from heedful.callbacks import Attentiveness
 from heedful.datamodules import PairedText
 from heedful.lightning_modules import Encoder
+from heedful.parser import class_parser, constructor_value, dump, parsed
 from heedful.records import SettingError
 from heedful.records.arguments import IN_MEMORY, plain
-from heedful.records.parser import class_parser, constructor_value, dump, parsed
 from heedful.records.storage.named_configs import names
 from heedful.records.storage.yaml_files import parse_yaml
 

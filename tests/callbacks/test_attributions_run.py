@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 import torch
 
+from heedful import stopping
 from heedful.callbacks import Attributions
 from heedful.lightning_modules import NO_LABEL_NUMBER, Encoder, Outputs
 from heedful.lightning_modules.processors.hiding import HiddenWords
-from heedful.records import Example, Examples, ModelError, SettingError, stopping
+from heedful.records import Example, Examples, ModelError, SettingError
 
 from letters import METHODS, Letters, Reads, by_example, random, reader, rows_of
 from oracles import measure
@@ -241,7 +242,7 @@ def test_sigterm_ends_an_inquiry(tiny_bert, method, monkeypatch):
 
     def noted(*args):
         calls.append(1)
-        monkeypatch.setattr(stopping, "requested", lambda: True)
+        monkeypatch.setattr(stopping._Signal, "since", 0.0)
         return inputs(*args)
 
     monkeypatch.setattr(HiddenWords, "inputs", noted)

@@ -13,8 +13,8 @@ from heedful.cli.signatures import settings_of
 from heedful.datamodules import PairedData
 from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import BasePredictor
+from heedful.parser import class_parser
 from heedful.records.arguments import class_path
-from heedful.records.parser import class_parser
 
 OF_RUN = (BestCheckpoint, Prompting, Trainer, TrainingSettings, EvaluationSettings)
 PUBLIC = [getattr(room, name) for room in (datamodules, lightning_modules) for name in room.__all__]

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from heedful.command_lines import CommandParser
 from heedful.records import RunError, SettingError, printable
-from heedful.records.command_lines import CommandParser
 from heedful.records.storage.results import distinct
 from heedful.reports.page.writing import REPORT, write_page
 

@@ -16,7 +16,8 @@ from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 from heedful.lightning_modules.prompted.requests.answers import Answers
 from heedful.lightning_modules.prompted.requests.replies import Reply, Request, Unusable
-from heedful.records import ModelError, RunError, stopping
+from heedful.records import ModelError, RunError
+from heedful.stopping import requested
 
 URL, KEY = "OPENAI_BASE_URL", "OPENAI_API_KEY"
 USUAL = "https://api.openai.com/v1"
@@ -219,7 +220,7 @@ class Client:
         if new and not self.sent:  # the first request reveals a fault of the server
             replies |= self._at_once(partial(ask, FIRST_RETRIES), [new.pop(0)])
         replies |= self._at_once(partial(ask, RETRIES), new)
-        if len(missing) > allowed and not stopping.requested():
+        if len(missing) > allowed and not requested():
             raise ModelError(f"max_requests {self.most}: more requests are needed. Raise max_requests; {SAVED}.")
         return [replies.get(key) for key in keys]
 
@@ -229,7 +230,7 @@ class Client:
         pool = ThreadPoolExecutor(self.concurrency)
         pending = {pool.submit(ask, *request) for request in requests}
         try:
-            while pending and not stopping.requested():
+            while pending and not requested():
                 self._beat()
                 done, pending = wait(pending, TICK, FIRST_COMPLETED)
                 replies |= [future.result() for future in done]

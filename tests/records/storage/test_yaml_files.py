@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from heedful.records.parser import Parser, dump
+from heedful.parser import Parser, dump
 from heedful.records.storage.yaml_files import parse_yaml, read_yaml
 
 from commands import guarded, prepared_job

@@ -145,7 +145,7 @@ def test_what_is_on_its_way_when_a_run_ends_is_kept(client_of, monkeypatch, end)
 
     with FakeServer(rule) as fake, monkeypatch.context() as patch:
         if end == "SIGTERM":
-            patch.setattr(module.stopping, "requested", lambda: len(fake.requests) > 5)
+            patch.setattr(module, "requested", lambda: len(fake.requests) > 5)
             found = texts(client_of(fake), names)
             assert None in found
             assert all(text in (None, name) for name, text in zip(names, found, strict=True))

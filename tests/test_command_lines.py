@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from heedful.records.command_lines import resume_command
+from heedful.command_lines import resume_command
 from heedful.records.task import SOFT
 
 
