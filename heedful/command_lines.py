@@ -17,13 +17,7 @@ WIDTH = 79  # characters in a line of help
 
 
 class CommandParser(ArgumentParser):
-    """The argument parser of a subcommand of ``heedful``; it raises SettingError on wrong arguments.
-
-    Args:
-        name: Name of the subcommand.
-        about: Description at the top of the help.
-        examples: (arguments, description) pairs of example calls, shown at the end of the help.
-    """
+    """The argument parser of a subcommand of ``heedful``; ``examples`` are pairs of arguments and a description."""
 
     def __init__(self, name: str, about: str, examples: Sequence[tuple[str, str]] = (), **settings: Any) -> None:
         each = [f"  {f'heedful {name} {words}'.rstrip()}\n      {text}" for words, text in examples]
@@ -47,23 +41,12 @@ def command_name() -> str:
 
 
 def command_words(command: str) -> list[str]:
-    """Return the words with which a user starts a command: ``["python", "train.py"]`` or ``["heedful", "train"]``.
-
-    The first form is returned if the running program is train.py or evaluate.py; otherwise, the second form.
-
-    Args:
-        command: "train" or "evaluate".
-    """
+    """Return the words that start "train" or "evaluate": ["python", "train.py"] in a clone, else ["heedful", "train"]."""
     return ["python", f"{command}.py"] if command_name() in ("train.py", "evaluate.py") else ["heedful", command]
 
 
 def resume_command(folder: Path, objects: Iterable[object]) -> str:
-    """Return the command that resumes the run in a folder.
-
-    Args:
-        folder: The folder of the run.
-        objects: The model and the data of the run. A class outside of Heedful adds ``--allow_package <package>``.
-    """
+    """Return the command that resumes a run, with ``--allow_package`` for foreign classes of its ``objects``."""
     packages = {type(each).__module__.partition(".")[0] for each in objects} - {"heedful"}
     allowed = [word for package in sorted(packages) for word in ("--allow_package", package)]
     return join([*command_words("train"), "--resume", str(folder), *allowed])

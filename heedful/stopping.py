@@ -10,11 +10,7 @@ REPEATED = 1.0  # seconds in which a further SIGTERM is ignored, because torchru
 
 
 class Stopped(SystemExit):
-    """Exception that ends the process with status 143.
-
-    Args:
-        message: Message for the user.
-    """
+    """Exception that ends the process with status 143."""
 
     def __init__(self, message: str = "stopped by SIGTERM before there were results.") -> None:
         super().__init__(STATUS)
@@ -25,15 +21,10 @@ class Stopped(SystemExit):
 
 
 class _Signal:
-    """State of the signal handler.
+    """State of the signal handler."""
 
-    Attributes:
-        since: Time of the first SIGTERM, in seconds; None before.
-        postponed: Whether SIGTERM is recorded without raising :class:`Stopped`.
-    """
-
-    since: float | None = None
-    postponed = False
+    since: float | None = None  # time of the first SIGTERM, in seconds
+    postponed = False  # whether SIGTERM is recorded without raising Stopped
 
 
 def _receive(number: int, frame: Any) -> None:

@@ -35,18 +35,8 @@ def write_settings(settings: Mapping[str, Any], path: Path) -> None:
 def complete_evaluations(
     evaluating: bool, configured: Sequence[Evaluation], names: Sequence[str] | None
 ) -> tuple[list[Evaluation], list[str] | None]:
-    """Add all other evaluations, with their defaults, to the evaluations in ``configured``.
-
-    Args:
-        evaluating: Whether the command evaluates; if not, it trains.
-        configured: The evaluations that the user passed or configured.
-        names: Names of the evaluations to run; None for the evaluations that run by default.
-
-    Returns:
-        The evaluations, in the order in which they run; and ``names`` as a list.
-
-    Raises:
-        SettingError: Two evaluations have one name, or a name is unknown.
+    """Add all other evaluations of a training or an evaluation, with their defaults, to the evaluations that are
+    ``configured``; return them in the order in which they run, and the ``names`` of those to run, which are checked.
     """
     if twice := [name for name, n in Counter(evaluation.name for evaluation in configured).items() if n > 1]:
         raise SettingError(f"This call has two evaluations called {twice[0]}. Leave one of them out.")

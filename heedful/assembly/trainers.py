@@ -76,12 +76,6 @@ def session(allow_package: str | Sequence[str] | None = None) -> Iterator[None]:
     It hides Lightning's advertising and false warnings. At its end, it restores flags of torch and the environment
     variables with the seed, which a Trainer changes, and which would seed later Trainers with processes. Ctrl-C
     raises KeyboardInterrupt again, which Lightning would turn into SystemExit.
-
-    Args:
-        allow_package: Python packages that may provide weights and classes.
-
-    Raises:
-        SettingError: Lightning or one of its callbacks refuses a setting.
     """
     flags = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
     benchmark, seeds = torch.backends.cudnn.benchmark, {name: os.environ.get(name) for name in SEEDS}
