@@ -41,7 +41,7 @@ def command_name() -> str:
 
 
 def command_words(command: str) -> list[str]:
-    """Return the words that start "train" or "evaluate": ["python", "train.py"] in a clone, else ["heedful", "train"]."""
+    """Return the words that start a command, such as ["python", "train.py"] in a clone, or ["heedful", "train"]."""
     return ["python", f"{command}.py"] if command_name() in ("train.py", "evaluate.py") else ["heedful", command]
 
 
