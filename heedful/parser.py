@@ -13,7 +13,7 @@ from typing import Any, Literal, NoReturn, Union, get_args, get_origin
 import yaml
 from jsonargparse import ArgumentParser, Namespace, _loaders_dumpers, set_parsing_settings
 
-from heedful.records.arguments import IN_MEMORY, class_path, plain
+from heedful.records.arguments import IN_MEMORY, class_path, expressible
 from heedful.records.errors import SettingError, nearest, suggestion
 from heedful.records.storage.yaml_files import SettingsLoader
 
@@ -281,7 +281,7 @@ def recorded(value: Any) -> Any:
         value = vars(value)
     if isinstance(value, Mapping):
         return {str(name): recorded(inner) for name, inner in value.items()}
-    return [recorded(inner) for inner in value] if isinstance(value, list | tuple) else plain(value)
+    return [recorded(inner) for inner in value] if isinstance(value, list | tuple) else expressible(value)
 
 
 def _is_object(name: str, value: Any) -> bool:
@@ -289,7 +289,7 @@ def _is_object(name: str, value: Any) -> bool:
     if name == "path":
         files = value.values() if isinstance(value, Mapping) else [value]
         return not all(isinstance(file, str | PathLike | None) for file in files)
-    return not isinstance(value, str) and IN_MEMORY in str(plain(value))
+    return not isinstance(value, str) and IN_MEMORY in str(expressible(value))
 
 
 def constructor_value(value: Any) -> Any:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from heedful.datamodules.sources.values import brief, plain
+from heedful.datamodules.sources.values import as_text, brief
 from heedful.records import SOFT, DataError, listing
 from heedful.records.text import composed
 
@@ -86,15 +86,15 @@ class Gold:
             return value if value.strip() else None
         is_null = value is None or value != value  # a null value, not the text "None", which may be a label
         label = (
-            None if is_null else self.spellings.get(composed(str(value)).strip()) or self.spellings.get(plain(value))
+            None if is_null else self.spellings.get(composed(str(value)).strip()) or self.spellings.get(as_text(value))
         )
-        if label is None and plain(value).lower() not in NO_GOLD:
-            label = self.in_any_case.get(plain(value).lower())
+        if label is None and as_text(value).lower() not in NO_GOLD:
+            label = self.in_any_case.get(as_text(value).lower())
             if label is None:
                 spellings = listing(list(self.spellings))
                 problem = f"The label {brief(value)} is not one of data.labels: {spellings}."
                 raise DataError(f"{problem} Add it to the spellings of a label.")
-        if label is None and self.like_missing and (is_null or plain(value).lower() in MISSING):
+        if label is None and self.like_missing and (is_null or as_text(value).lower() in MISSING):
             raise DataError(
                 f"The label is {'missing' if is_null else brief(value)}, as tools may write {self.like_missing[0]}. "
                 "Spell labels as in data.labels, and write - for no label."

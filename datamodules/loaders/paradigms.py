@@ -12,7 +12,7 @@ from heedful.datamodules.base.mixture import Mixture
 from heedful.datamodules.loaders.pairs import Columns, to_examples
 from heedful.datamodules.loaders.targets import FINDERS, targets
 from heedful.datamodules.sources.source import Source, Split
-from heedful.datamodules.sources.values import Rows, plain, require_column
+from heedful.datamodules.sources.values import Rows, as_text, require_column
 from heedful.records import DataError, Examples, SettingError, agree, inform
 from heedful.records.errors import suggestion
 
@@ -67,7 +67,7 @@ def _with_targets(rows: list[tuple[int, Mapping[str, Any]]], where: str, task: s
         (
             f"{columns['paradigmID']} {columns['condition']}",
             str(columns["sentence"]),
-            plain(columns[LINGUISTIC]) == "1",
+            as_text(columns[LINGUISTIC]) == "1",
         )
         for _, columns in rows
     ]

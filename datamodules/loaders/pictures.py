@@ -27,7 +27,7 @@ from PIL import Image
 from heedful.datamodules.loaders.pairs import Columns, to_examples
 from heedful.datamodules.sources.readers import Row, inside, read
 from heedful.datamodules.sources.source import Source, Split, is_table
-from heedful.datamodules.sources.values import Rows, brief, is_empty, plain, reason, require_column
+from heedful.datamodules.sources.values import Rows, as_text, brief, is_empty, reason, require_column
 from heedful.records import DataError, Examples, HeedfulError, Picture, SettingError, agree, inform, open_file
 from heedful.records.example import FORMATS, pixels
 from heedful.records.storage.files import spooling
@@ -411,7 +411,7 @@ def listed_answers(answers: str, path: Any) -> list[str]:
     for label in listing:
         if is_empty(label) or isinstance(label, bool) or not isinstance(label, str | int | float):
             raise DataError(f"data.answers {file} lists {brief(label)}, which is not a label. Write a text.")
-    labels = [label.strip() if isinstance(label, str) else plain(label) for label in listing]
+    labels = [label.strip() if isinstance(label, str) else as_text(label) for label in listing]
     if twice := [label for label, n in Counter(labels).items() if n > 1]:
         raise SettingError(f"data.answers {file} lists {twice[0]!r} twice.")
     return labels

@@ -38,11 +38,11 @@ def parse_table(content: bytes, where: str) -> Table:
         )
     rows: dict[str, tuple[str, ...]] = {}
     for name, values in pairs:
-        key = plain(name, f"{where}, key {brief(name)}:")
+        key = cell_text(name, f"{where}, key {brief(name)}:")
         place = f"{where}, key {brief(key)}:"
         if not isinstance(values, list) or isinstance(values, _Object) or not values:
             raise DataError(f"{place} {brief(values)} is not a list of texts.")
-        texts = tuple(plain(value, place) for value in values)
+        texts = tuple(cell_text(value, place) for value in values)
         if not all(texts):
             raise DataError(f"{place} value {texts.index('') + 1} of {len(texts)} is empty. Fill it in.")
         rows[key] = (*rows.get(key, ()), *texts)
@@ -52,7 +52,7 @@ def parse_table(content: bytes, where: str) -> Table:
     return Table(title[0], tuple(rows.items()))
 
 
-def plain(value: Any, where: str) -> str:
+def cell_text(value: Any, where: str) -> str:
     """Return a text with collapsed white space; raise DataError for any other value."""
     if not isinstance(value, str):
         raise DataError(f"{where} {brief(value)} is not a text.")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from heedful.datamodules.loaders.pairs import Columns, to_examples
-from heedful.datamodules.loaders.table_files import TableFolder, plain
+from heedful.datamodules.loaders.table_files import TableFolder, cell_text
 from heedful.datamodules.sources.readers import read
 from heedful.datamodules.sources.source import Split
 from heedful.datamodules.sources.values import brief, require_column
@@ -182,7 +182,7 @@ def _require_rows(majority: str, marks: str, keys: Sequence[str], where: str) ->
     if not re.fullmatch(f"[01]{{{len(keys) + 1}}}", majority):
         raise DataError(f"{where}: {brief(majority)} is not {len(keys) + 1} bits: one per table row, one for none.")
     try:
-        marked = [(plain(key, where), bit) for key, bit in json.loads(marks, object_pairs_hook=list)]
+        marked = [(cell_text(key, where), bit) for key, bit in json.loads(marks, object_pairs_hook=list)]
     except (ValueError, TypeError, RecursionError):
         raise DataError(f"{where}: JSON is {brief(marks)}, not an object of key to bit.") from None
     expected = list(zip((*keys, NONE), majority, strict=True))

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from heedful.datamodules.sources.values import Rows, brief, column_name, is_empty, listed, plain
+from heedful.datamodules.sources.values import Rows, as_text, brief, column_name, is_empty, listed
 from heedful.records import DataError, SettingError, inform
 
 MOST_NAMED = 10  # maximum number of values in a message
@@ -71,4 +71,4 @@ def filtered(rows: Rows, where: str, conditions: Mapping[str, Sequence[str]]) ->
 
 def _text(value: Any) -> str:
     """Convert a value to text, to compare it with accepted values; "" for a missing value."""
-    return "" if is_empty(value) else plain(value)
+    return "" if is_empty(value) else as_text(value)

@@ -25,7 +25,7 @@ def reason(error: BaseException) -> str:
     return printable(lines[0][:80]).rstrip(".")
 
 
-def plain(value: Any) -> str:
+def as_text(value: Any) -> str:
     """Convert a value to text in Unicode NFC without outer white space.
 
     1.0 becomes "1", since many tools store a column of integers with missing values as floats.

@@ -19,7 +19,7 @@ from heedful.lightning_modules.function import quoted
 from heedful.lightning_modules.prompted.batch import BatchEndpoint
 from heedful.lightning_modules.prompted.requests.replies import Request, look_up
 from heedful.records import Composed, DataError, SettingError, atomic_path, listing, read_json
-from heedful.records.arguments import IN_MEMORY, class_path, plain
+from heedful.records.arguments import IN_MEMORY, class_path, expressible
 
 META = ".meta.json"  # suffix of the file of settings for ``score``
 
@@ -55,8 +55,8 @@ def write_inputs(
     """
     if Path(path).exists() and not Path(f"{fspath(path)}{META}").exists():
         raise SettingError(f"{fspath(path)} exists, and is not a file of inputs. Name another file.")
-    settings = plain({"parts": parts, "default_label": default_label, **settings})
-    of_endpoint = None if endpoint is None else plain(endpoint.arguments)
+    settings = expressible({"parts": parts, "default_label": default_label, **settings})
+    of_endpoint = None if endpoint is None else expressible(endpoint.arguments)
     about = {"rows": _saved_rows(rows), "endpoint": of_endpoint, "settings": settings}
     requests: Any = measure(endpoint or Answers("", {}), rows, **settings, dry_run=True)
     ids = set()
@@ -116,7 +116,7 @@ def score(
 
 def _saved_rows(rows: Any) -> Any:
     """Return what :func:`score` can load the rows from; None for rows in memory."""
-    section = plain(rows)
+    section = expressible(rows)
     if isinstance(rows, PairedData):
         section["init_args"].pop("seed", None)  # measure sets the seed
         return None if IN_MEMORY in str(section) else section

@@ -31,7 +31,7 @@ from heedful.parser import (
     section,
 )
 from heedful.records import SettingError, inform, listing, require_seed
-from heedful.records.arguments import IN_MEMORY, class_path, plain
+from heedful.records.arguments import IN_MEMORY, class_path, expressible
 from heedful.records.numbers import direction_of
 from heedful.records.storage.named_configs import DEFAULTS, config_path
 from heedful.records.storage.yaml_files import parse_yaml, read_text
@@ -329,5 +329,5 @@ def _record(
     if job.stage == "fit":
         record |= {"allow_changed_data": False, "checkpoint": section(job.best, "checkpoint")["init_args"]}
     else:
-        record |= {"checkpoint": job.checkpoint, "dry_run": job.dry_run, "prompt": plain(job.prompting)}
+        record |= {"checkpoint": job.checkpoint, "dry_run": job.dry_run, "prompt": expressible(job.prompting)}
     return record | {"data": section(job.data, "data"), "model": section(job.model, "model")}

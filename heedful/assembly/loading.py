@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from transformers import PretrainedConfig
 
+from heedful.assembly.settings import Settings
 from heedful.datamodules import PairedData
 from heedful.lightning_modules import BasePredictor
 from heedful.lightning_modules.pretrained.backbones import is_hub_id, quiet, require_model
@@ -25,8 +26,6 @@ from heedful.records.storage.yaml_files import parse_yaml, read_text
 
 CLASSES: dict[str, type] = {"data": PairedData, "model": BasePredictor}
 OUR_PACKAGES = ("heedful", "pytorch_lightning", "lightning", "torch", "torchmetrics")  # whose classes any file may name
-
-Section = dict[str, Any]  # a class and its settings: "class_path" and "init_args"
 
 
 def load_data(source: Any = DEFAULTS["data"], /, **settings: Any) -> PairedData:
@@ -100,7 +99,7 @@ def names_class(value: Any) -> bool:
     return isinstance(value, str | PathLike) or (isinstance(value, Mapping) and "class_path" in value)
 
 
-def section_of(kind: str, source: str | PathLike[str] | Mapping[str, Any], where: str = "") -> Section:
+def section_of(kind: str, source: str | PathLike[str] | Mapping[str, Any], where: str = "") -> Settings:
     """Return the section of data or of a model (``kind``): "class_path" and "init_args".
 
     ``source`` is a section from the file ``where``, or a name as for :func:`load_data` and :func:`load_model`. Data
@@ -171,7 +170,7 @@ def imported(path: str) -> Any:
         raise
 
 
-def _section_of_backbone(name: str) -> Section | None:
+def _section_of_backbone(name: str) -> Settings | None:
     """Return the section of a model by its hub id or its folder; None for other names."""
     path = Path(name)
     if path.is_dir() and not (path / "config.json").is_file():

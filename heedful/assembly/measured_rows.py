@@ -13,7 +13,7 @@ from heedful.datamodules.base.splits import ALIASES
 from heedful.datamodules.loaders.gold import NO_GOLD
 from heedful.datamodules.loaders.pairs import LABEL
 from heedful.datamodules.sources.source import Source, Split
-from heedful.datamodules.sources.values import plain
+from heedful.datamodules.sources.values import as_text
 from heedful.parser import class_parser
 from heedful.records import DataError, ModelError, SettingError, inform, listing
 from heedful.records.answers import Same
@@ -50,7 +50,7 @@ class RowSettings(NamedTuple):
         default = settings.default_label
         return settings._replace(
             rows=fspath(settings.rows) if isinstance(settings.rows, PathLike) else settings.rows,
-            default_label=None if default is None else plain(default),
+            default_label=None if default is None else as_text(default),
             keeps=tuple(several(settings.keeps)),
             swap=None if settings.swap is None else several(settings.swap),
         )
@@ -193,9 +193,9 @@ def _read_gold(settings: RowSettings) -> tuple[list[str], list[str], bool]:
             break
         golds.append(values[settings.label])
     single = [gold for gold in golds if not isinstance(gold, list | dict)]
-    known = [gold for gold in single if plain(gold).lower() not in NO_GOLD]
+    known = [gold for gold in single if as_text(gold).lower() not in NO_GOLD]
     is_empty = bool(golds) and len(single) == len(golds) and not known
-    return sorted(set(map(plain, known))), sorted({str(gold).strip() for gold in known}), is_empty
+    return sorted(set(map(as_text, known))), sorted({str(gold).strip() for gold in known}), is_empty
 
 
 def _spellings_by_label(

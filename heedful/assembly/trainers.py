@@ -2,10 +2,9 @@
 
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import torch
 from pytorch_lightning import Callback, Trainer
@@ -24,7 +23,7 @@ from pytorch_lightning.strategies import FSDPStrategy, ModelParallelStrategy
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from pytorch_lightning.utilities.rank_zero import rank_zero_module
 
-from heedful.assembly.settings import TrainerDefaults, several
+from heedful.assembly.settings import Settings, TrainerDefaults, several
 from heedful.callbacks.checkpoints.files import AtomicCheckpointIO
 from heedful.callbacks.outputs.progress import Progress, TrainingPace
 from heedful.datamodules.base.processes import is_alone, is_isolated
@@ -49,7 +48,6 @@ FALSE_ALARMS = (
     "Checkpoint directory .* exists and is not empty",  # it holds the config of the backbone
 )
 SEEDS = ("PL_GLOBAL_SEED", "PL_SEED_WORKERS")  # set by Lightning's seed_everything
-Settings = Mapping[str, Any]
 
 
 def require_fit(settings: Settings) -> None:

@@ -45,18 +45,18 @@ def class_path(kind: type) -> str:
     return f"{next(public, kind.__module__)}.{kind.__qualname__}"
 
 
-def plain(value: Any) -> Any:
+def expressible(value: Any) -> Any:
     """Convert a value to types that YAML can express; any other object becomes the text :data:`IN_MEMORY`."""
     if isinstance(value, RecordsArguments):
-        return {"class_path": class_path(type(value)), "init_args": plain(value.arguments)}
+        return {"class_path": class_path(type(value)), "init_args": expressible(value.arguments)}
     if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value) if field.init}
+        return {field.name: expressible(getattr(value, field.name)) for field in fields(value) if field.init}
     if isinstance(value, Mapping):
-        return {str(name): plain(inner) for name, inner in value.items()}
+        return {str(name): expressible(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [plain(inner) for inner in value]
+        return [expressible(inner) for inner in value]
     if isinstance(value, np.generic | Enum):
-        return plain(value.item() if isinstance(value, np.generic) else value.value)
+        return expressible(value.item() if isinstance(value, np.generic) else value.value)
     if isinstance(value, str | PathLike | timedelta):
         return fspath(value) if isinstance(value, PathLike) else str(value)
     for kind in (bool, int, float):  # and their subclasses

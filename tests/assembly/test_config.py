@@ -19,7 +19,7 @@ from heedful.datamodules import PairedText
 from heedful.lightning_modules import Encoder
 from heedful.parser import class_parser, constructor_value, dump, parsed
 from heedful.records import SettingError
-from heedful.records.arguments import IN_MEMORY, plain
+from heedful.records.arguments import IN_MEMORY, expressible
 from heedful.records.storage.named_configs import names
 from heedful.records.storage.yaml_files import parse_yaml
 
@@ -209,7 +209,7 @@ def test_data_by_each_short_name(name: str, tmp_path: Path) -> None:
     (tmp_path / "answers.txt").write_text("yes\nno\n")
     data = load_data(name, **({"batch_size": 7} if name == "planted" else {"batch_size": 7, "path": tmp_path}))
     assert data.batch_size == 7
-    assert plain(load_data(plain(data))) == plain(data)
+    assert expressible(load_data(expressible(data))) == expressible(data)
 
 
 @pytest.mark.parametrize("name", names("model"))
