@@ -138,6 +138,7 @@ CALLS: dict[str, tuple[Callable[[Any], Any], list[str]]] = {  # a mistake in Pyt
     "evaluation": (lambda rows: heedful.train(attentivness={"draws": 1}), ["attentivness", "attentiveness?"]),
     "no parts": (lambda rows: heedful.measure(predict, rows), ["parts"]),
     "part": (lambda rows: heedful.measure(predict, rows, ["premisse", "hypothesis"], "no"), ["premisse"]),
+    "repeated part": (lambda rows: heedful.measure(predict, rows, ["premise", "premise"], "no"), ["premise", "twice"]),
     "label column": (lambda rows: heedful.measure(predict, rows, PARTS, "no", label="gold"), ["gold"]),
     "rows": (lambda rows: heedful.measure(predict, "missing.csv", PARTS, "no"), ["rows missing.csv"]),
     "empty rows": (lambda rows: heedful.measure(predict, [], PARTS, "no"), ["rows"]),

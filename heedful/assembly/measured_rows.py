@@ -134,6 +134,8 @@ def _columns_by_part(settings: RowSettings) -> dict[str, str]:
             f'parts is {names!r}. Give a list of the columns that the model reads, as in parts=["text", "question"].'
         )
     parts = dict(names) if isinstance(names, Mapping) else {str(part): str(part) for part in names}
+    if len(parts) < len(names):
+        raise SettingError(f"parts {listing(list(names))}: a part is named twice.")
     if unknown := [part for part in settings.keeps if part not in parts]:
         raise SettingError(f"keeps {unknown[0]} is not a part. {suggestion(unknown[0], parts)}")
     return parts
