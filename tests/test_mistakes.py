@@ -90,6 +90,7 @@ COMMANDS = {  # a command, and what its message names
     "train --data deep.yaml": ["deep.yaml"],
     "train --trainer.callbacks BatchSizeFinder": ["trainer.callbacks BatchSizeFinder", "data.batch_size"],
     "train --trainer.strategy fsdp": ["trainer.strategy", "ddp"],
+    "train --trainer.strategy deepspeed_stage_3_offload": ["trainer.strategy", "ddp"],
     "train --data own.yaml --data.path nowhere.csv": ["nowhere.csv"],
     "train --data own.yaml --data.parts.premise premisse": ["premisse", "rows.csv"],
     "train --data own.yaml --data.label gold": ["gold", "rows.csv"],

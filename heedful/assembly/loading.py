@@ -9,14 +9,17 @@ from pathlib import Path
 from typing import Any, cast
 
 from transformers import PretrainedConfig
+from transformers.models.auto.modeling_auto import (
+    MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES as READ_BY_ENCODER,
+)
 
 from heedful.assembly.settings import Settings
 from heedful.datamodules import PairedData
 from heedful.lightning_modules import BasePredictor
 from heedful.lightning_modules.pretrained.backbones import is_hub_id, quiet, require_model
-from heedful.lightning_modules.registry import family_of
+from heedful.lightning_modules.registry import TABLE, family_of
 from heedful.parser import class_parser, construct
-from heedful.records import ModelError, SettingError, inform
+from heedful.records import ModelError, SettingError, inform, listing
 from heedful.records.arguments import class_path
 from heedful.records.errors import nearest
 from heedful.records.storage.named_configs import DEFAULTS, backbones, config_path, names, public_classes, short_name
@@ -188,7 +191,12 @@ def _section_of_backbone(name: str) -> Settings | None:
     for short, (backbone, _) in backbones().items():
         if backbone == name:
             return section_of("model", short)
-    return {"class_path": family_of(model_config(name)), "init_args": {"backbone": name}}
+    config = model_config(name)
+    family, model_type = family_of(config), config.get("model_type")
+    if family == full_path("model", "Encoder") and model_type and model_type not in READ_BY_ENCODER:
+        families = listing([entry.family.rpartition(".")[2] for entry in TABLE])
+        raise ModelError(f"model {name} is a {model_type}, which no family can read. The families are {families}.")
+    return {"class_path": family, "init_args": {"backbone": name}}
 
 
 def model_folder(backbone: str, class_path: str) -> str:

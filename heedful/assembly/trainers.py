@@ -56,7 +56,9 @@ def require_fit(settings: Settings) -> None:
         if reason := _why_unsupported(callback):
             raise SettingError(f"trainer.callbacks {type(callback).__name__} {reason}")
     strategy = settings["strategy"]
-    if isinstance(strategy, (FSDPStrategy, ModelParallelStrategy)) or "fsdp" in str(strategy):
+    zero = getattr(strategy, "config", None) or {}  # of DeepSpeed
+    is_stage_3 = "stage_3" in str(strategy) or zero.get("zero_optimization", {}).get("stage") == 3
+    if isinstance(strategy, (FSDPStrategy, ModelParallelStrategy)) or is_stage_3 or "fsdp" in str(strategy):
         raise SettingError("trainer.strategy shards the model, and evaluations need all of its weights. Use ddp.")
 
 

@@ -9,6 +9,9 @@ from transformers import PretrainedConfig
 
 from heedful.assembly.config import assemble
 from heedful.assembly.loading import load_data, section_of
+from heedful.records import ModelError
+
+from refusals import refused
 
 FAMILIES = [
     ("bert", "BertForMaskedLM", "Encoder"),
@@ -39,6 +42,12 @@ def test_a_folder_names_its_family(
     path = folder(model_type, architecture)
     expected = {"class_path": f"heedful.lightning_modules.{family}", "init_args": {"backbone": str(path)}}
     assert section_of("model", path) == section_of("model", str(path)) == expected
+
+
+def test_an_architecture_that_no_family_reads_is_named_before_it_is_loaded(folder: Callable[[str, str], Path]) -> None:
+    path = folder("llava", "LlavaForConditionalGeneration")
+    with refused(ModelError, f"model {path} is a llava", "Encoder", "Seq2Seq"):
+        section_of("model", path)
 
 
 @pytest.mark.parametrize(("data", "family"), [("squad2", "Reader"), ("mnli", "Encoder")])
