@@ -145,6 +145,7 @@ def finished(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def folder(finished: Path, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working folder with a run, a model, files of settings, and a module."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)  # no retries without a network
     monkeypatch.syspath_prepend(str(tmp_path))
     Path("RUN").symlink_to(finished)
     Path("TINY").symlink_to(tiny_bert)
