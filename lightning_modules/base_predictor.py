@@ -101,8 +101,8 @@ class BasePredictor(RecordsArguments):
         return LabelMap.identity(task.labels)
 
     def prepare_for(self, task: Task) -> None:
-        """Set :attr:`task`, and call :meth:`prepare`."""
-        self.task = task
+        """Set :attr:`task`, forget the prompt of an earlier call, and call :meth:`prepare`."""
+        self.task, self.prompt = task, None
         self.prepare(task)
 
     def prepare(self, task: Task) -> None:

@@ -120,6 +120,19 @@ def test_what_is_written_is_the_label_whose_text_begins_it(zoo, monkeypatch):
     assert torch.allclose(outputs.probs.sum(dim=1), torch.ones(len(POOL)))
 
 
+def test_a_prompt_of_an_earlier_call_does_not_stay(zoo):
+    model = zoo.model("Seq2Seq, greedy", task=DATA.task, max_length=400)
+    before = [read_by(model, example) for example in POOL], model.longest, model.predict(batch_of(model, POOL))
+    model.prompt_with(prompt())
+    assert read_by(model, POOL[0]) != before[0][0]
+    model.bind(DATA.task)
+    assert model.prompt is None
+    after = model.predict(batch_of(model, POOL))
+    assert ([read_by(model, example) for example in POOL], model.longest) == before[:2]
+    assert torch.equal(after.answers, before[2].answers)
+    assert torch.equal(after.probs, before[2].probs)
+
+
 def test_a_prompt_that_leaves_no_room_is_refused_and_what_is_cut_is_counted(zoo, model):
     model.prompt_with(prompt())
     words = model.processor.frame.size
