@@ -221,12 +221,15 @@ def measure(words: Sequence[str]) -> None:
     results = import_module("heedful.assembly.measuring").measure(
         _function(predict) if is_function else predict, settings.pop("rows"), **settings, **_nested(further, arguments)
     )
-    if getattr(results, "folder", results) is None:
+    of_prompts = results if isinstance(results, list) else [results]
+    if of_prompts[0].folder is None:
         model = folder_name(predict.partition(":")[2] if is_function else Path(predict).absolute().name)
         run_folder = import_module("heedful.callbacks.outputs.run_folder")
-        results = results.save(run_folder.new_version(Path("runs", results.content["data"], model, "measured")))
-    results.page()
-    _show(results)
+        folder = run_folder.new_version(Path("runs", of_prompts[0].content["data"], model, "measured"))
+        of_prompts = [each.save(folder / each.unsaved.name) for each in of_prompts]
+    for each in of_prompts:
+        each.page()
+    _show(of_prompts)
 
 
 def _show(results: Any) -> None:
