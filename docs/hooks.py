@@ -15,7 +15,7 @@ from mkdocs.structure.files import File, Files
 import heedful
 import heedful.datamodules
 import heedful.lightning_modules
-from heedful.assembly.parser import TRAINER_KINDS
+from heedful.assembly.config import TRAINER_KINDS
 from heedful.assembly.settings import EvaluationSettings, TrainingSettings
 from heedful.callbacks import EVALUATIONS, BestCheckpoint
 from heedful.cli.command import COMMANDS, main

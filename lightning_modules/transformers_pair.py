@@ -1,5 +1,6 @@
 """A transformers model in memory and its tokenizer, measured without Lightning and without a copy."""
 
+import random
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
@@ -51,6 +52,19 @@ LONGEST = 10**6  # a larger model_max_length means no limit
 ENCODING = np.dtype([("tokens", "i4"), ("hash", "u8"), ("is_cut", "?"), ("unknown", "i8"), ("words", "i8")])
 CALL = {"truncation": True, "padding": True, "return_tensors": "pt"}  # usual arguments of the tokenizer
 INPUTS = ("input_ids", "token_type_ids")  # entries of an encoding that are hashed; the others concern padding
+
+
+@contextmanager
+def restored_generators() -> Iterator[None]:
+    """Context manager that restores the global random generators of Python, numpy, torch and CUDA."""
+    of_python, of_numpy = random.getstate(), np.random.get_state()  # noqa: NPY002
+    devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
+    try:
+        with torch.random.fork_rng(devices):
+            yield
+    finally:
+        random.setstate(of_python)
+        np.random.set_state(of_numpy)  # noqa: NPY002
 
 
 @contextmanager

@@ -2,17 +2,32 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from itertools import pairwise
 from os import PathLike, fspath
 from typing import Any, cast
 
 from jsonargparse import Namespace
+from pytorch_lightning import Callback, Trainer
+from pytorch_lightning.accelerators import Accelerator
+from pytorch_lightning.loggers import Logger
+from pytorch_lightning.plugins import CheckpointIO, ClusterEnvironment, LayerSync, Precision
+from pytorch_lightning.profilers import Profiler
+from pytorch_lightning.strategies import Strategy
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from heedful.assembly.job import Job, Stage
 from heedful.assembly.loading import CLASSES, OUR_PACKAGES, class_of, imported, load_object, names_class, section_of
-from heedful.assembly.parser import TRAINER_KINDS, build_parser
-from heedful.assembly.settings import SEED, Settings, complete_evaluations, name_list, several
+from heedful.assembly.settings import (
+    SEED,
+    EvaluationSettings,
+    Settings,
+    TrainerDefaults,
+    TrainingSettings,
+    complete_evaluations,
+    name_list,
+    several,
+)
 from heedful.callbacks import EVALUATIONS, BestCheckpoint, Evaluation
 from heedful.callbacks.evaluations import shown_evaluations
 from heedful.datamodules import PairedData
@@ -29,6 +44,8 @@ from heedful.parser import (
     recorded,
     require_kinds,
     section,
+    set_type,
+    with_integers_first,
 )
 from heedful.records import SettingError, inform, listing, require_seed
 from heedful.records.arguments import IN_MEMORY, class_path, expressible
@@ -37,6 +54,9 @@ from heedful.records.storage.named_configs import DEFAULTS, config_path
 from heedful.records.storage.yaml_files import parse_yaml, read_text
 
 Layers = list[tuple[str, Settings]]  # (name of a source, such as a file, and its settings); later ones override
+PLUGINS = (CheckpointIO, ClusterEnvironment, LayerSync, Precision)
+KINDS = (Callback, Evaluation, Logger, Profiler, Strategy, Accelerator)
+TRAINER_KINDS = (*KINDS, *PLUGINS)  # classes that settings may name
 OBJECTS = (PairedData, BasePredictor, Evaluation, BestCheckpoint, Prompting)
 
 
@@ -93,6 +113,32 @@ def assemble(
     if values.get("trainer.callbacks") is not None:
         _settle_modes(values)
     return _job(stage, parser, parser.parse_object(values), classes, kinds, live, of_callbacks)
+
+
+@cache
+def build_parser(
+    stage: str, data: type | None, model: type | None, evaluations: tuple[type[Evaluation], ...]
+) -> Parser:
+    """Return a parser of the settings of a run, its Trainer and these classes; None for an object that exists already.
+
+    ``stage`` is "fit" or "validate": a training has settings of checkpoints, and an evaluation settings of prompts.
+    """
+    parser = Parser()
+    of_run, group, name = (
+        (TrainingSettings, BestCheckpoint, "checkpoint")
+        if stage == "fit"
+        else (EvaluationSettings, Prompting, "prompt")
+    )
+    parser.add_class_arguments(Trainer, "trainer", instantiate=False)
+    parser.set_defaults({f"trainer.{name}": value for name, value in vars(TrainerDefaults()).items()})
+    parser.add_class_arguments(of_run, None)
+    classes = {kind.metric.name: kind for kind in evaluations} | {name: group, "data": data, "model": model}
+    for prefix, kind in classes.items():
+        if kind is not None:
+            parser.add_class_arguments(kind, prefix, instantiate=False, skip={"loader"})
+    # the list of callbacks may have evaluations, which are not subclasses of Lightning's Callback
+    set_type(parser, "trainer.callbacks", list[Callback | Evaluation] | Callback | Evaluation | None)
+    return with_integers_first(parser)
 
 
 def _split_objects(call: Mapping[str, Any]) -> tuple[dict[str, Any], Settings, list[str]]:

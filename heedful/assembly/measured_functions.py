@@ -48,10 +48,9 @@ def measure_pair(predict: Any, rows: RowSettings, settings: dict[str, Any]) -> R
     """Measure ``(model, tokenizer)`` or a pipeline, and restore training mode and global random generators."""
     from torch import Tensor, nn
 
-    from heedful.assembly.generators import restored_generators
     from heedful.lightning_modules.pretrained.labels import is_named
     from heedful.lightning_modules.pretrained.weights import weights_hash
-    from heedful.lightning_modules.transformers_pair import TransformersPair, evaluating
+    from heedful.lightning_modules.transformers_pair import TransformersPair, evaluating, restored_generators
 
     tokenizing: dict[str, Any] = {}
     if not isinstance(predict, tuple):

@@ -7,7 +7,6 @@ from typing import Any
 from torch import nn
 
 from heedful.assembly.evaluation import job_of, measured_in_memory, prepare, requests_of
-from heedful.assembly.generators import restored_generators
 from heedful.assembly.loading import load_model, model_config
 from heedful.assembly.measured_rows import RowSettings, data_of, order_of_outputs
 from heedful.assembly.prompting import Requests
@@ -22,6 +21,7 @@ from heedful.lightning_modules.pretrained.backbone_config import open_config, po
 from heedful.lightning_modules.pretrained.backbones import resolve
 from heedful.lightning_modules.pretrained.labels import names_of_outputs
 from heedful.lightning_modules.pretrained_classifier import PretrainedClassifier
+from heedful.lightning_modules.transformers_pair import restored_generators
 from heedful.records import SettingError, Task
 from heedful.records.storage.results import BACKBONE, CONFIG
 

@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from traceback import extract_tb
 
 import torch
 from pytorch_lightning import Callback, Trainer
@@ -88,8 +89,10 @@ def session(allow_package: str | Sequence[str] | None = None) -> Iterator[None]:
             for message in FALSE_ALARMS:
                 warnings.filterwarnings("ignore", message)
             yield
-    except MisconfigurationException as error:
-        raise SettingError(f"trainer: {error}") from error
+    except (MisconfigurationException, ValueError) as error:
+        if isinstance(error, ValueError) and "pytorch_lightning" not in extract_tb(error.__traceback__)[-1].filename:
+            raise
+        raise SettingError(f"trainer: {' '.join(str(error).split())}") from error
     except SystemExit as stop:
         if isinstance(stop.__context__, KeyboardInterrupt):
             raise KeyboardInterrupt from None

@@ -12,12 +12,11 @@ from typing import Any
 import torch
 from torch import nn
 
-from heedful.assembly.generators import restored_generators
 from heedful.assembly.measuring import measure, require_known, require_rows
 from heedful.assembly.results import Results
 from heedful.datamodules.base.processes import by_first_isolated
 from heedful.lightning_modules.function import name_of
-from heedful.lightning_modules.transformers_pair import evaluating
+from heedful.lightning_modules.transformers_pair import evaluating, restored_generators
 from heedful.metrics.statistics.draws import is_known
 from heedful.records import RunError, SettingError
 from heedful.records.messages import inform, quiet_log

@@ -429,9 +429,6 @@ def explanation(error: BaseException | None) -> str | None:
     while error is not None:
         if isinstance(error, HeedfulError):
             return str(error)
-        is_of_lightning = "pytorch_lightning" in str(traceback.extract_tb(error.__traceback__)[-1:])
-        if type(error).__name__ == "MisconfigurationException" or (isinstance(error, ValueError) and is_of_lightning):
-            return f"trainer: {' '.join(str(error).split())}"
         lost = getattr(sys.modules.get("torch.distributed"), "DistError", ())
         is_lost = is_lost or isinstance(error, lost) or "gloo/transport" in str(error)
         error = error.__cause__ or (error.__context__ if is_lost else None)
@@ -441,8 +438,8 @@ def explanation(error: BaseException | None) -> str | None:
 def _is_of_user(error: BaseException) -> bool:
     """Whether an exception comes from code that is neither Heedful's nor an installed package's nor Python's."""
     installed = [sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")]
-    foreign = (str(Path(__file__).parents[1]), *installed, "<")  # <frozen importlib._bootstrap>
-    return not all(frame.filename.startswith(foreign) for frame in traceback.extract_tb(error.__traceback__))
+    libraries = (str(Path(__file__).parents[1]), *installed, "<")  # <frozen importlib._bootstrap>
+    return not all(frame.filename.startswith(libraries) for frame in traceback.extract_tb(error.__traceback__))
 
 
 def _end(message: str, status: int) -> NoReturn:
