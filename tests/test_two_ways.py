@@ -127,6 +127,12 @@ OF_EVALUATE: dict[str, tuple[str, Callable[[], dict[str, Any]]]] = {
 }  # fmt: skip
 
 
+ERRORS = {  # the calls that are refused
+    *("two evaluations of one name", "no evaluation", "an unknown evaluation", "an unknown setting of the Trainer"),
+    *("an unknown name", "two models", "a run of a foreign class", "no run"),
+}
+
+
 @pytest.fixture(scope="module")
 def finished(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished run on the generated data."""
@@ -193,6 +199,7 @@ def test_both_ways_lead_to_the_same_settings_or_the_same_error(name: str, is_tra
     by_words = job_or_error(lambda: command.main([kind, *words.split()]), is_training)
     by_python = job_or_error(lambda: function(**arguments()), is_training)
     assert by_words == by_python
+    assert isinstance(by_words[0], type) == (name in ERRORS)
 
 
 NAMED = ("an object with settings", "rows of a file", "a class of one's own", "one part", "augmentation", "a seed",

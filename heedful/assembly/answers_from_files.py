@@ -201,8 +201,8 @@ def _parse_answer(line: Mapping[str, Any], where: str) -> tuple[Any, str]:
     if len(line) > 1 and not line.keys() & {"answer", "probs", "response", "error"}:
         raise DataError(f'{where} has neither "answer" nor "probs", but {listing(list(map(str, line)))}.')
     kinds = {"answer": str | int | float, "probs": list | dict}
-    given = {name: line[name] for name in kinds if line.get(name) is not None}
-    if len(given) > 1 or not all(isinstance(value, kinds[name]) for name, value in given.items()):
+    answers = {name: line[name] for name in kinds if line.get(name) is not None}
+    if len(answers) > 1 or not all(isinstance(value, kinds[name]) for name, value in answers.items()):
         raise DataError(f'{where}: write one answer, as "answer": LABEL, or "probs": {{LABEL: P, ...}}.')
-    values = (*given.values(), look_up(line, "response", "body"))
+    values = (*answers.values(), look_up(line, "response", "body"))
     return next(((value, "") for value in values if value is not None), (None, "no answer"))

@@ -29,8 +29,8 @@ def named_folder(output: str | Path | None, held: ExitStack, resumes: bool = Fal
             if file := next((path for path in (folder, *folder.parents) if path.is_file()), None):
                 raise RunError(f"output {folder}: {file.name} is a file. Name another folder.")
             paths = folder.iterdir() if folder.is_dir() else ()
-            left = LEFT if resumes and (folder / LOCK).is_file() else LOCK
-            names = sorted(path.name for path in paths if not re.fullmatch(left, path.name))
+            harmless = LEFT if resumes and (folder / LOCK).is_file() else LOCK
+            names = sorted(path.name for path in paths if not re.fullmatch(harmless, path.name))
         if names:
             remedy = f", or resume {folder}" if is_begun(folder) else ""
             raise RunError(f"output {folder} is not empty: it has {names[0]}. Name another folder{remedy}.")

@@ -60,7 +60,7 @@ def _name(first: Mapping[str, Any], model: BasePredictor) -> str:
 
 
 def _without_places(value: Any) -> Any:
-    """Replace each absolute path in settings by its name, and that of exported weights by the name of their run."""
+    """Replace each absolute path in settings by its name, and the path of exported weights by the name of their run."""
     if isinstance(value, Mapping):
         return {str(key): _without_places(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):

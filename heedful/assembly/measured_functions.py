@@ -76,7 +76,7 @@ def _settings_of(pipeline: Any) -> dict[str, Any]:
     """Return the arguments with which a pipeline for text classification calls its tokenizer."""
     from transformers import TextClassificationPipeline
 
-    own = [
+    changed = [
         name
         for name in ("preprocess", "_forward", "postprocess")
         if getattr(getattr(pipeline, name), "__func__", None) is not getattr(TextClassificationPipeline, name)
@@ -84,8 +84,8 @@ def _settings_of(pipeline: Any) -> dict[str, Any]:
     is_multiple = pipeline.model.config.problem_type == "multi_label_classification"
     function = pipeline._postprocess_params.get("function_to_apply")
     if function is not None and function.value != ("sigmoid" if is_multiple else "softmax"):
-        own.append("function_to_apply")
-    if unread := [*own, *pipeline._forward_params]:
+        changed.append("function_to_apply")
+    if unread := [*changed, *pipeline._forward_params]:
         raise ModelError(
             f"The pipeline has its own {listing(unread)}, but Heedful calls its model and its tokenizer, and applies "
             "softmax. Leave it out, or give a function that calls the pipeline."

@@ -127,7 +127,7 @@ def order_of_outputs(data: Pairs, settings: RowSettings) -> list[str] | None:
 
 
 def _columns_by_part(settings: RowSettings) -> dict[str, str]:
-    """Map the name of each part to its column."""
+    """Map parts to columns."""
     names = settings.parts
     if isinstance(names, str) or not names:
         raise SettingError(
@@ -195,9 +195,9 @@ def _read_gold(settings: RowSettings) -> tuple[list[str], list[str], bool]:
             break
         golds.append(values[settings.label])
     single = [gold for gold in golds if not isinstance(gold, list | dict)]
-    known = [gold for gold in single if as_text(gold).lower() not in NO_GOLD]
-    is_empty = bool(golds) and len(single) == len(golds) and not known
-    return sorted(set(map(as_text, known))), sorted({str(gold).strip() for gold in known}), is_empty
+    present = [gold for gold in single if as_text(gold).lower() not in NO_GOLD]
+    is_empty = bool(golds) and len(single) == len(golds) and not present
+    return sorted(set(map(as_text, present))), sorted({str(gold).strip() for gold in present}), is_empty
 
 
 def _spellings_by_label(
@@ -231,7 +231,7 @@ def _spellings_by_label(
 
 
 def _match_case(name: str | None, labels: Iterable[str]) -> str | None:
-    """Return the only label that equals ``name`` but for case; else ``name`` itself."""
+    """Return the only label that equals ``name`` in lower case; else ``name`` itself."""
     matching = {label for label in labels if name is not None and label.casefold() == name.casefold()}
     return matching.pop() if len(matching) == 1 else name
 

@@ -211,10 +211,10 @@ def require_rows(rows: Any, **arguments: Any) -> None:
 
 def require_known(settings: Iterable[str]) -> None:
     """Raise SettingError for a name that is no setting of :func:`measure`."""
-    known = [name for name in signature(measure).parameters if name != "settings"]
-    known += [*OF_EVALUATE, *(kind.metric.name for kind in shown_evaluations(True))]
+    names = [name for name in signature(measure).parameters if name != "settings"]
+    names += [*OF_EVALUATE, *(kind.metric.name for kind in shown_evaluations(True))]
     for name in settings:
-        if name not in known:
+        if name not in names:
             of_data = f"data.{name}" in class_parser(Pairs, "data").names
             hint = f"It is a setting of data: rows=heedful.load_data(NAME, {name}=...)." if of_data else ""
-            raise SettingError(f"measure has no setting {name}. {hint or suggestion(name, known)}")
+            raise SettingError(f"measure has no setting {name}. {hint or suggestion(name, names)}")

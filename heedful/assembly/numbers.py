@@ -124,8 +124,8 @@ class Numbers:
             return key
         if isinstance(key, str):  # a whole name, in which a word may contain spaces
             texts = {name: (str(name), words_of_name(name), " ".join(filter(None, name))) for name in names}
-            if len(whole := [name for name in names if key.strip() in texts[name]]) == 1:
-                return whole[0]
+            if len(exact := [name for name in names if key.strip() in texts[name]]) == 1:
+                return exact[0]
         words = [str(word) for word in (re.split(r"[\s/]+", key) if isinstance(key, str) else key) if word]
         matching = [name for name in names if _matches(words, name)]
         best = [name for name in matching if not name.part or name.part in words[1:]] or matching

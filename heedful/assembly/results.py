@@ -84,8 +84,8 @@ class Results(Numbers):
 
     def __repr__(self) -> str:
         names = {str(name): words_of_name(name) for name in self.numbers}
-        shown = [line.metric for line in lines_of(self.content) if line.beside] if self.content else []
-        heads = [text for text in shown if text in names][:4]
+        headlines = [line.metric for line in lines_of(self.content) if line.beside] if self.content else []
+        heads = [text for text in headlines if text in names][:4]
         numbers = [f"{names[text]} {number(self.content['metrics'][text], ci95=True)}" for text in heads]
         inside = ", ".join(numbers) if self.content else NOTHING
         return f"<{type(self).__name__} {printable(str(self.folder or 'in memory'))}: {printable(inside)}>"
@@ -137,7 +137,7 @@ class Results(Numbers):
         return tables[evaluation]
 
     def _tables(self, only: str | None = None) -> dict[str, pa.Table]:
-        """Return the rows by evaluation, or those of one; the hashes of saved files are checked once."""
+        """Return the rows by evaluation, or of a single one; the hashes of saved files are checked once."""
         if self.unsaved is not None:
             return {name: rows for name, (rows, _) in self.unsaved.rows.items()}
         names = [name for name in read_results(self._written)["rows"] if only in (None, name)]
