@@ -12,7 +12,6 @@ The variants, for N pairs with k counterfactuals (copies with a swapped part) ea
      transformers.Trainer.predict and dynamic padding.
 (c)  (b), but padded to 128 tokens.
 (d)  The forward passes of (a) alone, on tensors built beforehand.
-(e)  (d) on the network as transformers builds it, which (b) and (c) also use.
 
 The times do not include tokenising, which is reported separately.
 """
@@ -41,7 +40,6 @@ NAMES = {
     "b": "(b) Trainer, dynamic",
     "c": "(c) Trainer, 128",
     "d": "(d) forwards alone",
-    "e": "(e) (d), stock layers",
 }
 TARGETS = [("b", "a", 4.0, True), ("c", "a", 4.5, True), ("a", "d", 1.05, False), ("b", "m", 5.0, True)]
 
@@ -113,7 +111,7 @@ class Comparison:
         self.evaluations = [Attentiveness(options.draws)]
         with Count(module.network, keep=True) as count:  # also warms up, and tokenises
             engine, _ = self.evaluate(self.evaluations)
-        self.batches, self.stock = count.batches, harness.stock(copy.deepcopy(module.network))
+        self.batches, self.rival = count.batches, copy.deepcopy(module.network)
         self.value = engine[f"attentiveness/{data.name}/{data.swap[0]}"].value
         self.identical = engine.content["counts"]["attentiveness/identical"]
         base = select(engine.rows["attentiveness"][0], intervention=BASE)
@@ -162,8 +160,8 @@ class Comparison:
         max_length = min(128, module.max_length) if fixed else module.max_length
         settings = {"per_device_eval_batch_size": data.eval_batch_size, **harness.hf_settings(self.options)}
         sizes = {"draws": self.options.draws, "max_length": max_length, "default": default, "fixed": fixed}
-        with Count(self.stock) as count:
-            run = paired_by_script(self.stock, module.processor.tokenizer, data.pool, data.task, **sizes, **settings)
+        with Count(self.rival) as count:
+            run = paired_by_script(self.rival, module.processor.tokenizer, data.pool, data.task, **sizes, **settings)
         if not fixed:
             self.rival_value = run["value"]
             self.compare(run["probs"])
@@ -173,12 +171,7 @@ class Comparison:
         return self.b(fixed=True)
 
     def d(self) -> Run:
-        return self.floor(self.module.network)
-
-    def e(self) -> Run:
-        return self.floor(self.stock)
-
-    def floor(self, network: nn.Module) -> Run:
+        network = self.module.network
         with Count(network) as count:
             seconds = harness.forward_seconds(network, self.batches, self.options.accelerator, self.options.precision)
             return Run(seconds, count)

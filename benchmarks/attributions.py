@@ -6,11 +6,9 @@ The variants; other packages are used as their documentation shows:
 
 lime, shap, owen, gradients     Heedful's evaluation: predictions, also of masked examples, attributions, files.
 floor of lime, shap, owen       the forward passes of the evaluation alone, on tensors built beforehand.
-... stock layers                these passes on the network as transformers builds it, which the packages also use.
 lime package                    LimeTextExplainer with a function that predicts in batches.
 shap package                    shap.Explainer(pipeline): Owen values by the Partition explainer.
 captum                          LayerIntegratedGradients over the word embeddings.
-captum, Heedful's layers        LayerIntegratedGradients on Heedful's network.
 
 shap and lime read a pair as one text, its parts joined with the separator token; all tokens then have the type of the
 first part. The packages get texts (captum: tokens) that were built beforehand, and their explanations are discarded.
@@ -38,10 +36,9 @@ from heedful.records.rows import strings
 
 MASKING = ("lime", "shap", "owen")
 METHODS = (*MASKING, "gradients")
-SAME_LAYERS = "captum, Heedful's layers"
 TARGETS = [  # two variants, the target of their ratio, and whether the ratio should be larger
     *(("lime package", "lime", 5.0, True), ("shap package", "shap", 5.0, True), ("shap package", "owen", 5.0, True)),
-    *(("captum", "gradients", 1.0, True), (SAME_LAYERS, "gradients", 1.0, True)),
+    ("captum", "gradients", 1.0, True),
     *((name, f"floor of {name}", 1.10, False) for name in MASKING),
 ]
 Explain = Callable[[Sequence[str]], Any]
@@ -110,7 +107,7 @@ class Comparison:
     def __init__(self, module: harness.Encoder, data: harness.PairedText, options: argparse.Namespace) -> None:
         self.module, self.data, self.options = module, data, options
         self.network, self.tokenizer = module.network, module.processor.tokenizer
-        self.stock = harness.stock(copy.deepcopy(self.network)).eval()
+        self.rival = copy.deepcopy(self.network).eval()
         parts = zip(*(data.pool.column(f"parts.{part}") for part in data.task.parts), strict=True)
         separator = f" {self.tokenizer.sep_token or self.tokenizer.eos_token} "
         self.texts = [separator.join(texts) for texts in parts]
@@ -170,20 +167,18 @@ class Comparison:
         methods, samples = self.options.methods, self.options.samples
         for method in methods:
             runs[method] = self.network, partial(self.heedful, method)
-            for name, network in (("", self.network), (", stock layers", self.stock)):
-                if method in MASKING:
-                    floor = partial(harness.forward_seconds, network, self.batches[method], "cpu", "32-true")
-                    runs[f"floor of {method}{name}"] = network, floor
+            if method in MASKING:
+                floor = partial(harness.forward_seconds, self.network, self.batches[method], "cpu", "32-true")
+                runs[f"floor of {method}"] = self.network, floor
         if "lime" in methods:
-            batched = batched_function(self.stock, self.tokenizer, self.data.eval_batch_size, self.module.max_length)
+            batched = batched_function(self.rival, self.tokenizer, self.data.eval_batch_size, self.module.max_length)
             lime = with_lime(batched, self.data.task.labels, samples)
-            runs["lime package"] = self.stock, lambda: lime(self.texts)
+            runs["lime package"] = self.rival, lambda: lime(self.texts)
         if {"shap", "owen"} & set(methods):
-            shap = with_shap(self.stock, self.tokenizer, samples)
-            runs["shap package"] = self.stock, lambda: shap(self.texts)
+            shap = with_shap(self.rival, self.tokenizer, samples)
+            runs["shap package"] = self.rival, lambda: shap(self.texts)
         if "gradients" in methods:
-            runs["captum"] = self.stock, self.captum(self.stock)
-            runs[SAME_LAYERS] = self.network, self.captum(self.network)
+            runs["captum"] = self.rival, self.captum(self.rival)
         return {name: partial(self.timed, *run) for name, run in runs.items()}
 
 

@@ -29,7 +29,6 @@ from benchmarks.bare_runs import fitted, measured
 from heedful.assembly.loading import load_data, load_model
 from heedful.datamodules import PairedText
 from heedful.lightning_modules import Encoder
-from heedful.lightning_modules.pretrained.linear import OneDNNLinear
 from heedful.records import Examples, Task, write_json
 
 if TYPE_CHECKING:
@@ -329,14 +328,6 @@ def train(
 
 
 # --- the rivals
-
-
-def stock(network: nn.Module) -> nn.Module:
-    """Replace Heedful's linear layers of a network by torch's layers, in place, and return the network."""
-    for module in network.modules():
-        if isinstance(module, OneDNNLinear):
-            module.__class__ = nn.Linear
-    return network
 
 
 def forward_seconds(network: nn.Module, batches: Batches, accelerator: str, precision: str) -> float:

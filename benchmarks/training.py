@@ -79,7 +79,7 @@ class Comparison:
         order, size = "group_by_length" if name == "grouped" else "random", self.data.batch_size
         settings = {"per_device_train_batch_size": size, "learning_rate": module.learning_rate, "seed": 0, **RIVAL}
         settings |= harness.hf_settings(self.options)
-        network, clock = harness.stock(module.network), LoopClock()
+        network, clock = module.network, LoopClock()
         tokenizer = self.processor.tokenizer
         with harness.hf_trainer(network, tokenizer, self.dataset, train_sampling_strategy=order, **settings) as trainer:
             trainer.add_callback(clock)

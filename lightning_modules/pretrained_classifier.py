@@ -33,7 +33,6 @@ from heedful.lightning_modules.pretrained.labels import (
     require_head_for,
     require_one_of_several,
 )
-from heedful.lightning_modules.pretrained.linear import faster_on_cpu
 from heedful.lightning_modules.pretrained.trained_on import TrainedOn
 from heedful.lightning_modules.pretrained.vocabulary import open_tokenizer
 from heedful.records import (
@@ -277,7 +276,7 @@ class PretrainedClassifier(Classifier, ABC):
     def configure_model(self) -> None:
         if self.network is None and self.task is not None:  # load_from_checkpoint calls this hook before prepare
             with torch.device("cpu"):  # Lightning would draw the weights of a new head with the generator of the GPU
-                self.network = faster_on_cpu(self.build()).train()  # transformers loads models in eval mode
+                self.network = self.build().train()  # transformers loads models in eval mode
             if self.label_map is not None:
                 inform_merged(self.label_map, self.backbone)
             if self.compiled:

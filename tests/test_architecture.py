@@ -169,14 +169,13 @@ def private_parts(path: Path) -> Iterator[str]:
 
 def test_the_private_parts_of_libraries_are_in_one_file():
     entries = [ROOT / "train.py", ROOT / "evaluate.py"]
-    taken = {
+    assert not {
         line
         for path in (*FILES, *entries)
         # measured_functions.py has those of pipelines; those of jsonargparse are in heedful/parser.py, in no room
         if path.name not in ("lightning_internals.py", "measured_functions.py")
         for line in private_parts(path)
     }
-    assert not {line for line in taken if "torch.ops.mkldnn._linear_pointwise" not in line}  # linear.py tests it itself
 
 
 @pytest.mark.parametrize("name", ["records", "interventions", "metrics"])

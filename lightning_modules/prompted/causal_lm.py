@@ -14,7 +14,6 @@ from heedful.lightning_modules.predictor import Batch, Capabilities, Processes
 from heedful.lightning_modules.pretrained.adapters import with_adapter
 from heedful.lightning_modules.pretrained.backbone_config import open_config
 from heedful.lightning_modules.pretrained.backbones import load_weights, quiet, resolve, revision_of
-from heedful.lightning_modules.pretrained.linear import faster_on_cpu
 from heedful.lightning_modules.pretrained.vocabulary import open_tokenizer
 from heedful.lightning_modules.prompted.prompt_processor import PromptProcessor
 from heedful.lightning_modules.prompted.shared_prefix import (
@@ -158,7 +157,7 @@ class CausalLM(BasePredictor):
         ends = network.generation_config.eos_token_id
         # ignore penalties and temperature of the model's config: generate the most probable token
         network.generation_config = GenerationConfig(eos_token_id=ends)
-        self.network = faster_on_cpu(network).eval().requires_grad_(False)
+        self.network = network.eval().requires_grad_(False)
 
     def start(self, examples: Composed, processes: Processes) -> None:
         """Begin an evaluation: reset the counts of answers, and load the network unless a Trainer has loaded it."""
