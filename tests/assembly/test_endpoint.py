@@ -95,11 +95,11 @@ def test_one_part_alone_is_asked_about_without_the_words_of_the_other() -> None:
 
 def test_each_wording_is_saved_by_the_command(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with FakeServer(answer) as fake:
-        (here / "served_model.py").write_text(f"import heedful\nmodel = heedful.Endpoint({fake.url!r}, 'm', {PROMPT!r})\n")
+        (here / "served.py").write_text(f"import heedful\nmodel = heedful.Endpoint({fake.url!r}, 'm', {PROMPT!r})\n")
         lines = (f"{n} men walk,{n % 5} people move,{LABELS[n % 3]}" for n in range(12))
         (here / "rows.csv").write_text("\n".join(["premise,hypothesis,label", *lines]))
         monkeypatch.setattr(sys, "path", list(sys.path))
-        words = ["served_model:model", "rows.csv", "--parts", "premise,hypothesis", "--default_label", "neutral"]
+        words = ["served:model", "rows.csv", "--parts", "premise,hypothesis", "--default_label", "neutral"]
         command.main(["measure", *words, "--prompt.wordings", "plain,prompt", "--trainer.accelerator", "cpu"])
     saved = sorted(path.parent.name for path in here.glob("runs/rows/model/measured/version_0/*/report.html"))
     assert saved == ["plain-plain-k0-seed0", "prompt-plain-k0-seed0"]

@@ -199,11 +199,11 @@ def test_a_function_is_measured_from_a_shell(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setattr(sys, "argv", ["heedful", "measure"])
-    Path("my_predictor.py").write_text("def predict(rows):\n    return ['yes' if '1' in row['a'] else 'no' for row in rows]\n")
+    Path("shell.py").write_text("def predict(rows):\n    return ['yes' if '1' in row['a'] else 'no' for row in rows]\n")
     lines = (f"a {i},b {i},{'yes' if i % 3 else 'no'}" for i in range(60))
     Path("rows.csv").write_text("\n".join(["first,b,label", *lines]))
     words = [
-        "my_predictor:predict",
+        "shell:predict",
         "rows.csv",
         "--parts",
         "a=first,b=b",
@@ -220,10 +220,10 @@ def test_a_function_is_measured_from_a_shell(
     predict = lambda inputs: ["yes" if "1" in row["a"] else "no" for row in inputs]  # noqa: E731
     same = heedful.measure(predict, rows, ["a", "b"], draws=2, by="label", trainer={"enable_progress_bar": False})
     assert heedful.load("out").content["metrics"] == same.content["metrics"]
-    with refused(SettingError, "my_predictor:gone cannot be imported"):
-        command.main(["measure", "my_predictor:gone", "rows.csv", "--parts", "a,b"])
+    with refused(SettingError, "shell:gone cannot be imported"):
+        command.main(["measure", "shell:gone", "rows.csv", "--parts", "a,b"])
     with refused(SettingError, "attentiveness", "drws"):
-        command.main(["measure", "my_predictor:predict", "rows.csv", "--parts", "a=first,b=b", "--attentiveness.drws", "2"])
+        command.main(["measure", "shell:predict", "rows.csv", "--parts", "a=first,b=b", "--attentiveness.drws", "2"])
 
 
 def test_output_that_nobody_reads_ends_a_command_without_a_traceback() -> None:
