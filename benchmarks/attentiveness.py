@@ -156,7 +156,7 @@ class Comparison:
 
     def b(self, fixed: bool = False) -> Run:
         data, module = self.data, self.module
-        default = module.label_map.column.index(data.task.labels.index(data.default_label))
+        default = module.fit.label_map.column.index(data.task.labels.index(data.default_label))
         max_length = min(128, module.max_length) if fixed else module.max_length
         settings = {"per_device_eval_batch_size": data.eval_batch_size, **harness.hf_settings(self.options)}
         sizes = {"draws": self.options.draws, "max_length": max_length, "default": default, "fixed": fixed}
@@ -186,7 +186,7 @@ class Comparison:
             AssertionError: If a label differs although Heedful's best label leads by more than float noise.
         """
         order = [self.data.pool.position(uid) for uid in self.uids]
-        probs = probs[order][:, np.argsort(self.module.label_map.column)]
+        probs = probs[order][:, np.argsort(self.module.fit.label_map.column)]
         self.difference = max(self.difference, float(np.abs(probs - self.probs).max()))
         differ = np.array(self.data.task.labels)[probs.argmax(axis=1)] != self.answers
         best = np.sort(self.probs, axis=1)

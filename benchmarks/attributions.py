@@ -159,7 +159,7 @@ class Comparison:
         return explain
 
     def output(self, label: str) -> int:
-        return self.module.label_map.column.index(self.data.task.labels.index(label))
+        return self.module.fit.label_map.column.index(self.data.task.labels.index(label))
 
     def variants(self) -> dict[str, Callable[[], Run]]:
         """Map the name of each variant to a function that runs and times it."""

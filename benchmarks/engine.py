@@ -26,7 +26,7 @@ from benchmarks.bare_runs import measured
 from heedful.callbacks import Accuracy, Attentiveness
 from heedful.lightning_modules import Classifier
 from heedful.lightning_modules.function import Function
-from heedful.lightning_modules.pretrained.backbones import resolve
+from heedful.lightning_modules.pretrained import resolve
 from heedful.records import read_json
 
 TARGET = 10  # microseconds for each predicted example
@@ -104,10 +104,10 @@ def evaluate(folder: str, draws: int, asks_function: bool) -> dict[str, Any]:
         if asks_function:
             costless: Any = CostlessFunction(data.task.labels)
             module = Function(costless)
-            module.prepare(data.task)
+            module.bind(data.task)
         else:
             costless, module = Costless(), harness.encoder(f"{folder}/model", data, max_length=128)
-            module.network, module.has_learned = costless, True
+            module.network, module.has_learned, module.learned = costless, True, module.learned_here()
         module.processor.lengths(data.pool)  # tokenises
         run, start = Path(temporary, "run"), (time.perf_counter(), time.process_time())
         measured(module, data, [Accuracy(), Attentiveness(draws)], folder=run, accelerator="cpu")

@@ -300,7 +300,7 @@ def evaluate(
         is the time from the last prediction of an unchanged example to the end of validation.
     """
     before, behind = Clock(), Clock()
-    module.has_learned = True  # an untrained model takes as long
+    module.has_learned, module.learned = True, module.learned_here()  # an untrained model takes as long
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
         engine = measured(module, data, [*evaluations, before], exhaustive, only, [behind], Path(folder), **settings)

@@ -63,7 +63,7 @@ class Comparison:
         self.processor, examples = module.processor, self.data.train_examples
         self.processor.lengths(examples)  # tokenises, once for all runs
         columns: dict[str, list[Any]] = dict(harness.pairs(examples, self.data.task))
-        outputs = {self.data.task.labels[label]: output for output, label in enumerate(module.label_map.column)}
+        outputs = {self.data.task.labels[label]: output for output, label in enumerate(module.fit.label_map.column)}
         columns["labels"] = [outputs[label] for label in examples.column("label")]
         tokenizer = self.processor.tokenizer
         self.dataset = harness.tokenised(columns, self.data.task, tokenizer, module.max_length)

@@ -21,7 +21,7 @@ from heedful.callbacks import EVALUATIONS, BestCheckpoint
 from heedful.cli.command import COMMANDS, main
 from heedful.datamodules import PairedData, Planted
 from heedful.datamodules.prompting import Prompting
-from heedful.lightning_modules import BasePredictor
+from heedful.lightning_modules import Predictor
 from heedful.parser import class_parser
 from heedful.reports.flags import FLAGS
 
@@ -163,7 +163,7 @@ def sections() -> Iterator[tuple[str, str, type]]:
     yield from [("Training", "", TrainingSettings), ("Evaluation", "", EvaluationSettings)]
     for module, prefix, base in (
         (heedful.datamodules, "data.", PairedData),
-        (heedful.lightning_modules, "model.", BasePredictor),
+        (heedful.lightning_modules, "model.", Predictor),
     ):
         for kind in (getattr(module, name) for name in module.__all__):
             if isinstance(kind, type) and issubclass(kind, base) and not issubclass(kind, TRAINER_KINDS):

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 from heedful.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from heedful.lightning_modules.base_predictor import BasePredictor
     from heedful.lightning_modules.classifier import Classifier
     from heedful.lightning_modules.outputs import NO_LABEL_NUMBER, NOT_FINITE, Outputs
+    from heedful.lightning_modules.predictor import Predictor
     from heedful.lightning_modules.processors.templates import TemplateProcessor
     from heedful.lightning_modules.processors.texts import TextProcessor
     from heedful.lightning_modules.processors.windows import WindowProcessor
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 __all__ = [
     "NOT_FINITE",
     "NO_LABEL_NUMBER",
-    "BasePredictor",
     "Blip",
     "BlipAnswers",
     "CausalLM",
@@ -34,6 +33,7 @@ __all__ = [
     "Endpoint",
     "LateFusion",
     "Outputs",
+    "Predictor",
     "Reader",
     "Seq2Seq",
     "TemplateProcessor",

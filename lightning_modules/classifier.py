@@ -1,30 +1,29 @@
 """Base class of networks that Heedful trains: training, prediction, optimizer and checkpoints."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Self
 
 import pytorch_lightning as pl
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
-from heedful.lightning_modules.base_predictor import MOST_UNKNOWN, BasePredictor
 from heedful.lightning_modules.callbacks_of_lightning import build_early, model_to_save
+from heedful.lightning_modules.heads import NamedHead
+from heedful.lightning_modules.learned import Fit, Learned, TrainedOn
 from heedful.lightning_modules.optimizer import adamw, expected_steps
-from heedful.lightning_modules.outputs import Outputs, most_probable
-from heedful.lightning_modules.predictor import LabelMap
-from heedful.lightning_modules.pretrained.labels import labels_of_outputs
-from heedful.lightning_modules.pretrained.misfits import compare_weights, misfits
-from heedful.lightning_modules.pretrained.trained_on import TrainedOn
-from heedful.records import ModelError, RunError, SettingError, Task, generator, inform, listing
+from heedful.lightning_modules.outputs import Outputs
+from heedful.lightning_modules.predictor import MOST_UNKNOWN, Capabilities, Predictor
+from heedful.records import ModelError, RunError, SettingError, Task, generator, listing
+
+LONGEST = 300  # characters of a message of torch
 
 
-class Classifier(BasePredictor, pl.LightningModule):
+class Classifier(Predictor, pl.LightningModule):
     """A trainable network over paired inputs.
 
-    A model family overrides :meth:`prepare`, ``configure_model``, :meth:`logits` and :meth:`export`.
+    A model family overrides :meth:`prepare`, ``configure_model``, :meth:`scores` and :meth:`export`.
 
     Args:
         learning_rate: Peak learning rate of AdamW.
@@ -33,19 +32,10 @@ class Classifier(BasePredictor, pl.LightningModule):
         max_unknown: Largest share of the tokens of the data that may be out of vocabulary.
 
     Attributes:
-        label_map: Maps the outputs of the head (last layer) to labels; None for a head without labels.
-        keeps_head: Whether to keep a pretrained head with several outputs per label. False if the model will be
-            trained.
-        names_outputs: Whether the family itself matches outputs and labels by name. If False, a checkpoint determines
-            the labels of the outputs.
-        label_order: Index of the output of each label of the data; None if outputs have the order of the labels.
+        head: What the outputs of the network mean, and how it is trained and asked.
     """
 
-    is_trainable = True
-    label_map: LabelMap | None = None
-    keeps_head: bool = False
-    names_outputs: bool = False
-    label_order: Sequence[int] | None = None
+    capabilities = Capabilities(trains=True)
 
     def __init__(
         self,
@@ -65,59 +55,59 @@ class Classifier(BasePredictor, pl.LightningModule):
         self.learning_rate = learning_rate
         self.weight_decay = weight_decay
         self.warmup = warmup
+        self.head = NamedHead()
 
     @property
     def predictor(self) -> Self:
         """The model itself. A LightningModule that wraps a model returns the wrapped model here."""
         return self
 
-    def bind(self, task: Task, trains: bool = False) -> LabelMap:
+    def bind(self, task: Task, trains: bool = False) -> Fit:
         """Prepare the model for a task, before its network is built; a trained model in memory keeps its weights.
 
         Returns:
-            The mapping from the model's outputs to the labels.
+            How the model fits the task.
 
         Raises:
-            HeedfulError: As in ``Predictor.bind``; or the model is to be trained, and has weights of an earlier call.
+            HeedfulError: As in :meth:`Predictor.bind`; or the model is to be trained, and has weights of an earlier
+                call; or the weights in memory are for other labels.
         """
         if self.task is not None and trains and next(self.parameters(), None) is not None:
             raise SettingError(
                 "model has weights of an earlier call, and not those that its settings name. Build it again "
                 "with load_model, or train on from a run with init_from RUN."
             )
-        if self.task is not None and not trains and self.has_learned:
-            self.task = self._as_learned(task)
-        else:
-            self.require_parts(task)
-            self.keeps_head = not trains
-            self.prepare_for(task)
-        return self.label_map or LabelMap.identity(self.task.labels)
+        return super().bind(task, trains)
 
-    def _as_learned(self, task: Task) -> Task:
-        """Return a task with the order of parts, the template and the label texts of a trained model in memory.
+    def accept(self, fit: Fit) -> None:
+        super().accept(fit)
+        if self.has_learned:
+            self.learned.require_parts(fit.task.parts, fit.task.parts)
+            if fit.head == "replaced":
+                raise ModelError(
+                    f"{self.description} was trained on the labels {listing(self.learned.labels or ())}, and the data "
+                    f"have {listing(fit.task.labels)}. Give the data the labels of the model: data.labels, or labels "
+                    "in measure."
+                )
+        self.head.prepare(fit.label_map)
 
-        Raises:
-            ModelError: The model was trained on another kind of task, or on other parts or labels.
+    def learned_here(self) -> Learned:
+        """Return what the model learns, or has learned, on its task."""
+        task, head = self.task, self.head
+        changes = {"template": head.template, "texts": head.texts, "form": task.form}
+        return replace(self.learned, parts=task.parts, labels=self.fit.label_map.outputs, **changes)
+
+    def scores(self, inputs: dict[str, Any]) -> Tensor:
+        """Compute the scores of the outputs of the network: float [examples, outputs].
+
+        An output means one label, and several outputs may mean the same label; without a pretrained head, output k
+        means label k of the task.
         """
-        learned = self.task
-        words = {"template": learned.template, "verbalisers": learned.verbalisers}
-        ordered = replace(self.in_learned_order(task), **words)
-        if replace(ordered, default_label=None) != replace(learned, default_label=None):
-            raise ModelError(
-                f"model in memory was trained on {listing(learned.parts)} with the labels {listing(learned.labels)}, "
-                f"and the data have {listing(ordered.parts)} and {listing(ordered.labels)}, or tables in another form. "
-                "Measure its run, with checkpoint RUN."
-            )
-        return ordered
-
-    def logits(self, inputs: dict[str, Tensor]) -> Tensor:
-        """Compute the scores of all labels: [examples, labels], in the order of ``task.labels``."""
         raise NotImplementedError
 
-    def label_scores(self, inputs: dict[str, Tensor]) -> Tensor:
-        """Return the scores of :meth:`logits` in the order of the labels of the data."""
-        scores = self.logits(inputs)
-        return scores if self.label_order is None else scores[:, self.label_order]
+    def logits(self, inputs: dict[str, Any]) -> Tensor:
+        """Compute the scores of all labels: float [examples, labels], in the order of ``task.labels``."""
+        return self.head.of_labels(self.head.scores(self, inputs))
 
     def export(self, folder: str, weights: bool) -> None:
         """Save the model in a folder that loads without a hub: config, tokenizer and, if ``weights``, safetensors."""
@@ -132,104 +122,65 @@ class Classifier(BasePredictor, pl.LightningModule):
         return []
 
     def setup(self, stage: str) -> None:
-        if self.task is None:
-            self.bind(self.trainer.datamodule.task, trains=stage == "fit")
         data = self.trainer.datamodule
+        if self.task is None:
+            self.bind(data.task, trains=stage == "fit")
         if stage == "fit" and data.trained is not None:
-            trained_on = TrainedOn.of(data.trained, data.full_task.parts, self.provenance.trained_on)
-            self.provenance = replace(self.provenance, trained_on=trained_on)
+            trained_on = TrainedOn.of(data.trained, data.full_task.parts, self.learned.trained_on)
+            self.learned = replace(self.learned, trained_on=trained_on)
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        checkpoint["task"] = self.task.as_dict()
-        if self.provenance.trained_on is not None:
-            checkpoint["trained_on"] = self.provenance.trained_on.state()
-        if self.provenance.revision is not None:
-            checkpoint["revision"] = self.provenance.revision
-        if self.label_map is not None:
-            checkpoint["outputs"] = list(self.label_map.outputs)
+        checkpoint["task"], checkpoint["learned"] = self.task.as_dict(), self.learned_here().entry()
+        checkpoint["outputs"] = list(self.fit.label_map.outputs)
+        if self.learned.trained_on is not None:
+            checkpoint["trained_on"] = self.learned.trained_on.state()
+        if self.learned.revision is not None:
+            checkpoint["revision"] = self.learned.revision
         if "callbacks" not in checkpoint and self._trainer is not None:  # save_weights_only=True
             checkpoint["state_dict"] = model_to_save(self.trainer).state_dict()
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         if "task" not in checkpoint:
             raise RunError("The checkpoint does not name its parts and labels. Name a checkpoint that train.py wrote.")
-        trained = Task.from_dict(checkpoint["task"])
         if self.task is None:  # load_from_checkpoint, without a Trainer
-            self.prepare_for(trained)
+            self.bind(Task.from_dict(checkpoint["task"]))
             self.configure_model()
-        self._learn_order(trained.parts)
-        if not self.names_outputs:
-            self._learn_labels(trained.labels)
-        revision = checkpoint.get("revision", self.provenance.revision)
-        self.provenance = replace(self.provenance, revision=revision, steps=checkpoint.get("global_step"))
-        if (before := TrainedOn.of_state(checkpoint.get("trained_on"))) is not None:
-            self.provenance = replace(self.provenance, trained_on=before.joined(self.provenance.trained_on))
-        self.require_learned_parts(self.task.parts)
-        if trained.form != self.task.form:
-            inform(f"The checkpoint was trained on tables as {trained.form}, and reads them as {self.task.form} here.")
-        saved, label_map = checkpoint.get("outputs", ()), self.label_map
-        is_other = label_map is not None and len(saved) == len(label_map.column)
-        if is_other and labels_of_outputs(saved, self.task.labels) != label_map.column:
-            raise ModelError(
-                f"The outputs of the checkpoint are {listing(saved)}, and the outputs of {self.description} are "
-                f"{listing(label_map.outputs)}. Take the model and the labels that it was trained with."
-            )
+        self.learn(checkpoint)
+        self.match()
 
-    def _learn_order(self, parts: Sequence[str]) -> None:
-        """Reorder the parts of the task to the order of ``parts``, the parts in a checkpoint.
-
-        A model with a template keeps its order, since the template names the parts.
-        """
-        self.provenance = replace(self.provenance, parts=tuple(parts))
-        ordered = self.task if self.reads_prompts else self.in_learned_order(self.task)
-        if ordered.parts != self.task.parts:
-            pad_to = self.processor.pad_to
-            self.prepare_for(ordered)
-            self.processor.pad_to = pad_to
-
-    def _learn_labels(self, labels: Sequence[str]) -> None:
-        """Take over the order of ``labels``, the labels in a checkpoint, for the outputs of the network.
-
-        Raises:
-            ModelError: The data have other labels.
-        """
-        current, order = self.task.labels, self.label_order
-        wanted = current if order is None else [current[i] for i in order]  # an earlier checkpoint changed the task
-        if sorted(wanted) != sorted(labels):
-            raise ModelError(
-                f"{self.description} was trained on the labels {listing(labels)}, and the data have {listing(wanted)}. "
-                "Give the data the labels of the model: data.labels, or labels in measure."
-            )
-        if current != tuple(labels):
-            self.prepare_for(replace(self.task, labels=tuple(labels)))
-        order = [labels.index(label) for label in wanted]
-        self.label_order = None if order == sorted(order) else order
+    def learn(self, checkpoint: Mapping[str, Any]) -> None:
+        """Take over what a checkpoint says about its training; the weights are loaded by another method."""
+        self.learned, self.has_learned = self.learned.with_checkpoint(checkpoint), True
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
         """Load weights as in torch; Lightning calls it with the weights of a checkpoint.
 
         Raises:
-            ModelError: The weights do not fit this network; the message names tensors.
+            ModelError: The weights do not fit this network.
         """
-        if strict and (words := misfits(*compare_weights(self.state_dict(), state_dict))):
+        try:
+            loaded = super().load_state_dict(state_dict, strict, assign)
+        except RuntimeError as error:
             raise ModelError(
-                f"The weights of the checkpoint do not fit {self.description}: they {words}. Name the model that it "
-                "was trained with."
-            )
-        loaded = super().load_state_dict(state_dict, strict, assign)
+                f"The weights of the checkpoint do not fit {self.description}. Name the model that it was trained "
+                f"with. ({' '.join(str(error).split())[:LONGEST]})"
+            ) from error
         self.has_learned = True
+        if self.task is not None:
+            self.learned = self.learned_here()
         return loaded
 
     def on_train_start(self) -> None:
         if not self.has_learned:
             self.require_weights()
-        self.provenance = replace(self.provenance, parts=self.task.parts)
+        self.learned = self.learned_here()
 
     def on_validation_start(self) -> None:
         """Before ``Trainer.validate``, raise an error if the model is untrained, or was trained on other parts."""
         if self.trainer.state.fn != "validate":
             return
-        self.require_learned_parts(getattr(self.trainer.datamodule, "full_task", self.task).parts)
+        of_data = getattr(self.trainer.datamodule, "full_task", self.task).parts
+        self.learned.require_parts(self.task.parts, of_data)
         if not self.has_learned:
             self.require_weights()
             self.require_head()
@@ -246,30 +197,19 @@ class Classifier(BasePredictor, pl.LightningModule):
         return loss
 
     def loss(self, batch: dict[str, Any]) -> Tensor:
-        """Compute the training loss of a batch: cross-entropy.
-
-        For soft labels, which have one score per label, it is binary cross-entropy summed over labels, as in ViLT (Kim
-        et al. 2021).
-        """
-        scores = self.label_scores(batch["inputs"]).float()
-        labels = batch["labels"]
-        if self.task.kind.exclusive:
-            return F.cross_entropy(scores, labels)
-        return F.binary_cross_entropy_with_logits(scores, labels) * labels.shape[1]
+        """Compute the training loss of a batch."""
+        return self.head.loss(self, batch)
 
     def validation_step(self, batch: dict[str, Any], batch_idx: int) -> Outputs | None:
         return self.predict(batch)
 
     def probabilities(self, batch: dict[str, Any]) -> Outputs | None:
         """Return the probabilities of the labels for a batch, without generating an answer; None for an empty batch."""
-        return Outputs(self.label_scores(batch["inputs"]).float().softmax(dim=-1)) if batch["size"] else None
+        return Outputs(self.logits(batch["inputs"]).float().softmax(dim=-1)) if batch["size"] else None
 
     def answer(self, inputs: dict[str, Any]) -> Outputs:
         """Return the predictions for the inputs of at least one example, without waiting for the device."""
-        scores = self.label_scores(inputs).float()
-        if self.task.kind.exclusive:
-            return Outputs(probs=scores.softmax(dim=-1))
-        return Outputs(answers=most_probable(scores))
+        return self.head.answer(self, inputs)
 
     def configure_optimizers(self) -> dict[str, Any]:
         optimizer, schedule = adamw(

@@ -1,58 +1,131 @@
-"""A model that calls a user's Python function, and knows nothing but the answers."""
+"""A model that calls a user's Python function: labels, free texts or probabilities are read from what it returns."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from enum import Enum
 from functools import partial
 from inspect import unwrap
+from reprlib import Repr
 from typing import Any
 
 import numpy as np
 
-from heedful.lightning_modules.answer_reader import Answer, AnswerReader, Unreadable, values_of
-from heedful.lightning_modules.base_predictor import BasePredictor
 from heedful.lightning_modules.outputs import Outputs, label_numbers
-from heedful.lightning_modules.predictor import Capabilities
+from heedful.lightning_modules.predictor import Capabilities, Predictor
 from heedful.lightning_modules.processors.contents import FunctionProcessor, Inputs
-from heedful.records import (
-    NO_LABEL,
-    SPAN,
-    HeedfulError,
-    ModelError,
-    SettingError,
-    Task,
-    listing,
-    printable,
-)
-from heedful.records.answers import Same
+from heedful.records import NO_LABEL, SPAN, HeedfulError, ModelError, SettingError, Task, listing
+from heedful.records.answers import Same, without_surrogates
+from heedful.records.text import composed
 
-QUOTED = 20  # characters of a part or an answer that a message quotes
 LONGEST = 80  # characters of an exception that a message quotes
-MOST_QUOTED = 2  # parts of an input that a message quotes
+SHORT = Repr()
+SHORT.maxdict, SHORT.maxstring, SHORT.maxother = 2, 30, 30  # parts of an input, and characters, that a message quotes
 STEADY = 1e-3  # largest difference of probabilities between two calls; other batches round otherwise
+ROUNDED = 1e-2  # largest distance of a sum of probabilities from 1
+EXACT = 1e-6  # rounding error of the sum of a float32 softmax
+KEYS = "answer", "label"  # keys under which a dictionary may hold the answer
+Answer = str | np.ndarray  # a label, a text, or NO_LABEL; or probabilities, float32 [labels]
 Predict = Callable[[list[dict[str, Any]]], Any]
+InputKey = tuple[int, bool]  # 64-bit hash of an input, and whether the null control repeats the input
 
 
-class Answered:
-    """The answers of a function so far; an interrupted measurement resumes from them.
-
-    Attributes:
-        source: Parts, labels, spellings and comparison of free texts with which the answers were parsed.
-        is_steady: Whether the first batch was asked twice, and got the same answers.
-        answers: Maps the key (64-bit hash) of an input to its answer.
-        repeats: Maps the key of an input to its second answer, if the null control repeated the input.
-    """
-
-    def __init__(self, source: tuple[Any, ...]) -> None:
-        self.source = source
-        self.is_steady = False
-        self.answers: dict[int, Answer] = {}
-        self.repeats: dict[int, Answer] = {}
-
-    def __len__(self) -> int:
-        return len(self.answers)
+class Unreadable(Exception):
+    """A value is not an answer; the message ends a sentence that begins with "FUNCTION answered VALUE to INPUT"."""
 
 
-class Function(BasePredictor):
+@dataclass
+class AnswerReader:
+    """Converts the values that a user's function returns to answers."""
+
+    task: Task
+    spellings: Mapping[str, str]  # maps each accepted spelling of a label to the label
+    same: Same | None  # maps a free text to the first text read that is equal; None if answers are labels
+    is_ordered: bool  # whether the user gave the order of the labels; lists of probabilities require it
+    has_numbers: bool  # whether an integer that is not a spelling is the index of a label in that order
+
+    def __post_init__(self) -> None:
+        self.labels = self.task.labels
+        self.has_numbers = self.has_numbers and not any(label.isdecimal() for label in self.labels)
+        self._by_case = {composed(text).lower(): label for text, label in self.spellings.items()}
+        self._known = self.spellings if self.same is None else self.same.representatives  # enough for most answers
+
+    def read(self, value: Any) -> Answer:
+        """Read one value that the function returned.
+
+        Returns:
+            A label; a free text; probabilities, float32 [labels], which sum to 1; or NO_LABEL for no answer.
+
+        Raises:
+            Unreadable: The value is none of these.
+            SettingError: The value holds probabilities, and the labels or, for a list, their order were not given.
+        """
+        if type(value) is str and (known := self._known.get(value)) is not None:
+            return known
+        value = plain_value(value)
+        if isinstance(value, Mapping):
+            inner = [value[key] for key in KEYS if key in value and key not in self.spellings]
+            return self.read(inner[0]) if inner else self._probabilities(self._in_order(value), True)
+        if isinstance(value, list | tuple) and len(value) == 2 and isinstance(value[0], str):  # label and score
+            return self.read(value[0])
+        if isinstance(value, list | tuple | np.ndarray):
+            return self._probabilities(value, self.is_ordered)
+        return NO_LABEL if value is None else self._label(value)
+
+    def _label(self, value: Any) -> str:
+        """Return the label that a value names; or for a free text, the first equal text read so far."""
+        if not isinstance(value, str | int | float) or value != value:
+            raise Unreadable(", which is not a label or a text. Return None where there is no answer.")
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        text = without_surrogates(str(value)).strip()
+        if not text and self.task.kind is not SPAN:
+            return NO_LABEL
+        if self.same is not None and not isinstance(value, float):
+            return self.same(text)
+        label = self.spellings.get(text) or self._by_case.get(composed(text).lower())
+        if label is not None:
+            return label
+        if isinstance(value, float):
+            raise Unreadable(
+                ", which is not a label or a text. Return the probabilities of all labels=[...], or compare the number "
+                "with a threshold."
+            )
+        if self.has_numbers and type(value) is int and 0 <= value < len(self.labels):
+            return self.labels[value]
+        raise Unreadable(
+            f"; the labels are {listing(self.labels)}. Pass all labels as labels=[...], or same= for free texts; for "
+            "heedful.score, to write_inputs."
+        )
+
+    def _in_order(self, value: Mapping[Any, Any]) -> list[Any]:
+        """Convert a dictionary of label to probability to a list in the order of the labels; missing labels get 0."""
+        by_label: dict[Any, Any] = {}
+        for text, probability in value.items() if self.labels else ():
+            label = self.read(text)
+            if label in by_label:
+                raise Unreadable(f", with two probabilities of {label!r}. Return one for each label.")
+            by_label[label] = probability
+        return [by_label.get(label, 0.0) for label in self.labels]
+
+    def _probabilities(self, values: Any, is_ordered: bool) -> np.ndarray:
+        """Check the probabilities of the labels, and scale them to the sum 1."""
+        if not self.labels or not is_ordered:
+            raise SettingError(
+                "predict returned probabilities in an unknown order. Name the labels in order: labels=[...]. Or return "
+                "a label, or a dictionary {label: probability}, for each input."
+            )
+        try:
+            probs = np.array(values, dtype=np.float32)  # a copy, since the function may fill its array again
+        except (TypeError, ValueError):  # lists of different lengths, or no numbers
+            probs = np.zeros(0, dtype=np.float32)
+        total = probs.sum(dtype=np.float64)
+        if probs.shape != (len(self.labels),) or not (probs >= 0).all() or not abs(total - 1) <= ROUNDED:  # or NaN
+            raise Unreadable(f". Return {len(self.labels)} probabilities from 0 to 1 with the sum 1, as softmax does.")
+        # the bits of a float32 softmax are kept; half precision is scaled
+        return probs if abs(total - 1) <= EXACT else (probs / total).astype(np.float32)
+
+
+class Function(Predictor):
     """A model whose answers come from a user's function, called in the process that measures the model.
 
     Args:
@@ -67,20 +140,14 @@ class Function(BasePredictor):
         answers: ``Function.answered`` of an interrupted call; these inputs are not asked again.
 
     Attributes:
-        answered: The answers so far; None before :meth:`bind`, unless ``answers`` were given.
+        answered: The answers so far, by the hash of the input and whether the null control repeats the input.
     """
 
-    capabilities = Capabilities(ranks=1)
-    is_object = True
+    capabilities = Capabilities(in_memory=True, ranks=1)
 
-    def __init__(  # typed Any, so that no config file can name a function
-        self,
-        predict: Any,
-        labels: Any = None,
-        same: Any = None,
-        is_ordered: bool = False,
-        answers: Any = None,
-    ) -> None:
+    def __init__(
+        self, predict: Any, labels: Any = None, same: Any = None, is_ordered: bool = False, answers: Any = None
+    ) -> None:  # typed Any, so that no config file can name a function
         super().__init__()
         if not callable(predict):
             raise SettingError(
@@ -88,15 +155,14 @@ class Function(BasePredictor):
                 "with heedful.measure."
             )
         self.predict_rows: Predict = predict
-        self._quote = getattr(predict, "quote", quoted)
+        self._quote = getattr(predict, "quote", SHORT.repr)
         self.same: Same | None = same
         self.is_ordered = is_ordered
         self.spellings = {str(text): label for label, texts in (labels or {}).items() for text in (label, *texts)}
         self._has_numbers = is_ordered and not any((labels or {}).values())  # a spelling may be a number
-        self.answered: Answered | None = answers
+        self.answered: dict[InputKey, Answer] = dict(answers or {})
         self._need_probabilities: Sequence[str] = ()
-        self._is_recorded = getattr(predict, "is_recorded", False)
-        if self._is_recorded:
+        if getattr(predict, "is_recorded", False):
             self.capabilities = replace(self.capabilities, repeats=0)
 
     def prepare(self, task: Task) -> None:
@@ -108,16 +174,9 @@ class Function(BasePredictor):
         self.processor = FunctionProcessor(task.parts)
         self.spellings |= {label: label for label in task.labels}
         self._reader = AnswerReader(task, self.spellings, self.same, self.is_ordered, self._has_numbers)
-        same = None if self.same is None else self.same.setting
-        source = (task.parts, task.labels, tuple(sorted(self.spellings.items())), same)
-        if self.answered is None:
-            self.answered = Answered(source)
-        if self.answered.source != source:
-            raise SettingError("answers are answers to other parts, labels or spellings. Leave them out.")
-        if self.same is not None:  # an earlier call may have met another spelling of an answer first
-            for stored in (self.answered.answers, self.answered.repeats):
-                for key, answer in stored.items():
-                    stored[key] = answer if answer == NO_LABEL else self.same(str(answer))
+        for key, answer in self.answered.items():  # an earlier call may have met another spelling of a text first
+            if self.same is not None and isinstance(answer, str) and answer != NO_LABEL:
+                self.answered[key] = self.same(answer)
 
     def require_probabilities(self, evaluations: Sequence[str]) -> None:
         """Make answers without probabilities an error; the message names the evaluations that need probabilities."""
@@ -131,30 +190,19 @@ class Function(BasePredictor):
     def answer(self, inputs: dict[str, Any]) -> Outputs:
         """Return the predictions for inputs; the function is called for inputs without a stored answer.
 
-        The inputs of the first batch and of the null control, which repeats inputs, are asked twice, to find answers
-        that change.
-
         Raises:
             HeedfulError: The function raises, returns the wrong number of answers or an invalid one, or contradicts its
-                earlier answer to an input.
+                answer to an input that the null control repeats.
         """
         batch: Inputs = inputs["function"]
-        assert self.answered is not None
-        answer_of, repeat_of, input_keys = self.answered.answers, self.answered.repeats, batch.keys.tolist()
-        places = dict(zip(input_keys[::-1], range(len(input_keys))[::-1], strict=True))  # of the first of equal inputs
-        new = np.array(sorted(place for key, place in places.items() if key not in answer_of), dtype=np.int64)
-        answer_of |= zip(batch.keys[new].tolist(), self._ask(batch.take(new)), strict=True)
-        is_first = not (self._is_recorded or self.answered.is_steady)  # the first batch reveals random answers
-        repeated = np.flatnonzero((batch.again | is_first) & [key not in repeat_of for key in input_keys])
-        for place, answer in zip(repeated.tolist(), self._ask(batch.take(repeated)), strict=True):
-            self._require_steady(batch, place, answer_of[input_keys[place]], answer)
+        keys: list[InputKey] = list(zip(batch.keys.tolist(), batch.again.tolist(), strict=True))
+        first = {key: place for place, key in reversed([*enumerate(keys)]) if key not in self.answered}
+        if places := sorted(first.values()):  # equal inputs are asked once
+            self.answered |= zip((keys[i] for i in places), self._ask(batch.take(np.array(places))), strict=True)
+        for place in places:
             if batch.again[place]:
-                repeat_of[input_keys[place]] = answer
-        self.answered.is_steady = True
-        is_again = batch.again.tolist()
-        return self._outputs(
-            [(repeat_of if again else answer_of)[k] for k, again in zip(input_keys, is_again, strict=True)]
-        )
+                self._require_steady(batch, place, keys[place][0])
+        return self._outputs([self.answered[key] for key in keys])
 
     def _outputs(self, answers: list[Answer]) -> Outputs:
         if not self.task.kind.has_labels:
@@ -166,84 +214,80 @@ class Function(BasePredictor):
 
     def _ask(self, inputs: Inputs) -> list[Answer]:
         """Call the user's function with some inputs, and return its parsed answers, one per input."""
-        if not len(inputs):
-            return []
         rows = inputs.rows
-        first = f"{len(inputs)} inputs, first {quoted(rows[0])}"  # quoted before the function may change the rows
+        first = f"{len(inputs)} inputs, first {SHORT.repr(rows[0])}"  # quoted before the function may change the rows
         try:
             returned = self.predict_rows(rows)
         except HeedfulError:
             raise
         except Exception as error:
-            reason = cut(str(error).strip().partition("\n")[0], LONGEST)
+            reason = str(error).strip().partition("\n")[0][:LONGEST]
             raise ModelError(
                 f"{self.description} raised {type(error).__name__} ({reason}) for {first}. It receives a list of "
                 "dictionaries."
             ) from error
-        values = values_of(returned)
-        if values is None:
+        if not _is_sequence(returned):
             kind = "nothing" if returned is None else f"a {type(returned).__name__}"
             raise ModelError(f"{self.description} returned {kind} for {first}. Return a list of answers.")
-        if len(values) != len(inputs):
+        if len(returned) != len(inputs):
             raise ModelError(
-                f"{self.description} returned {len(values)} answers to {first}. Return one prediction for each input, "
-                "in their order."
+                f"{self.description} returned {len(returned)} answers to {first}. Return one prediction for each "
+                "input, in their order."
             )
-        return self._read(values, inputs)
+        return self._read(list(returned), inputs)
 
     def _read(self, values: list[Any], inputs: Inputs) -> list[Answer]:
         """Parse the values that the user's function returned to answers, one per input."""
-        answer_of = self._reader.known
-        answers: list[Any] = [answer_of.get(value) if type(value) is str else None for value in values]
-        for place, answer in enumerate(answers) if None in answers else ():
-            try:
-                answers[place] = self._reader.read(values[place]) if answer is None else answer
-            except Unreadable as reason:
-                raise self._invalid_answer_error(values[place], inputs, place, str(reason)) from None
-        assert self.answered is not None
-        earlier = next(iter(self.answered.answers.values()), answers[0])
-        if {isinstance(answer, str) for answer in (earlier, *answers)} == {True, False}:
-            problem = ", and others with probabilities, or without. Return one or the other for all."
-            raise self._invalid_answer_error(values[0], inputs, 0, problem)
-        if isinstance(answers[0], str) and self._need_probabilities:
-            problem = f". {listing(self._need_probabilities)} needs probabilities: return them, or leave it out."
-            raise self._invalid_answer_error(values[0], inputs, 0, problem)
-        if isinstance(answers[0], str):
-            return answers
-        probs = self._reader.probabilities(answers)
-        if isinstance(probs, int):
-            n = len(self.task.labels)
-            problem = f". Return {n} probabilities from 0 to 1 with the sum 1, as softmax makes them."
-            raise self._invalid_answer_error(values[probs], inputs, probs, problem)
-        return list(probs)
+        answers: list[Answer] = []
+        try:
+            for value in values:
+                answers.append(self._reader.read(value))
+            earlier = next(iter(self.answered.values()), answers[0])
+            if len({isinstance(answer, str) for answer in (earlier, *answers)}) > 1:
+                raise Unreadable(", and others with probabilities, or without. Return one or the other for all.")
+            if isinstance(answers[0], str) and self._need_probabilities:
+                needing = listing(self._need_probabilities)
+                raise Unreadable(f". {needing} needs probabilities: return them, or leave it out.")
+        except Unreadable as reason:
+            place = len(answers) % len(values)  # the first one, if the reason concerns them all
+            raise self._invalid_answer_error(values[place], inputs, place, str(reason)) from None
+        return answers
 
-    def _require_steady(self, inputs: Inputs, place: int, before: Answer, after: Answer) -> None:
-        """Raise ModelError if the input at index ``place`` got two answers; probabilities may differ slightly."""
-        if isinstance(before, str) or isinstance(after, str):
-            is_same = isinstance(before, str) and isinstance(after, str) and before == after
-        else:
-            is_same = before.argmax() == after.argmax() or np.abs(before - after).max() <= STEADY
-        if is_same:
+    def _require_steady(self, inputs: Inputs, place: int, content: int) -> None:
+        """Raise ModelError if the null control got another answer to an input; probabilities may differ slightly."""
+        before, after = pair = self.answered[content, False], self.answered[content, True]
+        texts = [answer if isinstance(answer, str) else self.task.labels[answer.argmax()] for answer in pair]
+        if texts[0] == texts[1] or (not isinstance(before, str) and np.abs(before - after).max() <= STEADY):
             return
-        again = cut(repr(self._label(after)))
-        if any(isinstance(answer, str) and answer == NO_LABEL for answer in (before, after)):
-            assert self.answered is not None
-            del self.answered.answers[int(inputs.keys[place])]
+        if NO_LABEL in texts:  # other answers without a label may be failures, too: the next call asks again
+            self.answered = {k: a for k, a in self.answered.items() if not isinstance(a, str) or a != NO_LABEL}
             advice = "If a request failed, raise an exception in place of returning None."
         else:
-            self.answered = None  # another call must not resume from unsteady answers
+            self.answered.clear()  # another call must not resume from unsteady answers
             advice = "Make the function deterministic, for example by model.eval() or a fixed seed."
-        problem = f", and {again} when asked again. {advice}"
-        raise self._invalid_answer_error(self._label(before), inputs, place, problem)
-
-    def _label(self, answer: Answer) -> str:
-        """Return the label that an answer stands for: the answer itself if it is a text, or the most probable label."""
-        return answer if isinstance(answer, str) else self.task.labels[int(answer.argmax())]
+        problem = f", and {SHORT.repr(texts[1])} when asked again. {advice}"
+        raise self._invalid_answer_error(texts[0], inputs, place, problem)
 
     def _invalid_answer_error(self, value: Any, inputs: Inputs, place: int, problem: str) -> ModelError:
         """Return the error for an invalid answer to the input at index ``place``; ``problem`` ends its message."""
         row = self._quote(inputs.take(np.array([place])).rows[0])
-        return ModelError(f"{self.description} answered {cut(repr(value))} to {row}{problem}")
+        return ModelError(f"{self.description} answered {SHORT.repr(value)} to {row}{problem}")
+
+
+def plain_value(value: Any) -> Any:
+    """Convert a tensor to an array, and a scalar, an array with one element or an enum member to a Python value."""
+    if hasattr(value, "detach"):  # a tensor of torch, which is imported if there is one
+        value = value.detach().cpu()
+        value = (value.float() if value.is_floating_point() else value).numpy()
+    if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.size == 1):
+        value = value.item()
+    return value.value if isinstance(value, Enum) else value
+
+
+def _is_sequence(returned: Any) -> bool:
+    """Whether a value is a list, tuple, array, tensor or series, but no text, mapping, frame or scalar."""
+    is_other = isinstance(returned, str | bytes | Mapping) or hasattr(returned, "columns")
+    return not is_other and hasattr(returned, "__getitem__") and getattr(returned, "ndim", 1) > 0
 
 
 def name_of(function: Any) -> str:
@@ -252,15 +296,3 @@ def name_of(function: Any) -> str:
     if isinstance(function, partial):
         return name_of(function.func)
     return getattr(function, "__name__", type(function).__name__)
-
-
-def quoted(row: Mapping[str, Any]) -> str:
-    """Quote the beginnings of the first two parts of an input, for a message."""
-    pairs = [f"{part!r}: {cut(repr(value))}" for part, value in list(row.items())[:MOST_QUOTED]]
-    return f"{{{', '.join(pairs)}{', ...' if len(row) > MOST_QUOTED else ''}}}"
-
-
-def cut(text: str, most: int = QUOTED) -> str:
-    """Shorten a text to ``most`` characters, and escape it for printing."""
-    text = printable(text)
-    return text if len(text) <= most else f"{text[:most]}..."

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from heedful.lightning_modules.outputs import Scale
-from heedful.lightning_modules.pretrained.misfits import reason
+from heedful.lightning_modules.pretrained import reason
 from heedful.lightning_modules.processors.pictures import copy_to_device
 from heedful.records import ModelError
 

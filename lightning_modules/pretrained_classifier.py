@@ -11,30 +11,18 @@ from torch import Tensor, nn
 from transformers import PretrainedConfig, PreTrainedTokenizerBase
 
 from heedful.lightning_modules.classifier import Classifier
-from heedful.lightning_modules.outputs import Outputs, most_probable
-from heedful.lightning_modules.predictor import LabelMap, Provenance
-from heedful.lightning_modules.pretrained.backbone_config import (
-    LEARNED,
-    open_config,
-    require_positions,
-)
-from heedful.lightning_modules.pretrained.backbones import (
-    Head,
+from heedful.lightning_modules.learned import Learned, TrainedOn, is_named
+from heedful.lightning_modules.pretrained import (
     has_weights,
-    load_weights,
+    open_config,
+    open_network,
+    open_tokenizer,
     quiet,
+    require_positions,
     resolve,
     revision_of,
 )
-from heedful.lightning_modules.pretrained.labels import (
-    inform_merged,
-    is_named,
-    labels_of_outputs,
-    require_head_for,
-    require_one_of_several,
-)
-from heedful.lightning_modules.pretrained.trained_on import TrainedOn
-from heedful.lightning_modules.pretrained.vocabulary import open_tokenizer
+from heedful.lightning_modules.processors.processor import Processor
 from heedful.records import (
     CLASSIFICATION,
     SOFT,
@@ -47,15 +35,17 @@ from heedful.records import (
     listing,
     normalised_label,
 )
+from heedful.records.storage.schema import ENTRY
 
+FORMER = {"sha256", "score", "decoding"}  # settings in checkpoints of earlier versions
 PAD_TO = 16  # tokens: multiples of 16 suit a GPU, and few widths mean few compilations
 
 
 class PretrainedClassifier(Classifier, ABC):
     """A classifier that is initialised from a published model.
 
-    A model family sets ``auto`` and overrides :meth:`scores` and :meth:`prepare`. The latter calls
-    :meth:`open_backbone`, makes the processor and, for a head with one output per label, calls :meth:`match_head`.
+    A model family sets ``auto`` and overrides :meth:`make_processor`; if its network takes other inputs than those of
+    the processor, also :meth:`scores`.
 
     Args:
         backbone: Hub id, folder, or ``package:MODULE/FOLDER``.
@@ -71,22 +61,18 @@ class PretrainedClassifier(Classifier, ABC):
     Attributes:
         kinds: Supported kinds of tasks.
         auto: Class of transformers that builds the network.
-        head_name: Prefix of the head's weights; by default, all weights outside the ``base_model`` are the head.
+        head_prefix: Prefix of the head's weights; by default, all weights outside the ``base_model`` are the head.
+        folder: Folder or hub id of the backbone.
         config: Config of the backbone and of the network.
-        trained: Whether the backbone has a trained head for this kind of task.
-        outputs: Names of the outputs of the backbone.
-        head: "kept" if the outputs of the backbone mean the labels of the task, "replaced" if not, or "new" if the
-            backbone has no head.
+        tokenizer: Tokenizer of the backbone.
     """
 
-    names_outputs = True
     kinds: tuple[TaskKind, ...] = (CLASSIFICATION, SOFT)
     auto: Any
-    head_name: str | None = None
+    head_prefix: str | None = None
+    folder: str
     config: PretrainedConfig
-    trained: bool
-    outputs: list[str]
-    head: Head
+    tokenizer: PreTrainedTokenizerBase
 
     def __init__(
         self,
@@ -97,8 +83,8 @@ class PretrainedClassifier(Classifier, ABC):
         compiled: bool = False,
         **kwargs: Any,
     ) -> None:
-        if "sha256" in kwargs:  # in checkpoints of earlier versions; jsonargparse would take kwargs.pop() for a setting
-            del kwargs["sha256"]
+        for name in FORMER & kwargs.keys():  # jsonargparse would take kwargs.pop() for a setting
+            del kwargs[name]
         backbone = fspath(backbone)
         super().__init__(**kwargs)
         self.backbone = backbone
@@ -113,14 +99,13 @@ class PretrainedClassifier(Classifier, ABC):
         return self.backbone
 
     @abstractmethod
-    def prepare(self, task: Task) -> None:
-        """Open the backbone, and make the processor for a task."""
+    def make_processor(self, task: Task) -> Processor:
+        """Return the processor for a task, whose parts are in the order of the training."""
 
-    def require_architecture(self) -> None:
-        """Raise ModelError for a backbone of another model family; by default, accept every backbone."""
+    # binding
 
-    def open_backbone(self, task: Task) -> PreTrainedTokenizerBase:
-        """Read the config, reorder the parts of the task as in training, and return the tokenizer.
+    def open(self, task: Task) -> None:
+        """Read config and tokenizer of the backbone, and what it learned, unless the network in memory was trained.
 
         Raises:
             HeedfulError: The model does not support the task, or reads fewer than ``max_length`` tokens.
@@ -131,116 +116,59 @@ class PretrainedClassifier(Classifier, ABC):
                 f"model {type(self).__name__} is for data of the kind {kinds}, and the data have the kind "
                 f"{task.kind}. Take model {'Reader or Writer' if task.kind == SPAN else 'Encoder'}."
             )
+        if self.has_learned and self.network is not None:
+            return
+        if self.task is not None and self.head.has_weights and not self.fit.is_kept:
+            self.network = None  # of an earlier call, with a new head for its task
         self.folder = resolve(self.backbone)
         self.config = open_config(self.folder)
-        self.provenance = self._read_provenance()
-        self.task = self.in_learned_order(task)
         self.require_architecture()
         require_positions(self.config, self.max_length)
-        architectures = self.config.architectures or []
-        self.trained = any(self.auto.__name__.removeprefix("AutoModel") in name for name in architectures)
-        self.outputs = self.labels or list(self.config.id2label.values())
-        tokenizer = open_tokenizer(self.folder, self.config)
-        if tokenizer.model_max_length < self.max_length:
+        self.tokenizer = open_tokenizer(self.folder, self.config)
+        if self.tokenizer.model_max_length < self.max_length:
             inform(
-                f"The tokenizer of {self.backbone} would cut inputs at {tokenizer.model_max_length} tokens "
+                f"The tokenizer of {self.backbone} would cut inputs at {self.tokenizer.model_max_length} tokens "
                 f"(model_max_length). They are cut at {self.max_length} here (model.max_length)."
             )
-        return tokenizer
+        entry = getattr(self.config, ENTRY, {})
+        learned = Learned(revision=revision_of(self.folder), trained_on=TrainedOn.read(self.folder))
+        self.learned = learned.updated(entry, labels=self.outputs(task) if self.is_trained(task) else None)
 
-    def _read_provenance(self) -> Provenance:
-        """Return the hub commit of the backbone, and the part names and example hashes of its training, if known."""
-        parts, trained_on = self.provenance.parts, self.provenance.trained_on
-        if parts is None and (learned := getattr(self.config, LEARNED, {}).get("parts")) is not None:
-            parts = tuple(learned)
-        revision = self.provenance.revision or revision_of(self.folder)
-        return Provenance(parts, trained_on or TrainedOn.read(self.folder), revision)
+    def require_architecture(self) -> None:
+        """Raise ModelError for a backbone of another model family; by default, accept every backbone."""
 
-    def match_head(self, task: Task) -> None:
-        """Match the outputs of the backbone's head with the labels of the task by name, and decide whether to keep
-        the head.
-        """
-        outputs = self.outputs
-        count = len(self.config.id2label)
-        if self.trained and len(outputs) != count:
+    def is_trained(self, task: Task) -> bool:
+        """Whether the backbone has a trained head for this kind of task: here, by the architecture in its config."""
+        head = self.auto.__name__.removeprefix("AutoModel")
+        return any(head in name for name in self.config.architectures or [])
+
+    def outputs(self, task: Task) -> tuple[str, ...]:
+        """Return the names of the outputs of the backbone's head, in their order: its setting, or its config."""
+        named = tuple(self.config.id2label.values())
+        if self.labels is None:
+            return named
+        if len(self.labels) != len(named) and self.is_trained(task):
             raise SettingError(
-                f"model.labels has {len(outputs)} names, and {self.backbone} {count} outputs. Name each output, in "
-                "their order."
+                f"model.labels has {len(self.labels)} names, and {self.backbone} {len(named)} outputs. Name each "
+                "output, in their order."
             )
-        self._say_renamed()
-        self.known_labels = outputs if self.trained and is_named(outputs) else None
-        column = labels_of_outputs(outputs, task.labels, self.merging) if self.known_labels else None
-        self.head = "replaced" if self.trained else "new"
-        label_map = LabelMap.identity(task.labels)
-        if column is not None:
-            self.head = "kept"
-            label_map = LabelMap(tuple(outputs), task.labels, column, self.collapse or "sum")
-        self.name_outputs(label_map.outputs)
-        self.keep_label_map(label_map)
-
-    def _say_renamed(self) -> None:
-        """Log the outputs that the user renamed."""
-        pairs = zip(self.labels or (), self.config.id2label.values(), strict=False)
-        renamed = [
-            (new, old) for new, old in pairs if is_named([old]) and normalised_label(new) != normalised_label(old)
-        ]
-        if self.trained and renamed:
-            changes = ", ".join(f"{new} for {old}" for new, old in renamed)
+        pairs = [(a, b) for a, b in zip(self.labels, named, strict=False) if is_named([b])]
+        if renamed := [f"{a} for {b}" for a, b in pairs if normalised_label(a) != normalised_label(b)]:
+            changes = ", ".join(renamed)
             inform(f"{self.backbone}: model.labels overrides the names of outputs in config.json: {changes}.")
+        return tuple(self.labels)
 
-    def keep_label_map(self, label_map: LabelMap) -> None:
-        """Store the label map as an attribute, and as buffers, which move to the device with the network.
+    def prepare(self, task: Task) -> None:
+        if task.labels:
+            self.name_outputs(self.fit.label_map.outputs)
+        self.processor = self.make_processor(task)
+        if self.compiled:
+            self.processor.pad_to = PAD_TO
 
-        The buffer ``apart``, [outputs, labels], is -inf where an output does not mean the label.
-        """
-        self.label_map = label_map
-        label_of_output = torch.tensor(label_map.column)
-        means = label_of_output[:, None] == torch.arange(len(label_map.labels) if label_map.merges else 0)
-        for name, values in (
-            ("label_of_output", label_of_output),
-            ("output_of_label", label_of_output.argsort()),
-            ("apart", torch.zeros(means.shape).masked_fill(~means, -torch.inf)),
-        ):
-            self.register_buffer(name, values, persistent=False)  # moved to the device, but not saved in checkpoints
-
-    @property
-    def merging(self) -> bool:
-        """Whether several outputs of the head may mean one label, such as neutral and contradiction."""
-        return self.keeps_head or self.collapse is not None
-
-    @property
-    def merges(self) -> bool:
-        """Whether, for the current task, several outputs of the head mean one label."""
-        return self.label_map is not None and self.label_map.merges
-
-    def name_outputs(self, labels: Sequence[str]) -> None:
-        """Write the labels of the outputs to the config of the network."""
-        self.config.id2label = dict(enumerate(labels))
-        self.config.label2id = {label: i for i, label in enumerate(labels)}
-
-    def scores(self, inputs: dict[str, Any]) -> Tensor:
-        """Compute the scores of the outputs of the head: [examples, outputs]."""
-        raise NotImplementedError
-
-    def logits(self, inputs: dict[str, Any]) -> Tensor:
-        return self.of_labels(self.scores(inputs))
-
-    def of_labels(self, scores: Tensor) -> Tensor:
-        """Convert the scores of the outputs to scores of the labels: float [examples, labels].
-
-        The score of a label with several outputs is the logsumexp of their scores, so that probabilities add up.
-        """
-        if self.merges:
-            return (scores.float()[:, :, None] + self.apart).logsumexp(dim=1)
-        return scores if self.label_map is None or self.label_map.is_in_order else scores[:, self.output_of_label]
-
-    def answer(self, inputs: dict[str, Any]) -> Outputs:
-        if not self.merges or self.collapse != "argmax":
-            return super().answer(inputs)
-        scores = self.scores(inputs).float()
-        probs = self.of_labels(scores).softmax(dim=-1) if self.task.kind.exclusive else None
-        best = most_probable(scores)
-        return Outputs(probs, self.label_of_output[best].where(best >= 0, best))
+    def name_outputs(self, names: Sequence[str]) -> None:
+        """Write the names of the outputs to the config of the network."""
+        self.config.id2label = dict(enumerate(names))
+        self.config.label2id = {name: i for i, name in enumerate(names)}
 
     def require_head(self) -> None:
         """Raise an error if the backbone has no trained head (output layer) for the labels of the task.
@@ -250,37 +178,23 @@ class PretrainedClassifier(Classifier, ABC):
         """
         if self.task.kind.exclusive:
             require_one_of_several(self.config, self.backbone)
-        if self.config.is_encoder_decoder and not self.trained:
-            raise ModelError(
-                f"The model {self.backbone} has no trained classification head. If it is to write the label, as a T5 "
-                "does, add model Seq2Seq."
-            )
-        if not self.trained:
-            raise ModelError(
-                f"The model {self.backbone} has no trained classification head. Name a run with checkpoint RUN, or a "
-                "trained model with model FOLDER."
-            )
-        require_head_for(self.outputs, self.task.labels, self.backbone, self.merging)
+        self.head.require(self.learned, self.fit)
 
     def require_weights(self) -> None:
-        """Raise an error for a backbone without weights; called unless a checkpoint provides them.
-
-        Raises:
-            HeedfulError: The backbone is a folder without weights.
-        """
+        """Raise ModelError for a backbone without weights; called unless a checkpoint provides them."""
         if not has_weights(self.folder):
             raise ModelError(
                 f"model.backbone {self.backbone} has a config.json and no weights. Name the folder of a whole model."
             )
 
+    # the network
+
     def configure_model(self) -> None:
         if self.network is None and self.task is not None:  # load_from_checkpoint calls this hook before prepare
             with torch.device("cpu"):  # Lightning would draw the weights of a new head with the generator of the GPU
                 self.network = self.build().train()  # transformers loads models in eval mode
-            if self.label_map is not None:
-                inform_merged(self.label_map, self.backbone)
+            self.fit.label_map.inform_merged(self.backbone)
             if self.compiled:
-                self.processor.pad_to = PAD_TO
                 for module in self.modules_to_compile():
                     module.compile(dynamic=True)  # in place, so that the names of weights do not change
 
@@ -294,25 +208,19 @@ class PretrainedClassifier(Classifier, ABC):
         """The modules that ``torch.compile`` compiles after the network was built."""
         return (self.network,)
 
-    def build(self) -> nn.Module:
-        """Build the network with the weights of the backbone. If the backbone has no weights, a checkpoint must
-        provide them.
+    def build(self, **settings: Any) -> nn.Module:
+        """Build the network with the weights of the backbone, and with a new head unless the head is kept.
+
+        A backbone without weights gives random weights, which a checkpoint must replace.
         """
-        return self.load_network() if has_weights(self.folder) else self.empty_network()
-
-    def empty_network(self) -> nn.Module:
-        """Build the network with random weights, which a checkpoint will replace."""
-        return self.auto.from_config(self.config, dtype=torch.float32, trust_remote_code=False)
-
-    def load_network(self) -> nn.Module:
-        """Build the network with the weights of the backbone, and with a new head unless ``head`` is "kept"."""
-        network = load_weights(self.auto.from_pretrained, self.folder, self.head, self.head_name, config=self.config)
-        if self.head != "kept":
+        settings = {"config": self.config, "head_prefix": self.head_prefix} | settings
+        head = self.fit.head if self.head.has_weights else "kept"
+        network = open_network(self.auto, self.folder, head, **settings)
+        if has_weights(self.folder) and head in ("new", "replaced"):
             self.reset_head(network)
-        if self.head == "replaced":
-            outputs = listing(self.outputs)
-            labels = listing(self.task.labels)
-            inform(f"{self.backbone}: its head ({outputs}) gives way to a new one ({labels}).")
+            if head == "replaced":
+                outputs, labels = listing(self.learned.labels), listing(self.task.labels)
+                inform(f"{self.backbone}: its head ({outputs}) gives way to a new one ({labels}).")
         return network
 
     def reset_head(self, network: nn.Module) -> None:
@@ -324,26 +232,30 @@ class PretrainedClassifier(Classifier, ABC):
                 if module.bias is not None:
                     nn.init.zeros_(module.bias)
 
-    def name_parts(self, *configs: PretrainedConfig) -> None:
-        """Write the names of the parts of the training data to the configs."""
+    def scores(self, inputs: dict[str, Any]) -> Tensor:
+        return self.network(**inputs).logits
+
+    def note_learned(self, *configs: PretrainedConfig) -> None:
+        """Write what the model learned to configs, for :meth:`open`."""
         for config in configs:
-            setattr(config, LEARNED, getattr(config, LEARNED, {}) | {"parts": list(self.task.parts)})
+            setattr(config, ENTRY, getattr(config, ENTRY, {}) | self.learned_here().entry())
 
     def export(self, folder: str, weights: bool) -> None:
         Path(folder).mkdir(parents=True, exist_ok=True)
         self.config.architectures = [type(self.network).__name__]
-        self.name_parts(self.config, self.network.config)
+        self.note_learned(self.config, self.network.config)
         self.config.save_pretrained(folder)
-        self.processor.tokenizer.save_pretrained(folder)
+        self.tokenizer.save_pretrained(folder)
         if weights:
             with quiet():
                 self.network.save_pretrained(folder)
 
 
-def drop_settings(settings: dict[str, Any], *names: str) -> None:
-    """Remove settings from the keyword arguments of a constructor, because the model family fixes them.
-
-    Lightning passes all settings of a checkpoint to a constructor with ``**kwargs``, including the fixed ones.
-    """
-    for name in names:
-        settings.pop(name, None)
+def require_one_of_several(config: Any, backbone: str) -> None:
+    """Raise ModelError for a head that was not trained to choose one label: its config has another ``problem_type``."""
+    problem = getattr(config, "problem_type", None)
+    if problem not in (None, "single_label_classification"):
+        raise ModelError(
+            f"The head of {backbone} is for the problem {problem}, and these data have one right label. Take a "
+            "model that was trained to choose one label."
+        )

@@ -47,7 +47,7 @@ def register(
     """Add a family to the registry, with precedence over earlier entries.
 
     Args:
-        family: A subclass of :class:`~heedful.lightning_modules.BasePredictor`.
+        family: A subclass of :class:`~heedful.lightning_modules.Predictor`.
         architectures: Regular expression of the supported ``architectures`` in config.json.
         model_types: Supported ``model_type`` values, for models whose architecture no family supports.
         stands_in: Maps a data module to a replaced family: if the settings name the replaced family for data of this

@@ -3,6 +3,7 @@
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
@@ -14,18 +15,11 @@ import torch
 from torch import Tensor, nn
 from transformers import PretrainedConfig
 
-from heedful.lightning_modules.base_predictor import BasePredictor
+from heedful.lightning_modules.learned import Learned, mismatch, names_of_outputs
 from heedful.lightning_modules.outputs import Outputs, most_probable
-from heedful.lightning_modules.predictor import LabelMap, Provenance
-from heedful.lightning_modules.pretrained.backbone_config import LEARNED, positions_of
-from heedful.lightning_modules.pretrained.labels import (
-    inform_merged,
-    labels_of_outputs,
-    names_of_outputs,
-    require_head_for,
-    require_one_of_several,
-)
-from heedful.lightning_modules.pretrained.misfits import is_of_memory, reason
+from heedful.lightning_modules.predictor import Capabilities, Predictor
+from heedful.lightning_modules.pretrained import is_of_memory, positions_of, reason
+from heedful.lightning_modules.pretrained_classifier import require_one_of_several
 from heedful.lightning_modules.processors.contents import FunctionProcessor
 from heedful.lightning_modules.processors.processor import NO_HIDING_IN_MEMORY, Statistics
 from heedful.records import (
@@ -43,6 +37,7 @@ from heedful.records import (
 )
 from heedful.records.example import TableForm
 from heedful.records.messages import warn
+from heedful.records.storage.schema import ENTRY
 from heedful.records.text import percent
 
 PIECE = 512  # pairs per call of the tokenizer
@@ -202,7 +197,7 @@ class PairProcessor(FunctionProcessor):
         return dict(zip(self.parts, columns, strict=True))
 
 
-class TransformersPair(BasePredictor):
+class TransformersPair(Predictor):
     """A transformers model in memory with its tokenizer, called as ``model(**tokenizer(first, second, ...))``.
 
     The model is neither copied nor moved, and keeps its dtype. Hooks, a patched ``forward`` and settings of the
@@ -220,12 +215,10 @@ class TransformersPair(BasePredictor):
 
     Attributes:
         network: The model itself.
-        outputs: Names of the outputs.
     """
 
-    is_object = True
+    capabilities = Capabilities(in_memory=True)
     processor: PairProcessor
-    task: Any = None
 
     # Any: no file can name them
     def __init__(self, model: Any, tokenizer: Any, labels: Any = None, settings: Any = None) -> None:
@@ -242,9 +235,8 @@ class TransformersPair(BasePredictor):
         config = getattr(self.network, "config", None)
         self._config = config if isinstance(config, PretrainedConfig) else PretrainedConfig(id2label={})
         numbered = (self._config.id2label or {}).values()
-        self.outputs = list(labels or names_of_outputs(self._config.to_dict()) or numbered)
-        parts = getattr(self._config, LEARNED, {}).get("parts")
-        self.provenance = Provenance(None if parts is None else tuple(parts))
+        outputs = tuple(labels or names_of_outputs(self._config.to_dict()) or numbered)
+        self.learned = replace(Learned().updated(getattr(self._config, ENTRY, {})), labels=outputs, texts=())
         if not hasattr(self.network, "hf_device_map") and any(weights.is_meta for weights in self._tensors()):
             raise ModelError(f"{self.description} is on the device meta, without weights. Load them first.")
         if getattr(self.network, "can_generate", bool)():
@@ -284,20 +276,13 @@ class TransformersPair(BasePredictor):
             )
         if task.kind.exclusive:
             require_one_of_several(self._config, self.description)
-        self.task = self.in_learned_order(task)
-        if not self.outputs:
+        if not self.learned.labels:
             raise SettingError(f"{self.description} does not name its outputs. Name them in their order: labels=[...].")
-        require_head_for(self.outputs, task.labels, self.description, setting="labels")
-        places = labels_of_outputs(self.outputs, task.labels)
-        assert places is not None
-        self.label_map = LabelMap(tuple(self.outputs), task.labels, places)
-        inform_merged(self.label_map, self.description)
+        if not self.fit.is_kept:
+            raise ModelError(mismatch(self.learned, task.labels, "labels"))
+        self.fit.label_map.inform_merged(self.description)
         positions = positions_of(self._config)
-        self.processor = PairProcessor(self._tokenizer, self.task.parts, task.form, positions, self._settings)
-
-    def bind(self, task: Task, trains: bool = False) -> LabelMap:
-        super().bind(task, trains)
-        return self.label_map
+        self.processor = PairProcessor(self._tokenizer, task.parts, task.form, positions, self._settings)
 
     @property
     def device(self) -> torch.device:
@@ -316,13 +301,14 @@ class TransformersPair(BasePredictor):
         explained = _explained(type(self.network).__name__, self.processor.settings)
         with explained, torch.inference_mode(False), torch.no_grad():
             logits = self.network(**{name: values.to(self.device) for name, values in encoded.items()}).logits
-        if logits.shape != (len(texts[0]), len(self.outputs)):
+        outputs = len(self.fit.label_map.outputs)
+        if logits.shape != (len(texts[0]), outputs):
             raise ModelError(
                 f"The logits of {type(self.network).__name__} for {len(texts[0])} inputs have the shape "
-                f"{list(logits.shape)}, and there are {len(self.outputs)} labels. Give a model for sequence "
+                f"{list(logits.shape)}, and there are {outputs} labels. Give a model for sequence "
                 "classification, or a function."
             )
-        meaning = torch.tensor(self.label_map.column, device=logits.device)
+        meaning = torch.tensor(self.fit.label_map.column, device=logits.device)
         if not self.task.kind.exclusive:
             best = most_probable(logits)
             return Outputs(answers=meaning[best].where(best >= 0, best))

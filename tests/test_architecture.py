@@ -201,7 +201,7 @@ def imported_first(path: Path) -> Iterator[str]:
         "assembly.measured_functions",
         "assembly.measuring",
         "callbacks.engine.measure",
-        *(f"lightning_modules.prompted.{name}" for name in ("batch", "causal_lm", "endpoint")),
+        *(f"lightning_modules.prompted.{name}" for name in ("causal_lm", "endpoint")),
     ],
 )
 def test_a_function_is_measured_without_lightning(start):

@@ -203,7 +203,7 @@ def test_the_reading_path_from_train_py_to_a_number_is_short():
     text = (DOCS / "design.md").read_text()
     (most,) = re.findall(r"^These files lead .* in at most (\d+) lines:", text, re.MULTILINE)
     names = re.findall(r"^\d+\. `([\w/.]+)`", text, re.MULTILINE)
-    assert (names[0], names[-1], len(names)) == ("train.py", "heedful/metrics/attentiveness.py", 23)
+    assert (names[0], names[-1], len(names)) == ("train.py", "heedful/metrics/attentiveness.py", 24)
     lines = sum(len((ROOT / name).read_text().splitlines()) for name in names)
     assert int(most) - 200 <= lines <= int(most)
     for kind in (Encoder, Planted, Attentiveness):

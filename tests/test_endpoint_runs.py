@@ -159,7 +159,7 @@ def test_what_is_sent_is_kept(monkeypatch, here, chat):
 
 
 def test_secrets_reach_no_file_and_no_line(forks, tmp_path):
-    """The server repeats them in whatever it says, and the libraries log all that they can."""
+    """The server repeats them where it refuses a request, and the libraries log all that they can."""
 
     def echo(body, n):
         told = f"{KEY} me:{PASSWORD} {PASSWORD}"
@@ -175,7 +175,7 @@ def test_secrets_reach_no_file_and_no_line(forks, tmp_path):
         argv = [*SMALL, "--trainer.accelerator", "cpu", "--trainer.enable_progress_bar", "false"]
         statuses, out = forks.run(*argv, command="evaluate", env=env, cwd=str(tmp_path))
     assert statuses == [2], out
-    assert "refuses the key: HTTP 401 (*** *** ***). Set another OPENAI_API_KEY" in out
+    assert "refuses the key: HTTP 401. Set another OPENAI_API_KEY" in out
     assert "Traceback" not in out
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert any(path.name == "answers.sqlite" for path in files)

@@ -108,7 +108,7 @@ def test_an_error_about_another_file_keeps_its_class(tmp_path):
 @pytest.mark.parametrize("limit", [200, 4096, 40_000], ids=["config", "tokenizer", "weights"])
 def test_an_exported_model_is_replaced_whole_or_not_at_all(tmp_path, tiny_bert, limit):
     module = Encoder(str(tiny_bert), max_length=64)
-    module.prepare(Planted(n_train=4, n_validation=4).task)
+    module.bind(Planted(n_train=4, n_validation=4).task)
     module.configure_model()
     export(module, tmp_path, weights=True)
     modes = {path.name: path.stat().st_mode for path in (tmp_path / "checkpoints" / "backbone").iterdir()}

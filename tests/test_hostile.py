@@ -15,7 +15,7 @@ import torch
 from benchmarks.bare_runs import fitted, measured
 from heedful.datamodules import Planted
 from heedful.lightning_modules import Encoder
-from heedful.lightning_modules.pretrained.backbones import allowed_packages
+from heedful.lightning_modules.pretrained import allowed_packages
 from heedful.records import HeedfulError, ModelError, SettingError
 
 from commands import guarded, job_of, prepared_job
@@ -67,7 +67,7 @@ def test_a_checkpoint_with_a_pickle_payload_does_not_run_it(
     """As train.py --ckpt_path and evaluate.py --checkpoint load it."""
     data, model = Planted(n_train=4, n_validation=4), Encoder(str(tiny_bert), max_length=64)
     data.setup("fit")
-    model.prepare(data.task)
+    model.bind(data.task)
     from_it = {"ckpt_path": str(checkpoint), "accelerator": "cpu", "max_epochs": 1}
     load = {
         "torch.load": lambda: torch.load(checkpoint, weights_only=True),
@@ -96,7 +96,7 @@ def folder_with(tiny_bert: Path, tmp_path: Path, **files: dict[str, Any]) -> Pat
 def build(folder: Path) -> Encoder:
     """Load a model folder for training."""
     model = Encoder(str(folder), max_length=64)
-    model.prepare(Planted(n_train=4, n_validation=4).task)
+    model.bind(Planted(n_train=4, n_validation=4).task)
     model.configure_model()
     return model
 

@@ -63,7 +63,7 @@ def test_the_model_is_that_of_the_run(monkeypatch, trained, nlixy):
 def test_two_classes_are_a_new_head_on_the_same_body(monkeypatch, trained, nlixy):
     plan = made(monkeypatch, *nlixy, "--init_from", str(trained), *TWO_CLASSES)
     assert plan.data.task.labels == ("entailment", "non-entailment")
-    assert plan.model.head != "kept"
+    assert plan.model.fit.head != "kept"
     weights, state = (
         load_file(trained / "checkpoints" / "backbone" / "model.safetensors"),
         plan.model.network.state_dict(),

@@ -10,7 +10,6 @@ from heedful.cli import command
 from heedful.datamodules import Planted
 from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import CausalLM
-from heedful.lightning_modules.prompted.shared_prefix import Queries
 from heedful.records import DataError, ModelError, SettingError
 from heedful.records.rows import BASE, read_rows, select
 
@@ -65,10 +64,11 @@ def test_what_the_model_reads_is_kept_with_its_special_tokens(llama, tmp_path, c
     data = Planted(n_train=40, n_validation=12)
     data.setup("validate")
     model = CausalLM(str(llama), chat=chat == "true")
-    model.prepare(data.task)
+    model.bind(data.task)
     (prompt,) = Prompting(1, demonstrations="extra_tuple").prompts(data)
     model.prompt_with(prompt)
-    (ids,) = Queries(**model.processor([data.pool[about["example"]]])).whole(model.processor.tokens.prefix)
+    (row,) = model.processor([data.pool[about["example"]]])["rows"]
+    ids = [*model.processor.tokens.prefix, *row]
     sent = about["sent"]
     assert sent["text"] == AutoTokenizer.from_pretrained(llama).decode(ids)
     question = "premise: {premise}\nhypothesis: {hypothesis}\nanswer:"

@@ -81,13 +81,13 @@ def here(served, monkeypatch, tmp_path):
 @pytest.fixture
 def posted(monkeypatch):
     """Each request with the answer of the server."""
-    pairs, post = [], Server.post
+    pairs, response = [], Server.response
 
     def record(self, request, *more):
-        pairs.append((request, post(self, request, *more)))
+        pairs.append((request, response(self, request, *more)))
         return pairs[-1][1]
 
-    monkeypatch.setattr(Server, "post", record)
+    monkeypatch.setattr(Server, "response", record)
     return pairs
 
 

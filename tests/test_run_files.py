@@ -8,7 +8,7 @@ import torch
 from pytorch_lightning import Callback, LightningModule, Trainer
 
 from heedful.cli import command
-from heedful.lightning_modules.pretrained.weights import weights_hash
+from heedful.lightning_modules.weights import weights_hash
 from heedful.records import RunError, read_json, write_json
 from heedful.records.storage.results import LOCK
 

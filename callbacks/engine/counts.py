@@ -50,7 +50,7 @@ def repeated_and_trained(
         return {}
     parts = data.full_task.parts
     counts = {"repeats": repeats(pool.content_keys(parts)[positions])}
-    if (trained_on := predictor.provenance.trained_on) is not None:
+    if (trained_on := predictor.learned.trained_on) is not None:
         counts["trained_on"] = int(trained_on.seen(pool, parts)[positions].sum())
     return counts
 

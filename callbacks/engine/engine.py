@@ -22,7 +22,7 @@ from heedful.lightning_modules.lightning_internals import kept_metrics
 from heedful.lightning_modules.outputs import Outputs
 from heedful.lightning_modules.predictor import Predictor
 from heedful.lightning_modules.predictor_module import predictor_of
-from heedful.lightning_modules.pretrained.weights import differing_names, weights_hash
+from heedful.lightning_modules.weights import differing_names, weights_hash
 from heedful.metrics.number import Numbers
 from heedful.metrics.statistics.draws import is_known
 from heedful.records import Composed, HeedfulError, RunError, SettingError

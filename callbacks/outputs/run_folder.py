@@ -63,7 +63,7 @@ def export(module: LightningModule, run: Path, weights: bool) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(dir=folder.parent, prefix=".backbone.") as temporary:
             module.export(temporary, weights=weights)
-            if (trained_on := module.provenance.trained_on) is not None:
+            if (trained_on := module.learned.trained_on) is not None:
                 trained_on.write(temporary)
             for path in sorted(Path(temporary).rglob("*")):
                 to = folder / path.relative_to(temporary)

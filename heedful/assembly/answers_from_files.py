@@ -15,9 +15,9 @@ from heedful.datamodules import PairedData
 from heedful.datamodules.sources.readers import read
 from heedful.datamodules.sources.values import brief
 from heedful.lightning_modules import Endpoint
-from heedful.lightning_modules.function import quoted
-from heedful.lightning_modules.prompted.batch import BatchEndpoint
-from heedful.lightning_modules.prompted.requests.replies import Request, look_up
+from heedful.lightning_modules.function import SHORT
+from heedful.lightning_modules.prompted.endpoint import BatchEndpoint
+from heedful.lightning_modules.prompted.requests.replies import Request
 from heedful.records import Composed, DataError, SettingError, atomic_path, listing, read_json
 from heedful.records.arguments import IN_MEMORY, class_path, expressible
 
@@ -58,7 +58,7 @@ def write_inputs(
     settings = expressible({"parts": parts, "default_label": default_label, **settings})
     of_endpoint = None if endpoint is None else expressible(endpoint.arguments)
     about = {"rows": _saved_rows(rows), "endpoint": of_endpoint, "settings": settings}
-    requests: Any = measure(endpoint or Answers("", {}), rows, **settings, dry_run=True)
+    requests: Any = measure(endpoint or RecordedAnswers("", {}), rows, **settings, dry_run=True)
     ids = set()
     with atomic_path(Path(path).absolute()) as temporary, open(temporary, "w", encoding="utf-8") as file:
         for content in chain.from_iterable(starmap(_input_lines, requests.inputs())):
@@ -137,7 +137,7 @@ def _id(content: Mapping[str, Any]) -> str:
     return sha256(json.dumps(content, default=lambda picture: picture.key).encode()).hexdigest()[:16]
 
 
-class Answers:
+class RecordedAnswers:
     """A callable model that looks up recorded answers instead of predicting."""
 
     __name__ = "The model"  # name of the model in messages
@@ -160,11 +160,13 @@ class Answers:
 
     def _find(self, content: Mapping[str, Any], quotation: Mapping[str, Any]) -> tuple[Any, str]:
         if (answer := self.answers.get(_id(content))) is None:
-            raise DataError(f"{self.inputs} lacks the input {quoted(quotation)}. The data or settings have changed.")
+            raise DataError(
+                f"{self.inputs} lacks the input {SHORT.repr(quotation)}. The data or settings have changed."
+            )
         return answer
 
 
-def _read_answers(inputs: str, files: Sequence[str | PathLike[str]]) -> Answers:
+def _read_answers(inputs: str, files: Sequence[str | PathLike[str]]) -> RecordedAnswers:
     """Read the answers to all inputs; raise DataError for missing, repeated and unknown ids."""
     row_of = {_id_in(line): row for row, line in read(Path(inputs))}
     answer_of: dict[str, tuple[Any, str]] = {}
@@ -185,7 +187,7 @@ def _read_answers(inputs: str, files: Sequence[str | PathLike[str]]) -> Answers:
         unknown = f"{inputs}, row {row_of[missing[0]]}, id {missing[0]}: no answer"
         why = next((failures[identity] for identity in missing if identity in failures), unknown)
         raise DataError(f"{why}. {len(missing):,} of {len(row_of):,} inputs have no answer. Add a file with answers.")
-    return Answers(inputs, answer_of)
+    return RecordedAnswers(inputs, answer_of)
 
 
 def _id_in(line: Mapping[str, Any]) -> str:
@@ -196,7 +198,8 @@ def _parse_answer(line: Mapping[str, Any], where: str) -> tuple[Any, str]:
     """Return the answer, or the response of a server, in a line; or None and the reason."""
     if line.get("error"):
         return None, f"error {brief(line['error'])}"
-    if (status := look_up(line, "response", "status_code")) not in (None, 200):
+    response = line["response"] if isinstance(line.get("response"), dict) else {}
+    if (status := response.get("status_code")) not in (None, 200):
         return None, f"status {brief(status)}"
     if len(line) > 1 and not line.keys() & {"answer", "probs", "response", "error"}:
         raise DataError(f'{where} has neither "answer" nor "probs", but {listing(list(map(str, line)))}.')
@@ -204,5 +207,5 @@ def _parse_answer(line: Mapping[str, Any], where: str) -> tuple[Any, str]:
     answers = {name: line[name] for name in kinds if line.get(name) is not None}
     if len(answers) > 1 or not all(isinstance(value, kinds[name]) for name, value in answers.items()):
         raise DataError(f'{where}: write one answer, as "answer": LABEL, or "probs": {{LABEL: P, ...}}.')
-    values = (*answers.values(), look_up(line, "response", "body"))
+    values = (*answers.values(), response.get("body"))
     return next(((value, "") for value in values if value is not None), (None, "no answer"))

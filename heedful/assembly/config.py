@@ -32,8 +32,8 @@ from heedful.callbacks import EVALUATIONS, BestCheckpoint, Evaluation
 from heedful.callbacks.evaluations import shown_evaluations
 from heedful.datamodules import PairedData
 from heedful.datamodules.prompting import Prompting
-from heedful.lightning_modules import BasePredictor
-from heedful.lightning_modules.pretrained.backbones import allowed_packages
+from heedful.lightning_modules import Predictor
+from heedful.lightning_modules.pretrained import allowed_packages
 from heedful.lightning_modules.registry import stand_in
 from heedful.parser import (
     Parser,
@@ -57,7 +57,7 @@ Layers = list[tuple[str, Settings]]  # (name of a source, such as a file, and it
 PLUGINS = (CheckpointIO, ClusterEnvironment, LayerSync, Precision)
 KINDS = (Callback, Evaluation, Logger, Profiler, Strategy, Accelerator)
 TRAINER_KINDS = (*KINDS, *PLUGINS)  # classes that settings may name
-OBJECTS = (PairedData, BasePredictor, Evaluation, BestCheckpoint, Prompting)
+OBJECTS = (PairedData, Predictor, Evaluation, BestCheckpoint, Prompting)
 
 
 def assemble(

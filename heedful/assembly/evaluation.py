@@ -26,15 +26,17 @@ from heedful.callbacks.outputs.description import command, describe
 from heedful.callbacks.outputs.page import Page, RecomputedContents
 from heedful.datamodules.base.processes import by_first
 from heedful.datamodules.prompting import Prompting
-from heedful.lightning_modules import BasePredictor, Endpoint
+from heedful.lightning_modules import Endpoint, Predictor
 from heedful.lightning_modules.predictor_module import module_of
 from heedful.records import Composed, DataError, SettingError
 from heedful.records.arguments import IN_MEMORY
 from heedful.records.messages import is_first
 
+COMMANDS = "heedful", "train.py", "evaluate.py"  # commands whose arguments hold no key
+
 
 def evaluate(
-    model: str | PathLike[str] | BasePredictor | None = None,
+    model: str | PathLike[str] | Predictor | None = None,
     data: Any = None,
     *,
     checkpoint: str | PathLike[str] | None = None,
@@ -102,7 +104,7 @@ def job_of(
             if "class_path" in (values.get("model") or {}) and not values.get("checkpoint"):
                 raise SettingError(f"checkpoint and {where} both name a model. Leave one of them out.")
         saved, call = (str(path), settings), {**call, "checkpoint": str(path)}
-        if isinstance(model := call["model"], BasePredictor) and model.task is not None:
+        if isinstance(model := call["model"], Predictor) and model.task is not None:
             call["model"] = model.with_arguments()  # a copy: the caller's model keeps its weights
     return assemble("validate", call, layers, words, saved)
 
@@ -134,7 +136,7 @@ def prepare(job: Job) -> None:
         _leave_out_examples(job, "-".join(only))
     job.set_up()
     if not model.has_learned:
-        model.require_learned_parts(job.data.full_task.parts)
+        model.learned.require_parts(model.task.parts, job.data.full_task.parts)
         model.require_head()
     elif "backbone" in (of_model := job.record["model"]["init_args"]):
         of_model["backbone"] = IN_MEMORY
@@ -151,10 +153,9 @@ def _leave_out_examples(job: Job, name: str) -> None:
     the model, if known.
     """
     job.data, model = job.data.without_examples(name), job.model
-    learned = model.task if model.has_learned else None
-    if learned is None:
-        model.bind(job.data.task, trains=False)  # reads the labels of the head
-    if labels := model.known_labels if learned is None else learned.labels:
+    if not model.has_learned:
+        model.bind(job.data.task)  # reads the labels of the head
+    if labels := model.learned.names:
         job.data.settle_labels(labels, default_label=None)
 
 
@@ -234,12 +235,13 @@ def _validated(trainer: Trainer, job: Job, engine: Engine) -> Measurements:
     return engine.measurements
 
 
-def _server(model: BasePredictor) -> dict[str, Any]:
+def _server(model: Predictor) -> dict[str, Any]:
     """Return the additional entries of run.json for a model behind an API (an endpoint); empty for other models.
 
-    The entries are "server", a hash of the server's address, and "command", the words of the running command. In
-    "command", the API key and other secrets are replaced.
+    The entries are "server", a hash of the server's address, and "command". The arguments of a program that is not a
+    command of Heedful may contain the key, so they are left out.
     """
     if not isinstance(model, Endpoint):
         return {}
-    return {"server": model.server, "command": [model.hidden(word) for word in command()]}
+    name, *arguments = command()
+    return {"server": model.server, "command": [name, *arguments] if name in COMMANDS else [name]}

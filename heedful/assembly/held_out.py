@@ -4,14 +4,14 @@ from pathlib import Path
 
 from heedful.callbacks.checkpoints.files import outline
 from heedful.datamodules import PairedData
-from heedful.lightning_modules import BasePredictor
-from heedful.lightning_modules.pretrained.trained_on import TrainedOn
+from heedful.lightning_modules import Predictor
+from heedful.lightning_modules.learned import TrainedOn
 from heedful.records import DataError, inform
 
 SPLITTING = ("hold_out", "folds", "fold")  # settings that split the training set
 
 
-def require_held_out(model: BasePredictor, data: PairedData, checkpoint: str | None, evaluating: bool) -> None:
+def require_held_out(model: Predictor, data: PairedData, checkpoint: str | None, evaluating: bool) -> None:
     """Raise DataError if the model was, or may have been, trained on examples that are held out of every training.
 
     Held-out examples may be evaluated if validate_on_train is true, or if the run of the checkpoint evaluated the same
@@ -19,10 +19,10 @@ def require_held_out(model: BasePredictor, data: PairedData, checkpoint: str | N
     the other examples that the model was trained on; if these are unknown, a message says so.
     """
     checkpoint = checkpoint if evaluating else None
-    trained_on = model.provenance.trained_on
+    trained_on = model.learned.trained_on
     if checkpoint is not None and (of_checkpoint := TrainedOn.of_state(outline(Path(checkpoint)).get("trained_on"))):
         trained_on = of_checkpoint.joined(trained_on)
-    has_trained = checkpoint is not None or model.provenance.parts is not None
+    has_trained = checkpoint is not None or model.learned.parts is not None
     if not has_trained or data.whole is None:
         return
     seen = None if trained_on is None else int(trained_on.seen(data.whole, data.full_task.parts).sum())

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from heedful.lightning_modules import BasePredictor, Endpoint
+from heedful.lightning_modules import Endpoint, Predictor
 from heedful.records.arguments import IN_MEMORY
 from heedful.records.storage.results import BACKBONE, regime_name
 from heedful.reports.configs import backbone_of, run_settings, sections_of, trainings
@@ -17,7 +17,7 @@ READS = ("template", "verbalisers", "prompts", "partial")  # settings of the dat
 PATH = re.compile(r"(/|~/|[A-Za-z]:[\\/]).+")  # an absolute path
 
 
-def identity_of(record: Mapping[str, Any], model: BasePredictor) -> dict[str, Any]:
+def identity_of(record: Mapping[str, Any], model: Predictor) -> dict[str, Any]:
     """Return name, settings, training and server of a model, without paths and times; ``record`` is a config.yaml."""
     sections = sections_of(record)
     checkpoint = sections["checkpoint"]
@@ -32,7 +32,7 @@ def identity_of(record: Mapping[str, Any], model: BasePredictor) -> dict[str, An
     mixed = bool(data.get("mixture")), data.get("control")
     partial = of_data.get("partial")
     identity = {
-        "model": model.description if model.is_object else _name(first, model),
+        "model": model.description if model.capabilities.in_memory else _name(first, model),
         "settings": _without_places(model_settings),
         "reads": _without_places({name: of_data[name] for name in READS if of_data.get(name) is not None}),
         "trained": is_trained,
@@ -42,12 +42,12 @@ def identity_of(record: Mapping[str, Any], model: BasePredictor) -> dict[str, An
         "fold": data.get("fold"),
         "seeds": [before["seed"] for before in chain if before["trained"] and before["seed"] is not None],
     }
-    optional = {"revision": model.provenance.revision, "steps": model.provenance.steps}
+    optional = {"revision": model.learned.revision, "steps": model.learned.steps}
     optional["server"] = model.server if isinstance(model, Endpoint) else None
     return identity | {name: value for name, value in optional.items() if value is not None}
 
 
-def _name(first: Mapping[str, Any], model: BasePredictor) -> str:
+def _name(first: Mapping[str, Any], model: Predictor) -> str:
     """Return the short name of the model that the first training started from; never a path."""
     backbone = backbone_of(first)
     if IN_MEMORY in backbone:

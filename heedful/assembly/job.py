@@ -45,7 +45,7 @@ class Job:
     """
 
     stage: Stage
-    model: Any  # a BasePredictor; a Classifier in training
+    model: Any  # a Predictor; a Classifier in training
     data: PairedData
     evaluations: Sequence[Evaluation]
     only: list[str] | None

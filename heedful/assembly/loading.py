@@ -15,8 +15,8 @@ from transformers.models.auto.modeling_auto import (
 
 from heedful.assembly.settings import Settings
 from heedful.datamodules import PairedData
-from heedful.lightning_modules import BasePredictor
-from heedful.lightning_modules.pretrained.backbones import is_hub_id, quiet, require_model
+from heedful.lightning_modules import Predictor
+from heedful.lightning_modules.pretrained import is_hub_id, quiet, require_model
 from heedful.lightning_modules.registry import TABLE, family_of
 from heedful.parser import class_parser, construct
 from heedful.records import ModelError, SettingError, inform, listing
@@ -27,7 +27,7 @@ from heedful.records.storage.results import folder_name
 from heedful.records.storage.schema import full_path
 from heedful.records.storage.yaml_files import parse_yaml, read_text
 
-CLASSES: dict[str, type] = {"data": PairedData, "model": BasePredictor}
+CLASSES: dict[str, type] = {"data": PairedData, "model": Predictor}
 OUR_PACKAGES = ("heedful", "pytorch_lightning", "lightning", "torch", "torchmetrics")  # whose classes any file may name
 
 
@@ -55,9 +55,7 @@ def load_data(source: Any = DEFAULTS["data"], /, **settings: Any) -> PairedData:
     return cast(PairedData, load_object("data", source, settings))
 
 
-def load_model(
-    source: str | PathLike[str] | Mapping[str, Any] = DEFAULTS["model"], /, **settings: Any
-) -> BasePredictor:
+def load_model(source: str | PathLike[str] | Mapping[str, Any] = DEFAULTS["model"], /, **settings: Any) -> Predictor:
     """Load a model by a short name, a hub id or a folder, or from a file of settings.
 
     Args:
@@ -77,7 +75,7 @@ def load_model(
         >>> type(model).__name__, model.learning_rate
         ('Encoder', 2e-05)
     """
-    return cast(BasePredictor, load_object("model", source, settings))
+    return cast(Predictor, load_object("model", source, settings))
 
 
 def load_object(kind: str, source: Any, settings: Mapping[str, Any]) -> Any:

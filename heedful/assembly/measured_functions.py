@@ -15,8 +15,8 @@ from heedful.callbacks.evaluations import shown_evaluations
 from heedful.callbacks.outputs.description import describe
 from heedful.callbacks.outputs.page import RecomputedContents
 from heedful.datamodules.base.pairs import Pairs
-from heedful.lightning_modules.base_predictor import BasePredictor
-from heedful.lightning_modules.function import Answered, Function
+from heedful.lightning_modules.function import Function, InputKey
+from heedful.lightning_modules.predictor import Predictor
 from heedful.parser import construct, section
 from heedful.records import HeedfulError, ModelError, SettingError, listing, require_seed
 from heedful.records.messages import has_bars
@@ -26,7 +26,7 @@ OF_TRAINER = ("enable_progress_bar", "limit_val_batches", "accelerator", "device
 
 
 def measure_function(
-    predict: Any, rows: RowSettings, answers: Answered | None, settings: dict[str, Any]
+    predict: Any, rows: RowSettings, answers: Mapping[InputKey, Any] | None, settings: dict[str, Any]
 ) -> Results | Requests:
     """Measure a function. If it raises an exception, its earlier answers are attached as ``exception.answers``."""
     data = data_of(rows, (), is_function=True)
@@ -34,9 +34,9 @@ def measure_function(
     try:
         return _measure_predictor(function, data, settings)
     except BaseException as error:
-        error.answers = answered = function.answered  # type: ignore[attr-defined]
-        if answered:
-            kept = f"{len(answered):,} answers are kept. Resume with measure(..., answers=error.answers)."
+        error.answers = function.answered or None  # type: ignore[attr-defined]
+        if function.answered:
+            kept = f"{len(function.answered):,} answers are kept. Resume with measure(..., answers=error.answers)."
             if isinstance(error, HeedfulError):
                 error.args = (f"{error} {kept}",)  # not every program shows notes
             else:
@@ -48,9 +48,8 @@ def measure_pair(predict: Any, rows: RowSettings, settings: dict[str, Any]) -> R
     """Measure ``(model, tokenizer)`` or a pipeline, and restore training mode and global random generators."""
     from torch import Tensor, nn
 
-    from heedful.lightning_modules.pretrained.labels import is_named
-    from heedful.lightning_modules.pretrained.weights import weights_hash
     from heedful.lightning_modules.transformers_pair import TransformersPair, evaluating, restored_generators
+    from heedful.lightning_modules.weights import weights_hash
 
     tokenizing: dict[str, Any] = {}
     if not isinstance(predict, tuple):
@@ -62,7 +61,7 @@ def measure_pair(predict: Any, rows: RowSettings, settings: dict[str, Any]) -> R
         )
     model, tokenizer = predict
     pair = TransformersPair(model, tokenizer, settings=tokenizing)
-    outputs = pair.outputs if is_named(pair.outputs) else []
+    outputs = list(pair.learned.names)
     data = data_of(rows, outputs, is_function=False)
     if not outputs and (names := order_of_outputs(data, rows)):
         pair = pair.with_arguments(labels=names)
@@ -94,7 +93,7 @@ def _settings_of(pipeline: Any) -> dict[str, Any]:
 
 
 def _measure_predictor(
-    predictor: BasePredictor, data: Pairs, settings: dict[str, Any], weights: str | None = None
+    predictor: Predictor, data: Pairs, settings: dict[str, Any], weights: str | None = None
 ) -> Results | Requests:
     """Measure a model in this process, without a Trainer; ``weights`` is the hash of its weights, for results.json."""
     trainer, is_dry = settings.pop("trainer", None) or {}, settings.pop("dry_run", None)
@@ -112,8 +111,8 @@ def _measure_predictor(
     names = None if listed is None else [item.name if isinstance(item, Evaluation) else item for item in listed]
     evaluations, only = complete_evaluations(True, objects, names)
     data.setup("validate", seed)
-    predictor.bind(data.task)
-    predictor.require_learned_parts(data.full_task.parts)
+    task = predictor.bind(data.task).task
+    predictor.learned.require_parts(task.parts, data.full_task.parts)
     plans = Plans.of(evaluations, Setting(data, read=load_other_data, capabilities=predictor.capabilities), only)
     plans.require(predictor)
     if isinstance(predictor, Function):

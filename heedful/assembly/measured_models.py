@@ -16,10 +16,9 @@ from heedful.assembly.settings import several
 from heedful.assembly.trainers import session
 from heedful.callbacks.checkpoints.files import outline
 from heedful.datamodules import PairedText
-from heedful.lightning_modules import BasePredictor
-from heedful.lightning_modules.pretrained.backbone_config import open_config, positions_of
-from heedful.lightning_modules.pretrained.backbones import resolve
-from heedful.lightning_modules.pretrained.labels import names_of_outputs
+from heedful.lightning_modules import Predictor
+from heedful.lightning_modules.learned import names_of_outputs
+from heedful.lightning_modules.pretrained import open_config, positions_of, resolve
 from heedful.lightning_modules.pretrained_classifier import PretrainedClassifier
 from heedful.lightning_modules.transformers_pair import restored_generators
 from heedful.records import SettingError, Task
@@ -46,9 +45,9 @@ def measure_model(predict: Any, rows: RowSettings, settings: dict[str, Any]) -> 
         return requests_of(job) if dry_run else measured_in_memory(job)
 
 
-def _resolve_model(predict: Any) -> tuple[BasePredictor | None, str | None, Any]:
+def _resolve_model(predict: Any) -> tuple[Predictor | None, str | None, Any]:
     """Return the model, or the name of a run or checkpoint; and the folder or hub id whose config names the labels."""
-    if isinstance(predict, BasePredictor):
+    if isinstance(predict, Predictor):
         return predict, None, getattr(predict, "backbone", None)
     if isinstance(predict, str | PathLike):
         path = Path(predict)

@@ -19,8 +19,8 @@ from heedful.datamodules.base.pairs import Pairs
 from heedful.datamodules.base.processes import by_first, isolated
 from heedful.lazy import explaining_imports
 from heedful.lightning_modules import Endpoint as EndpointModel
-from heedful.lightning_modules.base_predictor import BasePredictor
-from heedful.lightning_modules.function import Answered
+from heedful.lightning_modules.function import InputKey
+from heedful.lightning_modules.predictor import Predictor
 from heedful.lightning_modules.prompted.requests.client import Address
 from heedful.parser import class_parser, construct
 from heedful.records import SettingError, listing
@@ -51,7 +51,7 @@ def measure(
     evaluations: Sequence[str | Evaluation] | str | None = None,
     seed: int = 0,
     output: str | PathLike[str] | None = None,
-    answers: Answered | None = None,
+    answers: Mapping[InputKey, Any] | None = None,
     trainer: Mapping[str, Any] | None = None,
     **settings: Any,
 ) -> Results:
@@ -195,7 +195,7 @@ def Endpoint(  # has the name of the class that it returns
 def _is_function(predict: Any) -> bool:
     has_weights = hasattr(predict, "named_parameters")
     is_network = has_weights and (hasattr(predict, "config") or hasattr(predict, "training_step"))
-    return callable(predict) and not (is_network or _is_pipeline(predict) or isinstance(predict, BasePredictor))
+    return callable(predict) and not (is_network or _is_pipeline(predict) or isinstance(predict, Predictor))
 
 
 def _is_pipeline(predict: Any) -> bool:

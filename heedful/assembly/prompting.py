@@ -12,7 +12,7 @@ from heedful.callbacks.engine.evaluation import Plans
 from heedful.callbacks.engine.forecast import Amount, forecast, inputs_of
 from heedful.datamodules.base.pairs import Pairs
 from heedful.datamodules.prompting import Prompting
-from heedful.lightning_modules import BasePredictor
+from heedful.lightning_modules import Predictor
 from heedful.lightning_modules.function import Function
 from heedful.lightning_modules.prompted.requests.client import cost
 from heedful.records import Composed
@@ -21,9 +21,9 @@ from heedful.records.prompts import Prompt
 CHARACTERS = 4  # average length of a token in English
 
 
-def prompts_of(prompting: Prompting, model: BasePredictor, data: Pairs) -> list[Prompt]:
+def prompts_of(prompting: Prompting, model: Predictor, data: Pairs) -> list[Prompt]:
     """Return the prompts to measure; with the default ``prompting``, none for models that need none, such as T5."""
-    if not (model.needs_prompt or (model.reads_prompts and prompting != Prompting())):
+    if model.capabilities.prompts is None or (model.capabilities.prompts == "optional" and prompting == Prompting()):
         return []
     prompts = prompting.prompts(data, model.own_wording, model.given_wording)
     for prompt in prompts:
@@ -79,13 +79,13 @@ class Requests:
 def requests_of_function(function: Any, data: Pairs, plans: Plans, limit: int | float) -> Requests:
     """Return upper bounds on the inputs that a function, or a model in memory, would receive, without calling it.
 
-    The kind "repeated" counts the first batch, which a function predicts twice; and for a model in memory, the examples
-    that are predicted alone, to test padding. ``limit`` is the Trainer's limit_val_batches.
+    For a model in memory, the kind "repeated" counts the examples that are predicted alone, to test padding. ``limit``
+    is the Trainer's limit_val_batches.
     """
     blocks = partial(inputs_of, data, plans, limit)
     amounts = forecast(data, plans, function, limit)
-    lengths = function.encode(next(blocks())).lengths
-    most = data.eval_batch_size if isinstance(function, Function) else MOST
-    longest = np.sort(lengths)[::-1][:most]  # an upper bound: other inputs, which may be shorter, are repeated
-    amounts["repeated"] = Amount(len(longest), int(longest.sum()))
+    if not isinstance(function, Function):
+        lengths = function.encode(next(blocks())).lengths
+        longest = np.sort(lengths)[::-1][:MOST]  # an upper bound: other inputs, which may be shorter, are repeated
+        amounts["repeated"] = Amount(len(longest), int(longest.sum()))
     return Requests(function.description, [amounts], None, None, None, lambda: ((function, each) for each in blocks()))

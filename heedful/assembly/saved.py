@@ -12,8 +12,9 @@ from heedful.assembly.settings import SEED, Settings
 from heedful.callbacks.checkpoints.files import LAST, best_of, outline, progress
 from heedful.callbacks.outputs.run_folder import is_finished
 from heedful.lightning_modules import Classifier
-from heedful.lightning_modules.pretrained.backbones import has_weights
-from heedful.records import HeedfulError, RunError, SettingError, Task, inform, listing
+from heedful.lightning_modules.pretrained import has_weights
+from heedful.lightning_modules.pretrained_classifier import PretrainedClassifier
+from heedful.records import HeedfulError, RunError, SettingError, inform
 from heedful.records.storage.files import remove_abandoned
 from heedful.records.storage.results import BACKBONE, CONFIG, RUN
 from heedful.records.storage.yaml_files import read_yaml
@@ -90,20 +91,13 @@ def initial_model(name: str) -> dict[str, Any]:
     return model
 
 
-def require_same_task(model: Classifier) -> None:
-    """Raise SettingError if a user's own network starts from a run with other parts or labels, or in another order."""
+def learn_from_run(model: Classifier) -> None:
+    """Give a user's own network that starts from a run what the run learned, since its weights name no labels."""
     folder = Path(getattr(model, "backbone", None) or "")
     run = folder.parent.parent
-    if run / BACKBONE != folder or not (run / CONFIG).is_file():
+    if isinstance(model, PretrainedClassifier) or run / BACKBONE != folder or not (run / CONFIG).is_file():
         return
-    learned = Task.from_dict(outline(best_of(run, f"init_from {run}", True))["task"])
-    for name in ("parts", "labels"):
-        expected, actual = getattr(learned, name), getattr(model.task, name)
-        if expected != actual:  # the weights of the run do not name them
-            raise SettingError(
-                f"init_from {run}: its {name} are {listing(expected)}, and the data have {listing(actual)}. Give the "
-                f"data the same {name} in the same order, with data.{name}."
-            )
+    model.learn(outline(best_of(run, f"init_from {run}", True)))
 
 
 def start_of(resume: str) -> tuple[Path, str | None]:

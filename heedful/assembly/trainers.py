@@ -28,7 +28,7 @@ from heedful.assembly.settings import Settings, TrainerDefaults, several
 from heedful.callbacks.checkpoints.files import AtomicCheckpointIO
 from heedful.callbacks.outputs.progress import Progress, TrainingPace
 from heedful.datamodules.base.processes import is_alone, is_isolated
-from heedful.lightning_modules.pretrained.backbones import allowed_packages
+from heedful.lightning_modules.pretrained import allowed_packages
 from heedful.records import HeedfulError, SettingError
 from heedful.records.messages import has_bars, is_first
 

@@ -18,8 +18,8 @@ from heedful.assembly.results import Run
 from heedful.assembly.saved import (
     initial_model,
     is_begun,
+    learn_from_run,
     require_same_settings,
-    require_same_task,
     settings_of_file,
     start_of,
 )
@@ -171,8 +171,9 @@ def prepare(job: Job) -> None:
         outline(Path(job.checkpoint), f"resume {job.checkpoint}")
     if best.dirpath:
         raise SettingError(f"checkpoint.dirpath {best.dirpath}: checkpoints are saved in the run. Set output.")
-    if model.needs_prompt or not model.is_trainable:
+    if not model.capabilities.trains:
         raise ModelError(f"{model.description} cannot be trained. Measure it with evaluate.py.")
+    learn_from_run(model)
     job.set_up()
     job.plan()
     best.require_known(job.plans, job.data)
@@ -182,9 +183,7 @@ def prepare(job: Job) -> None:
         raise SettingError(f"trainer.limit_val_batches 0 leaves checkpoint.monitor {best.monitor} unmeasured.")
     if job.checkpoint is None:
         model.require_weights()
-        if not model.names_outputs:
-            require_same_task(model)
-    if model.provenance.parts is not None:
+    if model.learned.parts is not None:
         require_held_out(model, job.data, None, False)
 
 

@@ -6,16 +6,9 @@ import numpy as np
 
 
 def share_budget(lengths: np.ndarray, budget: int) -> np.ndarray:
-    """Compute how many tokens to keep per part within a budget: the longest parts are cut first.
+    """Return the numbers of tokens to keep, given the tokens per part, int64 [parts, examples], and their largest sum.
 
-    For two parts this is the "longest_first" truncation of Hugging Face tokenizers.
-
-    Args:
-        lengths: Number of tokens per part: int64 [parts, examples].
-        budget: Largest total number of tokens of the parts of an example.
-
-    Returns:
-        Number of tokens to keep: int64 [parts, examples].
+    The longest parts are cut first; of two parts as by "longest_first" of Hugging Face tokenizers.
 
     Example:
         >>> share_budget(np.array([[10, 8, 2], [3, 8, 3]]), 9).tolist()
@@ -47,10 +40,9 @@ class Frame:
         slots: Token id, token type and index of the part per slot; the index is None for a frame token.
 
     Attributes:
-        ids: int64 [slots], the token ids; undefined for parts.
-        types: int64 [slots], the token types.
-        parts: int64 [slots], the index of the part in the slot; -1 for a frame token.
-        behind: int64 [slots], the highest index of a part in this slot and all slots before it; -1 without a part.
+        ids, types: Token ids (undefined for parts) and token types: int64 [slots].
+        parts: The index of the part in the slot; -1 for a frame token: int64 [slots].
+        behind: The last part up to this slot; -1 before the first: int64 [slots].
         size: Number of frame tokens.
     """
 
@@ -61,19 +53,15 @@ class Frame:
         self.size = int((self.parts < 0).sum())
 
     def layout(self, starts: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return where the tokens of inputs are in a token store (an array of token ids), one input after the other.
-
-        A slot of an input holds one part or one frame token (token outside the parts). The store must begin with
-        :attr:`ids`, one entry per slot. If slot k holds a frame token, the token is read at position k of the store;
-        otherwise, position k is not read.
+        """Return where the tokens of inputs are in an array of token ids that begins with :attr:`ids`.
 
         Args:
-            starts: Position in the store of the first token of each part: int64 [parts, inputs].
+            starts: Position of the first token of each part: int64 [parts, inputs].
             counts: Numbers of tokens of the parts: int64 [parts, inputs].
 
         Returns:
-            Three arrays. For each token, its position in the store: int64 [tokens of all inputs]. For each token, the
-            index of its slot: int64 [tokens of all inputs]. For each input, its number of tokens: int64 [inputs].
+            Position and slot of each token, one input after the other: int64 [tokens of all inputs]; and the number of
+            tokens per input: int64 [inputs].
         """
         slots = np.tile(np.arange(len(self.ids)), (starts.shape[1], 1))
         first = slots.copy()

@@ -1,6 +1,7 @@
 """Build inputs in which some words are masked or left out, to compute attributions (contributions of words)."""
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 import numpy as np
 from torch import Tensor
@@ -18,16 +19,14 @@ SENTINEL = "<extra_id_0>"  # sentinel that replaces hidden words in the pretrain
 class HiddenWords:
     """Makes inputs of examples in which some features are hidden.
 
-    A feature is a word of a part, or the separator after a part (special tokens or template words). Hiding a feature
-    hides all of its tokens. A token of several words, such as a byte pair of two punctuation marks, is hidden with any
-    of these words. A word that is lost by truncation is a feature without effect.
+    A feature is a word of a part, or the separator after a part (special tokens or template words). A token of several
+    words is hidden with any of these words. A word that is lost by truncation is a feature without effect.
 
     Args:
         processor: Processor of the model.
         examples: The examples, whose parts are texts or tables.
         parts: Order of the parts among the features; by default, the reading order of the model.
-        delete: Whether hidden words are left out of the input; otherwise the mask token replaces each of
-            their tokens. A hidden separator is always masked.
+        delete: Whether hidden words are left out; otherwise, and in separators, the mask token replaces each token.
 
     Raises:
         HeedfulError: The model does not read texts, or its tokenizer has no mask token.
@@ -55,26 +54,25 @@ class HiddenWords:
         order = np.argsort(rank)
         columns = [column(examples, f"parts.{part}") for part in processor.parts]
         texts = [processor.texts(parts) for parts in zip(*columns, strict=True)]
-        spans = {text: _word_spans(text) for several in texts for text in several}
-        words = {text: [text[start:end] for start, end in pairs.tolist()] for text, pairs in spans.items()}
-        self.words = [[words[several[q]] for q in order] for several in texts]
+        spans = {text: [word.span() for word in WORD.finditer(text)] for text in chain.from_iterable(texts)}
+        self.words = [[WORD.findall(several[q]) for q in order] for several in texts]
         behind = [frame.ids[(frame.parts < 0) & (frame.behind == q)].tolist() for q in order]
         self.separators = [processor.tokenizer.decode(ids).strip() for ids in behind]
-        sizes = [[len(words[text]) + 1 for text in several] for several in texts]
+        sizes = [[len(spans[text]) + 1 for text in several] for several in texts]
         sizes = np.array(sizes, dtype=np.int64).reshape(len(texts), len(rank)).T
         self.segments = sizes[order]
         self.features = sizes.sum(axis=0)
-        ends = np.cumsum(self.segments, axis=0)[rank]  # of the features per part, in reading order
+        begin = (np.cumsum(self.segments, axis=0) - self.segments)[rank]  # first feature per part, in reading order
 
         store = processor.new_store(offsets=True)
-        numbers = store.numbers([text for several in texts for text in several]).reshape(sizes.T.shape).T
+        numbers = store.numbers([*chain.from_iterable(texts)]).reshape(sizes.T.shape).T
         lengths = store.lengths(numbers)
         counts = processor.truncate(lengths)
         self.truncated = (counts < lengths).any(axis=0)
         first, last = np.zeros((2, len(store.tokens)), dtype=np.int64)  # index in the text of the words of a token
         for text, number in zip(spans, store.numbers([*spans]), strict=True):
             piece = slice(store.starts(number), store.starts(number + 1))
-            first[piece], last[piece] = _words_of_tokens(store.characters[piece], spans[text])
+            first[piece], last[piece] = _words_of_tokens(store.characters[piece], np.array(spans[text]))
 
         places, self._slots, self._lengths = frame.layout(store.starts(numbers), counts)
         self._starts = np.cumsum(self._lengths) - self._lengths
@@ -83,25 +81,16 @@ class HiddenWords:
         # first and last feature per token: words, or a separator, or -1 before the first part
         example = np.repeat(np.arange(len(texts)), self._lengths)
         part = frame.behind[self._slots]
-        words_before = ends[part, example] - sizes[part, example]
-        feature = np.where(self._is_text, words_before, np.where(part < 0, -1, ends[part, example] - 1))
+        feature = begin[part, example] + np.where(self._is_text, 0, sizes[part, example] - 1)
+        feature[part < 0] = -1
         self._first = feature + first[places]
         self._last = feature + last[places]
 
     def __len__(self) -> int:
         return len(self.words)
 
-    def _hidden(self, examples: np.ndarray, hidden: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Hide features of inputs, and return three arrays, the arguments of ``TextProcessor.padded``.
-
-        Args:
-            examples: int64 [inputs], the example of each input.
-            hidden: bool [inputs, features], whether to hide the feature.
-
-        Returns:
-            Per token, its id, then the index of its slot (place in the input's layout): [tokens of all inputs] each.
-            Per input, the number of tokens: [inputs]. Deleted tokens are left out.
-        """
+    def _hide(self, examples: np.ndarray, hidden: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the arguments of :meth:`TextProcessor.pad_slots` for inputs with hidden features."""
         lengths = self._lengths[examples]
         at = ranges(self._starts[examples], lengths)
         rows = np.repeat(np.arange(len(examples)), lengths)
@@ -117,7 +106,7 @@ class HiddenWords:
 
     def lengths(self, examples: np.ndarray, hidden: np.ndarray) -> np.ndarray:
         """Return the number of tokens per input: int32 [inputs]; arguments as for :meth:`inputs`."""
-        return (self._hidden(examples, hidden)[2] if self.delete else self._lengths[examples]).astype(np.int32)
+        return (self._hide(examples, hidden)[2] if self.delete else self._lengths[examples]).astype(np.int32)
 
     def inputs(
         self, examples: np.ndarray, hidden: np.ndarray, batches: Sequence[np.ndarray]
@@ -125,52 +114,33 @@ class HiddenWords:
         """Return the inputs of the model, one batch at a time.
 
         Args:
-            examples: int64 [inputs], the example of each input.
-            hidden: bool [inputs, features], True for hidden features; columns beyond the features of an example are
-                ignored.
-            batches: int64 [inputs of the batch] each, positions into ``examples``.
+            examples: The example of each input: int64 [inputs].
+            hidden: Whether to hide a feature; columns beyond the features of an example are ignored: bool [inputs,
+                features].
+            batches: Positions in ``examples``: int64 each.
         """
-        return (self.processor.padded(*self._hidden(examples[batch], hidden[batch])) for batch in batches)
+        return (self.processor.pad_slots(*self._hide(examples[batch], hidden[batch])) for batch in batches)
 
     def features_of_tokens(self, examples: np.ndarray, batches: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
-        """Yield, per batch, the index of the feature to which each token belongs: int64 [inputs, tokens].
-
-        The inputs are complete: no feature is hidden. A token of several words belongs to the first word. Tokens before
-        the first part and padding have the index -1. The arguments are as for :meth:`inputs`.
-        """
+        """Yield, per batch of complete inputs, the first feature of each token, or -1: int64 [inputs, tokens]."""
         for batch in batches:
             lengths = self._lengths[examples[batch]]
             features = self._first[ranges(self._starts[examples[batch]], lengths)]
             yield padded(self.processor.is_token(lengths), features, -1)
 
 
-def _word_spans(text: str) -> np.ndarray:
-    """The start and end of each word of a text: int32 [words, 2]."""
-    return np.array([match.span() for match in WORD.finditer(text)], dtype=np.int32).reshape(-1, 2)
-
-
 def _words_of_tokens(characters: np.ndarray, spans: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the indices of the first and the last word of each token of a text: two arrays int64 [tokens].
-
-    A token without a word, such as a separate space, belongs to the next word, or else to the last word. In a text
-    without words, both indices are 0, which is then the index of the separator after the text.
-
-    Args:
-        characters: int32 [tokens, 2], start and end of a token.
-        spans: int32 [words, 2], start and end of a word.
-    """
-    most = max(len(spans) - 1, 0)
+    """Return the indices of the first and the last word of each token, given the characters of tokens and words."""
+    # a token without a word, such as a space, belongs to the next word, or else to the last; in a text without words,
+    # 0 is the index of the separator after the text
+    spans, most = spans.reshape(-1, 2), max(len(spans) - 1, 0)
     first = np.minimum(np.searchsorted(spans[:, 1], characters[:, 0], side="right"), most)
     last = np.minimum(np.searchsorted(spans[:, 0], characters[:, 1], side="left") - 1, most)
     return first, np.maximum(last, first)
 
 
 def mask_id(tokenizer: PreTrainedTokenizerBase) -> int:
-    """Return the id that replaces hidden tokens: of the mask token, else T5's first sentinel, else the unknown token.
-
-    Raises:
-        HeedfulError: The tokenizer has none of them.
-    """
+    """Return the id of the mask token, else of T5's first sentinel or the unknown token; raise ModelError without."""
     if tokenizer.mask_token_id is not None:
         return tokenizer.mask_token_id
     sentinel = tokenizer.get_vocab().get(SENTINEL)

@@ -30,9 +30,7 @@ def resized(picture: Image.Image, images: BaseImageProcessor) -> np.ndarray:
 
 
 class PictureStore:
-    """Stores resized pictures in memory-mapped files, each under an index. Equal pictures share an index.
-
-    Index 0 is an empty (grey) picture.
+    """Stores resized pictures in memory-mapped files. Equal pictures share an index; index 0 is an empty, grey picture.
 
     Args:
         resize: Resizes an RGB picture for the model; deterministic and picklable.
@@ -63,9 +61,7 @@ class PictureStore:
         return self._pictures[number].key
 
     def numbers(self, pictures: Sequence[Picture]) -> np.ndarray:
-        """Return the index of each picture in the store: int64 [pictures]; equal pictures have the same index.
-
-        New pictures get the next indices, and are decoded and stored.
+        """Return the index of each picture: int64 [pictures]; new pictures get the next indices, and are stored.
 
         Raises:
             HeedfulError: A picture cannot be decoded; the message names its row.
@@ -109,19 +105,14 @@ class PictureStore:
 
 def copy_to_device(values: Tensor, device: torch.device | str) -> Tensor:
     """Copy a tensor to a device; copies to a GPU are asynchronous."""
-    return (
-        values.pin_memory().to(device, non_blocking=True) if torch.device(device).type == "cuda" else values.to(device)
-    )
+    is_gpu = torch.device(device).type == "cuda"
+    return (values.pin_memory() if is_gpu else values).to(device, non_blocking=is_gpu)
 
 
-def normalised(pixels: Sequence[np.ndarray], mean: Sequence[float], std: Sequence[float], weight: Tensor) -> Tensor:
-    """Normalise pictures of equal size for a vision network: [pictures, 3, height, width].
+def normalise(pixels: Sequence[np.ndarray], mean: Sequence[float], std: Sequence[float], weight: Tensor) -> Tensor:
+    """Normalise pictures, uint8 [height, width, 3] each, for a vision network: [pictures, 3, height, width].
 
-    Args:
-        pixels: uint8 [height, width, 3] each.
-        mean: Mean per channel, in [0, 1].
-        std: Standard deviation per channel.
-        weight: A weight of the network: its device and dtype are used.
+    ``mean`` and ``std`` are per channel, in [0, 1]; device and dtype are those of ``weight``, a weight of the network.
     """
     stacked = copy_to_device(torch.from_numpy(np.stack(pixels)), weight.device).permute(0, 3, 1, 2).float() / 255
     mean, std = copy_to_device(torch.tensor([mean, std], dtype=torch.float32), weight.device).view(2, 1, 3, 1, 1)
@@ -131,14 +122,8 @@ def normalised(pixels: Sequence[np.ndarray], mean: Sequence[float], std: Sequenc
 class PictureProcessor(TextProcessor):
     """Turns an example into token ids of its text and indices of its pictures; ``store`` maps an index to pixels.
 
-    If the parts of the task are all pictures, the text is empty; if they are all texts, an empty picture is added.
-    The indices are a numpy array rather than a tensor, so that they stay on the host.
-
-    Args:
-        tokenizer: A fast Hugging Face tokenizer.
-        task: The task, which defines the parts and which of them are pictures.
-        max_length: Most tokens of the text.
-        store: The pictures.
+    If all parts of the task are pictures, the text is empty; if all are texts, an empty picture is added. The indices
+    are a numpy array, ``pictures``, which stays on the host.
     """
 
     no_hiding = Processor.no_hiding
@@ -156,10 +141,7 @@ class PictureProcessor(TextProcessor):
         return np.concatenate([texts, pictures or np.zeros((1, len(examples)))]).astype(np.int32)
 
     def picture_numbers(self, examples: Sequence[Example]) -> np.ndarray:
-        """Return the index in :attr:`store` of each picture of each example: int64 [examples, pictures].
-
-        For a task without pictures, the result has one column of zeros; 0 is the index of the empty picture.
-        """
+        """Return the index in :attr:`store` of each picture of each example: int64 [examples, pictures]."""
         return self.numbers(examples)[len(self.text_parts) :].T.astype(np.int64)
 
     def fingerprints(self, examples: Sequence[Example]) -> np.ndarray:
@@ -168,5 +150,5 @@ class PictureProcessor(TextProcessor):
 
     def batches(self, examples: Sequence[Example], batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
         pictures = self.picture_numbers(examples)
-        texts = super().batches(examples, batches)
-        return (text | {"pictures": pictures[batch]} for text, batch in zip(texts, batches, strict=True))
+        texts = zip(super().batches(examples, batches), batches, strict=True)
+        return (text | {"pictures": pictures[batch]} for text, batch in texts)

@@ -4,39 +4,34 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from heedful.records import EMPTIED, Composed, Example, Examples
+from heedful.lightning_modules.processors.frame import padded
+from heedful.records import EMPTIED, Composed, Example, Examples, Part, TableForm, keys
 from heedful.records.example import emptied
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 MIX = np.uint64(0x9E3779B97F4A7C15)  # odd, so that multiplication modulo 2**64 is invertible
 
 
 @dataclass(frozen=True)
 class Statistics:
-    """Truncation and vocabulary statistics of examples under a model.
+    """Truncation and vocabulary statistics of examples under a model."""
 
-    Attributes:
-        truncated: Number of truncated examples.
-        unknown: Share of tokens that are out of vocabulary.
-        tokens_kept: Maps part names to (tokens read, all tokens); empty without truncation.
-    """
-
-    truncated: int = 0
-    unknown: float = 0.0
+    truncated: int = 0  # examples
+    unknown: float = 0.0  # share of tokens that are out of vocabulary
+    # by part, (tokens read, all tokens); empty without truncation
     tokens_kept: Mapping[str, list[int]] = field(default_factory=dict)
 
 
 class Encoded:
-    """Examples as a model reads them. Each property is computed on first use and cached.
-
-    Args:
-        processor: Computes the properties.
-        examples: A list, a pool, or a composition of parts of examples in a pool.
-    """
+    """Examples as a model reads them. A processor computes each property on first use, and it is cached."""
 
     def __init__(self, processor: "Processor", examples: Sequence[Example]) -> None:
         self._processor = processor
@@ -52,7 +47,7 @@ class Encoded:
 
     @cached_property
     def order(self) -> np.ndarray:
-        """Sort key per example: int [examples]. Batches that follow it in descending order need little padding."""
+        """Sort key per example: int [examples]."""
         return self._processor.order(self.examples, self.lengths) if len(self) else self.lengths
 
     @cached_property
@@ -66,11 +61,7 @@ class Encoded:
         return self._processor.statistics(self.examples)
 
     def batches(self, batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
-        """Return the inputs of the model, one batch at a time.
-
-        Args:
-            batches: The examples per batch, by position: int64 [examples of the batch] each.
-        """
+        """Return the inputs of the model, one batch at a time, given the positions of its examples: int64 each."""
         return self._processor.batches(self.examples, batches)
 
 
@@ -80,36 +71,47 @@ NO_HIDING_IN_MEMORY = (
 )
 
 
-class Processor(ABC):
-    """Turns examples into inputs of a model. Processors are picklable.
+class Processor:
+    """Turns examples into inputs of a model; picklable.
 
-    The methods take ``examples`` as a list, a pool (:class:`~heedful.records.Examples`), or a composition of parts of
-    examples in a pool (:class:`~heedful.records.Composed`).
+    Everything follows from :meth:`rows`. A processor of inputs that are not token ids defines :meth:`lengths` and
+    :meth:`__call__` instead, and a fast processor overrides what it computes without rows.
 
     Attributes:
-        pad_to: Batches are padded to a multiple of this number of tokens, up to the longest input of the model.
+        pad_id: Token id of padding.
+        pads_left: Whether padding is on the left.
+        pad_to: Batches are padded to a multiple of this number of tokens, up to ``max_length``.
+        max_length: Longest input of the model, in tokens.
         no_hiding: Why words cannot be hidden in inputs, for attributions; None if they can.
     """
 
+    pad_id: int = 0
+    pads_left: bool = False
     pad_to: int = 1
+    max_length: int = 2**31
     no_hiding: str | None = (
         "Attributions need one of Heedful's own classes for texts, and one or two texts as parts. Choose such a model "
         "and such parts, or leave attributions out."
     )
 
+    def rows(self, examples: Sequence[Example]) -> list[list[int]] | list[list[list[int]]] | None:
+        """Return the token ids of each example, without padding: one list, or several lists, such as one per label.
+
+        ``examples`` is a list, a pool (:class:`~heedful.records.Examples`), or composed of parts of examples in a pool
+        (:class:`~heedful.records.Composed`). None if the inputs of the model are not token ids.
+        """
+        return None
+
     def encode(self, examples: Sequence[Example]) -> Encoded:
         """Wrap examples in :class:`Encoded`, which encodes them when its properties are first read."""
         return Encoded(self, examples)
 
-    @abstractmethod
     def lengths(self, examples: Sequence[Example]) -> np.ndarray:
-        """Return the number of tokens per example: int32 [examples]."""
+        """Return the number of tokens per example, of the longest list if an example has several: int32 [examples]."""
+        return np.array([max(map(len, _lists(row))) for row in self.rows(examples)], dtype=np.int32)
 
     def order(self, examples: Sequence[Example], lengths: np.ndarray) -> np.ndarray:
-        """Return a sort key per example: int [examples]; in descending order, examples of one length are neighbours.
-
-        ``lengths`` is the number of tokens per example.
-        """
+        """Return a sort key per example: int [examples]; in descending order, batches need little padding."""
         return lengths
 
     def statistics(self, examples: Sequence[Example]) -> Statistics:
@@ -117,114 +119,121 @@ class Processor(ABC):
         return Statistics()
 
     def fingerprints(self, examples: Sequence[Example]) -> np.ndarray | None:
-        """Hash the input of the model per example: equal inputs have equal hashes.
+        """Hash the input of the model per example: uint64 [examples], the same in every process; None if unknown."""
+        rows = self.rows(examples)
+        return None if rows is None else keys(map(str, rows))
 
-        Returns:
-            uint64 [examples], the same in every process; None if the input is unknown.
-        """
-        return None
-
-    @abstractmethod
     def __call__(self, examples: Sequence[Example]) -> dict[str, Any]:
-        """Return the input of the model for a batch; the first dimension of its tensors is the example."""
+        """Return the input of the model for a batch; the first dimension of its tensors is the example.
+
+        By default ``input_ids`` and ``attention_mask``: int64 [examples, tokens], or [examples, lists, tokens].
+        """
+        rows = self.rows(examples) if len(examples) else []
+        lists = [ids for row in rows for ids in _lists(row)]
+        several = rows[:1] != lists[:1]
+        ids = np.fromiter(chain.from_iterable(lists), np.int64)
+        batch = self.pad(ids, np.array([*map(len, lists)], dtype=np.int64))
+        return {name: values.unflatten(0, (len(rows), -1)) if several else values for name, values in batch.items()}
 
     def batches(self, examples: Composed, batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
-        """Return the inputs of the model, one batch at a time.
+        """Return the inputs of the model, one batch at a time; ``batches`` are positions in ``examples``: int64."""
+        return (self(examples.take(batch)) for batch in batches)
+
+    def is_token(self, lengths: np.ndarray) -> np.ndarray:
+        """Return a mask for inputs with given numbers of tokens, False for padding: bool [inputs, width]."""
+        longest = int(lengths.max(initial=0))
+        width = max(longest, min(-(-longest // self.pad_to) * self.pad_to, self.max_length))
+        place = np.arange(width)
+        return place >= width - lengths[:, None] if self.pads_left else place < lengths[:, None]
+
+    def pad(self, ids: np.ndarray, lengths: np.ndarray) -> dict[str, "Tensor"]:
+        """Return padded ``input_ids`` and ``attention_mask``: int64 [inputs, width] each.
 
         Args:
-            examples: The examples.
-            batches: int64 [examples of the batch] each, positions into ``examples``.
+            ids: int [tokens of all inputs], one input after the other.
+            lengths: int64 [inputs], the number of tokens per input.
         """
-        return (self(examples.take(batch)) for batch in batches)
+        import torch  # only here: functions are measured without torch
+
+        is_token = self.is_token(lengths)
+        batch = {"input_ids": padded(is_token, ids, self.pad_id), "attention_mask": is_token.astype(np.int64)}
+        return {name: torch.from_numpy(values) for name, values in batch.items()}
+
+
+def _lists(row: list[Any]) -> list[list[int]]:
+    return row if row and isinstance(row[0], list) else [row]
 
 
 # processor to examples to their numbers; not an attribute, since processors are pickled
 NUMBERS: WeakKeyDictionary["NumberProcessor", WeakKeyDictionary[Sequence[Example], np.ndarray]] = WeakKeyDictionary()
 
 
-class NumberProcessor(Processor):
-    """A processor that keeps a store of the contents of parts, and refers to a content by its number in the store.
+class NumberProcessor(Processor, ABC):
+    """A processor that stores the content of each part once, and refers to a content by its number in the store.
 
-    The parts of a pool (the examples that an evaluation changes) are stored once. A composed example consists of parts
-    of examples in the pool, so its numbers are copied from the numbers of the pool, without reading contents again.
-
-    Attributes:
-        parts: Names of the parts, in the order of the rows of :meth:`numbers`.
+    A composed example consists of parts of examples in a pool: its numbers are copied from the numbers of the pool.
     """
 
-    parts: tuple[str, ...]
+    parts: tuple[str, ...]  # names of the rows of the numbers
 
     def numbers(self, examples: Sequence[Example]) -> np.ndarray:
-        """Return the number of each part's content, its index in the store: int32 [parts, examples].
-
-        The same number means the same content. The result is cached for a pool and for composed examples.
-        """
+        """Return the number of the content of each part: int32 [parts, examples]; cached except for lists."""
         if not isinstance(examples, Examples | Composed):
             return self._numbers(examples)
         numbers = NUMBERS.setdefault(self, WeakKeyDictionary())
         if examples not in numbers:
-            is_composed = isinstance(examples, Composed)
-            numbers[examples] = self._gathered(examples) if is_composed else self._numbers(examples)
+            look_up = self._gathered if isinstance(examples, Composed) else self._numbers
+            numbers[examples] = look_up(examples)
         return numbers[examples]
 
     def _gathered(self, examples: Composed) -> np.ndarray:
-        """Return the index of the content of each part of composed examples: int32 [parts, examples].
-
-        A part keeps the index that it has in the example of the pool from which it comes.
-        """
+        """Return the numbers of composed examples: a part has the number of the example of the pool that lends it."""
+        positions, size = examples.positions, len(examples.pool)
+        in_pool = positions < size  # other examples keep their parts
+        lenders = {part: np.where(in_pool, lent, positions) for part, lent in examples.lenders.items()}
+        further = [*examples.extra]
+        if any((lent == EMPTIED).any() for lent in lenders.values()):  # -1, the last of the numbers
+            empty = {name: emptied(examples.pool.value(f"parts.{name}", 0)) for name in examples.pool.parts}
+            further.append(Example("", empty))
         numbers = self.numbers(examples.pool)
-        positions = examples.positions
-        if len(examples.extra):
-            numbers = np.concatenate([numbers, self._numbers(examples.extra)], axis=1)
-        gathered = numbers[:, positions]
-        for row, part in enumerate(self.parts):
-            if part not in examples.lenders:
-                continue
-            # examples outside the pool keep their parts
-            lenders = np.where(positions < len(examples.pool), examples.lenders[part], positions)
-            gathered[row] = numbers[row, lenders]
-            if (empty := lenders == EMPTIED).any():
-                nothing = {name: emptied(examples.pool.value(f"parts.{name}", 0)) for name in examples.pool.parts}
-                gathered[row, empty] = self._numbers([Example("", nothing)])[row, 0]
-        return gathered
+        if further:
+            numbers = np.concatenate([numbers, self._numbers(further)], axis=1)
+        return np.stack([numbers[row, lenders.get(part, positions)] for row, part in enumerate(self.parts)])
 
     @abstractmethod
     def _numbers(self, examples: Sequence[Example]) -> np.ndarray:
-        """Store the content of each part, and return its index: int32 [parts, examples], as :meth:`numbers`."""
+        """Store the content of each part, and return its number: int32 [parts, examples]."""
 
     @abstractmethod
-    def batches(self, examples: Sequence[Example], batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
-        """Return the inputs of the model, one batch at a time, as in :class:`Processor`."""
+    def batches(self, examples: Sequence[Example], batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]: ...
 
     def __call__(self, examples: Sequence[Example]) -> dict[str, Any]:
         return next(iter(self.batches(examples, [np.arange(len(examples))])))
 
 
+def texts_of(parts: Sequence[Part], form: TableForm) -> Sequence[str]:
+    """Return the texts of the parts of an example; a table is converted to text."""
+    texts = [part for part in parts if isinstance(part, str)]
+    if len(texts) == len(parts):
+        return texts
+    return [part if isinstance(part, str) else form.text(part, texts) for part in parts]
+
+
 def combined(hashes: np.ndarray) -> np.ndarray:
-    """Combine the hashes of an example's parts into one hash per example; the order of the parts counts.
-
-    Args:
-        hashes: uint64 [parts, examples].
-
-    Returns:
-        uint64 [examples].
-    """
+    """Combine hashes, uint64 [parts, examples], into one per example: uint64 [examples]; the order of parts counts."""
     total = np.zeros_like(hashes[0])
     for hash_of_part in hashes:
         total = (total ^ (total >> np.uint64(29))) * MIX + hash_of_part
     return total
 
 
-def kept_of(parts: Sequence[str], counts: np.ndarray, lengths: np.ndarray) -> dict[str, list[int]]:
-    """Return [tokens read, all tokens] for each part, summed over the examples; empty if no example is truncated.
+def tokens_kept(parts: Sequence[str], counts: np.ndarray, lengths: np.ndarray) -> dict[str, list[int]]:
+    """Return [tokens read, all tokens] for each part, summed over examples; empty if no example is truncated.
 
-    Args:
-        parts: Names of the parts.
-        counts: Number of tokens read: int64 [parts, examples].
-        lengths: Number of all tokens: int64 [parts, examples].
+    ``counts`` are the numbers of tokens read, ``lengths`` of all tokens: int64 [parts, examples].
 
     Example:
-        >>> kept_of(["premise", "hypothesis"], np.array([[5, 3], [2, 2]]), np.array([[9, 3], [2, 2]]))
+        >>> tokens_kept(["premise", "hypothesis"], np.array([[5, 3], [2, 2]]), np.array([[9, 3], [2, 2]]))
         {'premise': [8, 12], 'hypothesis': [4, 4]}
     """
     if (counts == lengths).all():

@@ -15,9 +15,8 @@ from heedful.records.text import PART
 class TemplateProcessor(TextProcessor):
     """Fills a template with the parts, for models that read one text.
 
-    Each text is tokenised once, and an input is the concatenation of the ids of template words and parts. These are the
-    ids of the filled template, since tokens do not cross spaces. Truncation shortens the longest part, never the words
-    of the template.
+    The ids of template words and parts, joined, are the ids of the filled template, since tokens do not cross spaces.
+    Truncation shortens the longest part, never the words of the template.
 
     Args:
         tokenizer: A fast Hugging Face tokenizer.
@@ -64,13 +63,10 @@ class TemplateProcessor(TextProcessor):
 
     def texts(self, parts: Sequence[Part]) -> Sequence[str]:
         """Return the text of each part of an example, with the space before it, which some tokenizers encode."""
-        return [
-            f" {text}" if words[-1:].isspace() else text
-            for words, text in zip(self._words, super().texts(parts), strict=False)
-        ]
+        pairs = zip(self._words, super().texts(parts), strict=False)
+        return [f" {text}" if words[-1:].isspace() else text for words, text in pairs]
 
     def _whole(self, texts: Sequence[str]) -> Sequence[str]:
-        """Return the filled template, in a list, for a comparison of its tokens with the concatenated parts."""
         return ["".join(piece for pair in zip(self._words, [*texts, ""], strict=True) for piece in pair)]
 
 

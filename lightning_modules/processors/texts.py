@@ -11,18 +11,16 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from heedful.lightning_modules.processors.frame import Frame, padded, share_budget
-from heedful.lightning_modules.processors.processor import NumberProcessor, Statistics, combined, kept_of
+from heedful.lightning_modules.processors.processor import NumberProcessor, Statistics, combined, texts_of, tokens_kept
 from heedful.lightning_modules.processors.token_store import TokenStore, plain_tokenizer
 from heedful.records import BATCH, Composed, Example, ModelError, Part, TableForm, column
-
-TOGETHER = 2048  # inputs whose tokens are gathered at once, for several batches
 
 
 class TextProcessor(NumberProcessor):
     """Encodes one or two text parts.
 
-    Each distinct text is tokenised once. A pair is the concatenation of the ids of its parts and of special tokens, so
-    that a swapped part is not tokenised again. Batches are padded to their longest example.
+    Each distinct text is tokenised once, however often it is swapped: a pair is the concatenation of the ids of its
+    parts and of special tokens.
 
     Args:
         tokenizer: A fast Hugging Face tokenizer.
@@ -62,21 +60,18 @@ class TextProcessor(NumberProcessor):
         self.token_store = self.new_store(self.offsets)
         self.budget = max_length - self.frame.size
         if self.budget < len(parts):
-            raise ModelError(
-                f"model.max_length {max_length} leaves no room for the parts: {self.frame.size} tokens are around "
-                f"them. {self.room}"
-            )
-        n = len(self.PROBES)
-        if not all(map(self._is_right, ([self.PROBES[(k + i) % n] for i in range(len(parts))] for k in range(n)))):
+            around = f"{self.frame.size} tokens are around them"
+            raise ModelError(f"model.max_length {max_length} leaves no room for the parts: {around}. {self.room}")
+        probes = (self.PROBES[k:] + self.PROBES[:k] for k in range(len(self.PROBES)))
+        if not all(self._is_right(texts[: len(parts)]) for texts in probes):
             raise ModelError(
                 f"The tokenizer {type(tokenizer).__name__} reads a whole otherwise than its parts. Take another model."
             )
 
     def new_store(self, offsets: bool) -> TokenStore:
         """Return an empty store of token ids that begins with the frame tokens, which surround the texts."""
-        return TokenStore(
-            plain_tokenizer(self.tokenizer, offsets), self.tokenizer.unk_token_id, self.frame.ids, offsets
-        )
+        encode = plain_tokenizer(self.tokenizer, offsets)
+        return TokenStore(encode, self.tokenizer.unk_token_id, self.frame.ids, offsets)
 
     def _read_frame(self) -> Frame:
         """Return the layout of an input: special tokens before, between and after the parts, and all token types."""
@@ -91,11 +86,7 @@ class TextProcessor(NumberProcessor):
         return Frame(chain.from_iterable(group if part is None else group[:1] for part, group in groups))
 
     def _is_right(self, texts: Sequence[str]) -> bool:
-        """Whether the processor encodes an example as the tokenizer does.
-
-        The processor encodes the text of each part alone, and joins the tokens with the frame tokens (tokens outside
-        the parts). The tokenizer encodes all parts in one call. Both must give the same token ids and token types.
-        """
+        """Whether joined texts and frame tokens have the ids and types that the tokenizer gives in one call."""
         encoded = self.tokenizer(*self._whole(texts), return_token_type_ids=True)
         numbers = self.token_store.numbers(self.texts(texts))[:, None]
         if self.frame.behind.max(initial=-1) + 1 != len(numbers):  # the vocabulary is empty
@@ -105,17 +96,13 @@ class TextProcessor(NumberProcessor):
         return (ids, self.frame.types[slots].tolist()) == (encoded["input_ids"], encoded["token_type_ids"])
 
     def _whole(self, texts: Sequence[str]) -> Sequence[str]:
-        """Return the arguments of a single tokenizer call that encodes a whole input; here, ``texts`` unchanged.
-
-        ``texts`` holds the text of each part. A subclass with a template returns one text, the filled template.
-        """
+        """Return the arguments of a single tokenizer call that encodes the texts of the parts."""
         return texts
 
     def _gathered(self, examples: Composed) -> np.ndarray:
         numbers = super()._gathered(examples)
         changed = np.flatnonzero(examples.borrowed)
-        if len(changed) and self.form.keep is not None and examples.pool.tables:
-            # which rows of a table are read depends on the other text
+        if len(changed) and self.form.keep is not None and examples.pool.tables:  # the other text decides on rows
             numbers[:, changed] = self._numbers(examples.take(changed))
         return numbers
 
@@ -128,75 +115,44 @@ class TextProcessor(NumberProcessor):
         return np.concatenate(blocks, axis=1)
 
     def texts(self, parts: Sequence[Part]) -> Sequence[str]:
-        """Return the texts to tokenise for the parts of an example; a table is converted to text."""
-        texts = [part for part in parts if isinstance(part, str)]
-        if len(texts) == len(parts):
-            return parts
-        return [part if isinstance(part, str) else self.form.text(part, texts) for part in parts]
-
-    def text_numbers(self, examples: Sequence[Example]) -> np.ndarray:
-        """Return, for each text of each example, its index in the token store: int32 [texts, examples]."""
-        return self.numbers(examples)[: len(self.text_parts)]
+        """Return the texts to tokenise for the parts of an example."""
+        return texts_of(parts, self.form)
 
     def truncate(self, lengths: np.ndarray) -> np.ndarray:
         """Convert the number of tokens per text to the number after truncation: int64 [texts, examples]."""
         return share_budget(lengths, self.budget)
 
+    def _read(self, examples: Sequence[Example]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the numbers of the texts, their tokens, and the tokens that are read: [texts, examples] each."""
+        numbers = self.numbers(examples)[: len(self.text_parts)]
+        lengths = self.token_store.lengths(numbers)
+        return numbers, lengths, self.truncate(lengths)
+
     def lengths(self, examples: Sequence[Example]) -> np.ndarray:
-        counts = self.truncate(self.token_store.lengths(self.text_numbers(examples)))
-        return (counts.sum(axis=0) + self.frame.size).astype(np.int32)
+        return (self._read(examples)[2].sum(axis=0) + self.frame.size).astype(np.int32)
 
     def statistics(self, examples: Sequence[Example]) -> Statistics:
-        numbers = self.text_numbers(examples)
-        lengths = self.token_store.lengths(numbers)
-        counts = self.truncate(lengths)
+        numbers, lengths, counts = self._read(examples)
         truncated = int((counts < lengths).any(axis=0).sum())
-        unknown = self.token_store.unknown(numbers)
-        return Statistics(truncated, unknown, kept_of(self.text_parts, counts, lengths))
+        return Statistics(truncated, self.token_store.unknown(numbers), tokens_kept(self.text_parts, counts, lengths))
 
     def fingerprints(self, examples: Sequence[Example]) -> np.ndarray:
-        """Hash the token ids of each example's truncated texts: uint64 [examples].
-
-        The tokens around the texts are the same for all examples.
-        """
-        numbers = self.text_numbers(examples)
-        return combined(self.token_store.hashes(numbers, self.truncate(self.token_store.lengths(numbers))))
+        """Hash the token ids of each example's truncated texts: uint64 [examples]."""
+        numbers, _, counts = self._read(examples)
+        return combined(self.token_store.hashes(numbers, counts))
 
     def batches(self, examples: Sequence[Example], batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
-        numbers = self.text_numbers(examples)
+        numbers, _, counts = self._read(examples)
         starts = self.token_store.starts(numbers)
-        counts = self.truncate(self.token_store.lengths(numbers))
-        step = max(1, TOGETHER // max(1, max(map(len, batches), default=1)))
-        for several in (batches[k : k + step] for k in range(0, len(batches), step)):
-            rows = np.concatenate(several)
-            places, slots, lengths = self.frame.layout(starts[:, rows], counts[:, rows])
-            inputs = np.cumsum([len(batch) for batch in several])[:-1]
-            tokens = np.concatenate([[0], np.cumsum(lengths)])[inputs]
-            pieces = (self.token_store.tokens[places], tokens), (slots, tokens), (lengths, inputs)
-            for batch in zip(*(np.split(values, ends) for values, ends in pieces), strict=True):
-                yield self.padded(*batch)
+        layouts = (self.frame.layout(starts[:, batch], counts[:, batch]) for batch in batches)
+        return (self.pad_slots(self.token_store.tokens[places], *rest) for places, *rest in layouts)
 
-    def is_token(self, lengths: np.ndarray) -> np.ndarray:
-        """Return a mask for inputs with given numbers of tokens, False for padding: bool [inputs, width].
+    def pad_slots(self, ids: np.ndarray, slots: np.ndarray, lengths: np.ndarray) -> dict[str, Tensor]:
+        """Return padded token ids, mask and token types: int64 [inputs, width] each.
 
-        The width is a multiple of ``pad_to``, up to the longest input of the model.
+        ``slots`` are the slots of the ids in :attr:`frame`, and ``lengths`` the number of ids per input: int64.
         """
-        longest = int(lengths.max(initial=0))
-        width = max(longest, min(-(-longest // self.pad_to) * self.pad_to, self.max_length))
-        place = np.arange(width)
-        return place >= width - lengths[:, None] if self.pads_left else place < lengths[:, None]
-
-    def padded(self, ids: np.ndarray, slots: np.ndarray, lengths: np.ndarray) -> dict[str, Tensor]:
-        """Return the input tensors of the model, padded: token ids, mask and token types, int64 [inputs, width] each.
-
-        Args:
-            ids: int [tokens of all inputs], one input after the other.
-            slots: int64 [tokens of all inputs], the index of the token's slot in :attr:`frame`, the layout of an input.
-                A slot is a place for one part or for one token around the parts. The slot determines the token type.
-            lengths: int64 [inputs], the number of tokens per input.
-        """
-        is_token = self.is_token(lengths)
-        batch = {"input_ids": padded(is_token, ids, self.pad_id), "attention_mask": is_token.astype(np.int64)}
+        batch = self.pad(ids, lengths)
         if self.token_types:
-            batch["token_type_ids"] = padded(is_token, self.frame.types[slots], 0)
-        return {name: torch.from_numpy(values) for name, values in batch.items()}
+            batch["token_type_ids"] = torch.from_numpy(padded(self.is_token(lengths), self.frame.types[slots], 0))
+        return batch

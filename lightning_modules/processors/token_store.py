@@ -16,11 +16,7 @@ PIECE = 512  # texts per call of the tokenizer; with more, garbage collection ta
 def plain_tokenizer(
     tokenizer: PreTrainedTokenizerBase, offsets: bool = False
 ) -> Callable[[list[str]], Mapping[str, Any]]:
-    """Return a function that tokenises texts without adding special tokens.
-
-    The function reads a special token in a text, such as "</s>", as ordinary text. With ``offsets``, it also returns
-    the start and the end of each token in its text.
-    """
+    """Return a function that tokenises texts without special tokens: "</s>" in a text is ordinary text."""
     settings = {"add_special_tokens": False, "split_special_tokens": True, "return_offsets_mapping": offsets}
     return partial(tokenizer, **settings, return_attention_mask=False, return_token_type_ids=False, verbose=False)
 
@@ -31,8 +27,8 @@ class TokenStore:
     Args:
         encode: Maps texts to ``input_ids`` and, with ``offsets``, ``offset_mapping``.
         unknown_id: Id of the unknown token; None without one.
-        first: Ids at the start of the store, before the ids of texts.
-        offsets: Whether to store the start and the end of each token in its text as well.
+        first: Ids at the start of the store.
+        offsets: Whether to store the characters of tokens.
     """
 
     def __init__(
@@ -83,12 +79,7 @@ class TokenStore:
         self._hashes = np.concatenate([self._hashes, hashes])
 
     def _encoded(self, texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
-        """Tokenise texts.
-
-        Returns:
-            Number of tokens per text, int64 [texts]; and a row per token, int32 [tokens, 1 or 3]: its id and, with
-            ``offsets``, its start and its end in the text.
-        """
+        """Return the number of tokens per text, and a row per token: its id and, with ``offsets``, its characters."""
         encoded = self._encode(texts)
         lengths = np.fromiter(map(len, encoded["input_ids"]), np.int64, len(texts))
         rows = np.empty((lengths.sum(), self._rows.shape[1]), np.int32)
@@ -107,20 +98,12 @@ class TokenStore:
         return self._starts[numbers]
 
     def unknown(self, numbers: np.ndarray) -> float:
-        """Return the share of unknown tokens in the texts with these numbers.
-
-        A text that is not blank and has no tokens counts as one unknown token.
-        """
+        """Return the share of unknown tokens in texts; a text that loses all tokens counts as one unknown token."""
         unknown = self._unknown[numbers]
         return float(unknown.sum() / max(1, np.maximum(self.lengths(numbers), unknown).sum()))
 
     def hashes(self, numbers: np.ndarray, counts: np.ndarray) -> np.ndarray:
-        """Hash the first tokens of texts: uint64, same shape as ``numbers``, the same in all processes.
-
-        Args:
-            numbers: Numbers of the texts: int [any shape].
-            counts: Number of tokens to hash per text: int64, same shape.
-        """
+        """Hash the first ``counts`` tokens of texts: uint64, same shape as ``numbers``, the same in all processes."""
         hashes = self._hashes[numbers]
         cut = counts < self.lengths(numbers)
         if cut.any():

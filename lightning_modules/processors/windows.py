@@ -15,11 +15,10 @@ from heedful.records import SPAN, Example, ModelError, SettingError, column, key
 
 
 class WindowProcessor(TextProcessor):
-    """Encodes a question and a text for extractive readers.
+    """Encodes a question, which comes first, and a text for extractive readers.
 
-    The question comes first. A long text is split into overlapping windows, so that each span of up to ``overlap`` + 1
-    tokens lies within one window. A text is never truncated. A question is truncated to half of the room that
-    special tokens and the overlap leave in a window.
+    A long text is split into overlapping windows, so that each span of up to ``overlap`` + 1 tokens lies within one
+    window. A question is truncated to half of the room that special tokens and the overlap leave in a window.
 
     Args:
         tokenizer: A fast Hugging Face tokenizer.
@@ -37,15 +36,11 @@ class WindowProcessor(TextProcessor):
     def __init__(self, tokenizer: PreTrainedTokenizerBase, parts: Sequence[str], max_length: int, overlap: int) -> None:
         super().__init__(tokenizer, tuple(reversed(parts)), max_length)
         if not 0 <= overlap <= self.budget - 2:
-            raise SettingError(
-                f"model.overlap {overlap} does not fit: windows of {max_length} tokens have room for 0 to "
-                f"{self.budget - 2}."
-            )
+            room = f"windows of {max_length} tokens have room for 0 to {self.budget - 2}"
+            raise SettingError(f"model.overlap {overlap} does not fit: {room}.")
         if self.frame.parts[0] >= 0:
-            raise ModelError(
-                f"The tokenizer {type(tokenizer).__name__} puts no token in front, which would mean no answer. Take "
-                "another model."
-            )
+            name = type(tokenizer).__name__
+            raise ModelError(f"The tokenizer {name} puts no token in front, to mean no answer. Take another model.")
         self.overlap = overlap
         self.longest_question = (self.budget - overlap) // 2
 
@@ -53,15 +48,7 @@ class WindowProcessor(TextProcessor):
         return np.stack([np.minimum(lengths[0], self.longest_question), lengths[1]])
 
     def _plan(self, numbers: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Plan the windows of examples.
-
-        Args:
-            numbers: int [2, examples], the index in the token store of each example's question, then of its text.
-
-        Returns:
-            Four arrays, int64 [examples]: the number of question tokens after truncation, of text tokens, of text
-            tokens that fit a window, and of windows.
-        """
+        """Return the numbers of question tokens, text tokens, text tokens per window, and windows: [examples] each."""
         question, text = self.truncate(self.token_store.lengths(numbers))
         room = self.budget - question
         return question, text, room, 1 + np.maximum(0, -((room - text) // (room - self.overlap)))
@@ -71,13 +58,9 @@ class WindowProcessor(TextProcessor):
         return (windows * (question + self.frame.size) + text + (windows - 1) * self.overlap).astype(np.int32)
 
     def fingerprints(self, examples: Sequence[Example]) -> np.ndarray:
-        """Hash each example's truncated question and the characters of its text: uint64 [examples].
-
-        The text is never truncated. Its characters are hashed rather than its tokens, since an answer is a span of
-        characters.
-        """
-        numbers = self.numbers(examples)[0]
-        question = self.token_store.hashes(numbers, self._plan(self.numbers(examples))[0])
+        """Hash the truncated question, and the characters of the text, since an answer is a span: uint64 [examples]."""
+        numbers = self.numbers(examples)
+        question = self.token_store.hashes(numbers[0], self._plan(numbers)[0])
         return combined(np.stack([question, keys(column(examples, f"parts.{self.parts[1]}"))]))
 
     def batches(self, examples: Sequence[Example], batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
@@ -86,16 +69,15 @@ class WindowProcessor(TextProcessor):
         Returns:
             For each batch: ``encoder``, tensors [windows, tokens]; ``windows``, int64 [windows, 4]: index of the
             example, position of the window's first text token in the text and in the window, and number of text tokens;
-            ``texts``; ``characters``, start and end of the tokens per text, int32 [tokens, 2]; and ``targets``, int64
-            [windows, 2], the first and the last token of the answer, or 0 and 0 if the window does not contain it.
-            ``targets`` exist only if the positions of all answers are known.
+            ``texts``; ``characters``, start and end of the tokens per text, int32 [tokens, 2]; and, if the positions of
+            all answers are known, ``targets``, int64 [windows, 2]: first and last token of the answer, 0 outside.
         """
         numbers = self.numbers(examples)
         return (self._batch([examples[i] for i in batch.tolist()], numbers[:, batch]) for batch in batches)
 
     def _batch(self, examples: Sequence[Example], numbers: np.ndarray) -> dict[str, Any]:
         question, text, room, n = self._plan(numbers)
-        i = np.repeat(np.arange(len(n)), n)
+        i = np.repeat(np.arange(len(n)), n)  # example per window
         first = ranges(np.zeros_like(n), n) * (room - self.overlap)[i]
         count = np.minimum(room[i], text[i] - first)
         begin = np.flatnonzero(self.frame.parts == 1)[0] - 1 + question[i]  # the question takes one slot
@@ -104,7 +86,7 @@ class WindowProcessor(TextProcessor):
         places, slots, lengths = self.frame.layout(starts, np.stack([question[i], count]))
         bounds = zip(self.token_store.starts(numbers[1]), self.token_store.starts(numbers[1] + 1), strict=True)
         batch = {
-            "encoder": self.padded(self.token_store.tokens[places], slots, lengths),
+            "encoder": self.pad_slots(self.token_store.tokens[places], slots, lengths),
             "windows": np.stack([i, first, begin, count], axis=1),
             "texts": [example.parts[self.parts[1]] for example in examples],
             "characters": [self.token_store.characters[start:stop] for start, stop in bounds],
@@ -118,16 +100,7 @@ class WindowProcessor(TextProcessor):
 
 
 def _answer(label: str | None, places: str) -> tuple[int, int] | None:
-    """Return the span of the answer to train on: the first gold answer whose position in the text is known.
-
-    Args:
-        label: JSON list of the gold answers, empty if the text does not answer the question; None if unknown.
-        places: JSON list of the position of the first character of each gold answer, null if unknown.
-
-    Returns:
-        Positions in the text of the answer's first character and of the character after the answer. (0, 0) if the list
-        of gold answers is empty. None if no position is known.
-    """
+    """Return the characters of the first gold answer with a known place; (0, 0) without golds, None without place."""
     golds = None if label is None else SPAN.parse_gold(label)
     if golds == []:
         return 0, 0
@@ -139,15 +112,7 @@ def _answer(label: str | None, places: str) -> tuple[int, int] | None:
 def _answer_tokens(
     characters: np.ndarray, answer: tuple[int, int], first: int, begin: int, count: int
 ) -> tuple[int, int]:
-    """Return the positions in a window of an answer's first and last token; 0 and 0 if one of them is outside.
-
-    Args:
-        characters: Start and end of the tokens of the text: int32 [tokens, 2].
-        answer: Positions in the text of the answer's first character and of the character after the answer.
-        first: Position of the window's first text token in the text.
-        begin: Position of the window's first text token in the window, after the question and special tokens.
-        count: Number of text tokens in the window.
-    """
+    """Return the positions in a window of an answer's first and last token; 0 and 0 if one of them is outside."""
     start = int(np.searchsorted(characters[:, 1], answer[0], side="right"))
     stop = int(np.searchsorted(characters[:, 0], answer[1], side="left")) - 1
     return (begin + start - first, begin + stop - first) if first <= start <= stop < first + count else (0, 0)

@@ -1,27 +1,24 @@
 """Causal language models that answer prompts: all models that AutoModelForCausalLM loads."""
 
-from dataclasses import replace
 from itertools import takewhile
 from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
-from transformers import AutoModelForCausalLM, Cache, GenerationConfig, PretrainedConfig
+from transformers import AutoModelForCausalLM, Cache, PretrainedConfig
 
-from heedful.lightning_modules.base_predictor import MOST_UNKNOWN, BasePredictor
+from heedful.lightning_modules.learned import Learned
 from heedful.lightning_modules.outputs import Outputs, label_numbers
-from heedful.lightning_modules.predictor import Batch, Capabilities, Processes
-from heedful.lightning_modules.pretrained.adapters import with_adapter
-from heedful.lightning_modules.pretrained.backbone_config import open_config
-from heedful.lightning_modules.pretrained.backbones import load_weights, quiet, resolve, revision_of
-from heedful.lightning_modules.pretrained.vocabulary import open_tokenizer
+from heedful.lightning_modules.predictor import MOST_UNKNOWN, Batch, Capabilities, Predictor
+from heedful.lightning_modules.pretrained import open_config, open_network, open_tokenizer, resolve, revision_of
 from heedful.lightning_modules.prompted.prompt_processor import PromptProcessor
 from heedful.lightning_modules.prompted.shared_prefix import (
-    Queries,
+    PromptStates,
+    pad,
     plain_scores,
     read_answers,
     read_prefix,
-    read_queries,
+    read_prompts,
     width_limit,
 )
 from heedful.records import CLASSIFICATION, SPAN, Composed, Example, ModelError, SettingError, Task
@@ -29,11 +26,10 @@ from heedful.records.prompts import Prompt
 
 EMPTY = ("N/A", "", "[MASK]")  # content-free inputs (Zhao et al. 2021)
 LABEL_TOKENS = 8  # largest number of generated tokens for a label, if no label is longer
-Written = tuple[Cache, Tensor]  # states after prompts; whether an answer is generated, bool [examples, answers]
-UNLIMITED = 4096  # default max_length of a model without a limit
+LONGEST_PROMPT = 4096  # default max_length of a model without a limit
 
 
-class CausalLM(BasePredictor):
+class CausalLM(Predictor):
     """A causal language model that answers prompts, by generation or by the likelihoods of the answers.
 
     The prefix of all prompts, instruction and demonstrations, is read once. The model is not trained.
@@ -60,7 +56,6 @@ class CausalLM(BasePredictor):
         network: The network, in eval mode; None before :meth:`configure_model`.
     """
 
-    reads_prompts = needs_prompt = True
     config: PretrainedConfig
 
     def __init__(
@@ -84,13 +79,12 @@ class CausalLM(BasePredictor):
         self.max_length = max_length
         self.chat = chat
         self.decoding = decoding
-        self.capabilities = Capabilities(writes=decoding == "greedy")
+        self.capabilities = Capabilities(writes=decoding == "greedy", prompts="needed")
         self.score = score
         self.calibrated = calibrated
         self.longest_answer = longest_answer
         self.share_prefix = share_prefix
         self.network: nn.Module | None = None
-        self.prompt: Prompt | None = None
         self._begin_anew()
 
     @property
@@ -102,18 +96,22 @@ class CausalLM(BasePredictor):
         """The device of the network."""
         return self.network.device
 
+    @property
+    def _gguf(self) -> dict[str, str]:
+        return {} if self.gguf_file is None else {"gguf_file": self.gguf_file}
+
+    def open(self, task: Task) -> None:
+        if not hasattr(self, "tokenizer"):
+            self.folder = resolve(self.backbone, self.gguf_file or "model.safetensors")
+            self.config = open_config(self.folder, **self._gguf)
+            self.learned = Learned(revision=revision_of(self.folder))
+            self.tokenizer = open_tokenizer(self.folder, self.config, **self._gguf)
+
     def prepare(self, task: Task) -> None:
         if task.kind not in (CLASSIFICATION, SPAN):
             raise ModelError(
                 f"model {type(self).__name__} answers with one label or a text, and the data are {task.kind}."
             )
-        self.task = task
-        if not hasattr(self, "tokenizer"):
-            gguf = {} if self.gguf_file is None else {"gguf_file": self.gguf_file}
-            self.folder = resolve(self.backbone, self.gguf_file or "model.safetensors")
-            self.config = open_config(self.folder, **gguf)
-            self.provenance = replace(self.provenance, revision=revision_of(self.folder))
-            self.tokenizer = open_tokenizer(self.folder, self.config, **gguf)
         if self.config.is_encoder_decoder:
             raise ModelError(
                 f"model.backbone {self.backbone} has an encoder and a decoder: it is a {self.config.model_type}. Take "
@@ -129,7 +127,7 @@ class CausalLM(BasePredictor):
             HeedfulError: The prompt is longer than the model reads, or the tokenizer cannot tell its answers apart.
         """
         chat = bool(self.tokenizer.chat_template) if self.chat is None else self.chat
-        most = getattr(self.config.get_text_config(), "max_position_embeddings", None) or UNLIMITED
+        most = getattr(self.config.get_text_config(), "max_position_embeddings", None) or LONGEST_PROMPT
         if self.max_length is not None and self.max_length > most:
             raise SettingError(f"model.max_length {self.max_length} is more than the {most} positions of the model.")
         by_kind = self.longest_answer if prompt.task.kind is SPAN else LABEL_TOKENS
@@ -150,16 +148,10 @@ class CausalLM(BasePredictor):
     def configure_model(self) -> None:
         if self.network is not None or self.task is None:
             return
-        gguf = {} if self.gguf_file is None else {"gguf_file": self.gguf_file}
-        network = load_weights(AutoModelForCausalLM.from_pretrained, self.folder, "kept", **gguf)
-        if self.adapter is not None:
-            network = with_adapter(network, self.adapter)
-        ends = network.generation_config.eos_token_id
-        # ignore penalties and temperature of the model's config: generate the most probable token
-        network.generation_config = GenerationConfig(eos_token_id=ends)
+        network = open_network(AutoModelForCausalLM, self.folder, adapter=self.adapter, **self._gguf)
         self.network = network.eval().requires_grad_(False)
 
-    def start(self, examples: Composed, processes: Processes) -> None:
+    def start(self, examples: Composed, processes: Any) -> None:
         """Begin an evaluation: reset the counts of answers, and load the network unless a Trainer has loaded it."""
         super().start(examples, processes)
         self.configure_model()
@@ -185,28 +177,32 @@ class CausalLM(BasePredictor):
             return Outputs(answers=answers)
         return Outputs(probs, torch.from_numpy(label_numbers(answers, self.task.labels)).to(probs.device))
 
-    def _score_answers(self, inputs: dict[str, Tensor]) -> tuple[Tensor, Written | None]:
+    def _score_answers(self, inputs: dict[str, Any]) -> tuple[Tensor, tuple[PromptStates, Tensor] | None]:
         """Compute the log-likelihoods of the answers after the prompts.
 
         Returns:
-            float32 [examples, answers]; and, for :meth:`_generated_answers`, the cache after the prompts and whether
-            greedy decoding generates each answer, or None if no cache was used.
+            float32 [examples, answers]; and, for :meth:`_generated_answers`, the states after the prompts and whether
+            greedy decoding generates each answer, bool [examples, answers], or None if no states were shared.
         """
-        queries = Queries(**inputs)
         tokens = self.processor.tokens
         if self._answers is None:
             self._answers = [torch.tensor(answer, device=self.device) for answer in tokens.answers]
             self._lengths = torch.tensor([len(answer) for answer in tokens.answers], device=self.device)
             self._stops = torch.tensor(self._ends, device=self.device) if self.capabilities.writes else None
-            self._most = width_limit(self.network) if self.share_prefix else 0
-        columns = len(tokens.prefix) + queries.beginnings.shape[1] + queries.input_ids.shape[1] + self.longest
-        if columns >= self._most:
-            return plain_scores(self.network, queries.whole(tokens.prefix), tokens.answers), None
-        if self._prefix is None:
+            self._limit = width_limit(self.network) - self.longest - 1 if self.share_prefix else 0
+        if self._prefix is None and self._limit > 0:
             self._prefix = read_prefix(self.network, tokens.prefix)
-        read = read_queries(self.network, self._prefix, queries)
-        scores, written = read_answers(self.network, read, self._answers, self._stops)
-        return scores, (read[0], written)
+        states = None
+        if self._prefix is not None:
+            states = read_prompts(self.network, self._prefix, tokens.prefix, inputs["rows"], self._limit)
+        if states is None:
+            return plain_scores(self.network, self._whole(inputs), tokens.answers), None
+        scores, generated = read_answers(self.network, states, self._answers, self._stops)
+        return scores, (states, generated)
+
+    def _whole(self, inputs: dict[str, Any]) -> list[list[int]]:
+        """Return the token ids of the prompts, with the prefix of all."""
+        return [[*self.processor.tokens.prefix, *row.tolist()] for row in inputs["rows"]]
 
     def _label_scores(self, scores: Tensor) -> Tensor:
         """Convert log-likelihoods of answers to scores of labels, by the settings ``score`` and ``calibrated``."""
@@ -224,31 +220,27 @@ class CausalLM(BasePredictor):
             self._prior = scores.softmax(dim=-1).mean(dim=0).log()
         return self._prior
 
-    def _generated_answers(self, inputs: dict[str, Tensor], read: Written | None) -> list[str]:
+    def _generated_answers(self, inputs: dict[str, Any], read: tuple[PromptStates, Tensor] | None) -> list[str]:
         """Return the generated answers as texts; ``read`` is the second result of :meth:`_score_answers`."""
-        queries = Queries(**inputs)
-        prefix = self.processor.tokens.prefix
         if read is None:  # without a shared prefix: whole prompts with padding on the left
-            padded = self.processor.padded(queries.whole(prefix))
-            return self._generated(*(tensor.to(self.device) for tensor in padded), None)
-        cache, is_written = read
-        answer_of = [row.index(True) if True in row else -1 for row in is_written.tolist()]
+            return self._generated(*pad(self._whole(inputs), self.device), None)
+        states, is_generated = read
+        answer_of = [row.index(True) if True in row else -1 for row in is_generated.tolist()]
         answers = self.tokenizer.batch_decode(self.processor.tokens.answers, skip_special_tokens=True)
         texts = [answers[k] if k >= 0 else "" for k in answer_of]
         if unfinished := [i for i, answer in enumerate(answer_of) if answer < 0]:
-            rows = is_written.any(dim=1).logical_not().nonzero()[:, 0]
-            cache.batch_select_indices(rows)
-            cache.crop(-1)  # generate() reads the last token again
-            ids, mask = (values[rows] for values in queries.join(prefix))
-            for i, text in zip(unfinished, self._generated(ids, mask, cache), strict=True):
+            rows = is_generated.any(dim=1).logical_not().nonzero()[:, 0]
+            states.cache.batch_select_indices(rows)
+            states.cache.crop(-1)  # generate() reads the last token again
+            further = self._generated(states.ids[rows], states.mask[rows], states.cache)
+            for i, text in zip(unfinished, further, strict=True):
                 texts[i] = text
         return texts
 
     def _generated(self, ids: Tensor, mask: Tensor, cache: Cache | None) -> list[str]:
-        settings = {"max_new_tokens": self.longest, "do_sample": False, "num_beams": 1, "past_key_values": cache}
-        settings |= {"eos_token_id": self._ends or None, "pad_token_id": self.processor.pad_id}
-        with quiet():
-            written = self.network.generate(ids, attention_mask=mask, **settings)[:, ids.shape[1] :].tolist()
+        settings = {"max_new_tokens": self.longest, "past_key_values": cache}
+        settings |= {"eos_token_id": self._ends or None, "pad_token_id": self.tokenizer.pad_token_id or 0}
+        written = self.network.generate(ids, attention_mask=mask, **settings)[:, ids.shape[1] :].tolist()
         up_to_end = [list(takewhile(lambda token: token not in self._ends, row)) for row in written]
         return self.tokenizer.batch_decode(up_to_end, skip_special_tokens=True)
 

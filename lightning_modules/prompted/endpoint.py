@@ -1,24 +1,23 @@
 """Models behind a server with the OpenAI protocol; they cannot be trained."""
 
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from hashlib import sha256
-from operator import itemgetter
 from typing import Any, Literal, Self
 
 import numpy as np
 
-from heedful.lightning_modules.base_predictor import COMMONEST, QUOTED, BasePredictor
 from heedful.lightning_modules.outputs import Outputs, label_numbers
-from heedful.lightning_modules.predictor import Capabilities, Processes
+from heedful.lightning_modules.predictor import COMMONEST, QUOTED, Capabilities, Predictor
 from heedful.lightning_modules.processors.processor import Processor
 from heedful.lightning_modules.prompted.requests.client import Address, Client, Server, cost
-from heedful.lightning_modules.prompted.requests.replies import EMPTY, WAYS, Reply, Request
+from heedful.lightning_modules.prompted.requests.replies import WAYS, Reply, Request, Unusable
 from heedful.records import (
     NO_LABEL,
     SPAN,
     Composed,
+    DataError,
     Example,
     ModelError,
     SettingError,
@@ -32,17 +31,15 @@ from heedful.records import (
 )
 from heedful.records.answers import normalised
 from heedful.records.errors import suggestion
-from heedful.records.prompts import THOUGHT, Prompt, Wording
+from heedful.records.prompts import Prompt, Wording
 
 FIRST = 50  # examples that are sent before all others
 MOST_INVALID = 0.9  # the evaluation stops if this share of the first answers cannot be read
 FEWEST_ALIKE = 10  # different questions with one free answer; fewer may be chance
-ADVICE = {  # words in a refusal of a request, and settings to change; the first word that occurs counts
-    "max_completion_tokens": "Set extra to {max_tokens: null, max_completion_tokens: 2000}",
-    "max_tokens": "Set another max_tokens, or set extra to {max_tokens: null}",
-    "temperature": "Set temperature to 1, or set extra to {temperature: null}",
-    "seed": "Set seed to null",
-}
+ADVICE = (
+    "Look at its log, or change the prompt, max_tokens, read, or extra: {chat_template_kwargs: {enable_thinking: "
+    "false}} ends the reasoning of some models, {SETTING: null} removes a setting that the server refuses"
+)
 UNKNOWN = "unknown"  # the response names no model
 REPEATED = 100  # base inputs that the null control sends again
 BODY = "model", "messages", "prompt", "stream"  # entries of a request that other settings control
@@ -53,11 +50,7 @@ Read = Literal["written", "first_token"]
 
 
 class QuestionProcessor(Processor):
-    """Turns examples into questions, as text. A question is the part of a prompt that is about the example.
-
-    Args:
-        prompt: The prompt.
-    """
+    """Turns examples into questions, as text. A question is the part of a prompt that is about the example."""
 
     def __init__(self, prompt: Prompt) -> None:
         self.prompt = prompt
@@ -76,15 +69,12 @@ class QuestionProcessor(Processor):
         return keys(self._questions(examples))
 
     def __call__(self, examples: Sequence[Example]) -> dict[str, Any]:
-        """Return two lists: ``questions``, texts; and ``repeats``, 1 for a repeat of an unchanged example, else 0.
-
-        The null control repeats unchanged examples to measure how often answers change without a change of the input.
-        """
+        """Return ``questions``, texts; and ``repeats``, 1 where the null control repeats an unchanged example."""
         repeated = examples.repeated if isinstance(examples, Composed) else np.zeros(len(examples), dtype=bool)
         return {"questions": self._questions(examples), "repeats": repeated.astype(int).tolist()}
 
 
-class Endpoint(BasePredictor):
+class Endpoint(Predictor):
     """A model behind a server that speaks the OpenAI protocol, such as vLLM, SGLang or ``transformers serve``.
 
     The environment variables OPENAI_BASE_URL and OPENAI_API_KEY hold the address and the key, unless :meth:`at` sets
@@ -114,9 +104,6 @@ class Endpoint(BasePredictor):
             mapping, as in prompts of the data, is used unchanged. Literal braces are doubled.
     """
 
-    reads_prompts = True
-    needs_prompt = True
-
     def __init__(
         self,
         name: str | None = None,
@@ -135,8 +122,10 @@ class Endpoint(BasePredictor):
         prompt: str | Wording | None = None,
     ) -> None:
         super().__init__()
-        _require_at_least(1, concurrency=concurrency, max_tokens=max_tokens)
-        _require_at_least(0, max_requests=max_requests, temperature=temperature)
+        counts = ("concurrency", concurrency, 1), ("max_tokens", max_tokens, 1), ("max_requests", max_requests, 0)
+        for setting, value, least in (*counts, ("temperature", temperature, 0)):
+            if value is not None and not value >= least:  # refuses NaN, too
+                raise SettingError(f"{setting} {value} is less than {least}.")
         if seed is not None:
             require_seed(seed)
         if not timeout > 0:
@@ -148,25 +137,18 @@ class Endpoint(BasePredictor):
         _require_entries(extra or {})
         if read not in WAYS:
             raise SettingError(f"read {read} is not a way to ask. {suggestion(read, WAYS)}")
-        self.name = name
-        self.read = read
-        self.capabilities = Capabilities(WAYS[read].has_probabilities, repeats=REPEATED, ranks=1)
-        self.chat = chat
-        self.concurrency = concurrency
-        self.max_requests = max_requests
-        self.prices = prices
-        self.cache = cache
-        self.timeout = timeout
+        self.capabilities = Capabilities(WAYS[read].has_probabilities, prompts="needed", repeats=REPEATED, ranks=1)
+        self.name, self.read, self.chat, self.prompt_setting = name, read, chat, prompt
+        self.concurrency, self.max_requests, self.timeout = concurrency, max_requests, timeout
+        self.prices, self.cache, self.allow_invalid = prices, cache, allow_invalid
         self.extra = dict(extra or {})
-        self.allow_invalid = allow_invalid
-        self.wording = prompt
         self.address = Address()
-        self._drawn = {"max_tokens": max_tokens, "temperature": temperature, "seed": seed}
+        self._sampling = {"max_tokens": max_tokens, "temperature": temperature, "seed": seed}
         self._server: Server | None = None
         self._client: Client | None = None
         self._first: Sequence[str] = ()
         self._golds: set[str] = set()
-        self._processes: Processes | None = None
+        self._processes: Any = None
         self._models: set[str] = set()
 
     def at(self, address: Address) -> Self:
@@ -181,7 +163,8 @@ class Endpoint(BasePredictor):
     @property
     def given_wording(self) -> Wording | None:
         """The setting ``prompt``, converted to a prompt wording; requires that the labels are known."""
-        return Wording.asking(self.wording, self.task.labels) if isinstance(self.wording, str) else self.wording
+        given = self.prompt_setting
+        return Wording.asking(given, self.task.labels) if isinstance(given, str) else given
 
     def prepare(self, task: Task) -> None:
         if not self.name:
@@ -192,13 +175,9 @@ class Endpoint(BasePredictor):
 
     def prompt_with(self, prompt: Prompt) -> None:
         longest = max(map(len, prompt.answers)) // 2  # a token usually has two or more characters
-        sampling = dict(self._drawn)
-        sampling["max_tokens"] = sampling["max_tokens"] or max(
-            longest, SPAN_TOKENS if self.task.kind is SPAN else LABEL_TOKENS
-        )
-        way = WAYS[self.read]
-        settings = {"model": self.name, **sampling}
-        self.way = way({name: value for name, value in settings.items() if value is not None}, self.chat)
+        max_tokens = max(longest, SPAN_TOKENS if self.task.kind is SPAN else LABEL_TOKENS)
+        given = {name: value for name, value in self._sampling.items() if value is not None}
+        self.way = WAYS[self.read]({"model": self.name, "max_tokens": max_tokens, **given}, self.chat)
         self.way.require(prompt, self.task)
         self.prompt = prompt
         self.processor = QuestionProcessor(prompt)
@@ -217,10 +196,6 @@ class Endpoint(BasePredictor):
         self.require_weights()
         return sha256(self._server.origin.encode()).hexdigest()[:12]
 
-    def hidden(self, text: str) -> str:
-        """Return a text, such as a word of the command, with asterisks in place of secrets of the server's address."""
-        return self._server.hide(text)
-
     @property
     def most_written(self) -> int | None:
         """Largest number of tokens of an answer; None if the requests set no limit."""
@@ -229,9 +204,8 @@ class Endpoint(BasePredictor):
         return min(limits, default=None)
 
     def _request(self, question: str, repeat: int = 0) -> Request:
-        body = {**self.way.body(self.prompt, question), **self.extra}
-        removed = {name for name, value in self.extra.items() if value is None}
-        return Request(self.way.path, {k: v for k, v in body.items() if k not in removed}, repeat)
+        body = self.way.body(self.prompt, question) | self.extra
+        return Request(self.way.path, {name: value for name, value in body.items() if value is not None}, repeat)
 
     def requests(self, examples: Sequence[Example]) -> list[Request]:
         """Return the requests for some examples, one per example."""
@@ -241,11 +215,8 @@ class Endpoint(BasePredictor):
         (request,) = self.requests([example])
         return {"path": request.path, "body": dict(request.body)}
 
-    def start(self, examples: Composed, processes: Processes) -> None:
-        """Begin an evaluation: reset counts, and select a few questions, by the hash of their uids, to be sent first.
-
-        These questions reveal a failing server early.
-        """
+    def start(self, examples: Composed, processes: Any) -> None:
+        """Reset counts, and select questions by the hash of their uids; sent first, they reveal a failing server."""
         super().start(examples, processes)
         self._processes = processes
         positions = examples.positions
@@ -256,111 +227,71 @@ class Endpoint(BasePredictor):
         self._golds = {normalised(gold) for label in labels if label is not None for gold in SPAN.parse_gold(label)}
 
     def _replies(self, requests: Sequence[Request]) -> list[Reply | None]:
-        """Return the reply to each request; None if SIGTERM arrived before the reply.
-
-        Raises:
-            HeedfulError: The server fails, or ``max_requests`` is reached.
-        """
+        """Return the reply to each request; None if SIGTERM arrived before the reply."""
         if self._client is None:  # made in the process that sends requests
             self.require_weights()
-            self._client = Client(
-                self._server, self.cache, self.concurrency, self.max_requests, self._processes.keep_waiting_alive
-            )
+            beat = self._processes.keep_waiting_alive
+            self._client = Client(self._server, self.cache, self.concurrency, self.max_requests, beat)
         return self._client.replies(requests, self.way.reply)
 
-    def _require_answers(self, replies: Mapping[str, Reply]) -> None:
-        """Raise ModelError if almost none of the first answers of a server can be parsed, or if almost all are equal.
-
-        Args:
-            replies: Maps the first questions to their replies.
-        """
-        if not replies or self.allow_invalid:
-            return
-        answers = {question: self.way.read(reply, self.prompt)[0] for question, reply in replies.items()}
-        without = [reply for question, reply in replies.items() if answers[question] == NO_LABEL]
-        most = MOST_INVALID * len(replies)
-        if len(without) >= most:
-            cut = (r.failure or repr(r.text.strip()[:QUOTED]) for r in without)
-            quoted = ", ".join(list(dict.fromkeys(cut))[:COMMONEST])
-            raise ModelError(
-                f"{len(without)} of the first {len(replies)} answers of {self.name} cannot be read: {quoted}. "
-                f"{self._advice(without)}, or set allow_invalid to true."
-            )
-        if self.task.kind is not SPAN or len(replies) < FEWEST_ALIKE:
-            return
-        # such a text is the message of an error, unless it is a gold answer or occurs in the questions
-        alike = Counter(
-            text
-            for question, answer in answers.items()
-            if (text := normalised(answer)) not in self._golds and text not in normalised(question)
-        )
-        text, n = max(alike.items(), key=itemgetter(1), default=("", 0))
-        if n >= most:
-            shown = next(answer for answer in answers.values() if normalised(answer) == text)
-            raise ModelError(
-                f"{n} of the first {len(replies)} questions, which differ, get one answer of {self.name}: "
-                f"{shown[:QUOTED]!r}. Look at its log, or set allow_invalid to true."
-            )
-
-    def _advice(self, without: Sequence[Reply]) -> str:
-        """Return what to change if the answers of a server cannot be read."""
-        refusals = " ".join(reply.failure for reply in without if reply.failure.startswith("HTTP"))
-        for word, advice in ADVICE.items():
-            if re.search(rf"\b{word}\b", refusals):
-                return advice
-        in_text = any(THOUGHT.search(reply.text) for reply in without)
-        if in_text or any(reply.failure.startswith(f"{EMPTY}; reasoning") for reply in without):
-            where = f"The field {'content' if self.chat else 'text'} has the reasoning of the model. " * in_text
-            return (
-                f"{where}Separate the reasoning at the server and raise max_tokens, or set extra to "
-                "{chat_template_kwargs: {enable_thinking: false}}"
-            )
-        words = "the prompts of the data" if self.wording is None else "prompt"
-        return f"Look at its log, change {words}, max_tokens or read"
-
     def answer(self, inputs: dict[str, Any]) -> Outputs:
-        """Request the answers to some questions, and return them as predictions.
-
-        Answers that are missing because of SIGTERM are marked as not finite.
+        """Request the answers to some questions; answers that are missing because of SIGTERM are marked as not finite.
 
         Raises:
             HeedfulError: The server fails, gives no valid answers, or its replies have more than one model name.
         """
-        if first := self._first:
+        if self._first:
+            requests = [self._request(question) for question in self._first]
+            replies = dict(zip(self._first, self._replies(requests), strict=True))
             self._first = ()
-            requests = [self._request(question) for question in first]
-            replies = zip(first, self._replies(requests), strict=True)
             try:
-                self._require_answers({question: reply for question, reply in replies if reply is not None})
+                self._require_answers({question: reply for question, reply in replies.items() if reply is not None})
             except ModelError:
                 if self._client is not None:  # the next run asks the server again, which may be repaired
                     self._client.forget(requests)
                 raise
         pairs = zip(inputs["questions"], inputs["repeats"], strict=True)
         replies = self._replies([self._request(question, repeat) for question, repeat in pairs])
-        way, task = self.way, self.task
-        several = [
-            (None, [float("nan")] * len(task.labels)) if reply is None else way.read(reply, self.prompt)
-            for reply in replies
-        ]
-        answers = [answer for answer, _ in several]
-        self._count_answers(replies, answers)
-        if task.kind is SPAN:
+        none = None, [float("nan")] * len(self.task.labels)
+        read = [none if reply is None else self.way.read(reply, self.prompt) for reply in replies]
+        answers = [answer for answer, _ in read]
+        self._count_answers([pair for pair in zip(replies, answers, strict=True) if pair[0] is not None])
+        if self.task.kind is SPAN:
             return Outputs(answers=answers)
-        has_probs = way.has_probabilities and task.distribution
-        probs = np.array([p for _, p in several], dtype=np.float32) if has_probs else None
-        return Outputs(probs, label_numbers(answers, task.labels))
+        has_probs = self.way.has_probabilities and self.task.distribution
+        probs = np.array([p for _, p in read], dtype=np.float32) if has_probs else None
+        return Outputs(probs, label_numbers(answers, self.task.labels))
 
-    def _count_answers(self, replies: Sequence[Reply | None], answers: Sequence[str | None]) -> None:
-        """Count, for results.json, the replies without a readable answer, and the replies by model name.
+    def _require_answers(self, replies: Mapping[str, Reply]) -> None:
+        """Raise ModelError if the first questions get almost no answers that can be read, or almost always one text."""
+        if not replies or self.allow_invalid:
+            return
+        answers = {question: self.way.read(reply, self.prompt)[0] for question, reply in replies.items()}
+        without = [reply for question, reply in replies.items() if answers[question] == NO_LABEL]
+        first, most = f"of the first {len(replies)}", MOST_INVALID * len(replies)
+        if len(without) >= most:
+            shown = dict.fromkeys(reply.failure or repr(reply.text.strip()[:QUOTED]) for reply in without)
+            raise ModelError(
+                f"{len(without)} {first} answers of {self.name} cannot be read: {', '.join([*shown][:COMMONEST])}. "
+                f"{ADVICE}, or set allow_invalid to true."
+            )
+        if self.task.kind is not SPAN or len(replies) < FEWEST_ALIKE:
+            return
+        # such a text is the message of an error, unless it is a gold answer or occurs in the questions
+        alike: dict[str, list[str]] = {}
+        for question, answer in answers.items():
+            if (text := normalised(answer)) not in self._golds and text not in normalised(question):
+                alike.setdefault(text, []).append(answer)
+        commonest = max(alike.values(), key=len, default=[])
+        if len(commonest) >= most:
+            raise ModelError(
+                f"{len(commonest)} {first} questions, which differ, get one answer of {self.name}: "
+                f"{commonest[0][:QUOTED]!r}. Look at its log, or set allow_invalid to true."
+            )
 
-        The model name is the name of the answering model in the reply; "unknown" if the reply names no model.
-
-        Raises:
-            ModelError: The replies of this and earlier calls name more than one model.
-        """
-        pairs = [(reply, answer) for reply, answer in zip(replies, answers, strict=True) if reply is not None]
-        self.count("no_answers", (reply.shown for reply, answer in pairs if answer == NO_LABEL))
+    def _count_answers(self, pairs: Sequence[tuple[Any, str | None]]) -> None:
+        """Count, for results.json, the replies without a readable answer, and the replies by the name of the model."""
+        self.count("no_answers", (reply.failure or reply.text for reply, answer in pairs if answer == NO_LABEL))
         self.count("models", (reply.model or UNKNOWN for reply, _ in pairs))
         self._models |= {reply.model for reply, _ in pairs if reply.model}
         if len(self._models) > 1:
@@ -370,51 +301,58 @@ class Endpoint(BasePredictor):
             )
 
     def counts_of(self, counted: Mapping[tuple[str, str], int]) -> dict[str, Any]:
-        """Return counts of replies for results.json; ``counted`` maps (kind, text) to a count.
-
-        The key ``no_answers`` has up to 3 lists [reply without a readable answer, count], the largest count first. The
-        key ``models`` maps the name of each model to the number of replies that the model wrote. A key is left out if
-        ``counted`` has no entry of this kind.
-        """
+        """Return counts of replies for results.json, also by the name of the model that wrote them: ``models``."""
         models = {text: n for (kind, text), n in sorted(counted.items()) if kind == "models"}
         return super().counts_of(counted) | ({"models": models} if models else {})
 
     def finish(self) -> None:
-        """Log the number of requests, tokens and dollars, and remove the stored replies to repeated requests.
-
-        The null control repeats requests, to measure how often answers change without a change of the input. Each
-        evaluation repeats its own requests, so a later evaluation must not find these replies.
-        """
-        if self._client is not None:
-            self._client.forget_repeats()
-            paid = f", {cost(self._client.read, self._client.wrote, self.prices):,.2f} USD" if self.prices else ""
-            cached = f"; further answers came from {self.cache}" if self._client.found else ""
-            inform(f"{self.name}: {self._client}{paid}{cached}.")
+        """Log the number of requests, tokens and dollars, and remove the stored replies to repeated requests."""
+        if (client := self._client) is not None:
+            client.forget_repeats()
+            dollars = cost(client.tokens_read, client.tokens_written, self.prices) if self.prices else 0
+            paid = f", {dollars:,.2f} USD" if self.prices else ""
+            cached = f"; further answers came from {self.cache}" if client.has_cached_replies else ""
+            inform(f"{self.name}: {client}{paid}{cached}.")
 
 
-def _require_at_least(least: int, **settings: float | None) -> None:
-    for name, value in settings.items():
-        if value is not None and not value >= least:  # refuses NaN, too
-            raise SettingError(f"{name} {value} is less than {least}.")
+def _require_entries(extra: Mapping[str, Any]) -> None:
+    """Raise SettingError for an entry that other settings control, or that is named as a key or a header.
 
-
-def _require_entries(extra: Any, names: Sequence[str] = BODY) -> None:
-    """Raise SettingError if ``extra`` has a forbidden entry: credentials, headers, or an entry named in ``names``.
-
-    Credentials are API keys, tokens and passwords; the name of an entry reveals them. Settings are written to files,
-    which must not contain credentials.
-
-    Args:
-        extra: The further entries of a request. In mappings within ``extra``, only credentials and headers are refused.
-        names: Names of the entries that other settings control.
+    Settings are written to files, which must contain no keys.
     """
-    for name, value in extra.items() if isinstance(extra, Mapping) else ():
-        if name in names:
+    for name in extra:
+        if name in BODY:
             raise SettingError(f"extra has the entry {name}, which other settings make. Leave it out.")
         if name in HEADERS or CREDENTIAL.search(str(name)):
             raise SettingError(
                 f"extra has the entry {printable(str(name))[:QUOTED]}, and no file may have a key or a header. Give "
                 "the key as key=, or in OPENAI_API_KEY."
             )
-        for inner in value if isinstance(value, list | tuple) else [value]:
-            _require_entries(inner, ())
+
+
+class BatchEndpoint(Endpoint):
+    """A model whose answers come from a file of the batch API of a server, instead of requests.
+
+    ``responses`` maps a request to the JSON of its response and the place of the response in a file.
+    """
+
+    def __init__(self, responses: Any = None, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.responses = responses
+        self.capabilities = replace(self.capabilities, repeats=0)  # a file has one response per request
+
+    def _replies(self, requests: Sequence[Request]) -> list[Reply | None]:
+        replies: list[Reply | None] = []
+        for response, place in map(self.responses, requests):
+            try:
+                replies.append(self.way.reply(response))
+            except Unusable as reason:
+                raise DataError(f"{place}: {reason}. Have the model answer this request again.") from None
+        return replies
+
+    def require_weights(self) -> None:
+        """Require nothing: answers come from a file, not from a server."""
+
+    @property
+    def server(self) -> str:
+        return sha256(b"a batch").hexdigest()[:12]

@@ -2,17 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import chain, islice
+from itertools import islice
 from typing import Any
 
 import numpy as np
-import torch
 from transformers import PreTrainedTokenizerBase
 
-from heedful.lightning_modules.processors.frame import padded
-from heedful.lightning_modules.processors.processor import NumberProcessor, Statistics, kept_of
+from heedful.lightning_modules.processors.processor import NumberProcessor, Statistics, texts_of, tokens_kept
 from heedful.lightning_modules.processors.token_store import TokenStore
-from heedful.lightning_modules.prompted.beginnings import beginning_sort_keys, split_beginnings
+from heedful.lightning_modules.prompted.beginnings import beginning_sort_keys
 from heedful.lightning_modules.prompted.prompt_tokens import PromptTokens
 from heedful.records import BATCH, Composed, Example, ModelError
 from heedful.records.prompts import Prompt
@@ -27,8 +25,7 @@ class PromptProcessor(NumberProcessor):
         tokenizer: A fast Hugging Face tokenizer.
         prompt: The prompt.
         chat: Whether the prompt is a chat.
-        max_length: Most tokens of a prompt with its answer; the longest part of a longer prompt is truncated on the
-            right.
+        max_length: Most tokens of a prompt with its answer; a longer prompt loses the end of its longest part.
         longest_answer: Number of tokens reserved for an answer.
 
     Raises:
@@ -44,7 +41,6 @@ class PromptProcessor(NumberProcessor):
         self.prompt = prompt
         self.tokens = PromptTokens(tokenizer, prompt, chat)
         self.store = TokenStore(self.tokens.ids_after_prefix, tokenizer.unk_token_id)
-        self.pad_id = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0
         self.budget = max_length - len(self.tokens.prefix) - longest_answer
         nothing = [""] * len(prompt.task.parts)
         if self.budget < self.store.lengths(self._numbered([nothing]))[0] + ROOM * len(nothing):
@@ -53,7 +49,7 @@ class PromptProcessor(NumberProcessor):
                 f"{max_length:,}. Lower prompt.tuples, or raise model.max_length."
             )
 
-    def _numbered(self, several: Sequence[list[str]]) -> np.ndarray:
+    def _numbered(self, several: Sequence[Sequence[str]]) -> np.ndarray:
         """Return a number for each prompt, given the texts of its parts; equal prompts have equal numbers."""
         return self.store.numbers([self.tokens.text(self.prompt.question(words)) for words in several])
 
@@ -73,14 +69,12 @@ class PromptProcessor(NumberProcessor):
             blocks.append(numbers)
         return np.concatenate(blocks, axis=1)
 
-    def _words(self, example: Example) -> list[str]:
+    def _words(self, example: Example) -> Sequence[str]:
         """Return the texts of the parts of an example; a table is converted to text."""
-        parts = [example.parts[name] for name in self.prompt.task.parts]
-        texts = [part for part in parts if isinstance(part, str)]
-        return [part if isinstance(part, str) else self.prompt.task.form.text(part, texts) for part in parts]
+        return texts_of([example.parts[name] for name in self.prompt.task.parts], self.prompt.task.form)
 
     def _shortened(self, words: Sequence[str]) -> list[str]:
-        """Return the texts of the parts, truncated: the longest text loses its last tokens until the prompt fits."""
+        """Return the texts of the parts; the longest text loses its last tokens until the prompt fits."""
         words = list(words)
         while (over := int(self.store.lengths(self._numbered([words]))[0]) - self.budget) > 0:
             spans = self.tokenizer(words, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
@@ -104,17 +98,16 @@ class PromptProcessor(NumberProcessor):
         """Return the number of truncated prompts, the share of unknown tokens, and the tokens kept per part."""
         numbers, full = self.numbers(examples)
         is_cut = numbers != full
-        tokens_kept = self._tokens_kept(examples, is_cut) if is_cut.any() else {}
-        return Statistics(int(is_cut.sum()), self.store.unknown(numbers), tokens_kept)
+        kept = {}
+        if is_cut.any():
+            full = [[*self._words(example)] for example in examples]
+            read = [self._shortened(words) if short else words for words, short in zip(full, is_cut, strict=True)]
+            kept = tokens_kept(self.prompt.task.parts, self._counts(read), self._counts(full))
+        return Statistics(int(is_cut.sum()), self.store.unknown(numbers), kept)
 
-    def _tokens_kept(self, examples: Sequence[Example], is_cut: np.ndarray) -> dict[str, list[int]]:
-        full = [self._words(example) for example in examples]
-        shortened = [self._shortened(words) if short else words for words, short in zip(full, is_cut, strict=True)]
+    def _counts(self, rows: Sequence[list[str]]) -> np.ndarray:
         tokenize = partial(self.tokenizer, add_special_tokens=False, verbose=False)
-        counts, lengths = (
-            np.array([[*map(len, tokenize(words)["input_ids"])] for words in rows]) for rows in (shortened, full)
-        )
-        return kept_of(self.prompt.task.parts, counts.T, lengths.T)
+        return np.array([[*map(len, tokenize(words)["input_ids"])] for words in rows]).T
 
     def fingerprints(self, examples: Sequence[Example]) -> np.ndarray:
         numbers = self.numbers(examples)[0]
@@ -131,25 +124,6 @@ class PromptProcessor(NumberProcessor):
         return [self.store.tokens[start:stop] for start, stop in bounds]
 
     def batches(self, examples: Sequence[Example], batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
-        """Yield the inputs of the model for each batch, as arguments of :class:`.shared_prefix.Queries`."""
+        """Yield ``rows`` per batch: the token ids of each prompt, without the prefix of all prompts: int32 [tokens]."""
         numbers = self.numbers(examples)[0]
-        for batch in batches:
-            rows = self._rows(numbers[batch])
-            beginnings, beginning_of = split_beginnings(rows)
-            begun, begun_mask = self.padded(beginnings if rows else [])
-            ids, mask = self.padded([row[len(beginnings[k]) :] for row, k in zip(rows, beginning_of, strict=True)])
-            yield {
-                "beginnings": begun,
-                "beginnings_mask": begun_mask,
-                "beginning_of": torch.from_numpy(beginning_of),
-                "input_ids": ids,
-                "attention_mask": mask,
-            }
-
-    def padded(self, rows: Sequence[Sequence[int] | np.ndarray]) -> tuple[torch.Tensor, torch.Tensor]:
-        """Pad token ids on the left, and return them with their mask: int64 [rows, tokens] each."""
-        lengths = np.array([len(row) for row in rows], dtype=np.int64)
-        width = lengths.max(initial=0)
-        is_token = np.arange(width) >= width - lengths[:, None]
-        ids = padded(is_token, np.fromiter(chain.from_iterable(rows), np.int64), self.pad_id)
-        return torch.from_numpy(ids), torch.from_numpy(is_token.astype(np.int64))
+        return ({"rows": self._rows(numbers[batch])} for batch in batches)

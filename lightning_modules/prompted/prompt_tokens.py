@@ -16,9 +16,8 @@ BEGINNINGS = ("a", "The", "0", "?", '"', "È", "人", "(")  # tokens that stay w
 class PromptTokens:
     """The token ids of prompts and of their answers.
 
-    A complete prompt is the prompt with the question of one example. Each complete prompt is tokenised as a whole,
-    including initial special tokens. :meth:`ids_after_prefix` removes the prefix, with which the ids of all complete
-    prompts begin. The ids of an answer are the ids that follow if the answer is appended to a complete prompt.
+    A complete prompt, with the question of one example, is tokenised as a whole, including initial special tokens. The
+    ids of an answer are those that follow if the answer is appended.
 
     Args:
         tokenizer: A fast Hugging Face tokenizer.
@@ -87,14 +86,7 @@ class PromptTokens:
             raise ModelError(f"{uid} holds {special!r}, which the model reads as a mark of its own. Change the text.")
 
     def ids_after_prefix(self, texts: Sequence[str]) -> Mapping[str, list[list[int]]]:
-        """Tokenise complete prompts, and remove the shared prefix: ``input_ids``, one list per prompt.
-
-        Args:
-            texts: The complete prompts.
-
-        Raises:
-            HeedfulError: The ids of a prompt do not begin with the prefix.
-        """
+        """Tokenise complete prompts, and remove the prefix, with which they must begin: ``input_ids`` per prompt."""
         ids = self.ids(texts)
         if any(row[: len(self.prefix)] != self.prefix for row in ids):
             raise SettingError(

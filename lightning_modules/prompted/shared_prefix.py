@@ -9,69 +9,52 @@ from collections.abc import Sequence
 from inspect import signature
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 from transformers import Cache, DynamicCache
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
-UNLIMITED = 2**31  # columns, for a model without windows of attention
+from heedful.lightning_modules.prompted.beginnings import split_beginnings
+
+NO_WINDOW = 2**31  # columns, for a model without windows of attention
 # entries of configs with the size of a window, such as window_size of GPT-Neo; "sliding_window" may be unused, which
 # DynamicCache knows
 WINDOW = re.compile(r"(?!sliding_window$).*(window(_size|_len)?|block_size|chunk_length)")
 
 
-class Queries(NamedTuple):
-    """The prompts of a batch after the prefix that all examples share, split into beginnings and suffixes.
-
-    A beginning is shared by several prompts of the batch, such as prompts with the same premise.
+class PromptStates(NamedTuple):
+    """What a network has read of the prompts of a batch.
 
     Attributes:
-        beginnings: int64 [beginnings, tokens], padded on the left; 0 tokens if no beginnings are shared.
-        beginnings_mask: int64 [beginnings, tokens], 0 for padding.
-        beginning_of: int64 [examples], index of the beginning per prompt.
-        input_ids: int64 [examples, tokens], the suffixes, padded on the left; at least one token each.
-        attention_mask: int64 [examples, tokens], 0 for padding.
+        cache: The states of attention, one row per prompt.
+        ids: Token ids with padding: int64 [prompts, tokens].
+        mask: 0 for padding: int64 [prompts, tokens].
+        logits: Logits of the next token: [prompts, 1, vocabulary].
     """
 
-    beginnings: Tensor
-    beginnings_mask: Tensor
-    beginning_of: Tensor
-    input_ids: Tensor
-    attention_mask: Tensor
+    cache: Cache
+    ids: Tensor
+    mask: Tensor
+    logits: Tensor
 
-    def join(self, prefix: Sequence[int]) -> tuple[Tensor, Tensor]:
-        """Return the complete prompts: join the prefix of all prompts with the beginning and the suffix of each prompt.
 
-        Args:
-            prefix: Token ids with which all prompts start, before the beginnings that only some prompts share.
-
-        Returns:
-            Token ids with padding, and their mask: int64 [examples, tokens] each.
-        """
-        first = self.input_ids.new_tensor(prefix).expand(len(self.input_ids), -1)
-        ids = torch.cat([first, self.beginnings[self.beginning_of], self.input_ids], dim=1)
-        begun = self.beginnings_mask[self.beginning_of]
-        return ids, torch.cat([torch.ones_like(first), begun, self.attention_mask], dim=1)
-
-    def whole(self, prefix: Sequence[int]) -> list[list[int]]:
-        """Return the token ids of the complete prompts, including the prefix, without padding."""
-        rows = zip(*self.join(prefix), strict=True)
-        return [row[mask.bool()].tolist() for row, mask in rows]
+def pad(rows: Sequence[Sequence[int] | np.ndarray], device: torch.device, side: str = "left") -> tuple[Tensor, Tensor]:
+    """Pad token ids on one side, and return them with their mask: int64 [rows, tokens] each."""
+    ids = [torch.as_tensor(row, dtype=torch.int64) for row in rows]
+    mask = pad_sequence([*map(torch.ones_like, ids)], batch_first=True, padding_side=side)
+    return pad_sequence(ids, batch_first=True, padding_side=side).to(device), mask.to(device)
 
 
 def width_limit(network: nn.Module) -> int:
-    """Return a limit: the prompts of a batch can share a cached prefix if the width of the batch is below the limit.
-
-    The width is the number of token positions in the padded batch, from the prefix to the end of the longest answer.
+    """Return the width that a padded batch, with the prefix and the longest answer, must stay below to share a prefix.
 
     Returns:
-        The size of the smallest window of attention of the network, in tokens; :data:`UNLIMITED` for a network without
+        The size of the smallest window of attention of the network, in tokens; :data:`NO_WINDOW` for a network without
         a window; 0 for a network that cannot share a prefix, such as one with recurrent states.
     """
-    # A prompt has padding between its prefix and its suffix. The padding is harmless if the model accepts position ids
-    # and attends to all columns. A model with a window attends to all columns within the window. A model with recurrent
-    # states attends to none.
+    # padding between prefix and suffix is harmless if the model accepts position ids and attends to all columns
     layers = DynamicCache(config=network.config).layers
     takes_positions = "position_ids" in signature(network.forward).parameters
     if not takes_positions or not {type(layer) for layer in layers} <= {DynamicLayer, DynamicSlidingWindowLayer}:
@@ -79,22 +62,11 @@ def width_limit(network: nn.Module) -> int:
     entries = network.config.get_text_config(decoder=True).to_dict().items()
     # not every model declares its windows to the cache
     windows = [size for name, size in entries if WINDOW.fullmatch(name) and type(size) is int and size > 0]
-    return min([*windows, *(layer.sliding_window for layer in layers if layer.is_sliding)], default=UNLIMITED)
+    return min([*windows, *(layer.sliding_window for layer in layers if layer.is_sliding)], default=NO_WINDOW)
 
 
 def _forward(network: nn.Module, cache: Cache, ids: Tensor, mask: Tensor, keep: int = 1) -> Tensor:
-    """Let the network read ids after the tokens in a cache, and add them to the cache.
-
-    Args:
-        network: A causal language model.
-        cache: States of the tokens read before.
-        ids: int64 [rows, tokens].
-        mask: int64 [rows, tokens in the cache and ids], 0 for padding.
-        keep: Number of last tokens to compute logits for.
-
-    Returns:
-        Logits of the last tokens: [rows, keep, vocabulary].
-    """
+    """Add ids to a cache, given the mask of all tokens so far, and return the logits of the last ``keep`` tokens."""
     positions = (mask.cumsum(dim=1) - 1).clamp(min=0)[:, -ids.shape[1] :]
     inputs = {"input_ids": ids, "attention_mask": mask, "position_ids": positions}
     return network(**inputs, past_key_values=cache, use_cache=True, logits_to_keep=keep).logits
@@ -109,83 +81,81 @@ def read_prefix(network: nn.Module, prefix: Sequence[int]) -> Cache:
     return cache
 
 
-def _repeat(network: nn.Module, prefix: Cache, rows: int) -> Cache:
-    """Return a cache with several rows, each a copy of the only row of ``prefix``."""
-    states = [[state.expand(rows, -1, -1, -1) for state in layer[:2]] for layer in prefix if layer[0] is not None]
-    return DynamicCache(states, config=network.config)
-
-
-def read_queries(network: nn.Module, prefix: Cache, queries: Queries) -> tuple[Cache, Tensor, Tensor]:
+def read_prompts(
+    network: nn.Module, prefix: Cache, prefix_ids: Sequence[int], rows: Sequence[np.ndarray], limit: int
+) -> PromptStates | None:
     """Let the network read the prompts of a batch after their shared prefix.
 
-    Returns:
-        The cache, with one row per prompt; its mask, int64 [examples, tokens]; and the logits of the next token,
-        [examples, 1, vocabulary].
+    Args:
+        network: The model.
+        prefix: Result of :func:`read_prefix`.
+        prefix_ids: Token ids of the prefix.
+        rows: Token ids of the prompts, without the prefix.
+        limit: Largest number of columns, padding included; None is returned if they are more.
     """
-    beginning_of = queries.beginning_of
-    begun = queries.beginnings_mask
-    mask = torch.cat([begun.new_ones(len(begun), prefix.get_seq_length()), begun], dim=1)
-    cache = _repeat(network, prefix, len(begun) if begun.shape[1] else len(beginning_of))
+    beginnings, beginning_of = split_beginnings(rows)
+    suffixes = [row[len(beginnings[k]) :] for row, k in zip(rows, beginning_of, strict=True)]
+    (begun, begun_mask), (ids, mask) = (pad(several, network.device) for several in (beginnings, suffixes))
+    if len(prefix_ids) + begun.shape[1] + ids.shape[1] > limit:
+        return None
+    first = begun.new_tensor(prefix_ids).expand(len(begun), -1)
+    begun_mask = torch.cat([torch.ones_like(first), begun_mask], dim=1)
+    n = len(begun) if begun.shape[1] else len(rows)
+    copies = [[state.expand(n, -1, -1, -1) for state in layer[:2]] for layer in prefix if layer[0] is not None]
+    cache = DynamicCache(copies, config=network.config)
+    index = torch.from_numpy(beginning_of).to(network.device)
     if begun.shape[1]:
-        _forward(network, cache, queries.beginnings, mask)
-        cache.batch_select_indices(beginning_of)
-    mask = torch.cat([mask[beginning_of], queries.attention_mask], dim=1)
-    return cache, mask, _forward(network, cache, queries.input_ids, mask)
+        _forward(network, cache, begun, begun_mask)
+        cache.batch_select_indices(index)
+    mask = torch.cat([begun_mask[index], mask], dim=1)
+    logits = _forward(network, cache, ids, mask)
+    return PromptStates(cache, torch.cat([first[index], begun[index], ids], dim=1), mask, logits)
 
 
 def read_answers(
-    network: nn.Module, read: tuple[Cache, Tensor, Tensor], answers: Sequence[Tensor], ends: Tensor | None
+    network: nn.Module, states: PromptStates, answers: Sequence[Tensor], ends: Tensor | None
 ) -> tuple[Tensor, Tensor]:
     """Score answers after the prompts of a batch; the cache is unchanged afterwards.
 
     Args:
-        network: The model that has read the prompts.
-        read: Result of :func:`read_queries`.
+        network: The model.
+        states: Result of :func:`read_prompts`.
         answers: Token ids of the answers: int64 [tokens] each.
-        ends: int64 [ends], the tokens that end a generated answer; None if the second result is not needed.
+        ends: Tokens that end a generated answer: int64; None if the second result is not needed.
 
     Returns:
         Log-likelihoods, float32 [examples, answers]; and whether greedy decoding generates an answer followed by an end
         token, bool [examples, answers].
     """
-    cache, mask, behind = read
-    behind = behind.float()
+    behind = states.logits.float()
     scores = []
-    written = []
+    generated = []
     for answer in answers:
         logits = behind
-        ids = answer.expand(len(mask), -1)
+        ids = answer.expand(len(behind), -1)
         if n := len(answer) - (ends is None):
-            longer = torch.cat([mask, torch.ones_like(ids[:, :n])], dim=1)
-            logits = torch.cat([behind, _forward(network, cache, ids[:, :n], longer, keep=n).float()], dim=1)
-            cache.crop(-n)
+            mask = torch.cat([states.mask, torch.ones_like(ids[:, :n])], dim=1)
+            logits = torch.cat([behind, _forward(network, states.cache, ids[:, :n], mask, keep=n).float()], dim=1)
+            states.cache.crop(-n)
         likelihoods = logits[:, : len(answer)].log_softmax(dim=-1)
         scores.append(likelihoods.gather(2, ids[:, :, None]).sum(dim=(1, 2)))
         best = logits.argmax(dim=-1)
         is_spelled = (best[:, : len(answer)] == ids).all(dim=1)
-        written.append(is_spelled & torch.isin(best[:, -1], ends) if ends is not None else is_spelled & False)
-    return torch.stack(scores, dim=1), torch.stack(written, dim=1)
+        generated.append(is_spelled & torch.isin(best[:, -1], ends) if ends is not None else is_spelled & False)
+    return torch.stack(scores, dim=1), torch.stack(generated, dim=1)
 
 
 def plain_scores(network: nn.Module, texts: Sequence[Sequence[int]], answers: Sequence[Sequence[int]]) -> Tensor:
-    """Compute the log-likelihoods of answers after texts, without a cache: float32 [texts, answers].
+    """Compute the log-likelihoods of answers after whole texts, without a cache: float32 [texts, answers].
 
-    Each answer takes one forward pass over all texts.
-
-    Args:
-        network: A causal language model.
-        texts: Token ids of whole prompts.
-        answers: Token ids of the answers.
+    ``texts`` and ``answers`` are token ids. Each answer takes one forward pass over all texts.
     """
     scores = []
     for answer in answers:
-        rows = [torch.tensor([*text, *answer]) for text in texts]
-        ids = pad_sequence(rows, batch_first=True).to(network.device)
-        mask = pad_sequence([torch.ones_like(row) for row in rows], batch_first=True).to(network.device)
+        ids, mask = pad([[*text, *answer] for text in texts], network.device, "right")
         logits = network(input_ids=ids, attention_mask=mask, use_cache=False).logits.float()
-        first = torch.tensor([len(text) - 1 for text in texts], device=network.device)[:, None]
-        places = first + torch.arange(len(answer), device=network.device)
-        picked = logits.gather(1, places[:, :, None].expand(-1, -1, logits.shape[2])).log_softmax(dim=-1)
+        before = [slice(len(text) - 1, len(text) - 1 + len(answer)) for text in texts]
+        picked = torch.stack([row[places] for row, places in zip(logits, before, strict=True)]).log_softmax(dim=-1)
         tokens = torch.tensor(answer, device=network.device).expand(len(texts), -1)
         scores.append(picked.gather(2, tokens[:, :, None])[:, :, 0].sum(dim=1))
     return torch.stack(scores, dim=1)

@@ -9,20 +9,75 @@ from torch import Tensor
 from torch.nn import functional as F
 from transformers import AutoModelForQuestionAnswering
 
+from heedful.lightning_modules.heads import NamedHead
+from heedful.lightning_modules.learned import Fit, Learned
 from heedful.lightning_modules.outputs import Outputs
-from heedful.lightning_modules.pretrained_classifier import PretrainedClassifier, drop_settings
+from heedful.lightning_modules.pretrained_classifier import PretrainedClassifier
 from heedful.lightning_modules.processors.windows import WindowProcessor
 from heedful.records import SPAN, ModelError, SettingError, Task
 
 WINDOWS = 64  # windows per forward pass
 
 
-class Reader(PretrainedClassifier):
-    """Any ``AutoModelForQuestionAnswering`` over a text and a question; the answer is a span of the text, or "".
+class Span(NamedHead):
+    """A head with scores of starts and ends of an answer; the answer is a span of the text, or "".
 
     The best span has the highest sum of start score and end score in any window. The score of no answer is this sum at
     the first token, the lowest over the windows. The prediction is "" if the score of no answer exceeds the score of
     the best span by more than ``threshold``, as in Devlin et al. (2019) for SQuAD 2.0; otherwise the best span.
+
+    Args:
+        longest: Most tokens of a predicted answer.
+        threshold: By how much the score of no answer must exceed the score of the best span.
+    """
+
+    def __init__(self, longest: int, threshold: float) -> None:
+        super().__init__()
+        self.longest, self.threshold = longest, threshold
+
+    def loss(self, model: Any, batch: dict[str, Any]) -> Tensor:
+        """Compute the training loss: the mean cross-entropy of starts and ends over windows.
+
+        If a window does not contain the whole answer, its target is token 0, which stands for no answer.
+        """
+        start, end = model.logits(batch["inputs"]).float()
+        targets = batch["inputs"]["targets"]
+        return (F.cross_entropy(start, targets[:, 0]) + F.cross_entropy(end, targets[:, 1])) / 2
+
+    def answer(self, model: Any, inputs: dict[str, Any]) -> Outputs:
+        """Return the texts of the answers; an answer is None if scores of a window are not finite."""
+        scores = model.logits(inputs).float().cpu().numpy()
+        is_finite = np.isfinite(scores)
+        answers = self.answers_of(np.where(is_finite, scores, 0), inputs)
+        for i in inputs["windows"][~is_finite.all(axis=(0, 2)), 0].tolist():
+            answers[i] = None  # the engine refuses such answers in all processes together
+        return Outputs(answers=answers)
+
+    def answers_of(self, scores: np.ndarray, inputs: dict[str, Any]) -> list[str | None]:
+        """Return the answers to the examples of a batch, from scores [2, windows, tokens]; "" for no answer."""
+        windows = inputs["windows"]
+        nothing = scores[:, :, 0].sum(axis=0)
+        best, first, last = best_spans(*scores, windows, self.longest)
+        answers = []
+        for i, (text, characters) in enumerate(zip(inputs["texts"], inputs["characters"], strict=True)):
+            rows = np.flatnonzero(windows[:, 0] == i)
+            w = rows[best[rows].argmax()]
+            if best[w] == -np.inf or nothing[rows].min() - best[w] > self.threshold:
+                answers.append("")
+            else:
+                shift = windows[w, 1] - windows[w, 2]
+                answers.append(text[characters[first[w] + shift, 0] : characters[last[w] + shift, 1]].strip())
+        return answers
+
+    def require(self, learned: Learned, fit: Fit) -> None:
+        if not fit.is_kept:
+            raise ModelError(
+                f"The model {learned.base} was never trained to answer questions. Name a run with checkpoint RUN."
+            )
+
+
+class Reader(PretrainedClassifier):
+    """Any ``AutoModelForQuestionAnswering`` over a text and a question, with the head :class:`Span`.
 
     Args:
         max_length: Most tokens of a window, with the question.
@@ -45,32 +100,27 @@ class Reader(PretrainedClassifier):
         threshold: float = 0.0,
         **kwargs: Any,
     ) -> None:
-        drop_settings(kwargs, "labels", "collapse")
-        super().__init__(backbone, max_length, labels=None, collapse=None, **kwargs)
+        super().__init__(backbone, max_length, **kwargs)
         if not 1 <= longest_answer <= overlap:
             raise SettingError(f"model.longest_answer {longest_answer} is not from 1 to model.overlap {overlap}.")
         self.overlap = overlap
         self.longest_answer = longest_answer
         self.threshold = threshold
+        self.head = Span(longest_answer, threshold)
 
-    def prepare(self, task: Task) -> None:
+    def outputs(self, task: Task) -> tuple[str, ...]:
+        return ()
+
+    def make_processor(self, task: Task) -> WindowProcessor:
         if len(task.parts) > 2:
             raise ModelError(
                 f"model {type(self).__name__} reads a text and a question, and these data have also "
                 f"{', '.join(task.parts[2:])}. Take a model that writes the answer, such as model t5, or name two "
                 "data.parts."
             )
-        tokenizer = self.open_backbone(task)
-        self.processor = WindowProcessor(tokenizer, self.task.parts, self.max_length, self.overlap)
-        self.head = "kept" if self.trained else "new"
-        if not self.trained:
+        if self.fit.head == "new":
             self.config.num_labels = 2  # start and end
-
-    def require_head(self) -> None:
-        if not self.trained:
-            raise ModelError(
-                f"The model {self.backbone} was never trained to answer questions. Name a run with checkpoint RUN."
-            )
+        return WindowProcessor(self.tokenizer, task.parts, self.max_length, self.overlap)
 
     def logits(self, inputs: dict[str, Any]) -> Tensor:
         """Compute the scores of starts and of ends: [2, windows, tokens]; the network reads a few windows at a time."""
@@ -80,40 +130,6 @@ class Reader(PretrainedClassifier):
             for k in range(0, len(rows["input_ids"]), WINDOWS)
         ]
         return torch.stack([torch.cat([f.start_logits for f in outputs]), torch.cat([f.end_logits for f in outputs])])
-
-    def loss(self, batch: dict[str, Any]) -> Tensor:
-        """Compute the training loss: the mean cross-entropy of starts and ends over windows.
-
-        If a window does not contain the whole answer, its target is token 0, which stands for no answer.
-        """
-        start, end = self.logits(batch["inputs"]).float()
-        targets = batch["inputs"]["targets"]
-        return (F.cross_entropy(start, targets[:, 0]) + F.cross_entropy(end, targets[:, 1])) / 2
-
-    def answer(self, inputs: dict[str, Any]) -> Outputs:
-        """Return the texts of the answers; an answer is None if scores of a window are not finite."""
-        scores = self.logits(inputs).float().cpu().numpy()
-        is_finite = np.isfinite(scores)
-        answers = self.answers_of(np.where(is_finite, scores, 0), inputs)
-        for i in inputs["windows"][~is_finite.all(axis=(0, 2)), 0].tolist():
-            answers[i] = None  # the engine refuses such answers in all processes together
-        return Outputs(answers=answers)
-
-    def answers_of(self, scores: np.ndarray, inputs: dict[str, Any]) -> list[str | None]:
-        """Return the answers to the examples of a batch, from the output of :meth:`logits`; "" for no answer."""
-        windows = inputs["windows"]
-        nothing = scores[:, :, 0].sum(axis=0)
-        best, first, last = best_spans(*scores, windows, self.longest_answer)
-        answers = []
-        for i, (text, characters) in enumerate(zip(inputs["texts"], inputs["characters"], strict=True)):
-            rows = np.flatnonzero(windows[:, 0] == i)
-            w = rows[best[rows].argmax()]
-            if best[w] == -np.inf or nothing[rows].min() - best[w] > self.threshold:
-                answers.append("")
-            else:
-                shift = windows[w, 1] - windows[w, 2]
-                answers.append(text[characters[first[w] + shift, 0] : characters[last[w] + shift, 1]].strip())
-        return answers
 
 
 def best_spans(

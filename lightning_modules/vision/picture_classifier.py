@@ -9,9 +9,9 @@ import numpy as np
 from torch import Tensor, nn
 from transformers import BaseImageProcessor
 
-from heedful.lightning_modules.pretrained.backbones import load
+from heedful.lightning_modules.pretrained import load
 from heedful.lightning_modules.pretrained_classifier import PretrainedClassifier
-from heedful.lightning_modules.processors.pictures import PictureProcessor, PictureStore, normalised, resized
+from heedful.lightning_modules.processors.pictures import PictureProcessor, PictureStore, normalise, resized
 from heedful.records import ModelError, Task
 
 
@@ -65,39 +65,32 @@ class PictureClassifier(PretrainedClassifier):
                 f"a {self.backbone_type}."
             )
 
-    def prepare(self, task: Task) -> None:
+    def open(self, task: Task) -> None:
+        if self.has_learned and self.network is not None:
+            self.require_as_many(self.pictures, task)
         self.pictures = max(1, len(task.pictures))
-        tokenizer = self.open_backbone(task)
+        super().open(task)
+
+    def make_processor(self, task: Task) -> PictureProcessor:
         self.images = self.open_images()
         store = PictureStore(partial(resized, images=self.images), self.cache)
-        self.processor = PictureProcessor(tokenizer, self.task, self.max_length, store)
-        self.match_head(task)
+        return PictureProcessor(self.tokenizer, task, self.max_length, store)
 
     def open_images(self) -> BaseImageProcessor:
         """Load the image processor of the backbone."""
         return load(self.image_processor.from_pretrained, self.folder)
 
-    def require_as_many(self, learned: int) -> None:
-        """Raise an error if the data have more or fewer pictures per example than a trained network reads.
-
-        Args:
-            learned: Number of pictures that the network reads.
-
-        Raises:
-            HeedfulError: The numbers of pictures differ.
-        """
-        if learned != self.pictures:
+    def require_as_many(self, learned: int, task: Task) -> None:
+        """Raise ModelError unless the examples of a task have ``learned`` pictures, which a trained network reads."""
+        if learned != (pictures := max(1, len(task.pictures))):
             raise ModelError(
-                f"{self.backbone} reads {count_phrase(learned)}, and the data have {count_phrase(self.pictures)}. Name "
+                f"{self.backbone} reads {count_phrase(learned)}, and the data have {count_phrase(pictures)}. Name "
                 "a model that was trained on such data."
             )
 
     @abstractmethod
     def scores(self, inputs: dict[str, Any]) -> Tensor:
         """Compute the scores of the model's outputs: float [examples, outputs].
-
-        An output stands for one label, and several outputs may stand for the same label; :meth:`of_labels` converts
-        scores of outputs to scores of labels.
 
         Args:
             inputs: Token ids and masks; and ``pictures``, int [examples, pictures], a numpy array: for each picture,
@@ -114,10 +107,7 @@ class PictureClassifier(PretrainedClassifier):
             network: The network that reads the pixels.
         """
         pixels = self.processor.store.pixels(numbers.tolist())
-        return normalised(pixels, self.images.image_mean, self.images.image_std, next(network.parameters()))
-
-    def empty_network(self) -> nn.Module:
-        return self.auto(self.config)
+        return normalise(pixels, self.images.image_mean, self.images.image_std, next(network.parameters()))
 
     def export(self, folder: str, weights: bool) -> None:
         super().export(folder, weights)

@@ -8,14 +8,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pad_sequence
-from transformers import (
-    PreTrainedTokenizerBase,
-    ViltForImagesAndTextClassification,
-    ViltForQuestionAnswering,
-    ViltImageProcessorPil,
-)
+from transformers import ViltForImagesAndTextClassification, ViltForQuestionAnswering, ViltImageProcessorPil
 
-from heedful.lightning_modules.processors.pictures import normalised
+from heedful.lightning_modules.processors.pictures import PictureProcessor, normalise
 from heedful.lightning_modules.vision.picture_classifier import PictureClassifier
 from heedful.records import Task
 
@@ -42,23 +37,24 @@ class Vilt(PictureClassifier):
     def auto(self) -> type[nn.Module]:
         return ViltForQuestionAnswering if self.pictures == 1 else ViltForImagesAndTextClassification
 
-    def open_backbone(self, task: Task) -> PreTrainedTokenizerBase:
-        tokenizer = super().open_backbone(task)
+    def is_trained(self, task: Task) -> bool:
         config = self.config
         heads = {"ViltForQuestionAnswering": 1, "ViltForImagesAndTextClassification": config.num_images}
         self.head_reads = next((heads[name] for name in config.architectures or [] if name in heads), None)
-        self.trained = self.head_reads == self.pictures
+        return self.head_reads == self.pictures
+
+    def make_processor(self, task: Task) -> PictureProcessor:
         if self.pictures > 1:
-            config.num_images = self.pictures
-        return tokenizer
+            self.config.num_images = self.pictures
+        return super().make_processor(task)
 
     def require_head(self) -> None:
         if self.head_reads is not None:
-            self.require_as_many(self.head_reads)
+            self.require_as_many(self.head_reads, self.task)
         super().require_head()
 
-    def build(self) -> nn.Module:
-        network = super().build()
+    def build(self, **settings: Any) -> nn.Module:
+        network = super().build(**settings)
         embeddings = network.vilt.embeddings
         learned = embeddings.token_type_embeddings.weight.detach()
         if missing := max(0, self.pictures + 1 - len(learned)):  # new token types are copies
@@ -109,7 +105,7 @@ def embedded(
     height, width = projection.kernel_size
     grids = [(picture.shape[0] // height, picture.shape[1] // width) for picture in pictures]
     cut = np.concatenate([_patches(picture, height, width) for picture in pictures])
-    pixels = normalised(cut, mean, std, projection.weight)
+    pixels = normalise(cut, mean, std, projection.weight)
     patches = F.linear(pixels.flatten(1), projection.weight.flatten(1), projection.bias)  # equals the convolution
     places = {grid: _places(embeddings, grid) for grid in dict.fromkeys(grids)}
     first = embeddings.cls_token[0] + embeddings.position_embeddings[0, :1]

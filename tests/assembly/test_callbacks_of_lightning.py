@@ -16,7 +16,7 @@ from heedful.callbacks import Accuracy, Engine
 from heedful.datamodules import Planted
 from heedful.lightning_modules import Classifier
 from heedful.lightning_modules.optimizer import Schedule
-from heedful.lightning_modules.pretrained.weights import weights_hash
+from heedful.lightning_modules.weights import weights_hash
 from heedful.records import SettingError
 
 from commands import results_of

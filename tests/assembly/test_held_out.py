@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from heedful.cli import command
-from heedful.lightning_modules.pretrained.trained_on import FILE
+from heedful.lightning_modules.learned import FILE
 from heedful.records import DataError
 from heedful.records.rows import read_rows
 

@@ -10,6 +10,7 @@ from heedful.assembly.prompting import prompts_of
 from heedful.callbacks.engine.evaluation import Plan, Planned, Plans
 from heedful.datamodules import Planted
 from heedful.datamodules.prompting import Prompting
+from heedful.lightning_modules.predictor import Capabilities
 from heedful.records import Context, Example, ExamplesBuilder
 from heedful.records.prompts import Prompt
 
@@ -19,7 +20,7 @@ from oracles import Oracle
 class InContext(Oracle):
     """An oracle that needs a prompt, and records its prompts."""
 
-    reads_prompts = needs_prompt = True
+    capabilities = Capabilities(prompts="needed")
 
     def __init__(self) -> None:
         super().__init__(lambda table, hypothesis: "neutral")
@@ -35,7 +36,7 @@ class InContext(Oracle):
 class Trained(InContext):
     """An oracle that reads prompts, and does not need one."""
 
-    needs_prompt = False
+    capabilities = Capabilities(prompts="optional")
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from live_runs import MEASURED, ONCE, QUIET, Fall, config, pairs, small, written
 
 import heedful
 from heedful.assembly.results import Run
-from heedful.lightning_modules.pretrained.backbones import allowed_packages
+from heedful.lightning_modules.pretrained import allowed_packages
 from heedful.records import RunError, SettingError
 from heedful.records.storage.results import LOCK
 

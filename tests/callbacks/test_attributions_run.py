@@ -168,7 +168,7 @@ def test_answers_that_are_not_labels_do_not_change_the_selection_of_examples(tin
     data = Letters()
     selected = uids_of(explain(reader(tiny_bert, data), data, ["shap"], examples=examples))
     module = OftenSilent(str(tiny_bert), max_length=64)
-    module.prepare(data.task)
+    module.bind(data.task)
     module.network = reader(tiny_bert, data).network
     engine = explain(module, data, ["shap"], examples=examples)
     labelled = {f"letters/{i}" for i, (premise, _) in enumerate(data.pairs) if premise.startswith("a")}
@@ -179,7 +179,7 @@ def test_answers_that_are_not_labels_do_not_change_the_selection_of_examples(tin
 def test_truncated_examples_are_counted(tiny_bert):
     data = Letters(swap=["premise"])
     module = Encoder(str(tiny_bert), max_length=9)  # three of the six pairs have more than six words
-    module.prepare(data.task)
+    module.bind(data.task)
     tokenizer = module.processor.tokenizer
     module.network = Reads(len(tokenizer), tokenizer.convert_tokens_to_ids("z"))
     truncated = [pair for pair in data.pairs if len(" ".join(pair).split()) > 6]

@@ -92,7 +92,7 @@ def planted(n, name="planted", **settings):
 def ready(module, data, weights=lambda network: network.parameters()):
     '''The model with larger weights: all answers occur, each with a probability of its own.'''
     torch.manual_seed(5)
-    module.prepare(data.task)
+    module.bind(data.task)
     module.configure_model()
     with torch.no_grad():
         for weight in weights(module.network):

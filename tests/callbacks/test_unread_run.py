@@ -32,7 +32,7 @@ def read_by(backbone, premises, *evaluations, max_length=64):
     data = Given([Example(f"d/v/{i}", pair, NLI[i % 3]) for i, pair in enumerate(pairs)], eval_batch_size=4)
     data.setup("validate")
     module = Encoder(str(backbone), max_length=max_length)
-    module.prepare(data.task)
+    module.bind(data.task)
     module.configure_model()
     with torch.no_grad():  # answers that depend on the words
         module.network.classifier.weight.mul_(100)

@@ -12,13 +12,13 @@ from heedful.cli.command import _groups
 from heedful.cli.signatures import settings_of
 from heedful.datamodules import PairedData
 from heedful.datamodules.prompting import Prompting
-from heedful.lightning_modules import BasePredictor
+from heedful.lightning_modules import Predictor
 from heedful.parser import class_parser
 from heedful.records.arguments import class_path
 
 OF_RUN = (BestCheckpoint, Prompting, Trainer, TrainingSettings, EvaluationSettings)
 PUBLIC = [getattr(room, name) for room in (datamodules, lightning_modules) for name in room.__all__]
-OF_ROOMS = [kind for kind in PUBLIC if isinstance(kind, type) and issubclass(kind, PairedData | BasePredictor)]
+OF_ROOMS = [kind for kind in PUBLIC if isinstance(kind, type) and issubclass(kind, PairedData | Predictor)]
 
 
 @pytest.mark.parametrize("kind", [*OF_ROOMS, *EVALUATIONS.values(), *OF_RUN], ids=lambda kind: kind.__name__)

@@ -29,6 +29,7 @@ HERE = Path(__file__).parent
 WRITTEN = ("plain", "counterfactual", "tables", "natural_logic", "endpoint", "whole")  # folders with results
 VALUES = ("value", "std", "ci95", "per_draw")
 NEAR = 1e-3  # between machines; on one kind of machine, with the versions that README.md names, the bits are the same
+TRAINED_NEAR = 5e-3  # between machines that trained for half an epoch
 
 
 @pytest.fixture
@@ -47,18 +48,18 @@ def column(rows: pa.Table, name: str) -> np.ndarray:
     return np.array([np.nan if p is None else max(p) for p in rows[name].to_pylist()])
 
 
-def assert_same_predictions(folder: Path, other: Path, evaluation: str) -> None:
+def assert_same_predictions(folder: Path, other: Path, evaluation: str, near: float = NEAR) -> None:
     """The rows are of the same examples, and a prediction differs at most where its probability was near another's."""
     rows, others = (read_rows(path / "rows" / f"{evaluation}.parquet")[0] for path in (folder, other))
     assert rows.num_rows == others.num_rows > 30
     for name in ("uid", "intervention", "part", "variant", "draw", "gold", "partner", "content"):
         assert rows[name].to_pylist() == others[name].to_pylist(), name
     for name in ("p", "p2"):
-        np.testing.assert_allclose(column(rows, name), column(others, name), atol=NEAR)
+        np.testing.assert_allclose(column(rows, name), column(others, name), atol=near)
     for name, by in (("y", "p"), ("y2", "p2")):
         differ = [a != b for a, b in zip(rows[name].to_pylist(), others[name].to_pylist(), strict=True)]
         two = np.array([sorted(p)[-2:] if p else [0, 1] for p in rows[by].to_pylist()])
-        assert not np.any(np.array(differ) & (two[:, 1] - two[:, 0] > NEAR)), name
+        assert not np.any(np.array(differ) & (two[:, 1] - two[:, 0] > near)), name
 
 
 def content(folder: str | Path) -> dict[str, Any]:
@@ -111,7 +112,7 @@ def test_a_checkpoint_and_an_export_are_loaded(frozen):
     folder = "runs/plain/checkpoints"
     model = Encoder.load_from_checkpoint(f"{folder}/best.ckpt", backbone=f"{folder}/backbone", weights_only=True)
     exported = AutoModelForSequenceClassification.from_pretrained(f"{folder}/backbone")
-    assert model.provenance.parts == ("premise", "hypothesis")
+    assert model.learned.parts == ("premise", "hypothesis")
     weights = torch.load(f"{folder}/best.ckpt", weights_only=True)["state_dict"]
     kept = {name.removeprefix("network."): value for name, value in weights.items()}
     assert all(torch.equal(value, kept[name]) for name, value in exported.state_dict().items() if name in kept)
@@ -176,7 +177,7 @@ def test_a_model_behind_a_server_is_measured_again(frozen, monkeypatch):
 @pytest.mark.slow
 def test_a_run_that_was_killed_goes_on_to_the_end_of_the_one_that_was_not(frozen):
     run(command.train, "--resume", "runs/killed")
-    assert_same_predictions(Path("runs/killed"), Path("runs/whole"), "attentiveness")
+    assert_same_predictions(Path("runs/killed"), Path("runs/whole"), "attentiveness", TRAINED_NEAR)
     assert content("runs/killed")["metrics"].keys() >= content("runs/whole")["metrics"].keys()
     assert read_run("runs/killed")["finished"]
 

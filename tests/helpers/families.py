@@ -16,8 +16,8 @@ from heedful.callbacks import Accuracy, Answers, Attentiveness
 from heedful.datamodules import PairedData, PairedImages, Planted, Reading
 from heedful.datamodules.base.collate import Collate
 from heedful.lightning_modules import Blip, BlipAnswers, Encoder, LateFusion, Reader, Seq2Seq, Vilt, Writer
-from heedful.lightning_modules.base_predictor import BasePredictor
 from heedful.lightning_modules.outputs import Outputs
+from heedful.lightning_modules.predictor import Predictor
 from heedful.lightning_modules.pretrained_classifier import PretrainedClassifier
 from heedful.records import SOFT, SPAN, Composed, Example, Examples, Task
 
@@ -160,12 +160,12 @@ class Zoo:
     ) -> PretrainedClassifier:
         """A model of a case with its network, in eval mode."""
         model = self.unbuilt(name, folder, **settings)
-        label_map = model.bind(task or self.task(name), trains)
+        label_map = model.bind(task or self.task(name), trains).label_map
         assert label_map.labels == (task or self.task(name)).labels
         model.configure_model()
         return model.eval()
 
-    def measured(self, name: str, model: BasePredictor, **settings: Any) -> Any:
+    def measured(self, name: str, model: Predictor, **settings: Any) -> Any:
         """Results of a model on the data of a case."""
         return measured(model, self.data(name), self.evaluations(name), accelerator="cpu", **settings)
 
@@ -194,14 +194,12 @@ class Zoo:
         return Trained(model.eval(), folder, measurements)
 
 
-def batch_of(model: BasePredictor, examples: Sequence[Example]) -> dict[str, Any]:
+def batch_of(model: Predictor, examples: Sequence[Example]) -> dict[str, Any]:
     """A batch of the examples, as the data module makes it for a model."""
     return Collate(model.processor, model.task)((range(len(examples)), list(examples)))
 
 
-def predicted(
-    model: BasePredictor, pool: Sequence[Example], batches: Sequence[Sequence[int]] | None = None
-) -> list[Any]:
+def predicted(model: Predictor, pool: Sequence[Example], batches: Sequence[Sequence[int]] | None = None) -> list[Any]:
     """Predict a pool in batches of positions; returns the probabilities, or else the answer, per example."""
     composed = pool if isinstance(pool, Composed) else Composed.whole(Examples.of(list(pool)))
     positions = [np.array(batch) for batch in batches or [range(len(pool))]]

@@ -75,7 +75,7 @@ class Reads(nn.Module):
 def reader(folder: Path, data: PairedData, word: str = "z") -> Encoder:
     """An encoder, with the tokenizer of a folder, that reads only one word."""
     module = Encoder(str(folder), max_length=64)
-    module.prepare(data.task)
+    module.bind(data.task)
     tokenizer = module.processor.tokenizer
     module.network = Reads(len(tokenizer), tokenizer.convert_tokens_to_ids(word))
     return module
@@ -85,7 +85,7 @@ def random(kind: type, folder: Path, data: PairedData, times: float = 4.0, **set
     """A model with random weights times ``times``, without which the model would be nearly linear."""
     torch.manual_seed(0)
     module = kind(str(folder), max_length=64, **settings)
-    module.prepare(data.task)
+    module.bind(data.task)
     module.configure_model()
     with torch.no_grad():
         for parameter in module.parameters():

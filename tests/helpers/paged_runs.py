@@ -9,7 +9,7 @@ import pyarrow as pa
 import yaml
 
 from heedful.assembly.identity import identity_of
-from heedful.lightning_modules.base_predictor import BasePredictor
+from heedful.lightning_modules.predictor import Predictor
 from heedful.records import Context, Example
 from heedful.records.storage.results import write_results
 from heedful.reports.page.contents import Contents, contents_of
@@ -56,7 +56,7 @@ def saved(
     if context.unlabelled:
         about["run"]["counts"]["unlabelled"] = about["run"]["counts"]["examples"]
     if "model" in config:
-        about["run"]["identity"] = identity_of({"checkpoint": None, **config}, BasePredictor())
+        about["run"]["identity"] = identity_of({"checkpoint": None, **config}, Predictor())
     written = {"attentiveness": (table, about)}
     if accuracy:
         base = table.filter(pa.compute.equal(table["intervention"], "base"))

@@ -11,7 +11,7 @@ import yaml
 
 from heedful.assembly.identity import identity_of
 from heedful.interventions.demonstrations import VERSIONS
-from heedful.lightning_modules.base_predictor import BasePredictor
+from heedful.lightning_modules.predictor import Predictor
 from heedful.records import NO_LABEL, SPAN, Context
 from heedful.records import rows as r
 from heedful.records.storage.results import write_results
@@ -123,7 +123,7 @@ def save(
         "data": {"class_path": "heedful.datamodules.Pairs", "init_args": {}},
         "checkpoint": None,
     }
-    who = identity_of(config, BasePredictor()) | {"prompt": prompt, "server": server}
+    who = identity_of(config, Predictor()) | {"prompt": prompt, "server": server}
     write_results(folder, written_results.results(data=context.data, seed=context.seed, identity=who), written)
     (folder / "run.json").write_text(json.dumps({"prompt": prompt}))
     (folder / "config.yaml").write_text(yaml.safe_dump(config))

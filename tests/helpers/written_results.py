@@ -10,7 +10,7 @@ import yaml
 
 from heedful.assembly.identity import identity_of
 from heedful.assembly.results import Results, load
-from heedful.lightning_modules.base_predictor import BasePredictor
+from heedful.lightning_modules.predictor import Predictor
 from heedful.records import NO_LABEL, Context, Measurement, MetricName, Shown
 from heedful.records.rows import BASE, rows_with
 from heedful.records.storage.results import results_text, write_results
@@ -87,7 +87,7 @@ def configured(
         "data": {"class_path": "heedful.datamodules.Planted", "init_args": data},
         "checkpoint": str(checkpoint) if checkpoint else {"save_last": True},
     }
-    found = {**found, "identity": {**found.get("identity", {}), **identity_of(config, BasePredictor())}}
+    found = {**found, "identity": {**found.get("identity", {}), **identity_of(config, Predictor())}}
     rows = {
         name: (table, {**said, "run": {**said["run"], "identity": found["identity"]}})
         for name, (table, said) in (written or {}).items()

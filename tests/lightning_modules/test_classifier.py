@@ -10,9 +10,8 @@ from families import FAMILIES
 from benchmarks.bare_runs import fitted, measured
 from heedful.callbacks import Accuracy
 from heedful.datamodules import Planted
-from heedful.lightning_modules.base_predictor import BasePredictor
-from heedful.lightning_modules.predictor import Provenance
-from heedful.records import CLASSIFICATION, ModelError, RunError, Task
+from heedful.lightning_modules.learned import Learned
+from heedful.records import CLASSIFICATION, ModelError, RunError
 
 from refusals import refused
 from tiers import first_tier
@@ -44,10 +43,8 @@ LEARNED = {  # parts in training, parts given, all parts of the data, fact in th
 @pytest.mark.parametrize("case", LEARNED)
 def test_a_model_is_not_measured_on_other_parts_than_it_was_trained_on(case):
     learned, given, of_data, fact = LEARNED[case]
-    model = BasePredictor()
-    model.task, model.provenance = Task(CLASSIFICATION, given, ("yes", "no")), Provenance(learned)
     with nullcontext() if fact is None else refused(ModelError, " and ".join(learned), " and ".join(given), fact):
-        model.require_learned_parts(of_data)
+        Learned(parts=learned).require_parts(given, of_data)
 
 
 class Turned(Planted):
@@ -78,18 +75,18 @@ def test_parts_are_read_in_the_order_that_was_trained(zoo, source):
     assert model.task.parts == ("text", "hypothesis")  # "text" has the position of the premise
     model = zoo.unbuilt("Encoder", run / "backbone")
     fitted(model, Turned(), [Accuracy()], accelerator="cpu", max_epochs=1)
-    assert model.provenance.parts == ("premise", "hypothesis")
+    assert model.learned.parts == ("premise", "hypothesis")
 
 
 BIAS = "network.classifier.bias"
 BROKEN = {
     "no task": (lambda c: c.pop("task"), RunError, "checkpoint"),
-    "too few": (lambda c: c["state_dict"].pop(BIAS), ModelError, f"1 weight ({BIAS})"),
-    "too many": (lambda c: c["state_dict"].update(x=torch.ones(1)), ModelError, "1 weight (x)"),
+    "too few": (lambda c: c["state_dict"].pop(BIAS), ModelError, BIAS),
+    "too many": (lambda c: c["state_dict"].update(x=torch.ones(1)), ModelError, '"x"'),
     "another shape": (
         lambda c: c["state_dict"].update({BIAS: torch.ones(9)}),
         ModelError,
-        f"1 weight ({BIAS} of 9, not 3)",
+        f"size mismatch for {BIAS}",
     ),
 }
 

@@ -13,7 +13,7 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer
 from heedful.lightning_modules import CausalLM, Endpoint
 from heedful.lightning_modules.function import Function
 from heedful.lightning_modules.predictor_module import module_of, predictor_of
-from heedful.lightning_modules.prompted.batch import BatchEndpoint
+from heedful.lightning_modules.prompted.endpoint import BatchEndpoint
 from heedful.lightning_modules.transformers_pair import TransformersPair
 from heedful.records import Composed, Example, ModelError, Picture
 from heedful.records.prompts import Prompt, Wording
@@ -213,8 +213,8 @@ def batch_of(request, tmp_path):
 @pytest.mark.parametrize("make", [function_of, pair_of, causal_of, endpoint_of, batch_of])
 def test_a_model_without_lightning_binds_encodes_and_predicts(zoo, make, request, tmp_path):
     model, pool, task = make(request, tmp_path), zoo.pool("Encoder"), zoo.task("Encoder")
-    assert model.bind(task).labels == task.labels
-    if model.needs_prompt:
+    assert model.bind(task).label_map.labels == task.labels
+    if model.capabilities.prompts:
         model.prompt_with(Prompt(Wording.plain(task.parts, task.labels), task))
     model.configure_model()
     model.start(Composed.whole(pool), SimpleNamespace(keep_waiting_alive=lambda: None))

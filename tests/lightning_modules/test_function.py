@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.assembly.loading import load_model
-from heedful.lightning_modules.function import cut, name_of
-from heedful.lightning_modules.processors.contents import TOGETHER, FunctionProcessor
-from heedful.records import EMPTIED, Composed, Example, Examples, SettingError, Table, Task
+from heedful.lightning_modules.function import Function, name_of
+from heedful.lightning_modules.processors.contents import FunctionProcessor
+from heedful.records import CLASSIFICATION, EMPTIED, Composed, Example, Examples, SettingError, Table, Task
 
 from commands import job_of
 from refusals import refused
@@ -54,17 +54,25 @@ def test_inputs_are_the_composed_examples(pairs, data):
     assert [one.keys.tolist() for one in found] == [inputs.keys[batch].tolist() for batch in batches]
 
 
-def test_many_batches_are_fetched_in_several_pieces():
-    pool = pool_of([(f"l {i}", f"r {i}") for i in range(TOGETHER + 100)])
-    batches = np.array_split(np.random.default_rng(0).permutation(len(pool)), 300)
-    found = [one["function"].rows for one in FunctionProcessor(["right"]).batches(Composed.whole(pool), batches)]
-    assert found == [[{"right": f"r {i}"} for i in batch.tolist()] for batch in batches]
-
-
 def test_tables_are_dictionaries():
     pool = Examples.of([Example("d/v/0", {"table": TABLE, "text": "It runs."}, "no")])
     (row,) = FunctionProcessor(["table", "text"])(Composed.whole(pool))["function"].rows
     assert row == {"table": {"title": "Dog", "legs": ("4",), "eats": ("meat", "bread")}, "text": "It runs."}
+
+
+def test_an_array_that_the_function_fills_again_is_copied():
+    filled = np.zeros((1, 2), dtype=np.float32)
+
+    def predict(rows):
+        filled[:] = [0, 1] if rows[0]["left"] == "b" else [1, 0]
+        return filled
+
+    model = Function(predict, {"yes": [], "no": []}, is_ordered=True)
+    model.prepare(Task(CLASSIFICATION, ("left", "right"), ("yes", "no")))
+    for text, expected in (("a", [1, 0]), ("b", [0, 1]), ("a", [1, 0])):
+        pool = Composed.whole(pool_of([(text, "x")]))
+        assert model.answer(model.processor(pool)).probs.tolist() == [expected]
+    assert len(model.answered) == 2
 
 
 @pytest.mark.parametrize("named", ["os.system", "(in memory)", 3])
@@ -79,7 +87,7 @@ def test_no_file_names_a_function(named, tmp_path, monkeypatch):
 
 
 def test_the_name_of_a_function_is_without_decorators_and_fixed_arguments():
-    assert name_of(torch.no_grad()(partial(cut, most=3))) == "cut"
-    assert name_of(partial(torch.no_grad()(cut))) == "cut"
+    assert name_of(torch.no_grad()(partial(pool_of, pairs=[]))) == "pool_of"
+    assert name_of(partial(torch.no_grad()(pool_of))) == "pool_of"
     assert name_of(Task.from_dict) == "from_dict"
     assert name_of(SimpleNamespace()) == "SimpleNamespace"

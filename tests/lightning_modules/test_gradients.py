@@ -85,7 +85,7 @@ def test_a_model_without_embeddings(model, monkeypatch):
     def refuse(inputs):
         raise NotImplementedError("Passing input embeddings is not supported.")
 
-    monkeypatch.setattr(model, "scores", refuse)
+    monkeypatch.setattr(model, "logits", refuse)
     inputs, baseline = ends(model)
     with refused(ModelError, "gradients", model.description):
         integrated_gradients(model, inputs, baseline, LABELS, 3, 64)

@@ -40,7 +40,7 @@ def read(returned, labels=None, same=None, is_ordered=False):
     """Parse what a function returns for two inputs: labels, texts, NO_LABEL, or lists of probabilities."""
     pool = Examples.of([Example(f"d/v/{i}", {"left": f"l {i}"}, "no") for i in range(2)])
     model = Function(lambda rows: returned, labels, None if same is None else Same(same), is_ordered)
-    model.prepare(Task(CLASSIFICATION if labels else TEXT, ("left",), tuple(labels or ())))
+    model.bind(Task(CLASSIFICATION if labels else TEXT, ("left",), tuple(labels or ())))
     outputs = model.answer(model.processor(Composed.whole(pool)))
     if outputs.probs is not None:
         return np.round(np.asarray(outputs.probs, np.float64), 4).tolist()
@@ -167,9 +167,9 @@ SERVERS = {  # way to read, JSON of the response, label or error
     "no choices": ("written", {"choices": []}, "0 choices in place of one answer"),
     "two choices": ("written", {"choices": chat("yes")["choices"] * 2}, "2 choices in place of one answer"),
     "an error": ("written", {"error": {"message": "busy"}}, r"0 choices in place of one answer \(busy\)"),
-    "a list": ("written", [], "0 choices in place of one answer"),
-    "a text": ("written", "x", "0 choices in place of one answer"),
-    "nothing": ("written", None, "0 choices in place of one answer"),
+    "a list": ("written", [], "not of the OpenAI protocol"),
+    "a text": ("written", "x", "not of the OpenAI protocol"),
+    "nothing": ("written", None, "not of the OpenAI protocol"),
     "first tokens": ("first_token", tokens(no=0.7, yes=0.2), "no"),
     "first tokens of nothing": ("first_token", tokens(The=0.9, A=0.05), NO_LABEL),
     "first tokens that tie": ("first_token", tokens(no=0.4, yes=0.4, x=0.1), NO_LABEL),
@@ -179,7 +179,7 @@ SERVERS = {  # way to read, JSON of the response, label or error
     "first tokens that are no numbers": ("first_token", tokens(yes=NAN, no=0.2), "no different log-probabilities"),
     "first tokens that sum to more": ("first_token", tokens(yes=0.9, no=0.75), "probabilities sum to 1.65"),
     "a first token twice": ("first_token", twice, "the same first token twice"),
-    "no choices for first tokens": ("first_token", {"choices": [None]}, "0 choices in place of one answer"),
+    "no choices for first tokens": ("first_token", {"choices": [None]}, "not of the OpenAI protocol"),
 }
 
 

@@ -14,7 +14,7 @@ from transformers import BertConfig, BertForSequenceClassification, BertTokenize
 from benchmarks.bare_runs import fitted
 from heedful.lightning_modules import BlipAnswers, CausalLM, Endpoint, LateFusion, Reader, Seq2Seq, Vilt
 from heedful.lightning_modules.processors.processor import Statistics
-from heedful.lightning_modules.prompted.batch import BatchEndpoint
+from heedful.lightning_modules.prompted.endpoint import BatchEndpoint
 from heedful.lightning_modules.prompted.requests.replies import WAYS
 from heedful.lightning_modules.transformers_pair import TransformersPair
 from heedful.records import CLASSIFICATION, SOFT, SPAN, DataError, ModelError, SettingError, Task
@@ -41,14 +41,14 @@ def without_images(zoo, folder):
 
 def causal(folder, has_chat=True, task=TASK, **settings):
     model = CausalLM(str(save(folder / "llama", chat=has_chat)), **settings)
-    model.prepare(task)
+    model.bind(task)
     model.prompt_with(prompt())
     model.configure_model()
 
 
 def batch_with(response):
     endpoint = BatchEndpoint(lambda request: (response, "line 3"), name="tiny")
-    endpoint.prepare(TASK)
+    endpoint.bind(TASK)
     endpoint.prompt_with(prompt())
     endpoint.answer(endpoint.processor(EXAMPLES))
 
@@ -141,21 +141,21 @@ MISTAKES = {  # call with a zoo and a folder; error and facts in the message
     "no chat template": (lambda z, f: causal(f, has_chat=False, chat=True), (SettingError, "chat", "llama")),
     "several right labels": (lambda z, f: causal(f, task=replace(TASK, kind=SOFT)), (ModelError, "CausalLM", "soft")),
     "a T5 in context": (
-        lambda z, f: CausalLM(z.backbone("Seq2Seq")).prepare(TASK),
+        lambda z, f: CausalLM(z.backbone("Seq2Seq")).bind(TASK),
         (ModelError, "Seq2Seq"),
     ),
-    "an endpoint without a name": (lambda z, f: Endpoint().prepare(TASK), (SettingError, "name")),
+    "an endpoint without a name": (lambda z, f: Endpoint().bind(TASK), (SettingError, "name")),
     "an endpoint without labels": (
-        lambda z, f: Endpoint("tiny").prepare(replace(TASK, labels=(), default_label=None)),
+        lambda z, f: Endpoint("tiny").bind(replace(TASK, labels=(), default_label=None)),
         (ModelError, "Endpoint", "labels"),
     ),
     "read": (lambda z, f: Endpoint("tiny", read="wrtten"), (SettingError, "wrtten", "written")),
     "a key of an endpoint": (
-        lambda z, f: Endpoint("tiny", extra={"options": [{"password": "x"}]}),
+        lambda z, f: Endpoint("tiny", extra={"password": "x"}),
         (SettingError, "password"),
     ),
     "a batch without an answer": (lambda z, f: batch_with({}), (DataError, "line 3", "0 choices")),
-    "a pair without labels": (lambda z, f: pair().prepare(z.task("Reader")), (ModelError, "(model, tokenizer)", SPAN)),
+    "a pair without labels": (lambda z, f: pair().bind(z.task("Reader")), (ModelError, "(model, tokenizer)", SPAN)),
     "first tokens of texts": (
         lambda z, f: WAYS["first_token"]({}, True).require(prompt(), Task(SPAN, TASK.parts, ())),
         (ModelError, "read first_token", "read written"),
@@ -201,6 +201,6 @@ def test_what_is_asked_and_keys_are_no_further_entries_of_a_request(entry):
 @pytest.mark.parametrize("name", FAMILIES)
 def test_data_of_another_kind_are_refused_before_the_backbone_is_read(zoo, name):
     task = zoo.task(name)
-    other = zoo.task("Reader" if task.kind is not SPAN else "Encoder")
+    other = replace(task, kind=CLASSIFICATION if task.kind is SPAN else SPAN, default_label=None)
     with refused(ModelError, f"model {FAMILIES[name].kind.__name__}", task.kind, other.kind):
-        zoo.unbuilt(name, "nowhere").prepare(other)
+        zoo.unbuilt(name, "nowhere").bind(other)

@@ -4,8 +4,8 @@ import numpy as np
 import torch
 
 from heedful.lightning_modules import Classifier, Outputs
-from heedful.lightning_modules.base_predictor import BasePredictor
-from heedful.lightning_modules.predictor import Capabilities, LabelMap
+from heedful.lightning_modules.learned import Fit, LabelMap
+from heedful.lightning_modules.predictor import Capabilities, Predictor
 from heedful.lightning_modules.predictor_module import module_of, predictor_of
 from heedful.lightning_modules.processors.processor import Processor, Statistics
 from heedful.records import CLASSIFICATION, Composed, Example, Examples, Task
@@ -56,7 +56,7 @@ def test_nothing_is_computed_before_it_is_used_and_nothing_twice():
 TASK = Task(CLASSIFICATION, ("text",), ("short", "long"))
 
 
-class Lengths(BasePredictor):
+class Lengths(Predictor):
     """A model that answers by the length of a text; its network is a linear layer."""
 
     def __init__(self):
@@ -91,7 +91,7 @@ def test_a_trainer_gets_a_module_around_a_model_that_is_none():
 
 def test_a_model_binds_to_a_task_and_counts_begin_anew_with_each_evaluation():
     predictor = Lengths()
-    assert predictor.bind(TASK) == LabelMap(("short", "long"), ("short", "long"), (0, 1))
+    assert predictor.bind(TASK) == Fit(TASK, LabelMap(("short", "long"), ("short", "long"), (0, 1)), "new")
     assert predictor.capabilities == Capabilities(probabilities=True, writes=False, repeats=None, ranks=None)
     assert predictor.encode(POOL).lengths.tolist() == [3, 1, 2]
     predictor.count("no_answers", ["well", "well", "hm"])

@@ -8,7 +8,7 @@ import pytest
 from heedful import lightning_modules
 from heedful.assembly.loading import section_of
 from heedful.callbacks.checkpoints.best_and_last import BestCheckpoint
-from heedful.lightning_modules import BasePredictor, Encoder
+from heedful.lightning_modules import Encoder, Predictor
 from heedful.lightning_modules.registry import TABLE, family_of, register, stand_in
 from heedful.records.arguments import class_path
 from heedful.records.task import Span
@@ -47,7 +47,7 @@ def test_a_registered_family_comes_before_those_of_the_table_and_stands_in_on_it
 
 def test_the_lines_of_the_table_name_classes_that_there_are():
     for entry in TABLE:
-        assert issubclass(getattr(lightning_modules, entry.family), BasePredictor)
+        assert issubclass(getattr(lightning_modules, entry.family), Predictor)
         assert all(isinstance(getattr(lightning_modules, name), type) for name in entry.stands_in.values())
 
 

@@ -19,17 +19,18 @@ EXACTNESS = Path(__file__).parents[2] / "docs" / "exactness.md"
 # places that may wait for the device; docs/exactness.md gives the reasons
 MASK = "transformers/masking_utils.py:_ignore_bidirectional_mask_sdpa"
 TEXT, PROMPTED = "lightning_modules/text/", "lightning_modules/prompted/"
-NUMBERS = TEXT + "seq2seq.py:answer"
+HEADS = "lightning_modules/heads.py:"
+NUMBERS = HEADS + "answer"
 PREDICTING = {
     "Reader": {TEXT + "reader.py:answer"},
-    "Seq2Seq, BART": {TEXT + "seq2seq.py:_decoded"},
-    "Seq2Seq, greedy": {TEXT + "seq2seq.py:_written", NUMBERS},
-    "Writer": {TEXT + "seq2seq.py:_written"},
-    "BlipAnswers, ranked": {"lightning_modules/label_scorer.py:forward"},
+    "Seq2Seq, BART": {TEXT + "seq2seq.py:decoded"},
+    "Seq2Seq, greedy": {HEADS + "generated", NUMBERS},
+    "Writer": {HEADS + "generated"},
+    "BlipAnswers, ranked": {HEADS + "likelihoods"},
 }
 TRAINING = {
-    "Seq2Seq, BART": {TEXT + "seq2seq.py:_decoded"},
-    "BlipAnswers, soft": {"lightning_modules/label_scorer.py:loss"},
+    "Seq2Seq, BART": {TEXT + "seq2seq.py:decoded"},
+    "BlipAnswers, soft": {HEADS + "loss"},
 }
 # the text of a simulated number is no name of an expert
 REHEARSED = [name for name in CASES if name != "Seq2Seq, Switch"]
@@ -109,7 +110,7 @@ def test_a_shared_prefix(precision, decoding, later, tmp_path):
 
     def built():
         model = CausalLM(str(tmp_path), decoding=decoding)
-        model.prepare(TASK)
+        model.bind(TASK)
         model.prompt_with(prompt())
         model.configure_model()
         return model

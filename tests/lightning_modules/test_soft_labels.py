@@ -48,7 +48,7 @@ def test_an_exported_head_is_known_again_though_names_differ_in_a_blank_alone(zo
     model = zoo.model("Encoder", task=TASK)
     model.export(str(tmp_path), weights=True)
     again = zoo.model("Encoder", tmp_path, replace(TASK, labels=("no", "hotdog", "yes", "hot dog")))
-    assert again.head == "kept"
+    assert again.fit.head == "kept"
     inputs = batch_of(model, POOL)["inputs"]
     assert torch.equal(again.logits(inputs), model.logits(inputs)[:, [3, 1, 2, 0]])
     checkpoint = {"state_dict": {}}

@@ -56,7 +56,7 @@ BROKEN = {
     "renamed": (lambda w: {f"module.{name}": value for name, value in w.items()}, r"\d+ weights \(\S+, \.\.\.\)"),
     "another shape": (
         lambda w: {n: v[:-1] if v.ndim == 2 and len(v) == max(map(len, w.values())) else v for n, v in w.items()},
-        r"\d+ weights? \(\S+ of \d+ x \d+, not \d+ x \d+",
+        r"another shape of \d+ weights? \(",
     ),
     "a layer too many": (
         lambda w: w | {n.replace(".1.", ".2."): w[n].clone() for n in filter(is_last(w), w)},
@@ -83,9 +83,6 @@ def test_what_was_trained_here_must_have_all_of_its_head(zoo, tmp_path, name):
     cut = rewritten(zoo.exported(name), tmp_path / "cut", without(head))
     with refused(ModelError, cut, f"({head}"):
         zoo.model(name, cut)
-    grown = rewritten(zoo.exported(name), tmp_path / "grown", lambda w: w | {"other.head": torch.zeros(2)})
-    with refused(ModelError, grown, "1 weight (other.head)"):
-        zoo.model(name, grown)
 
 
 FAULTS = {  # change of the weights of an encoder; fact in the message
@@ -134,7 +131,7 @@ def published(kind, tiny_bert, folder, auto, **more):
 def test_heads_of_other_tasks_are_left_out(zoo, tiny_bert, tmp_path, kind):
     more, auto = PUBLISHED[kind]
     published(kind, tiny_bert, tmp_path, auto, **more)
-    assert zoo.model("Encoder", tmp_path).head == "new"
+    assert zoo.model("Encoder", tmp_path).fit.head == "new"
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta", "mpnet", "deberta-v2"])
@@ -145,7 +142,7 @@ def test_a_pooler_and_buffers_that_are_not_used_may_be_left_over(zoo, tiny_bert,
     more = {f"{prefix}.pooler.dense.weight": torch.ones(32, 32)}
     more |= {f"{prefix}.embeddings.position_ids": torch.arange(130)[None]}
     folder = rewritten(tmp_path / "m", tmp_path / "more", lambda weights: more | weights)
-    assert zoo.model("Encoder", folder, labels=["entailment", "neutral", "contradiction"]).head == "kept"
+    assert zoo.model("Encoder", folder, labels=["entailment", "neutral", "contradiction"]).fit.head == "kept"
 
 
 def test_weights_that_a_family_may_lack_or_have(zoo, tiny_bert, tiny_t5, tmp_path):

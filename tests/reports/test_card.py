@@ -17,7 +17,7 @@ from safetensors import safe_open
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, T5ForConditionalGeneration
 
 import heedful
-from heedful.lightning_modules.pretrained.trained_on import TrainedOn
+from heedful.lightning_modules.learned import TrainedOn
 from heedful.records import HeedfulError, RunError
 from heedful.records.storage.results import read_results
 from heedful.reports.card import base_model, main, write_card

@@ -21,7 +21,7 @@ import torch
 import heedful
 from heedful.assembly.results import Results
 from heedful.lightning_modules import Encoder
-from heedful.lightning_modules.pretrained.backbones import resolve
+from heedful.lightning_modules.pretrained import resolve
 from heedful.records.rows import BASE, KEY
 from heedful.records.storage.results import file_hash
 

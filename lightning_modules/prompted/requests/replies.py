@@ -16,9 +16,7 @@ TOO_LITTLE = 0.01  # largest probability of a token that begins two labels; smal
 SAME = 1e-9  # probabilities that differ by less are equal
 ROUNDED = 0.02  # rounding error of a sum of probabilities
 BESIDE = "reasoning_content", "reasoning", "refusal"  # fields that may hold a text in place of the content
-EMPTY = "an empty content"  # begins the failure of such an answer
 QUOTED = 80  # characters of such a text that a failure quotes
-Scores = Sequence[tuple[str, float]]
 
 
 class Unusable(Exception):
@@ -27,17 +25,11 @@ class Unusable(Exception):
 
 @dataclass(frozen=True)
 class Request:
-    """A request to a server.
+    """A request to a server."""
 
-    Attributes:
-        path: The path below the base URL.
-        body: The content of the request.
-        repeat: 1 for the second request of the null control, which repeats inputs; otherwise 0.
-    """
-
-    path: str
+    path: str  # below the base URL
     body: Mapping[str, Any]
-    repeat: int = 0
+    repeat: int = 0  # 1 for the second request of the null control, which repeats inputs
 
     def key(self, url: str) -> str:
         """Return the hash of the request and the base URL, under which the reply is stored."""
@@ -47,52 +39,25 @@ class Request:
 
 @dataclass(frozen=True)
 class Reply:
-    """The answer of a server to a request.
-
-    Attributes:
-        text: The text that the model wrote.
-        scores: The most probable first tokens with their log-probabilities.
-        model: Name of the model that answered; "" if the server does not name it.
-        failure: Why there is no answer; "" if there is one. Failures are not stored.
-        read: Number of tokens that the server read.
-        wrote: Number of tokens that the model wrote.
-    """
+    """The answer of a server to a request."""
 
     text: str = ""
-    scores: Scores | None = None
-    model: str = ""
-    failure: str = ""
-    read: int = 0
-    wrote: int = 0
+    scores: Sequence[tuple[str, float]] | None = None  # the most probable first tokens with their log-probabilities
+    model: str = ""  # name of the model that answered; "" if the server does not name it
+    failure: str = ""  # why there is no answer, and the reply is not stored; "" if there is one
+    tokens_read: int = 0
+    tokens_written: int = 0
 
     @property
     def is_empty(self) -> bool:
         """Whether the reply has neither a text nor a score."""
         return not self.text.strip() and not self.scores
 
-    @property
-    def shown(self) -> str:
-        """The answer as messages show it, or the reason why there is none."""
-        return self.failure or self.text
-
-
-def look_up(answer: Any, *path: str | int) -> Any:
-    """Look up a path of keys and indices in nested JSON; None if a key is missing."""
-    for step in path:
-        try:
-            answer = answer[step] if isinstance(answer, dict | list) else None
-        except (KeyError, IndexError, TypeError):
-            return None
-    return answer
-
 
 class Written:
-    """Reads an answer from the text that a model generates; :class:`FirstToken` reads it from log-probabilities
-    instead.
+    """Reads an answer from the text that a model generates.
 
-    Args:
-        settings: Entries of a request apart from the prompt.
-        chat: Whether to send the prompt as the turns of a chat; otherwise as one text.
+    ``settings`` are the entries of a request apart from the prompt, which is sent as a ``chat`` or as one text.
     """
 
     name = "written"
@@ -104,35 +69,39 @@ class Written:
         self.path = "/chat/completions" if chat else "/completions"
 
     def require(self, prompt: Prompt, task: Task) -> None:
-        """Check that this class can read the answers to a task.
-
-        Here nothing is checked, since generated text is read for all tasks. A subclass may raise an error.
-        """
+        """Raise ModelError if the answers to a task cannot be read in this way; generated text always can."""
 
     def body(self, prompt: Prompt, question: str) -> dict[str, Any]:
         """Return the JSON of the request that asks a question."""
         content = {"messages": prompt.messages(question)} if self.chat else {"prompt": prompt.text(question)}
         return {**self.settings, **content}
 
-    def reply(self, answer: Any) -> Reply:
+    def reply(self, response: Any) -> Reply:
         """Convert the JSON of a response to a reply.
 
         Raises:
             Unusable: The response holds no answer.
         """
-        choices = look_up(answer, "choices")
-        choices = [choice for choice in choices if isinstance(choice, dict)] if isinstance(choices, list) else []
-        if (n := len(choices)) != 1:
-            error = look_up(answer, "error", "message") or look_up(answer, "error")
-            raise Unusable(f"{n} choices in place of one answer" + (f" ({str(error)[:200]})" if error else ""))
-        message = look_up(choices[0], "message") if self.chat else choices[0]
-        text = _text_of(look_up(message, "content" if self.chat else "text"))
-        counts = (look_up(answer, "usage", name) for name in ("prompt_tokens", "completion_tokens"))
-        read, wrote = (n if type(n) is int else 0 for n in counts)
-        model = look_up(answer, "model")
-        named = model if isinstance(model, str) else ""
-        failure = "" if text.strip() else _text_beside(message)
-        return Reply(without_surrogates(text), model=named, failure=failure, read=read, wrote=wrote)
+        try:
+            choices, error = response.get("choices") or [], response.get("error")
+            if len(choices) != 1:
+                error = error["message"] if isinstance(error, dict) else error
+                raise Unusable(f"{len(choices)} choices in place of one answer" + (f" ({error})" if error else ""))
+            return self._reply(response, choices[0])
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+            raise Unusable("a response that is not of the OpenAI protocol") from None
+
+    def _reply(self, response: Mapping[str, Any], choice: Mapping[str, Any]) -> Reply:
+        message = choice["message"] if self.chat else choice
+        text = _text_of(message.get("content" if self.chat else "text"))
+        usage = response.get("usage") or {}
+        return Reply(
+            without_surrogates(text),
+            model=str(response.get("model") or ""),
+            failure="" if text.strip() else _failure_of(message),
+            tokens_read=usage.get("prompt_tokens") or 0,
+            tokens_written=usage.get("completion_tokens") or 0,
+        )
 
     def read(self, reply: Reply, prompt: Prompt) -> tuple[str, list[float] | None]:
         """Return the answer in a reply: a label, :data:`.NO_LABEL` or a text; and the label probabilities or None."""
@@ -154,8 +123,7 @@ class FirstToken(Written):
     def __init__(self, settings: Mapping[str, Any], chat: bool) -> None:
         super().__init__(settings, chat)
         n = LISTED[chat]
-        listed = {"logprobs": True, "top_logprobs": n} if chat else {"logprobs": n}
-        self.settings = {**self.settings, "max_tokens": 1, **listed}
+        self.settings |= {"max_tokens": 1} | ({"logprobs": True, "top_logprobs": n} if chat else {"logprobs": n})
 
     def require(self, prompt: Prompt, task: Task) -> None:
         if not task.kind.has_labels:
@@ -167,28 +135,20 @@ class FirstToken(Written):
                 "beginning. Take read written, or other answers in the prompt."
             )
 
-    def reply(self, answer: Any) -> Reply:
-        written = super().reply(answer)
+    def _reply(self, response: Mapping[str, Any], choice: Mapping[str, Any]) -> Reply:
+        written = super()._reply(response, choice)
         if written.failure:
             return written
-        choice = answer["choices"][0]
-        listed = look_up(choice, "logprobs", "content", 0, "top_logprobs")
-        if isinstance(listed, list):
-            pairs = [(look_up(entry, "token"), look_up(entry, "logprob")) for entry in listed]
-            # tokens that are parts of a character have the same text, and differ in their bytes
-            tokens = {(str(look_up(entry, "token")), str(look_up(entry, "bytes"))) for entry in listed}
-        else:
-            of_text = look_up(choice, "logprobs", "top_logprobs", 0)
-            pairs = list(of_text.items()) if isinstance(of_text, dict) else []
-            tokens = {(str(token), "") for token, _ in pairs}
-        if len(tokens) < len(pairs):
+        listed = _listed_tokens(choice.get("logprobs") or {})
+        if len(listed) > len({(token, str(of_bytes)) for token, _, of_bytes in listed}):
             raise Unusable("the same first token twice")
-        pairs = [(t, float(v)) for t, v in pairs if isinstance(t, str) and isinstance(v, int | float) and v > -math.inf]
-        if len({value for _, value in pairs}) < 2 or not all(value <= 1e-3 for _, value in pairs):  # refuses NaN, too
+        scores = [(without_surrogates(token), float(value)) for token, value, _ in listed if value != -math.inf]
+        values = [value for _, value in scores]
+        if len(set(values)) < 2 or not all(value <= 1e-3 for value in values):  # refuses NaN, too
             raise Unusable("no different log-probabilities of first tokens, which read first_token needs")
-        if (total := sum(math.exp(value) for _, value in pairs)) > 1 + ROUNDED:
+        if (total := sum(map(math.exp, values))) > 1 + ROUNDED:
             raise Unusable(f"first tokens whose probabilities sum to {total:.3g}")
-        return replace(written, scores=[(without_surrogates(t), value) for t, value in pairs])
+        return replace(written, scores=scores)
 
     def read(self, reply: Reply, prompt: Prompt) -> tuple[str, list[float] | None]:
         texts = [_comparable(text) for text in prompt.answers]
@@ -205,58 +165,52 @@ class FirstToken(Written):
                 )
         least = min((p for _, p in listed), default=1.0)
         weights = [p or least for p in sums]
-        total = sum(weights)
-        probabilities = [p / total for p in weights] if total else [1 / len(weights)] * len(weights)
-        return _most_probable(sums, prompt.task.labels) if sum(sums) >= TOO_LITTLE else NO_LABEL, probabilities
+        probabilities = [p / sum(weights) for p in weights] if any(weights) else [1 / len(sums)] * len(sums)
+        first, *lower = sorted(sums, reverse=True)
+        is_tie = bool(lower) and first - lower[0] < SAME  # the order of the labels is no answer
+        is_answer = sum(sums) >= TOO_LITTLE and not is_tie
+        return prompt.task.labels[sums.index(first)] if is_answer else NO_LABEL, probabilities
 
 
 WAYS = {way.name: way for way in (Written, FirstToken)}
 
 
 def _text_of(content: Any) -> str:
-    """Return the text of a message, whose content may be a list of parts; "" for None.
-
-    Raises:
-        Unusable: The content has no text.
-    """
+    """Return the text of a message, whose content may be a list of parts; "" for None."""
     if isinstance(content, list) and content:
-        texts = [look_up(part, "text") for part in content if look_up(part, "type") in ("text", "output_text")]
-        content = "".join(texts) if texts and all(isinstance(text, str) for text in texts) else content
-    if isinstance(content, str) or not content:
-        return content or ""
-    types = dict.fromkeys(str(look_up(part, "type")) for part in content) if isinstance(content, list) else ()
-    raise Unusable("an answer that is no text" + (f", but {listing([*types])}" if types else ""))
+        texts = [part["text"] for part in content if part.get("type") in ("text", "output_text")]
+        if not texts:
+            raise Unusable(f"an answer that is no text, but {listing([str(part.get('type')) for part in content])}")
+        return "".join(texts)
+    if content and not isinstance(content, str):
+        raise Unusable("an answer that is no text")
+    return content or ""
 
 
-def _text_beside(message: Any) -> str:
-    """Return the failure of a message whose content is empty, but which has a text in another field; "" for none."""
-    texts = ((field, look_up(message, field)) for field in BESIDE)
-    other = next(((field, text.strip()) for field, text in texts if isinstance(text, str) and text.strip()), None)
-    return "" if other is None else f"{EMPTY}; {other[0]} has the text {other[1][:QUOTED]!r}"
+def _failure_of(message: Mapping[str, Any]) -> str:
+    """Return the failure of a message without content, but with a text in another field; "" without such a text."""
+    texts = {name: text.strip() for name in BESIDE if isinstance(text := message.get(name), str) and text.strip()}
+    return next((f"an empty content; {name} has the text {text[:QUOTED]!r}" for name, text in texts.items()), "")
 
 
-def _most_probable(p: Sequence[float], labels: Sequence[str]) -> str:
-    """Return the label with the highest probability; NO_LABEL for a tie, since the order of labels is no answer."""
-    first, *lower = sorted(p, reverse=True)
-    return NO_LABEL if lower and first - lower[0] < SAME else labels[p.index(first)]
+def _listed_tokens(logprobs: Mapping[str, Any]) -> list[tuple[str, float, Any]]:
+    """Return the listed first tokens with log-probabilities and bytes; parts of a character differ in bytes only."""
+    if of_chat := logprobs.get("content"):
+        return [(entry["token"], entry["logprob"], entry.get("bytes")) for entry in of_chat[0]["top_logprobs"]]
+    of_text = logprobs.get("top_logprobs")
+    return [(token, value, None) for token, value in of_text[0].items()] if of_text else []
 
 
 def _comparable(text: str) -> str:
-    """Return a text or a token in lower case, without spaces, quotes and punctuation at both ends, for comparisons.
-
-    The characters U+2581 and U+0120, which some servers write for a space, count as spaces.
-    """
-    return bare(text.replace("\u2581", " ").replace("\u0120", " "))
+    """Return a text or a token in lower case, without spaces, quotes and punctuation at both ends, for comparisons."""
+    return bare(text.replace("\u2581", " ").replace("\u0120", " "))  # some servers write these for a space
 
 
 def _matching_texts(token: str, texts: Sequence[str]) -> list[int]:
-    """Return the indices of the texts that begin with a token.
-
-    If there are none, return the index of the longest text with which the token begins.
-    """
+    """Return the indices of the texts that begin with a token, or else of the longest that begins the token."""
     if not token:
         return []
-    longer = [i for i, text in enumerate(texts) if token.startswith(text) and not token[len(text) :][:1].isalnum()]
-    return [i for i, text in enumerate(texts) if text.startswith(token)] or sorted(
-        longer, key=lambda i: -len(texts[i])
-    )[:1]
+    if longer := [i for i, text in enumerate(texts) if text.startswith(token)]:
+        return longer
+    begun = [i for i, text in enumerate(texts) if token.startswith(text) and not token[len(text) :][:1].isalnum()]
+    return sorted(begun, key=lambda i: -len(texts[i]))[:1]

@@ -40,7 +40,7 @@ def test_the_host_never_waits_for_a_batch(tiny_bert: Path, precision: Precision)
     model.has_learned = True
     data = Planted(n_train=1, n_validation=60, eval_batch_size=8)
     data.setup("validate")
-    model.prepare(data.task)
+    model.bind(data.task)
     model.configure_model()
     with Rehearsal() as rehearsal:
         strategy = SingleDeviceStrategy(DEVICE, precision_plugin=precision)

@@ -9,7 +9,7 @@ from transformers import (
     T5Tokenizer,
 )
 
-from heedful.lightning_modules.pretrained.backbones import resolve
+from heedful.lightning_modules.pretrained import resolve
 
 from sentences import IN_TEMPLATES, SENTENCES
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import AutoTokenizer
 
-from heedful.lightning_modules.pretrained.backbones import resolve
+from heedful.lightning_modules.pretrained import resolve
 from heedful.lightning_modules.processors.frame import ranges, share_budget
 
 LENGTHS = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50), st.integers(0, 50)), max_size=8)

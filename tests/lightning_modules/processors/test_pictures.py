@@ -10,7 +10,7 @@ import torch
 from PIL import Image
 from transformers import AutoTokenizer
 
-from heedful.lightning_modules.processors.pictures import PictureProcessor, PictureStore, normalised
+from heedful.lightning_modules.processors.pictures import PictureProcessor, PictureStore, normalise
 from heedful.records import CLASSIFICATION, DataError, Example, Examples, Task
 
 from refusals import refused
@@ -67,7 +67,7 @@ def test_a_picture_on_its_side_is_turned_upright(tmp_path):
 def test_normalised_pixels_are_those_of_the_formula():
     pixels = [np.random.default_rng(i).integers(0, 256, (2, 3, 3), dtype=np.uint8) for i in range(2)]
     means, stds = [0.1, 0.2, 0.3], [0.5, 0.6, 0.7]
-    found = normalised(pixels, means, stds, torch.zeros(1)).numpy()
+    found = normalise(pixels, means, stds, torch.zeros(1)).numpy()
     expected = (np.stack(pixels) / 255 - means) / stds
     np.testing.assert_allclose(found, np.moveaxis(expected, -1, 1), atol=1e-6)
 

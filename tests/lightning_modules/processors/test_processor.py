@@ -123,6 +123,7 @@ def compositions(pool):
         "emptied": Composed(pool, some, {"right": np.where(lent % 2, EMPTIED, some)}),
         "all emptied": Composed(pool, some, {"left": np.full(40, EMPTIED), "right": np.full(40, EMPTIED)}),
         "others": Composed(pool, mixed, {"left": lenders}, others),
+        "others and emptied": Composed(pool, mixed, {"left": np.where(chances < 0.3, EMPTIED, lenders)}, others),
         "nothing": Composed(pool, some[:0]),
     }
 
@@ -221,7 +222,20 @@ def test_numbers_are_forgotten_with_their_examples_and_a_copy_knows_contents_but
 
 
 class Letters(Processor):
-    """A processor with abstract methods only."""
+    """A processor that defines rows alone: the codes of the letters, of the left part or once per part."""
+
+    pad_id = 7
+
+    def __init__(self, *parts):
+        self.parts = parts
+
+    def rows(self, examples):
+        rows = [[[ord(letter) for letter in e.parts[part]] for part in self.parts] for e in examples]
+        return rows if len(self.parts) > 1 else [row for (row,) in rows]
+
+
+class Texts(Processor):
+    """A processor without rows."""
 
     def lengths(self, examples):
         return np.array([len(e.parts["left"]) for e in examples], dtype=np.int32)
@@ -230,15 +244,45 @@ class Letters(Processor):
         return {"texts": [e.parts["left"] for e in examples]}
 
 
-def test_a_processor_reads_its_batches_one_by_one():
+def test_a_processor_needs_rows_alone():
+    pool = Examples.of(Example(f"u{i}", {"left": "ab" * i, "right": f"c{i % 2}"}) for i in range(4))
+    composed = Composed(pool, np.array([0, 1, 2, 3, 1]), {"left": np.array([0, 1, 2, 1, 1])})
+    one, both = Letters("left").encode(composed), Letters("left", "right").encode(composed)
+    assert one.lengths.dtype == np.int32
+    assert [one.lengths.tolist(), both.lengths.tolist()] == [[0, 2, 4, 2, 2], [2, 2, 4, 2, 2]]
+    kinds = [0, 1, 2, 1, 1]
+    assert_same_groups(one.fingerprints, kinds)
+    assert_same_groups(both.fingerprints, kinds)
+    assert one.fingerprints[1] == 7513320412401027383  # in every process
+    first, last = both.batches([np.array([2, 0]), np.array([3])])
+    assert first["input_ids"].tolist() == [
+        [[97, 98, 97, 98], [99, 48, 7, 7]],
+        [[7, 7, 7, 7], [99, 48, 7, 7]],
+    ]
+    assert first["attention_mask"].tolist() == [[[1, 1, 1, 1], [1, 1, 0, 0]], [[0, 0, 0, 0], [1, 1, 0, 0]]]
+    assert last["input_ids"].tolist() == [[[97, 98], [99, 49]]]
+    processor = Letters("left")
+    processor.pads_left, processor.pad_to, processor.max_length = True, 3, 5
+    assert processor(pool[1:3])["input_ids"].tolist() == [[7, 7, 7, 97, 98], [7, 97, 98, 97, 98]]
+    assert processor([])["input_ids"].shape == processor([])["attention_mask"].shape == (0, 0)
+
+
+def assert_same_groups(found, expected):
+    """Assert that hashes are equal exactly where the expected numbers are."""
+    assert found.dtype == np.uint64
+    np.testing.assert_array_equal(found[:, None] == found, np.equal.outer(expected, expected))
+
+
+def test_a_processor_without_rows_reads_its_batches_one_by_one():
     pool = texts()
     composed = Composed(pool, np.array([4, 2, 9]), {"left": np.array([1, 2, 0])})
-    found = list(Letters().batches(composed, [np.array([2, 0]), np.array([1])]))
+    found = list(Texts().batches(composed, [np.array([2, 0]), np.array([1])]))
     left = [example.parts["left"] for example in pool]
     assert found == [{"texts": [left[0], left[1]]}, {"texts": [left[2]]}]
-    assert Letters().statistics(composed) == Statistics()
+    assert Texts().statistics(composed) == Statistics()
+    assert Texts().fingerprints(composed) is None
     with refused(ModelError, "attributions"):  # only processors of texts can hide words
-        HiddenWords(Letters(), pool)
+        HiddenWords(Texts(), pool)
 
 
 def test_a_processor_never_gets_an_empty_list_of_examples():

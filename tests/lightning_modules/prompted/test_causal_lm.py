@@ -21,7 +21,8 @@ from transformers import (
 )
 
 from heedful.lightning_modules import CausalLM
-from heedful.lightning_modules.prompted.shared_prefix import UNLIMITED, Queries, plain_scores, width_limit
+from heedful.lightning_modules.prompted.beginnings import split_beginnings
+from heedful.lightning_modules.prompted.shared_prefix import NO_WINDOW, plain_scores, width_limit
 from heedful.records import SPAN, Example, Task
 from heedful.records.prompts import Prompt, Wording
 
@@ -36,7 +37,7 @@ def folders(tmp_path_factory):
 
 def model(folder, asked=None, **settings):
     module = CausalLM(str(folder), **settings)
-    module.prepare(TASK if asked is None else asked.task)
+    module.bind(TASK if asked is None else asked.task)
     module.prompt_with(prompt() if asked is None else asked)
     module.configure_model()
     return module
@@ -99,9 +100,9 @@ def test_premises_that_a_batch_shares_are_read_once(folders, kind, demonstration
         (example.parts["premise"] for example in near), key=len, reverse=True
     )
     inputs = module.processor(near)
-    of = inputs["beginning_of"].tolist()
-    assert [of.index(k) for k in of] == [0, 0, 2, 2, 2, 2, 6]  # one beginning per premise
-    assert inputs["input_ids"].shape[1] < inputs["beginnings"].shape[1]
+    beginnings, of = split_beginnings(inputs["rows"])
+    assert [of.tolist().index(k) for k in of] == [0, 0, 2, 2, 2, 2, 6]  # one beginning per premise
+    assert max(map(len, inputs["rows"])) < 2 * max(map(len, beginnings))
     with torch.no_grad():
         scores = module.logits(inputs)
     expected = np.array([by_hand(module, example) for example in near])
@@ -134,7 +135,8 @@ def test_prompts_are_read_whole_where_a_window_is_shorter(folders, kind, window,
     """Padding between prefix and suffix would push tokens out of the window."""
     module = model(folders[kind])
     inputs = module.processor(SHARING)
-    columns = Queries(**inputs).join(module.processor.tokens.prefix)[0].shape[1] + module.longest
+    with torch.no_grad():
+        columns = module._score_answers(inputs)[1][0].ids.shape[1] + module.longest
     folder = shutil.copytree(folders[kind], tmp_path / kind)
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {window: columns + room}))
@@ -158,9 +160,9 @@ def test_a_model_without_positions_is_read_whole(tmp_path):
 @pytest.mark.parametrize(
     ("config", "columns"),
     [
-        (LlamaConfig(num_hidden_layers=2), UNLIMITED),
+        (LlamaConfig(num_hidden_layers=2), NO_WINDOW),
         (MistralConfig(num_hidden_layers=2, sliding_window=77), 77),
-        (Qwen2Config(num_hidden_layers=2, sliding_window=77, use_sliding_window=False), UNLIMITED),
+        (Qwen2Config(num_hidden_layers=2, sliding_window=77, use_sliding_window=False), NO_WINDOW),
         (GPTNeoConfig(num_layers=2, attention_types=[[["global", "local"], 1]], window_size=77), 77),
         (DogeConfig(num_hidden_layers=2, keep_window_size=77), 77),
         (Lfm2Config(num_hidden_layers=2, layer_types=["conv", "full_attention"]), 0),
@@ -270,7 +272,7 @@ class Scripted(CausalLM):
 
 def scripted(folder, asked, texts, **settings):
     module = Scripted(str(folder), **settings)
-    module.prepare(asked.task)
+    module.bind(asked.task)
     module.prompt_with(asked)
     module.configure_model()
     module.texts = texts

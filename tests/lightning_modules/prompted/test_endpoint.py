@@ -40,7 +40,7 @@ def planted(n=12, **settings):
 def measured(module, data, *evaluations, word=lambda plain: plain):
     """Evaluate with the plain wording, or with ``word`` of it; returns the engine."""
     data.setup("validate")
-    module.prepare(data.task)
+    module.bind(data.task)
     module.prompt_with(Prompt(word(Wording.plain(data.task.parts, data.task.labels)), data.task))
     return bare_runs.measured(module, data, evaluations or [Accuracy(), Attentiveness()], accelerator="cpu")
 
@@ -158,8 +158,8 @@ def message(content, **fields):
 @pytest.mark.parametrize(
     ("answer", "facts"),
     [
-        ("<think>\nThe text says", ["'<think>\\nThe text says'", "field content", OFF]),
-        ("Well.\n</think>\n\nParis", ["12 of the first 12", "field content", OFF]),
+        ("<think>\nThe text says", ["'<think>\\nThe text says'", OFF]),
+        ("Well.\n</think>\n\nParis", ["12 of the first 12", OFF]),
         (message("", reasoning_content="So the"), ["reasoning_content has the text 'So the'", "max_tokens", OFF]),
         (message(None, reasoning="So the"), ["reasoning has the text 'So the'", OFF]),
         (message("", refusal="I cannot."), ["refusal has the text 'I cannot.'", "allow_invalid"]),
@@ -187,22 +187,10 @@ def test_one_answer_to_all_questions_may_be_right(at, n, answer, gold):
         measured(at(fake), Questions(n, gold), Answers())
 
 
-@pytest.mark.parametrize(
-    ("advice", "facts"),
-    [
-        (
-            "Unsupported parameter: 'max_tokens' is not supported with this model, which reasons before it answers and "
-            "which counts the tokens of its reasoning as well. Use 'max_completion_tokens' instead",
-            ["Use 'max_completion_tokens' instead", "extra to {max_tokens: null, max_completion_tokens: 2000}"],
-        ),
-        ("max_tokens must be at least 16", ["Set another max_tokens"]),
-        ("'temperature' does not support 0 with this model", ["Set temperature to 1", "{temperature: null}"]),
-        ("seed is not supported", ["Set seed to null"]),
-    ],
-)
-def test_settings_that_a_server_refuses_are_named(at, advice, facts):
-    fault = Fault(400, json.dumps({"error": {"message": f"{advice}."}}))
-    facts = [f"HTTP 400 ({advice})", *facts, "allow_invalid"]
+def test_settings_that_a_server_refuses_are_named(at):
+    reason = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead"
+    fault = Fault(400, json.dumps({"error": {"message": f"{reason}."}}))
+    facts = [f"HTTP 400 ({reason})", "{SETTING: null} removes a setting", "allow_invalid"]
     with FakeServer(lambda body, n: fault) as fake, refused(ModelError, *facts):
         measured(at(fake), planted())
 
@@ -327,7 +315,7 @@ def test_fifty_examples_are_asked_first(at):
     data = planted(80)
     data.setup("validate")
     with FakeServer(oracle(data, 0.4, 1.0, "both", "Error: upstream timeout")) as fake:
-        with refused(ModelError, "50 of the first 50 ", "tiny", "prompts", "read", "allow_invalid"):
+        with refused(ModelError, "50 of the first 50 ", "tiny", "prompt", "read", "allow_invalid"):
             measured(at(fake), data)
         assert len(fake.requests) == 50
     drawn = sorted(range(80), key=lambda i: data.pool.uid_keys[i])[:50]
@@ -359,7 +347,7 @@ def test_a_seed_is_an_integer(seed):
 )
 def test_most_tokens_of_an_answer_are_those_that_are_sent(settings, most):
     module, task = Endpoint("tiny", **settings), planted().task
-    module.prepare(task)
+    module.bind(task)
     module.prompt_with(Prompt(Wording.plain(task.parts, task.labels), task))
     assert module.most_written == most
 
@@ -400,7 +388,7 @@ def rank_of(rank, world, folder):
     data = Planted(n_validation=13, eval_batch_size=4, swap=["premise", "hypothesis"])
     data.setup("validate")
     module = Endpoint("tiny", cache=str(folder / "answers.sqlite"), concurrency=3)
-    module.prepare(data.task)
+    module.bind(data.task)
     module.prompt_with(Prompt(Wording.plain(data.task.parts, data.task.labels), data.task))
     processes = {"accelerator": "cpu", "devices": world, "strategy": "ddp" if world > 1 else "auto"}
     measured(module, data, [Accuracy(), Attentiveness()], folder=folder, **processes)

@@ -8,7 +8,6 @@ from transformers import PreTrainedTokenizerFast
 
 from heedful.lightning_modules.prompted.prompt_processor import PromptProcessor
 from heedful.lightning_modules.prompted.prompt_tokens import PromptTokens
-from heedful.lightning_modules.prompted.shared_prefix import Queries
 from heedful.records import Example, ModelError, SettingError
 from heedful.records.prompts import Wording
 
@@ -25,16 +24,14 @@ def question(asked, example):
 def test_prefix_and_rest_are_the_ids_of_the_whole_text(chat, demonstrations):
     own, asked = tokenizer(), prompt(demonstrations)
     processor = PromptProcessor(own, asked, chat, 512, 8)
-    inputs = processor(EXAMPLES)
-    whole_ids = Queries(**inputs).whole(processor.tokens.prefix)
-    for example, ids, mask in zip(EXAMPLES, whole_ids, inputs["attention_mask"], strict=True):
+    whole_ids = [[*processor.tokens.prefix, *row] for row in processor(EXAMPLES)["rows"]]
+    for example, ids in zip(EXAMPLES, whole_ids, strict=True):
         if chat:
             messages = asked.messages(question(asked, example))
             whole = own.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
         else:
             whole = asked.text(question(asked, example))
         assert ids == own(whole, add_special_tokens=False)["input_ids"]
-        assert mask.tolist() == sorted(mask.tolist())  # padded on the left
         for answer, tokens in zip(asked.answers, processor.tokens.answers, strict=True):
             joined = own(f"{whole}{'' if chat else ' '}{answer}", add_special_tokens=False)["input_ids"]
             assert joined[-len(tokens) :] == tokens
@@ -111,8 +108,7 @@ def test_what_is_too_long_loses_the_end_of_its_longest_part_and_is_counted():
     assert statistics.truncated == 1
     assert lengths.max() <= 300 - 8 - len(processor.tokens.prefix)
     assert lengths.max() > 300 - 8 - len(processor.tokens.prefix) - 12
-    inputs = processor([long])
-    text = own.decode(inputs["input_ids"][0])
+    text = own.decode(processor([long])["rows"][0])
     assert "It ends." in text
     assert "one two three" in text
     whole = [[len(own(e.parts[part])["input_ids"]) for e in [*EXAMPLES, long]] for part in ("premise", "hypothesis")]

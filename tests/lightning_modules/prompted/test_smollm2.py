@@ -26,7 +26,7 @@ def test_it_answers_and_shares_the_beginning():
     asked = "What is the capital of {country}?"
     shown = [Example("s/0", {"country": "Germany"}, "Berlin"), Example("s/1", {"country": "Italy"}, "Rome")]
     module = CausalLM(**settings)
-    module.prepare(task)
+    module.bind(task)
     module.prompt_with(Prompt(Wording(asked, "Answer with one word."), task, tuple(shown)))
     module.configure_model()
     inputs = module.processor([Example("e/0", {"country": "France"}), *shown])

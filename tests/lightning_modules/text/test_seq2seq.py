@@ -78,7 +78,7 @@ def test_the_encoder_runs_once_and_the_labels_share_one_pass_of_the_decoder(mode
         )
     predicted(model, POOL)
     assert len(calls["encoder"]) == 1
-    assert calls["decoder"][0][:2] == (n * 3, model.scorer.written.shape[1])
+    assert calls["decoder"][0][:2] == (n * 3, model.head.written.shape[1])
     assert len([shape for shape in calls["decoder"] if shape[0] == n * 3]) == 1
     assert (len(calls["decoder"]) == 1) == (decoding == "likelihood")
 
@@ -112,7 +112,7 @@ def test_a_t5_without_a_start_of_the_decoder_begins_with_padding(zoo, model_of, 
         for each in (model, expected):
             inputs = batch_of(each, POOL)["inputs"]
             with torch.no_grad():
-                texts.append(each._written(each._encoded(inputs), inputs["attention_mask"]))
+                texts.append(each.head.generated(each, each.encoded(inputs), inputs["attention_mask"]))
         assert texts[0] == texts[1]
     (folder / "config.json").write_text(json.dumps(config | {"model_type": "mbart"}))
     with refused(ModelError, folder, "decoder_start_token_id"):
@@ -135,16 +135,16 @@ def test_float16_is_refused_for_a_t5_alone(zoo, model_of):
 def test_greedy_answers_are_what_the_model_writes_token_by_token(model_of, kind):
     """Compared with a loop over argmaxes; a model with random weights generates no label."""
     model = model_of(kind, decoding="greedy")
-    batch, steps = batch_of(model, POOL), max(model.scorer.lengths)
+    batch, steps = batch_of(model, POOL), max(model.head.lengths)
     mask, end = batch["inputs"]["attention_mask"], model.processor.tokenizer.eos_token_id
     with torch.no_grad():
-        found = model._written(model._encoded(batch["inputs"]), mask)
+        found = model.head.generated(model, model.encoded(batch["inputs"]), mask)
         for i, text in enumerate(found):
             ids = [model.config.decoder_start_token_id]
             row = {name: values[i : i + 1, : mask[i].sum()] for name, values in batch["inputs"].items()}
             while len(ids) <= steps and (len(ids) == 1 or ids[-1] != end):
                 ids.append(model.network(**row, decoder_input_ids=torch.tensor([ids])).logits[0, -1].argmax().item())
-            assert model._text(ids[1:]) == text
+            assert model.head.text(ids[1:]) == text
         outputs = model.predict(batch)
     assert outputs.answers.tolist() == [NO_LABEL_NUMBER] * len(found)
     assert_alike(list(outputs.probs), predicted(model_of(kind), POOL))
@@ -179,15 +179,15 @@ def test_a_trained_model_keeps_its_words_on_data_that_ask_the_same(zoo, tmp_path
     task = Task(CLASSIFICATION, ("p", "h"), ("yes", "not_so"), None, TableForm(), "ask h: {h} p: {p}", labels)
     first = zoo.model("Seq2Seq", task=task)
     first.require_head()  # not required without training by Heedful
-    assert first.known_labels is None
+    assert first.learned.labels is None
     first.export(str(tmp_path), weights=True)
     other = Task(CLASSIFICATION, ("a", "b"), ("Not-So", "Yes"), template="b: {b} a: {a} ?")
     model = zoo.model("Seq2Seq", tmp_path, other)
     assert model.processor.template == "ask h: {b} p: {a}"
-    assert model._label_of == {"not_so": "Not-So", "true": "Yes"}
+    assert model.fit.task.targets == ("not_so", "true")
     again = zoo.model("Seq2Seq", tmp_path, task)
     again.require_head()
-    assert (again.processor.template, again.known_labels) == ("ask h: {h} p: {p}", ["yes", "not_so"])
+    assert (again.processor.template, again.learned.labels) == ("ask h: {h} p: {p}", ("yes", "not_so"))
     two = replace(other, labels=("entailment", "not_entailment"))
     asks = zoo.model("Seq2Seq", tmp_path, two)
     assert asks.processor.template == "b: {b} a: {a} ?"

