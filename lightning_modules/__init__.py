@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from heedful.lightning_modules.text.reader import Reader
     from heedful.lightning_modules.text.seq2seq import Seq2Seq
     from heedful.lightning_modules.text.writer import Writer
-    from heedful.lightning_modules.vision.blip import Blip
-    from heedful.lightning_modules.vision.blip_answers import BlipAnswers
+    from heedful.lightning_modules.vision.blip import Blip, BlipAnswers
     from heedful.lightning_modules.vision.late_fusion import LateFusion
     from heedful.lightning_modules.vision.vilt import Vilt
 

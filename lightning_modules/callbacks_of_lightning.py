@@ -16,34 +16,27 @@ NEED_WEIGHTS = (BaseFinetuning, StochasticWeightAveraging, WeightAveraging)  # t
 def build_early(trainer: Trainer, module: Any) -> None:
     """Build the network of a model before callbacks are set up, since some of them read its weights.
 
-    It is built on the device and in the precision that Lightning would use. With a sharding strategy, nothing is done:
-    Lightning builds the network later.
-
-    Args:
-        trainer: The Trainer, with its callbacks.
-        module: The model.
+    It gets the device and the precision that Lightning would use. With a sharding strategy, Lightning builds it later.
 
     Raises:
         SettingError: A callback needs the weights, and the model does not know its task yet.
     """
     if is_overridden("model_sharded_context", trainer.strategy, parent=Strategy):
         return
-    if module.task is None and trainer.state.fn == "fit":
-        for callback in trainer.callbacks:
-            if isinstance(callback, NEED_WEIGHTS):
-                raise SettingError(
-                    f"{type(callback).__name__} needs the weights before Trainer.fit sets up the data. Call "
-                    "data.setup('fit') and model.bind(data.task, trains=True) before it."
-                )
+    readers = [type(callback).__name__ for callback in trainer.callbacks if isinstance(callback, NEED_WEIGHTS)]
+    if readers and module.task is None and trainer.state.fn == "fit":
+        raise SettingError(
+            f"{readers[0]} needs the weights before Trainer.fit sets up the data. Call data.setup('fit') and "
+            "model.bind(data.task, trains=True) before it."
+        )
     with trainer.init_module(), trainer.precision_plugin.module_init_context():
         module.configure_model()
 
 
 def model_to_save(trainer: Trainer) -> LightningModule:
     """Return the model to measure and save: the trained model, or its average if a callback averages weights."""
-    averaging = (callback for callback in trainer.callbacks if isinstance(callback, WeightAveraging))
-    averaged = next((averaged_model(callback) for callback in averaging), None)
-    return trainer.lightning_module if averaged is None else averaged
+    averaged = (averaged_model(callback) for callback in trainer.callbacks if isinstance(callback, WeightAveraging))
+    return next(averaged, None) or trainer.lightning_module
 
 
 def end_averaging(trainer: Trainer) -> None:

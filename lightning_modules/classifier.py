@@ -32,7 +32,7 @@ class Classifier(Predictor, pl.LightningModule):
         max_unknown: Largest share of the tokens of the data that may be out of vocabulary.
 
     Attributes:
-        head: What the outputs of the network mean, and how it is trained and asked.
+        head: Computes scores of labels, the loss and answers from the outputs of the network.
     """
 
     capabilities = Capabilities(trains=True)
@@ -52,9 +52,7 @@ class Classifier(Predictor, pl.LightningModule):
             raise SettingError(f"model.weight_decay {weight_decay} is not a number from 0 upwards.")
         if not 0 <= warmup <= 1:
             raise SettingError(f"model.warmup {warmup} is not a share of all steps, from 0 to 1.")
-        self.learning_rate = learning_rate
-        self.weight_decay = weight_decay
-        self.warmup = warmup
+        self.learning_rate, self.weight_decay, self.warmup = learning_rate, weight_decay, warmup
         self.head = NamedHead()
 
     @property
@@ -63,14 +61,10 @@ class Classifier(Predictor, pl.LightningModule):
         return self
 
     def bind(self, task: Task, trains: bool = False) -> Fit:
-        """Prepare the model for a task, before its network is built; a trained model in memory keeps its weights.
-
-        Returns:
-            How the model fits the task.
+        """Prepare the model for a task, as :meth:`Predictor.bind`; a trained model in memory keeps its weights.
 
         Raises:
-            HeedfulError: As in :meth:`Predictor.bind`; or the model is to be trained, and has weights of an earlier
-                call; or the weights in memory are for other labels.
+            HeedfulError: As :meth:`Predictor.bind`; or the weights in memory are for other labels, or would be trained.
         """
         if self.task is not None and trains and next(self.parameters(), None) is not None:
             raise SettingError(
@@ -92,7 +86,7 @@ class Classifier(Predictor, pl.LightningModule):
         self.head.prepare(fit.label_map)
 
     def learned_here(self) -> Learned:
-        """Return what the model learns, or has learned, on its task."""
+        """Return everything that a checkpoint or an export of the model records about its training."""
         task, head = self.task, self.head
         changes = {"template": head.template, "texts": head.texts, "form": task.form}
         return replace(self.learned, parts=task.parts, labels=self.fit.label_map.outputs, **changes)
@@ -149,15 +143,11 @@ class Classifier(Predictor, pl.LightningModule):
         self.match()
 
     def learn(self, checkpoint: Mapping[str, Any]) -> None:
-        """Take over what a checkpoint says about its training; the weights are loaded by another method."""
+        """Take over the record of a training from a checkpoint; :meth:`load_state_dict` loads the weights."""
         self.learned, self.has_learned = self.learned.with_checkpoint(checkpoint), True
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
-        """Load weights as in torch; Lightning calls it with the weights of a checkpoint.
-
-        Raises:
-            ModelError: The weights do not fit this network.
-        """
+        """Load weights as in torch; raise ModelError for weights of another network."""
         try:
             loaded = super().load_state_dict(state_dict, strict, assign)
         except RuntimeError as error:

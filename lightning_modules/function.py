@@ -1,4 +1,4 @@
-"""A model that calls a user's Python function: labels, free texts or probabilities are read from what it returns."""
+"""A model that calls a user's Python function: its values are labels, free texts or probabilities."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -59,8 +59,8 @@ class AnswerReader:
             Unreadable: The value is none of these.
             SettingError: The value holds probabilities, and the labels or, for a list, their order were not given.
         """
-        if type(value) is str and (known := self._known.get(value)) is not None:
-            return known
+        if type(value) is str and (answer := self._known.get(value)) is not None:
+            return answer
         value = plain_value(value)
         if isinstance(value, Mapping):
             inner = [value[key] for key in KEYS if key in value and key not in self.spellings]
@@ -170,10 +170,9 @@ class Function(Predictor):
             self.same = Same("exact")
         if not task.labels and self.same is None:
             raise ModelError("predict answers with labels, and the data have none. Name them, as labels=[...].")
-        self.task = task
         self.processor = FunctionProcessor(task.parts)
-        self.spellings |= {label: label for label in task.labels}
-        self._reader = AnswerReader(task, self.spellings, self.same, self.is_ordered, self._has_numbers)
+        spellings = self.spellings | {label: label for label in task.labels}
+        self._reader = AnswerReader(task, spellings, self.same, self.is_ordered, self._has_numbers)
         for key, answer in self.answered.items():  # an earlier call may have met another spelling of a text first
             if self.same is not None and isinstance(answer, str) and answer != NO_LABEL:
                 self.answered[key] = self.same(answer)

@@ -1,4 +1,4 @@
-"""What a model learned, and how it fits a task: parts and labels are matched by name."""
+"""The record of a training, and its fit to a task: parts and labels are matched by name."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -50,11 +50,7 @@ class LabelMap:
         return len(set(self.column)) < len(self.column)
 
     def inform_merged(self, name: str) -> None:
-        """Log which outputs are mapped to labels of other names, such as neutral to not_entailment.
-
-        Args:
-            name: Name of the model, for the message.
-        """
+        """Log which outputs of the model ``name`` are mapped to labels of other names, such as neutral."""
         for number, label in enumerate(self.labels):
             merged = [output for output, n in zip(self.outputs, self.column, strict=True) if n == number]
             if len(merged) > 1:
@@ -78,13 +74,7 @@ class TrainedOn:
 
     @classmethod
     def of(cls, examples: Examples, parts: Sequence[str], before: Self | None = None) -> Self:
-        """Hash training examples, and add the hashes of an earlier training.
-
-        Args:
-            examples: The new training examples, with all parts.
-            parts: All parts of the data, in their order.
-            before: Hashes of the earlier training of the model; None without one.
-        """
+        """Hash training examples by all parts of the data, and add the hashes of an earlier training."""
         if before is None:
             return cls(tuple(parts), np.unique(examples.content_keys(parts)))
         return cls(before.parts, np.union1d(before.keys, before.keys_of(examples, parts)))
@@ -98,10 +88,8 @@ class TrainedOn:
         return np.isin(self.keys_of(examples, parts), self.keys)
 
     def keys_of(self, examples: Examples, parts: Sequence[str]) -> np.ndarray:
-        """Hash examples by the contents of their parts, as the training examples were hashed: uint64 [examples].
-
-        A hash depends on the order of the parts. If ``parts`` has the names of training, the order of training is used.
-        If a name differs, the order of ``parts`` is used, as if the parts of training were renamed.
+        """Hash examples by the contents of their parts, in the order of the training, by name, or else by position:
+        uint64 [examples].
         """
         return examples.content_keys(self.parts if set(self.parts) == set(parts) else parts)
 
@@ -132,7 +120,7 @@ class TrainedOn:
 
 @dataclass(frozen=True)
 class Learned:
-    """What a model learned in its training, as far as its checkpoint or its exported folder says.
+    """The record of a training that a checkpoint or an exported model holds.
 
     Attributes:
         base: Name of the model, for messages.
@@ -175,7 +163,7 @@ class Learned:
         return replace(self, parts=parts, template=template, texts=tuple(texts), **changes)
 
     def with_checkpoint(self, checkpoint: Mapping[str, Any]) -> Self:
-        """Return a copy with what a checkpoint says; checkpoints of earlier versions leave template and texts out."""
+        """Return a copy with the record of a checkpoint; earlier versions saved no template and no texts."""
         trained_on = TrainedOn.of_state(checkpoint.get("trained_on"))
         task = Task.from_dict(checkpoint["task"])
         return self.updated(
@@ -188,16 +176,11 @@ class Learned:
         )
 
     def require_parts(self, parts: Sequence[str], of_data: Sequence[str]) -> None:
-        """Raise an error if the model was trained on other parts than the parts that it is measured on.
-
-        If the data do not have the parts of the training, only the number of parts is compared.
+        """Raise ModelError if the model was trained on more or fewer parts, or on another part of the same data.
 
         Args:
             parts: The parts that the model is measured on.
             of_data: All parts of the data, including parts that ``--partial`` leaves out.
-
-        Raises:
-            ModelError: The model was trained on more, on fewer, or on another part of the same data.
         """
         if self.parts is None:
             return
@@ -223,12 +206,14 @@ class Fit:
         task: The task, with its parts in the order of the training, and with the template and the label texts of the
             training if the labels match.
         label_map: Maps the outputs of the model to the labels.
+        texts: Text of each output, for a model that writes.
         head: "kept" if the outputs of the trained head mean the labels of the task, "merged" if several outputs mean
             one label, "replaced" if the outputs mean something else, or "new" if no head was trained.
     """
 
     task: Task
     label_map: LabelMap
+    texts: tuple[str, ...]
     head: Literal["kept", "merged", "replaced", "new"] = "new"
 
     @property
@@ -238,13 +223,13 @@ class Fit:
 
 
 def reconcile(learned: Learned, task: Task, trains: bool = False, collapse: Collapse | None = None) -> Fit:
-    """Match what a model learned with a task: parts by name, or else by position; labels by name, never by position.
+    """Match a trained model with a task: parts by name, or else by position; labels by name, never by position.
 
     A model that writes keeps the template and the label texts of its training if labels and number of parts match;
     otherwise it takes those of the task.
 
     Args:
-        learned: What the model learned.
+        learned: Record of the training of the model.
         task: The task of the data.
         trains: Whether to train the model on the task. A head with three labels for two classes is then kept only if
             ``collapse`` is given, and never by a model that writes, which needs one text per label.
@@ -253,7 +238,7 @@ def reconcile(learned: Learned, task: Task, trains: bool = False, collapse: Coll
     task = _in_learned_order(learned, task)
     if learned.form not in (None, task.form):
         inform(f"{learned.base} was trained on tables as {learned.form}, and reads them as {task.form} here.")
-    new = Fit(task, LabelMap.identity(task.labels))
+    new = Fit(task, LabelMap.identity(task.labels), task.targets)
     if learned.labels is None:
         return new
     merging = not trains or (collapse is not None and not learned.texts)
@@ -262,7 +247,8 @@ def reconcile(learned: Learned, task: Task, trains: bool = False, collapse: Coll
         return replace(new, head="replaced")
     label_map = LabelMap(learned.labels, task.labels, column, collapse or "sum")
     if not learned.texts:
-        return Fit(task, label_map, "merged" if label_map.merges else "kept")
+        texts = tuple(task.targets[number] for number in column)
+        return Fit(task, label_map, texts, "merged" if label_map.merges else "kept")
     return _with_learned_texts(learned, task, label_map) or new
 
 
@@ -272,16 +258,15 @@ def _with_learned_texts(learned: Learned, task: Task, label_map: LabelMap) -> Fi
     if len(learned_parts) != len(task.parts):
         return None
     template = rename_parts(learned.template or "", dict(zip(learned_parts, task.parts, strict=True))) or task.template
-    verbalisers = task.verbalisers
+    fit = Fit(replace(task, template=template), label_map, learned.texts, "merged")
     if not label_map.merges:
-        meant = [task.labels[number] for number in label_map.column]
-        verbalisers = dict(zip(meant, learned.texts, strict=False))
-        label_map = LabelMap.identity(task.labels)
-    kept = replace(task, template=template, verbalisers=verbalisers)
-    if label_map.merges or (kept.wording, kept.targets) != (task.wording, task.targets):
+        text_of = dict(zip([task.labels[number] for number in label_map.column], learned.texts, strict=False))
+        worded = replace(fit.task, verbalisers=text_of)
+        fit = Fit(worded, LabelMap.identity(task.labels), worded.targets, "kept")
+    if (fit.task.wording, fit.texts) != (task.wording, task.targets):
         at = f"on {template!r} " if learned.template else ""
         inform(f"{learned.base} was trained {at}with the answers {listing(learned.texts)}: kept.")
-    return Fit(kept, label_map, "merged" if label_map.merges else "kept")
+    return fit
 
 
 def _in_learned_order(learned: Learned, task: Task) -> Task:
@@ -290,10 +275,10 @@ def _in_learned_order(learned: Learned, task: Task) -> Task:
     if parts is None or len(parts) != len(task.parts) or parts == task.parts:
         return task
     ordered = task.in_order_of(parts)
-    here = "and does so here, though the data name them otherwise"
+    order = "and does so here, though the data name them otherwise"
     if ordered.parts != parts:
-        here = "here " + ", then ".join(ordered.parts)
-    inform(f"{learned.base} was trained to read {', then '.join(parts)}, {here}.")
+        order = "here " + ", then ".join(ordered.parts)
+    inform(f"{learned.base} was trained to read {', then '.join(parts)}, {order}.")
     return ordered
 
 
@@ -380,7 +365,7 @@ def mismatch(learned: Learned, task: Sequence[str], setting: str | None = "model
     """Return the message of an error: the outputs of a model do not mean the labels of a task.
 
     Args:
-        learned: What the model learned.
+        learned: Record of the training of the model.
         task: Names of the labels.
         setting: The setting that names the outputs; None if there is none.
     """

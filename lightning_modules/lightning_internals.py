@@ -1,8 +1,4 @@
-"""Private APIs of Lightning, torch and TensorBoard that Heedful uses, one function each.
-
-They exist in the versions that ``setup.cfg`` allows; other versions may change them. Each has a test, and no other file
-uses private APIs.
-"""
+"""Private APIs of Lightning and torch that Heedful uses, one tested function each; no other file uses private APIs."""
 
 from pytorch_lightning import LightningModule, Trainer
 from pytorch_lightning.callbacks import WeightAveraging
@@ -11,25 +7,17 @@ from torch.optim import Optimizer
 
 
 def kept_metrics(trainer: Trainer) -> dict[str, Tensor]:
-    """Return the dictionary behind ``trainer.callback_metrics``, so that the caller can change its entries.
-
-    Reading the property itself would first compute the metrics.
-    """
+    """Return the dictionary behind ``trainer.callback_metrics``, which may be changed; it computes no metrics."""
     return trainer._logger_connector._callback_metrics
 
 
 def leave_sigterm(trainer: Trainer) -> None:
-    """Prevent Lightning from handling SIGTERM; call it in ``setup`` of a callback, before Lightning installs its
-    handlers.
-    """
+    """Prevent Lightning from handling SIGTERM; call it in ``setup`` of a callback, before handlers are installed."""
     trainer._signal_connector._sigterm_notifier_fn = lambda *_: None
 
 
 def resume_by_epochs(trainer: Trainer) -> None:
-    """Make a run whose checkpoint is from the end of an epoch resume with the next epoch.
-
-    With ``max_steps``, Lightning would otherwise count the finished epoch twice.
-    """
+    """Resume after a finished epoch with the next epoch; with ``max_steps``, Lightning would count the epoch twice."""
     trainer.fit_loop._iteration_based_training = lambda: False  # type: ignore[method-assign]
 
 

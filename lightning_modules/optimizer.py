@@ -1,4 +1,4 @@
-"""The optimizer AdamW, with a learning rate that rises linearly from 0 and then falls linearly to 0."""
+"""AdamW, with a learning rate that rises linearly from 0 and then falls linearly to 0."""
 
 import math
 
@@ -22,10 +22,7 @@ def adamw(
         learning_rate: Peak learning rate.
         weight_decay: Decoupled weight decay of matrices; biases and normalisation weights have none.
         warmup: Share of the steps over which the learning rate rises.
-        steps: Number of optimizer steps.
-
-    Raises:
-        SettingError: The number of steps is infinite.
+        steps: Number of optimizer steps, which must be finite.
     """
     if not math.isfinite(steps):
         raise SettingError("The learning rate falls over all steps, and they have no end. Set trainer.max_epochs.")
@@ -38,17 +35,13 @@ def adamw(
     allow_clipping(optimizer)
     last = max(1, int(steps))
     rising = max(1, round(warmup * last))
-
-    def factor(step: int) -> float:
-        return min((step + 1) / rising, max(0.0, (last - step) / max(1, last - rising)))
-
-    return optimizer, Schedule(optimizer, factor)
+    falling = max(1, last - rising)
+    return optimizer, Schedule(optimizer, lambda step: min((step + 1) / rising, max(0.0, (last - step) / falling)))
 
 
 def expected_steps(trainer: Trainer) -> float:
-    """Return the expected number of optimizer steps of a training run.
-
-    Unlike Lightning's estimate, it takes ``GradientAccumulationScheduler`` into account.
+    """Return the number of optimizer steps of a training run; unlike Lightning's estimate, it is right with a
+    ``GradientAccumulationScheduler``.
     """
     steps = trainer.estimated_stepping_batches
     scheduler = next((c for c in trainer.callbacks if isinstance(c, GradientAccumulationScheduler)), None)
@@ -63,12 +56,6 @@ class Schedule(LambdaLR):
     """A learning-rate schedule that, unlike ``LambdaLR``, includes parameter groups that a callback adds later."""
 
     def step(self, epoch: int | None = None) -> None:
-        """Update the learning rates; parameter groups that a callback added follow the same schedule.
-
-        Raises:
-            SettingError: A callback added a group, and there are several processes, which would not average its
-                gradients.
-        """
         for group in self.optimizer.param_groups[len(self.lr_lambdas) :]:
             if torch.distributed.is_initialized() and torch.distributed.get_world_size() > 1:
                 raise SettingError(

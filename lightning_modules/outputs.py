@@ -1,4 +1,4 @@
-"""``Outputs``: the predictions of a model for a batch, as arrays that stay on the device."""
+"""``Outputs``: the predictions of a model for a batch."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -14,17 +14,14 @@ Scale = Literal["probability", "logit"]  # of what an attribution explains
 
 
 class Outputs(NamedTuple):
-    """The predictions for the examples of a batch.
-
-    Tensors are on the device of the model, which may not have computed them yet. Numpy arrays are allowed, too.
+    """The predictions for the examples of a batch: numpy arrays, or tensors on the device of the model.
 
     Attributes:
         probs: Probabilities, float32 [examples, labels], in the order of ``Task.distribution``; None if the model has
             none.
-        answers: Indices of labels in ``Task.labels``, int64 [examples]: :data:`NO_LABEL_NUMBER` for an output that is
-            not a label, :data:`NOT_FINITE` for scores that are not finite. If answers are free texts: a text per
-            example, None for scores that are not finite. The attribute is None if each answer is the most probable
-            label (in a tie, the first).
+        answers: Indices of labels in ``Task.labels``, int64 [examples], :data:`NO_LABEL_NUMBER` or :data:`NOT_FINITE`;
+            or free texts, None for scores that are not finite. The attribute is None if each answer is the most
+            probable label (in a tie, the first).
     """
 
     probs: "Tensor | np.ndarray | None" = None
@@ -32,22 +29,17 @@ class Outputs(NamedTuple):
 
 
 def most_probable(scores: "Tensor") -> "Tensor":
-    """Return the index of the label with the highest score; ties go to the first label: int64 [examples].
-
-    The index is :data:`NOT_FINITE` where the highest score is not a finite number.
+    """Return the index of the label with the highest score, the first in a tie: int64 [examples].
 
     Args:
-        scores: float [examples, labels]; -inf excludes a label.
+        scores: float [examples, labels]; -inf excludes a label. If the highest score is not finite, the index is
+            :data:`NOT_FINITE`.
     """
     return scores.argmax(dim=-1).masked_fill(~scores.amax(dim=-1).isfinite(), NOT_FINITE)
 
 
 def label_numbers(answers: Sequence[str | None], labels: Sequence[str]) -> np.ndarray:
-    """Convert label names to indices: int64 [answers].
-
-    Args:
-        answers: Names of labels; any other text means no label, and None means that outputs are not finite.
-        labels: The labels, in order.
+    """Convert label names to indices, other texts to NO_LABEL_NUMBER, and None to NOT_FINITE: int64 [answers].
 
     Example:
         >>> label_numbers(["no", "(no label)", None], ["yes", "no"]).tolist()

@@ -135,10 +135,7 @@ class Predictor(RecordsArguments):
         """Load the network unless it is loaded already or the model has none."""
 
     def encode(self, examples: Sequence[Example]) -> Encoded:
-        """Return a view of examples that computes what the model reads, such as token counts, on first use.
-
-        :meth:`bind` must be called first.
-        """
+        """Return a view of examples that computes what the model reads, such as token counts, on first use."""
         return self.processor.encode(examples)
 
     def start(self, examples: Composed, processes: Any) -> None:
@@ -167,11 +164,7 @@ class Predictor(RecordsArguments):
         return self.predict(batch)
 
     def answer(self, inputs: dict[str, Any]) -> "Outputs":
-        """Return the predictions for the inputs of at least one example; a model overrides this method.
-
-        Args:
-            inputs: Inputs that the processor has made.
-        """
+        """Return the predictions for at least one example, given the inputs that the processor made."""
         raise NotImplementedError
 
     # prompts and answers
@@ -183,9 +176,8 @@ class Predictor(RecordsArguments):
     def sent(self, example: Example) -> dict[str, Any]:
         """Return the exact input of the model for an example, for run.json.
 
-        Returns:
-            For a model behind a server, ``path`` and ``body`` of the request. For other models, ``text``, the input
-            tokens decoded with special tokens; and, for a chat, ``messages``, its turns.
+        The entries are ``path`` and ``body`` of the request to a server; or ``text``, the decoded tokens, and for a
+        chat ``messages``, its turns.
         """
         raise NotImplementedError
 
@@ -200,31 +192,19 @@ class Predictor(RecordsArguments):
         return answers
 
     def count(self, kind: str, texts: Iterable[str]) -> None:
-        """Count texts in :attr:`counted`, whose counts the engine sums over all processes.
+        """Count the beginnings of texts in :attr:`counted`, whose counts the engine sums over all processes.
 
-        Args:
-            kind: "no_answers" for generated texts in which the rules of the prompt find no answer; "models" for the
-                names of the models that answered.
-            texts: The texts; only their beginnings are kept.
+        The kind is "no_answers" for generated texts without an answer, or "models" for names of models that answered.
         """
         self.counted.update((kind, printable(text.strip())[:QUOTED]) for text in texts)
 
     def counts_of(self, counted: Mapping[tuple[str, str], int]) -> dict[str, Any]:
-        """Return the most frequent generated texts in which the rules of the prompt find no answer, for results.json.
+        """Return entries of results.json: here ``no_answers``, up to 3 lists [text, count], the largest count first.
 
-        Args:
-            counted: Maps (kind, text) to a count: :attr:`counted`, summed over all processes. Only the kind
-                "no_answers" is read here; see :meth:`count`.
-
-        Returns:
-            A dictionary whose key ``no_answers`` has up to 3 lists [text, count], the largest count first. The
-            dictionary is empty if there are no such texts.
+        ``counted`` is :attr:`counted`, summed over all processes. The dictionary is empty if nothing was counted.
         """
-        counts: dict[str, Any] = {}
         texts = [[text, n] for (kind, text), n in counted.items() if kind == "no_answers"]
-        if texts:
-            counts["no_answers"] = sorted(texts, key=lambda pair: (-pair[1], pair[0]))[:COMMONEST]
-        return counts
+        return {"no_answers": sorted(texts, key=lambda pair: (-pair[1], pair[0]))[:COMMONEST]} if texts else {}
 
     # refusals
 
@@ -237,15 +217,8 @@ class Predictor(RecordsArguments):
             )
 
     def require_known(self, statistics: Statistics, examples: str) -> None:
-        """Raise an error if too many tokens are out of vocabulary, or if texts are truncated on the left.
-
-        Args:
-            statistics: Statistics of the examples under this model.
-            examples: A name for the examples, for the message.
-
-        Raises:
-            HeedfulError: More than ``max_unknown`` of the tokens are unknown, or examples lose their beginning by
-                truncation.
+        """Raise ModelError if more than ``max_unknown`` of the tokens are out of vocabulary, or if the tokenizer
+        truncates the beginnings of texts; ``examples`` describes the data in the message.
         """
         tokenizer = getattr(self.processor, "tokenizer", None)
         if statistics.truncated and getattr(tokenizer, "truncation_side", "right") != "right":

@@ -1,54 +1,28 @@
 """A LightningModule around another model, so that a Trainer can launch its processes and move its network."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytorch_lightning as pl
-from torch import nn
 
 from heedful.lightning_modules.outputs import Outputs
 from heedful.lightning_modules.predictor import Predictor
-from heedful.lightning_modules.processors.processor import Encoded, Statistics
-from heedful.records import Example, ModelError
+from heedful.records import ModelError
 
 
 class PredictorModule(pl.LightningModule):
-    """Wraps a function, a server, a causal model or another model that is no LightningModule, so that a Trainer can
-    validate it.
-
-    Args:
-        predictor: The model. Its ``network``, if it has one, becomes a submodule of that name.
-
-    Attributes:
-        predictor: The model.
-    """
+    """Wraps a model that is no LightningModule, such as a function or a server; its ``network`` becomes a submodule."""
 
     def __init__(self, predictor: Predictor) -> None:
         super().__init__()
-        self.predictor = predictor
-        self._take_network()
-
-    def _take_network(self) -> None:
-        network = getattr(self.predictor, "network", None)
-        if isinstance(network, nn.Module):
-            self.network = network
+        self.predictor, self.network = predictor, getattr(predictor, "network", None)
 
     def setup(self, stage: str) -> None:
-        if getattr(self.predictor, "task", None) is None:
+        if self.predictor.task is None:
             self.predictor.bind(self.trainer.datamodule.task)
 
     def configure_model(self) -> None:
-        if hasattr(self.predictor, "configure_model"):
-            self.predictor.configure_model()
-            self._take_network()
-
-    def encode(self, examples: Sequence[Example]) -> Encoded:
-        """Return a view of examples that computes what the model reads, such as token counts, on first use."""
-        return self.predictor.encode(examples)
-
-    def require_known(self, statistics: Statistics, examples: str) -> None:
-        """Raise an error if too many tokens are out of vocabulary; ``examples`` describes the data in the message."""
-        self.predictor.require_known(statistics, examples)
+        self.predictor.configure_model()
+        self.network = getattr(self.predictor, "network", None)
 
     def validation_step(self, batch: dict[str, Any], batch_idx: int) -> Outputs | None:
         return self.predictor.predict(batch)

@@ -87,11 +87,8 @@ class PretrainedClassifier(Classifier, ABC):
             del kwargs[name]
         backbone = fspath(backbone)
         super().__init__(**kwargs)
-        self.backbone = backbone
-        self.max_length = max_length
-        self.labels = labels
-        self.collapse = collapse
-        self.compiled = compiled
+        self.backbone, self.max_length, self.compiled = backbone, max_length, compiled
+        self.labels, self.collapse = labels, collapse
         self.network: nn.Module | None = None
 
     @property
@@ -144,15 +141,15 @@ class PretrainedClassifier(Classifier, ABC):
 
     def outputs(self, task: Task) -> tuple[str, ...]:
         """Return the names of the outputs of the backbone's head, in their order: its setting, or its config."""
-        named = tuple(self.config.id2label.values())
+        names = tuple(self.config.id2label.values())
         if self.labels is None:
-            return named
-        if len(self.labels) != len(named) and self.is_trained(task):
+            return names
+        if len(self.labels) != len(names) and self.is_trained(task):
             raise SettingError(
-                f"model.labels has {len(self.labels)} names, and {self.backbone} {len(named)} outputs. Name each "
+                f"model.labels has {len(self.labels)} names, and {self.backbone} {len(names)} outputs. Name each "
                 "output, in their order."
             )
-        pairs = [(a, b) for a, b in zip(self.labels, named, strict=False) if is_named([b])]
+        pairs = [(a, b) for a, b in zip(self.labels, names, strict=False) if is_named([b])]
         if renamed := [f"{a} for {b}" for a, b in pairs if normalised_label(a) != normalised_label(b)]:
             changes = ", ".join(renamed)
             inform(f"{self.backbone}: model.labels overrides the names of outputs in config.json: {changes}.")
@@ -171,11 +168,6 @@ class PretrainedClassifier(Classifier, ABC):
         self.config.label2id = {name: i for i, name in enumerate(names)}
 
     def require_head(self) -> None:
-        """Raise an error if the backbone has no trained head (output layer) for the labels of the task.
-
-        Raises:
-            HeedfulError: The backbone has no such head.
-        """
         if self.task.kind.exclusive:
             require_one_of_several(self.config, self.backbone)
         self.head.require(self.learned, self.fit)

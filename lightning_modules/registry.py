@@ -1,4 +1,4 @@
-"""The registry of model families: the family that loads a config.json, and the family that suits a kind of data."""
+"""The registry of model families: which family opens a config.json, and which suits a class of data."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -9,15 +9,7 @@ from heedful.records.storage.schema import full_path
 
 
 class Entry(NamedTuple):
-    """A registered model family, with the models and data for which it is used.
-
-    Attributes:
-        family: Name of a class of Heedful, or import path of another class.
-        architectures: Regular expression that matches ``architectures`` in config.json.
-        model_types: Values of ``model_type`` in config.json; used if no entry matches the architecture.
-        stands_in: Maps a data module to a replaced family: if the settings name the replaced family for data of this
-            module, ``family`` is used instead.
-    """
+    """A model family: name of a class of Heedful, or import path of another class; see :func:`register`."""
 
     family: str
     architectures: str | None = None
@@ -50,38 +42,23 @@ def register(
         family: A subclass of :class:`~heedful.lightning_modules.Predictor`.
         architectures: Regular expression of the supported ``architectures`` in config.json.
         model_types: Supported ``model_type`` values, for models whose architecture no family supports.
-        stands_in: Maps a data module to a replaced family: if the settings name the replaced family for data of this
-            module, ``family`` is used instead. Keys and values are import paths, or names of Heedful's classes. Example
-            for the family Reader: {"Reading": "Encoder"}.
+        stands_in: Maps a data module to the family that ``family`` replaces on its data, such as {"Reading": "Encoder"}
+            for Reader. Keys and values are import paths, or names of Heedful's classes.
     """
     TABLE.insert(0, Entry(class_path(family), architectures, model_types, stands_in or {}))
 
 
 def family_of(config: Mapping[str, Any]) -> str:
-    """Return the import path of the family for a config.json, found by architecture, or else by model type.
-
-    The default is :class:`~heedful.lightning_modules.Encoder`.
-    """
-    for architecture in map(str, config.get("architectures") or []):
-        for entry in TABLE:
-            if entry.architectures is not None and re.fullmatch(entry.architectures, architecture):
-                return full_path("model", entry.family)
-    model_type = config.get("model_type")
-    return full_path("model", next((entry.family for entry in TABLE if model_type in entry.model_types), "Encoder"))
+    """Return the import path of the family for a config.json: by architecture, by model type, or else Encoder."""
+    architectures = map(str, config.get("architectures") or [])
+    by_name = [e.family for a in architectures for e in TABLE if e.architectures and re.fullmatch(e.architectures, a)]
+    by_type = [entry.family for entry in TABLE if config.get("model_type") in entry.model_types]
+    return full_path("model", [*by_name, *by_type, "Encoder"][0])
 
 
 def stand_in(data: str, model: str) -> str:
-    """Return the model family to use for a class of data, such as Reader instead of Encoder for reading comprehension.
-
-    Args:
-        data: Import path of the data module.
-        model: Import path of the family that the settings name.
-
-    Returns:
-        Import path of the family to use; ``model`` if no entry replaces it.
-    """
+    """Return the family that replaces ``model`` on a class of data, or ``model`` if none does; all are import paths."""
     for entry in TABLE:
-        pairs = ((full_path("data", d), full_path("model", m)) for d, m in entry.stands_in.items())
-        if (data, model) in pairs:
+        if (data, model) in ((full_path("data", d), full_path("model", m)) for d, m in entry.stands_in.items()):
             return full_path("model", entry.family)
     return model

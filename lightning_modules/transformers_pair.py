@@ -20,8 +20,8 @@ from heedful.lightning_modules.outputs import Outputs, most_probable
 from heedful.lightning_modules.predictor import Capabilities, Predictor
 from heedful.lightning_modules.pretrained import is_of_memory, positions_of, reason
 from heedful.lightning_modules.pretrained_classifier import require_one_of_several
-from heedful.lightning_modules.processors.contents import FunctionProcessor
-from heedful.lightning_modules.processors.processor import NO_HIDING_IN_MEMORY, Statistics
+from heedful.lightning_modules.processors.numbers import texts_of
+from heedful.lightning_modules.processors.processor import NO_HIDING_IN_MEMORY, Processor, Statistics
 from heedful.records import (
     CLASSIFICATION,
     SOFT,
@@ -93,7 +93,7 @@ def _explained(name: str, settings: Mapping[str, Any]) -> Iterator[None]:
         ) from error
 
 
-class PairProcessor(FunctionProcessor):
+class PairProcessor(Processor):
     """Encodes examples by calling a user's tokenizer on one or two parts.
 
     Args:
@@ -118,9 +118,7 @@ class PairProcessor(FunctionProcessor):
         positions: int | None,
         settings: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
-        super().__init__(parts)
-        self._tokenizer = tokenizer
-        self._form = form
+        self._tokenizer, self._parts, self._form = tokenizer, parts, form
         limit = getattr(tokenizer, "model_max_length", None)
         limits = (settings.get("max_length") or limit, positions)
         self.most = min((most for most in limits if most is not None and most < LONGEST), default=None)
@@ -130,12 +128,7 @@ class PairProcessor(FunctionProcessor):
         self._encodings: WeakKeyDictionary[Sequence[Example], np.ndarray] = WeakKeyDictionary()
 
     def tokens(self, texts: Sequence[list[str]], **settings: Any) -> Mapping[str, Any]:
-        """Call the tokenizer on the texts of examples, truncated to the length that the model reads.
-
-        Args:
-            texts: For each part, the texts of all examples.
-            **settings: Arguments of the tokenizer that replace :attr:`settings`.
-        """
+        """Call the tokenizer on the texts of examples, a list per part; ``settings`` replace :attr:`settings`."""
         with _explained(type(self._tokenizer).__name__, self.settings):
             return self._tokenizer(*texts, **self.settings | settings)
 
@@ -149,20 +142,22 @@ class PairProcessor(FunctionProcessor):
         read = self.encodings(examples)
         return Statistics(int(read["is_cut"].sum()), int(read["unknown"].sum()) / max(1, int(read["words"].sum())))
 
+    def __call__(self, examples: Sequence[Example]) -> dict[str, Any]:
+        """Return the texts of examples, ``texts``: a list per part."""
+        rows = zip(*(column(examples, f"parts.{part}") for part in self._parts), strict=True)
+        return {"texts": [[*texts] for texts in zip(*(texts_of(row, self._form) for row in rows), strict=True)]}
+
     def encodings(self, examples: Sequence[Example]) -> np.ndarray:
-        """Return a hash and token counts for each example, with the dtype ``ENCODING``; equal inputs are read once."""
-        if not isinstance(examples, Examples | Composed):
-            return self.encodings(Examples.of(examples))
+        """Return a hash and token counts for each example, with the dtype ``ENCODING``; cached except for lists."""
         if isinstance(examples, Composed) and not (examples.lenders or len(examples.extra)):
             return self.encodings(examples.pool)[examples.positions]
+        if not isinstance(examples, Examples | Composed):
+            examples = Examples.of(examples)
         if examples not in self._encodings:
-            _, first, place = np.unique(self.hashed(examples), return_index=True, return_inverse=True)
-            composed = examples if isinstance(examples, Composed) else Composed.whole(examples)
-            columns = [*self._contents(composed.take(first)).values()]
-            pieces = [np.zeros(0, ENCODING)]
-            for start in range(0, len(first), PIECE):
-                pieces.append(self._read([texts[start : start + PIECE] for texts in columns]))
-            self._encodings[examples] = np.concatenate(pieces)[place]
+            texts = self(examples)["texts"]
+            starts = range(0, len(examples), PIECE)
+            pieces = [self._read([of_part[start : start + PIECE] for of_part in texts]) for start in starts]
+            self._encodings[examples] = np.concatenate([np.zeros(0, ENCODING), *pieces])
         return self._encodings[examples]
 
     def _read(self, texts: Sequence[list[str]]) -> np.ndarray:
@@ -186,15 +181,6 @@ class PairProcessor(FunctionProcessor):
         for name, mask in (("unknown", is_unknown), ("words", is_word)):
             read[name] = np.bincount(example[mask], minlength=len(ids))
         return read
-
-    def _contents(self, examples: Sequence[Example]) -> dict[str, list[Any]]:
-        columns = [[*column(examples, f"parts.{part}")] for part in self.parts]
-        for row, values in enumerate(zip(*columns, strict=True)):
-            texts = [value for value in values if isinstance(value, str)]
-            for of_part, value in zip(columns, values, strict=True):
-                if not isinstance(value, str):
-                    of_part[row] = self._form.text(value, texts)
-        return dict(zip(self.parts, columns, strict=True))
 
 
 class TransformersPair(Predictor):
@@ -246,12 +232,7 @@ class TransformersPair(Predictor):
             )
 
     def require_known(self, statistics: Statistics, examples: str) -> None:
-        """Warn if the share of tokens that are out of vocabulary is above ``max_unknown``.
-
-        Args:
-            statistics: Counts of tokens.
-            examples: Description of the examples, for the warning.
-        """
+        """Warn if the share of tokens that are out of vocabulary is above ``max_unknown``."""
         if statistics.unknown > self.max_unknown:
             share = percent(statistics.unknown)
             warn(f"{share} of the tokens of {examples} are unknown to the tokenizer. Does it belong to the model?")
@@ -290,12 +271,7 @@ class TransformersPair(Predictor):
         return next((tensor.device for tensor in self._tensors() if not tensor.is_meta), torch.device("cpu"))
 
     def answer(self, inputs: dict[str, Any]) -> Outputs:
-        """Return the predictions for some inputs of the processor.
-
-        Raises:
-            HeedfulError: The tokenizer or the model raises, or the number of scores differs from the number of outputs.
-        """
-        texts = [inputs["function"].parts[part] for part in self.processor.parts]
+        texts = inputs["texts"]
         encoded = self.processor.tokens(texts)
         # a module may keep tensors, and could not train on tensors of inference mode
         explained = _explained(type(self.network).__name__, self.processor.settings)

@@ -29,10 +29,7 @@ def weights_hash(weights: Mapping[str, Tensor]) -> str | None:
 
 
 def _checksum(value: Tensor) -> Tensor:
-    """Return a checksum of a tensor: int64 [].
-
-    Each 8-byte word of the tensor is mixed with its position, and the results are added modulo 2**64.
-    """
+    """Return the sum modulo 2**64 of the 8-byte words of a tensor, each mixed with its position: int64 []."""
     data = _bytes(value)
     if len(data) % 8 or data.storage_offset() % 8:  # torch cannot view these bytes as int64
         data = torch.nn.functional.pad(data, (0, -len(data) % 8))
@@ -52,14 +49,9 @@ def differing_names(weights: Mapping[str, Tensor], saved: Mapping[str, Tensor]) 
 
     The saved tensors are first cast to the dtype of ``weights``, and moved to their device.
     """
-    return {
-        name
-        for name in weights.keys() | saved.keys()
-        if name not in weights
-        or name not in saved
-        or weights[name].shape != saved[name].shape
-        or not torch.equal(_bytes(weights[name]), _bytes(saved[name].to(weights[name])))
-    }
+    pairs = {name: (weights[name], saved[name].to(weights[name])) for name in weights.keys() & saved.keys()}
+    differ = {n for n, (a, b) in pairs.items() if a.shape != b.shape or not torch.equal(_bytes(a), _bytes(b))}
+    return differ | (weights.keys() ^ saved.keys())
 
 
 def _bytes(value: Tensor) -> Tensor:

@@ -68,7 +68,7 @@ def test_what_the_model_reads_is_kept_with_its_special_tokens(llama, tmp_path, c
     (prompt,) = Prompting(1, demonstrations="extra_tuple").prompts(data)
     model.prompt_with(prompt)
     (row,) = model.processor([data.pool[about["example"]]])["rows"]
-    ids = [*model.processor.tokens.prefix, *row]
+    ids = [*model.processor.prefix, *row]
     sent = about["sent"]
     assert sent["text"] == AutoTokenizer.from_pretrained(llama).decode(ids)
     question = "premise: {premise}\nhypothesis: {hypothesis}\nanswer:"

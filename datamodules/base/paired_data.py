@@ -52,12 +52,12 @@ class PairedData(Pairs, pl.LightningDataModule):
                 raise error.at(self.name) from None
 
     def train_dataloader(self) -> TrainingLoader:
-        trainer, module = self.trainer, self.trainer.lightning_module
+        trainer, predictor = self.trainer, self.trainer.lightning_module.predictor
         if self.augment == "counterfactual" and self.resample_counterfactuals:
             trainer.reload_dataloaders_every_n_epochs = 1
         examples = self.training_set(trainer.current_epoch if self.resample_counterfactuals else 0)
-        encoded = module.encode(examples)
-        module.require_known(encoded.statistics, f"the training examples of {self.name}")
+        encoded = predictor.encode(examples)
+        predictor.require_known(encoded.statistics, f"the training examples of {self.name}")
         world = trainer.world_size
         sampler = TrainingSampler(encoded.lengths, self.batch_size, self.seed, trainer.global_rank, world)
         if not len(sampler):
@@ -79,19 +79,19 @@ class PairedData(Pairs, pl.LightningDataModule):
         progress = trainer.fit_loop.epoch_loop.batch_progress
         return TrainingLoader(
             position=lambda: progress.current.ready,
-            **training_loader_arguments(examples, sampler, module.processor, self.task, self.num_workers),
+            **training_loader_arguments(examples, sampler, predictor.processor, self.task, self.num_workers),
         )
 
     def val_dataloader(self) -> EvaluationLoader:
-        trainer, module = self.trainer, self.trainer.lightning_module
-        encoded = module.encode(self.pool)
-        module.require_known(encoded.statistics, f"the validation examples of {self.name}")
+        trainer, predictor = self.trainer, self.trainer.lightning_module.predictor
+        encoded = predictor.encode(self.pool)
+        predictor.require_known(encoded.statistics, f"the validation examples of {self.name}")
         self.predicted, trainer.limit_val_batches = limited(
             self.pool, trainer.limit_val_batches, self.eval_batch_size, self.seed
         )
         batches = base_batches(self.pool, encoded.order, self.predicted, self.eval_batch_size)
         self.announce_evaluation(self.predicted, encoded.statistics)
-        ranks = module.predictor.capabilities.predicting_ranks(trainer.world_size)
+        ranks = predictor.capabilities.predicting_ranks(trainer.world_size)
         batches = batches_of_rank(batches, trainer.global_rank, ranks)
         batches = batches or [np.zeros(0, dtype=np.int64)]  # Lightning needs a batch on every rank
         return EvaluationLoader(self.pool, batches, encoded, self.task, trainer.strategy.root_device)

@@ -36,11 +36,11 @@ def measure_function(
     except BaseException as error:
         error.answers = function.answered or None  # type: ignore[attr-defined]
         if function.answered:
-            kept = f"{len(function.answered):,} answers are kept. Resume with measure(..., answers=error.answers)."
+            note = f"{len(function.answered):,} answers are kept. Resume with measure(..., answers=error.answers)."
             if isinstance(error, HeedfulError):
-                error.args = (f"{error} {kept}",)  # not every program shows notes
+                error.args = (f"{error} {note}",)  # not every program shows notes
             else:
-                error.add_note(kept)
+                error.add_note(note)
         raise
 
 

@@ -92,7 +92,7 @@ def initial_model(name: str) -> dict[str, Any]:
 
 
 def learn_from_run(model: Classifier) -> None:
-    """Give a user's own network that starts from a run what the run learned, since its weights name no labels."""
+    """Let a user's own network, whose weights name no labels, learn parts and labels from the run in its backbone."""
     folder = Path(getattr(model, "backbone", None) or "")
     run = folder.parent.parent
     if isinstance(model, PretrainedClassifier) or run / BACKBONE != folder or not (run / CONFIG).is_file():

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from heedful.lightning_modules.processors.processor import NO_HIDING_IN_MEMORY, NumberProcessor, combined
+from heedful.lightning_modules.processors.numbers import NumberProcessor, combined
+from heedful.lightning_modules.processors.processor import NO_HIDING_IN_MEMORY
 from heedful.records import EMPTIED, Composed, Example, Examples, Table, column, keys
 
 

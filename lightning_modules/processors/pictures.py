@@ -12,7 +12,8 @@ from PIL import Image
 from torch import Tensor
 from transformers import BaseImageProcessor, PreTrainedTokenizerBase
 
-from heedful.lightning_modules.processors.processor import Processor, combined
+from heedful.lightning_modules.processors.numbers import combined
+from heedful.lightning_modules.processors.processor import Processor
 from heedful.lightning_modules.processors.texts import TextProcessor
 from heedful.records import Example, Picture, Spool, Task, column, digests
 from heedful.records.example import pixels

@@ -11,7 +11,8 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from heedful.lightning_modules.processors.frame import Frame, padded, share_budget
-from heedful.lightning_modules.processors.processor import NumberProcessor, Statistics, combined, texts_of, tokens_kept
+from heedful.lightning_modules.processors.numbers import NumberProcessor, combined, texts_of, tokens_kept
+from heedful.lightning_modules.processors.processor import Statistics
 from heedful.lightning_modules.processors.token_store import TokenStore, plain_tokenizer
 from heedful.records import BATCH, Composed, Example, ModelError, Part, TableForm, column
 

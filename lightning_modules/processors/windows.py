@@ -9,7 +9,7 @@ import torch
 from transformers import PreTrainedTokenizerBase
 
 from heedful.lightning_modules.processors.frame import ranges
-from heedful.lightning_modules.processors.processor import combined
+from heedful.lightning_modules.processors.numbers import combined
 from heedful.lightning_modules.processors.texts import TextProcessor
 from heedful.records import SPAN, Example, ModelError, SettingError, column, keys
 

@@ -163,21 +163,20 @@ class Endpoint(Predictor):
     @property
     def given_wording(self) -> Wording | None:
         """The setting ``prompt``, converted to a prompt wording; requires that the labels are known."""
-        given = self.prompt_setting
-        return Wording.asking(given, self.task.labels) if isinstance(given, str) else given
+        prompt = self.prompt_setting
+        return Wording.asking(prompt, self.task.labels) if isinstance(prompt, str) else prompt
 
     def prepare(self, task: Task) -> None:
         if not self.name:
             raise SettingError("The name of the model at the server is not given.")
         if not task.labels and task.kind is not SPAN:
             raise ModelError(f"model {type(self).__name__} chooses among labels, and the data have none.")
-        self.task = task
 
     def prompt_with(self, prompt: Prompt) -> None:
         longest = max(map(len, prompt.answers)) // 2  # a token usually has two or more characters
         max_tokens = max(longest, SPAN_TOKENS if self.task.kind is SPAN else LABEL_TOKENS)
-        given = {name: value for name, value in self._sampling.items() if value is not None}
-        self.way = WAYS[self.read]({"model": self.name, "max_tokens": max_tokens, **given}, self.chat)
+        sampling = {name: value for name, value in self._sampling.items() if value is not None}
+        self.way = WAYS[self.read]({"model": self.name, "max_tokens": max_tokens, **sampling}, self.chat)
         self.way.require(prompt, self.task)
         self.prompt = prompt
         self.processor = QuestionProcessor(prompt)
@@ -270,9 +269,9 @@ class Endpoint(Predictor):
         without = [reply for question, reply in replies.items() if answers[question] == NO_LABEL]
         first, most = f"of the first {len(replies)}", MOST_INVALID * len(replies)
         if len(without) >= most:
-            shown = dict.fromkeys(reply.failure or repr(reply.text.strip()[:QUOTED]) for reply in without)
+            quotes = dict.fromkeys(reply.failure or repr(reply.text.strip()[:QUOTED]) for reply in without)
             raise ModelError(
-                f"{len(without)} {first} answers of {self.name} cannot be read: {', '.join([*shown][:COMMONEST])}. "
+                f"{len(without)} {first} answers of {self.name} cannot be read: {', '.join([*quotes][:COMMONEST])}. "
                 f"{ADVICE}, or set allow_invalid to true."
             )
         if self.task.kind is not SPAN or len(replies) < FEWEST_ALIKE:

@@ -103,9 +103,7 @@ class Reader(PretrainedClassifier):
         super().__init__(backbone, max_length, **kwargs)
         if not 1 <= longest_answer <= overlap:
             raise SettingError(f"model.longest_answer {longest_answer} is not from 1 to model.overlap {overlap}.")
-        self.overlap = overlap
-        self.longest_answer = longest_answer
-        self.threshold = threshold
+        self.overlap, self.longest_answer, self.threshold = overlap, longest_answer, threshold
         self.head = Span(longest_answer, threshold)
 
     def outputs(self, task: Task) -> tuple[str, ...]:

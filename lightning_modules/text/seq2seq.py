@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from transformers import AutoModelForSeq2SeqLM
 from transformers.modeling_outputs import MoEModelOutput
 
-from heedful.lightning_modules.heads import LabelTexts
+from heedful.lightning_modules.heads import LABEL_TOKENS, LabelTexts
 from heedful.lightning_modules.learned import LabelMap
 from heedful.lightning_modules.predictor import Capabilities
 from heedful.lightning_modules.pretrained_classifier import PretrainedClassifier
@@ -19,7 +19,6 @@ from heedful.records.prompts import Prompt, Wording
 from heedful.records.storage.schema import ENTRY
 
 PADDING_STARTS = ("t5", "longt5", "switch_transformers")  # types of models whose decoder begins with the padding token
-LONGEST = 8  # generated tokens of an answer to a prompt, if no label is longer (CAT, section 4.2)
 
 
 class EncoderDecoder(PretrainedClassifier):
@@ -33,6 +32,7 @@ class EncoderDecoder(PretrainedClassifier):
     auto = AutoModelForSeq2SeqLM
     capabilities = Capabilities(prompts="optional", trains=True)
     head: LabelTexts
+    longest_answer = LABEL_TOKENS  # generated tokens of an answer to a prompt
 
     def require_architecture(self) -> None:
         config = self.config
@@ -56,13 +56,10 @@ class EncoderDecoder(PretrainedClassifier):
         self.head.template = task.wording
         return TemplateProcessor(self.tokenizer, task.wording, self.max_length, task.form)
 
-    def prepare(self, task: Task) -> None:
-        super().prepare(task)
-        self.own_wording = self.set_texts(task)
-
-    def set_texts(self, task: Task, prompt: Prompt | None = None) -> Wording | None:
-        """Prepare the head for the texts of a prompt, or else of the task; return the default wording of prompts."""
-        raise NotImplementedError
+    def set_texts(self, texts: Sequence[str], label_map: LabelMap, longest: int = 0) -> None:
+        """Prepare the head for texts, which the model writes; generated texts have ``longest`` tokens or more."""
+        ids = [self.tokenizer(text_target=text)["input_ids"] for text in texts]
+        self.head.prepare_texts(label_map, texts, ids, self.tokenizer, self.config.decoder_start_token_id, longest)
 
     def prompt_with(self, prompt: Prompt) -> None:
         """Set the prompt of later predictions.
@@ -75,7 +72,7 @@ class EncoderDecoder(PretrainedClassifier):
         before = self.processor
         self.processor = type(before)(self.tokenizer, template, self.max_length, self.task.form, prefix)
         self.processor.pad_to = before.pad_to
-        self.set_texts(self.task, prompt)
+        self.set_texts(prompt.answers, LabelMap.identity(self.task.labels), self.longest_answer)
 
     def sent(self, example: Example) -> dict[str, Any]:
         inputs = self.processor([example])
@@ -109,7 +106,7 @@ class EncoderDecoder(PretrainedClassifier):
 
     def encoded(self, inputs: dict[str, Any]) -> Tensor:
         """Compute the states of the encoder: [examples, tokens, width]."""
-        rows = {name: values for name, values in inputs.items() if name not in ("written", "read")}
+        rows = {name: values for name, values in inputs.items() if name != "written"}
         return self.network.get_encoder()(**rows).last_hidden_state
 
     def decoded(self, states: Tensor, mask: Tensor, read: Tensor) -> Tensor:
@@ -121,9 +118,7 @@ class EncoderDecoder(PretrainedClassifier):
 
 
 class Seq2Seq(EncoderDecoder):
-    """Any ``AutoModelForSeq2SeqLM`` as a classifier: it reads the parts in a template, and generates the label.
-
-    The rules for templates, texts and prompts are those of :class:`EncoderDecoder`.
+    """Any ``AutoModelForSeq2SeqLM`` as a classifier, with the texts and prompts of :class:`EncoderDecoder`.
 
     Args:
         max_length: Most tokens of an input; the longest part is cut first, and the words of the template stay.
@@ -152,14 +147,9 @@ class Seq2Seq(EncoderDecoder):
         self.capabilities = replace(self.capabilities, writes=decoding == "greedy")
         self.head = LabelTexts(mean=score == "mean", writes=decoding == "greedy")
 
-    def set_texts(self, task: Task, prompt: Prompt | None = None) -> Wording | None:
-        merges = prompt is None and self.fit.head == "merged"
-        texts = self.learned.texts if merges else task.targets if prompt is None else prompt.answers
-        ids = [self.tokenizer(text_target=text)["input_ids"] for text in texts]
-        label_map = self.fit.label_map if merges else LabelMap.identity(task.labels)
-        self.head.prepare_texts(label_map, texts, ids, self.tokenizer, self.config.decoder_start_token_id)
-        if prompt is not None:
-            self.head.longest = max(LONGEST, self.head.longest)
-        if merges:  # with two texts per label, the answer of a demonstration would be ambiguous
-            return None
-        return Wording(task.wording, answers=dict(zip(task.labels, texts, strict=True)))
+    def prepare(self, task: Task) -> None:
+        super().prepare(task)
+        self.set_texts(self.fit.texts, self.fit.label_map)
+        answers = dict(zip(task.labels, task.targets, strict=True))
+        # with two texts per label, the answer of a demonstration would be ambiguous
+        self.own_wording = None if self.fit.head == "merged" else Wording(task.wording, answers=answers)

@@ -4,36 +4,29 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from torch import Tensor
 
-from heedful.lightning_modules.heads import FreeTexts, teacher_forcing
+from heedful.lightning_modules.heads import FreeTexts, target_ids
+from heedful.lightning_modules.learned import LabelMap
 from heedful.lightning_modules.processors.templates import TemplateProcessor
 from heedful.lightning_modules.text.seq2seq import EncoderDecoder
-from heedful.records import SPAN, Example, Task, column, inform
+from heedful.records import SPAN, Example, Task, inform
 from heedful.records.answers import NO_ANSWER
-from heedful.records.prompts import Prompt, Wording
+from heedful.records.prompts import Wording
 
 
 class AnswerProcessor(TemplateProcessor):
-    """A :class:`TemplateProcessor` whose output also has the tokens of target answers, for training.
+    """A :class:`TemplateProcessor` that adds ``written``, the tokens of target answers: int64 [examples, tokens].
 
-    The target is the first gold answer, or the text of no answer. The entries ``written`` (targets) and ``read``
-    (inputs of the decoder), int64 [examples, tokens], are results of :func:`.heads.teacher_forcing`.
+    The target is the first gold answer, or the text of no answer; padding is -100.
     """
 
     no_answer: str
-    start: int | None
 
     def batches(self, examples: Sequence[Example], batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
-        inputs = zip(super().batches(examples, batches), batches, strict=True)
-        return (texts | self._written([examples[i] for i in batch.tolist()]) for texts, batch in inputs)
-
-    def _written(self, examples: Sequence[Example]) -> dict[str, Tensor]:
-        golds = [SPAN.parse_gold(label or "[]") for label in column(examples, "label")]
-        texts = [gold[0] if gold else self.no_answer for gold in golds] or [self.no_answer]  # one at least
-        ids = self.tokenizer(text_target=texts)["input_ids"]
-        written, read = teacher_forcing(ids, self.tokenizer.pad_token_id, self.start)
-        return {"written": written, "read": read}
+        for texts, batch in zip(super().batches(examples, batches), batches, strict=True):
+            golds = [SPAN.parse_gold(examples[i].label or "[]") for i in batch.tolist()]
+            targets = [gold[0] if gold else self.no_answer for gold in golds] or [self.no_answer]  # one at least
+            yield texts | {"written": target_ids(self.tokenizer(text_target=targets)["input_ids"])}
 
 
 class Writer(EncoderDecoder):
@@ -72,10 +65,14 @@ class Writer(EncoderDecoder):
         self.head.template = task.wording
         return AnswerProcessor(self.tokenizer, task.wording, self.max_length, task.form)
 
-    def set_texts(self, task: Task, prompt: Prompt | None = None) -> Wording:
-        (text,) = self.learned.texts or (self.no_answer,) if prompt is None else prompt.answers
-        if prompt is None and text != self.no_answer:
+    def prepare(self, task: Task) -> None:
+        super().prepare(task)
+        (text,) = self.learned.texts or (self.no_answer,)
+        if text != self.no_answer:
             inform(f"{self.backbone} was trained to write {text!r} where there is no answer: kept.")
-        self.processor.no_answer, self.processor.start = text, self.config.decoder_start_token_id
-        self.head.prepare_nothing(text, self.tokenizer, self.processor.start, self.longest_answer)
-        return Wording(task.wording, answers={NO_ANSWER: text})
+        self.set_texts((text,), self.fit.label_map, self.longest_answer)
+        self.own_wording = Wording(task.wording, answers={NO_ANSWER: text})
+
+    def set_texts(self, texts: Sequence[str], label_map: LabelMap, longest: int = 0) -> None:
+        super().set_texts(texts, label_map, longest)
+        (self.processor.no_answer,) = texts

@@ -1,7 +1,6 @@
 """Base class of model families that read pictures and a text."""
 
 import math
-from abc import abstractmethod
 from functools import partial
 from typing import Any, ClassVar
 
@@ -12,13 +11,14 @@ from transformers import BaseImageProcessor
 from heedful.lightning_modules.pretrained import load
 from heedful.lightning_modules.pretrained_classifier import PretrainedClassifier
 from heedful.lightning_modules.processors.pictures import PictureProcessor, PictureStore, normalise, resized
-from heedful.records import ModelError, Task
+from heedful.records import ModelError, Task, agree
 
 
 class PictureClassifier(PretrainedClassifier):
     """A classifier of pictures with one text; a task without pictures gets one empty picture.
 
-    Each picture is resized once on the host by the image processor of the backbone, and normalised on the device.
+    Each picture is resized once on the host by the image processor of the backbone, and normalised on the device. The
+    inputs have ``pictures``, a numpy array: indices in ``processor.store``, int [examples, pictures].
 
     Args:
         max_length: Most tokens of a text.
@@ -46,17 +46,10 @@ class PictureClassifier(PretrainedClassifier):
     def require_parts(self, task: Task) -> None:
         texts = [part for part in task.parts if part not in task.pictures]
         model = type(self).__name__
-        if len(task.parts) > 1 and not task.pictures:
-            raise ModelError(
-                f"model {model} reads pictures, and the parts of the data are texts: {', '.join(task.parts)}."
-            )
         if len(texts) > 1:
             raise ModelError(f"model {model} reads pictures and one text, and the data have {', '.join(texts)}.")
         if len(task.pictures) > self.most_pictures:
-            raise ModelError(
-                f"model {model} reads {count_phrase(self.most_pictures)} at most, and the data have "
-                f"{', '.join(task.pictures)}."
-            )
+            raise ModelError(f"model {model} reads at most {self.most_pictures} of {', '.join(task.pictures)}.")
 
     def require_architecture(self) -> None:
         if self.backbone_type not in (None, self.config.model_type):
@@ -84,27 +77,14 @@ class PictureClassifier(PretrainedClassifier):
         """Raise ModelError unless the examples of a task have ``learned`` pictures, which a trained network reads."""
         if learned != (pictures := max(1, len(task.pictures))):
             raise ModelError(
-                f"{self.backbone} reads {count_phrase(learned)}, and the data have {count_phrase(pictures)}. Name "
-                "a model that was trained on such data."
+                f"{self.backbone} reads {agree(learned, 'picture', 'pictures')}, and the data have {pictures}. Name a "
+                "model that was trained on such data."
             )
 
-    @abstractmethod
-    def scores(self, inputs: dict[str, Any]) -> Tensor:
-        """Compute the scores of the model's outputs: float [examples, outputs].
-
-        Args:
-            inputs: Token ids and masks; and ``pictures``, int [examples, pictures], a numpy array: for each picture,
-                its index in ``processor.store``.
-        """
-
     def pixel_values(self, numbers: np.ndarray, network: nn.Module) -> Tensor:
-        """Return the normalised pixels of some pictures: [pictures, 3, height, width].
+        """Return the normalised pixels of pictures of one size, by index in the store: [pictures, 3, height, width].
 
-        The pictures have one size, and the device and the dtype of ``network``.
-
-        Args:
-            numbers: Indices of the pictures in ``processor.store``: int [pictures].
-            network: The network that reads the pixels.
+        They have the device and the dtype of ``network``.
         """
         pixels = self.processor.store.pixels(numbers.tolist())
         return normalise(pixels, self.images.image_mean, self.images.image_std, next(network.parameters()))
@@ -112,8 +92,3 @@ class PictureClassifier(PretrainedClassifier):
     def export(self, folder: str, weights: bool) -> None:
         super().export(folder, weights)
         self.images.save_pretrained(folder)
-
-
-def count_phrase(pictures: float) -> str:
-    """Format a number of pictures, such as "2 pictures"."""
-    return "one picture" if pictures == 1 else f"{pictures} pictures"

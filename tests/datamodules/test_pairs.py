@@ -232,10 +232,10 @@ def test_validation_examples_that_are_trained_on_are_counted(folder: Path, caplo
 def trainer_of(examples: int, world_size: int) -> Any:
     statistics = SimpleNamespace(truncated=0, unknown=0)
     encoded = SimpleNamespace(lengths=np.ones(examples, dtype=np.int64), statistics=statistics)
-    module = SimpleNamespace(encode=lambda examples: encoded, require_known=lambda *_: None, processor=None)
+    predictor = SimpleNamespace(encode=lambda examples: encoded, require_known=lambda *_: None, processor=None)
     loop = SimpleNamespace(epoch_loop=SimpleNamespace(batch_progress=None))
     about = {"current_epoch": 0, "world_size": world_size, "global_rank": 0, "fit_loop": loop}
-    return SimpleNamespace(lightning_module=module, **about)
+    return SimpleNamespace(lightning_module=SimpleNamespace(predictor=predictor), **about)
 
 
 def test_each_process_needs_a_batch(folder: Path) -> None:

@@ -14,6 +14,7 @@ from heedful.lightning_modules import CausalLM, Endpoint
 from heedful.lightning_modules.function import Function
 from heedful.lightning_modules.predictor_module import module_of, predictor_of
 from heedful.lightning_modules.prompted.endpoint import BatchEndpoint
+from heedful.lightning_modules.registry import TABLE
 from heedful.lightning_modules.transformers_pair import TransformersPair
 from heedful.records import Composed, Example, ModelError, Picture
 from heedful.records.prompts import Prompt, Wording
@@ -79,6 +80,74 @@ def test_an_export_answers_as_the_model_did(zoo, name, tmp_path):
     if type(model.network).__module__.startswith("transformers."):
         loaded = type(model.network).from_pretrained(tmp_path / "whole").state_dict()
         assert all(torch.equal(loaded[key], value) for key, value in model.network.state_dict().items())
+
+
+def test_every_registered_family_is_tested_here():
+    tested = {family.kind.__name__ for family in CASES.values()} | {"CausalLM"}
+    assert {entry.family for entry in TABLE} == tested
+
+
+def ordered(task, parts=1, labels=1):
+    """The task with its parts and its labels in the same order (1) or the reverse (-1)."""
+    return replace(task, parts=task.parts[::parts], labels=task.labels[::labels])
+
+
+def other_task(task):
+    """A task of the same kind with other labels and another template, and parts in another order."""
+    names = ("v", "w", "x", "y") if task.labels else ()
+    return replace(ordered(task, -1), labels=names, default_label=None, template=None, verbalisers={"v": "one word"})
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_model_that_is_bound_twice_is_the_same_as_a_model_that_is_bound_once(zoo, name):
+    pool, task, once = zoo.pool(name), zoo.task(name), zoo.model(name)
+    twice = zoo.unbuilt(name)
+    earlier = other_task(task)
+    twice.bind(earlier)
+    twice.configure_model()
+    if twice.capabilities.prompts:
+        twice.prompt_with(Prompt(Wording(" ".join(f"{{{part}}}" for part in earlier.parts), "Answer."), earlier))
+    torch.manual_seed(0)
+    assert twice.bind(task) == zoo.unbuilt(name).bind(task)
+    twice.configure_model()
+    assert twice.prompt is None
+    assert (twice.task, twice.learned, twice.own_wording) == (once.task, once.learned, once.own_wording)
+    assert_alike(predicted(once, pool), predicted(twice.eval(), pool))
+    assert twice.encode(pool).lengths.tolist() == once.encode(pool).lengths.tolist()
+
+
+@pytest.mark.parametrize("source", first_tier(1, ["memory", "export", "checkpoint"]))
+@pytest.mark.parametrize("name", first_tier(2, FAMILIES))
+def test_a_trained_model_reads_parts_and_labels_in_the_order_of_its_training(zoo, name, source):
+    """Whatever their order in the data, and whatever template the data have."""
+    model, folder, _ = zoo.trained(name)
+    pool, task = zoo.pool(name), zoo.task(name)
+    expected = predicted(model, pool)
+    for parts, labels in ((-1, 1), (1, -1), (-1, -1)):
+        given = ordered(task, parts, labels)
+        template = None if task.pictures else " ".join(f"{{{part}}}" for part in given.parts)
+        if source == "memory":
+            again = model
+            fit = again.bind(replace(given, template=template))
+        else:
+            again = zoo.unbuilt(name, folder / "backbone" if source == "export" else None)
+            fit = again.bind(replace(given, template=template))
+            again.configure_model()
+            if source == "checkpoint":
+                checkpoint = torch.load(folder / "best.ckpt", weights_only=True)
+                again.on_load_checkpoint(checkpoint)
+                again.load_state_dict(checkpoint["state_dict"])
+                fit = again.fit
+        assert fit.is_kept
+        assert (again.task.parts, again.task.labels) == (task.parts, given.labels)
+        found = predicted(again.eval(), pool)
+        if task.kind.exclusive:
+            found = [probs[torch.arange(len(probs)).flip(0)] if labels < 0 else probs for probs in found]
+        assert_alike(expected, found, 1e-6)
+    for wrong in (replace(task, labels=("x", "y", *task.labels[2:]), default_label=None),) if task.labels else ():
+        with refused(ModelError, ", ".join(task.labels), ", ".join(wrong.labels)):
+            model.bind(wrong)
+    assert model.bind(task).is_kept
 
 
 EMPTY = {"image": Picture(), "question": ""}

@@ -68,7 +68,7 @@ def test_an_array_that_the_function_fills_again_is_copied():
         return filled
 
     model = Function(predict, {"yes": [], "no": []}, is_ordered=True)
-    model.prepare(Task(CLASSIFICATION, ("left", "right"), ("yes", "no")))
+    model.bind(Task(CLASSIFICATION, ("left", "right"), ("yes", "no")))
     for text, expected in (("a", [1, 0]), ("b", [0, 1]), ("a", [1, 0])):
         pool = Composed.whole(pool_of([(text, "x")]))
         assert model.answer(model.processor(pool)).probs.tolist() == [expected]

@@ -8,6 +8,9 @@ import torch
 from heedful.lightning_modules import heads
 from heedful.lightning_modules.heads import LabelTexts
 from heedful.lightning_modules.learned import LabelMap
+from heedful.records import ModelError
+
+from refusals import refused
 
 IDS = [[3, 2], [3, 4, 2], [5, 2], [3, 4, 6, 2], [7, 2], [6, 6, 2]]
 PAD, START, WORDS = 0, 1, 8
@@ -26,7 +29,10 @@ def decode(states, mask, read):
 class Tokenizer:
     """The parts of a tokenizer that a head uses."""
 
-    pad_token_id, eos_token_id = PAD, 2
+    pad_token_id, bos_token_id, eos_token_id = PAD, None, 2
+
+    def decode(self, ids):
+        return str(ids)
 
 
 class Model:
@@ -64,7 +70,7 @@ def expected():
 @pytest.mark.parametrize("mean", [False, True])
 def test_labels_are_scored_as_token_by_token(monkeypatch, sequences, mean):
     monkeypatch.setattr(heads, "SEQUENCES", sequences)
-    found = head(mean=mean).likelihoods(decode, STATES, MASK)
+    found = head(mean=mean).scores(Model(), {"attention_mask": MASK})
     sizes = torch.tensor([len(ids) for ids in IDS]) if mean else 1
     torch.testing.assert_close(found, expected() / sizes)
 
@@ -86,6 +92,16 @@ def test_of_many_labels_those_with_the_most_probable_first_token_are_scored(rank
         torch.testing.assert_close(row[chosen], whole[chosen])
     assert calls[0] == ((5, 1) if rank < len(IDS) else (5 * len(IDS), 4))
     assert sum(n for n, _ in calls) == 5 * (min(rank, len(IDS)) + (rank < len(IDS)))
+
+
+@pytest.mark.parametrize("further", [[], [7], [7, 2]])
+@pytest.mark.parametrize("order", [[0, 1, 2, 3], [3, 2, 1, 0]])
+def test_a_text_whose_tokens_begin_with_another_text_is_refused(further, order):
+    """The second would never be more likely than the first."""
+    texts, ids = ["Not", "Not so", "Never", "None"], [[5, 2], [5, 2, *further], [5, 9], [3]]
+    chosen = [texts[k] for k in order]
+    with refused(ModelError, "Not, Not so apart", "prompts"):
+        LabelTexts().prepare_texts(LabelMap.identity(chosen), chosen, [ids[k] for k in order], Tokenizer(), START)
 
 
 def test_the_loss_is_that_of_the_tokens_of_the_gold_texts():

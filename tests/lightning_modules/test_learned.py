@@ -151,6 +151,7 @@ WRITER = Learned(parts=PARTS, labels=NLI, template="p {premise} h {hypothesis}",
 def test_a_head_is_kept_merged_replaced_or_new(learned, task, settings, head, column):
     fit = reconcile(learned, task, **settings)
     assert (fit.head, fit.label_map.column) == (head, column)
+    assert len(fit.texts) == len(column)
     assert fit.is_kept == (head in ("kept", "merged"))
     assert reconcile(learned, task, **settings) == fit
 

@@ -117,14 +117,14 @@ MISTAKES = {  # call with a zoo and a folder; error and facts in the message
         lambda z, f: Vilt("x").require_parts(Task(CLASSIFICATION, ("i", "a", "b"), ("x",), pictures=("i",))),
         (ModelError, "model Vilt", "a, b"),
     ),
-    "three pictures": (lambda z, f: z.model("Blip", task=THREE), (ModelError, "model Blip", "2 pictures", "a, b, c")),
+    "three pictures": (lambda z, f: z.model("Blip", task=THREE), (ModelError, "model Blip", "at most 2", "a, b, c")),
     "two pictures": (
         lambda z, f: z.model("BlipAnswers", task=TWO),
-        (ModelError, "model BlipAnswers", "one picture", "left, right"),
+        (ModelError, "model BlipAnswers", "at most 1", "left, right"),
     ),
     "pictures that were not learned": (
         lambda z, f: z.model("Blip", z.exported("Blip"), replace(TWO, labels=ONE.labels, default_label=None)),
-        (ModelError, "one picture", "2 pictures"),
+        (ModelError, "1 picture,", "have 2"),
     ),
     "a BERT that sees": (lambda z, f: z.model("Blip", z.backbone("Encoder")), (ModelError, "bert", "model Blip")),
     "no image processor": (without_images, (ModelError, "copy")),

@@ -91,7 +91,9 @@ def test_a_trainer_gets_a_module_around_a_model_that_is_none():
 
 def test_a_model_binds_to_a_task_and_counts_begin_anew_with_each_evaluation():
     predictor = Lengths()
-    assert predictor.bind(TASK) == Fit(TASK, LabelMap(("short", "long"), ("short", "long"), (0, 1)), "new")
+    assert predictor.bind(TASK) == Fit(
+        TASK, LabelMap(("short", "long"), ("short", "long"), (0, 1)), ("short", "long"), "new"
+    )
     assert predictor.capabilities == Capabilities(probabilities=True, writes=False, repeats=None, ranks=None)
     assert predictor.encode(POOL).lengths.tolist() == [3, 1, 2]
     predictor.count("no_answers", ["well", "well", "hm"])

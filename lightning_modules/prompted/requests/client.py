@@ -84,10 +84,10 @@ class Server:
         """
         client = self._client.with_options(max_retries=retries)
         resource: Any = client.chat.completions if request.path.startswith("/chat") else client.completions
-        named = {name: value for name, value in request.body.items() if name in ("model", "messages", "prompt")}
-        others = {name: value for name, value in request.body.items() if name not in named}
+        arguments = {name: value for name, value in request.body.items() if name in ("model", "messages", "prompt")}
+        extra = {name: value for name, value in request.body.items() if name not in arguments}
         try:
-            response = resource.with_raw_response.create(**named, extra_body=others).http_response
+            response = resource.with_raw_response.create(**arguments, extra_body=extra).http_response
         except Exception as error:  # its text may contain the key
             status = getattr(error, "status_code", 0)
             reason = _quoted(error) if status else type(error.__cause__ or error).__name__
@@ -98,7 +98,7 @@ class Server:
                 0: f"cannot be reached ({reason}). Start the server, set another {url} or {key}, or raise timeout",
                 401: f"refuses the key: HTTP 401. Set another {key}",  # the response may repeat the key
                 403: f"refuses the key: HTTP 403. Set another {key}",
-                404: f"has no model {named['model']}, or no such address: {reason}. See name and {url}",
+                404: f"has no model {arguments['model']}, or no such address: {reason}. See name and {url}",
                 429: f"had too many requests: {reason}. Lower concurrency, or wait",
             }.get(status, f"failed: {reason}. Look at its log")
             raise ModelError(f"{self.origin} {failure}; {SAVED}.") from None

@@ -21,7 +21,7 @@ KNOWN = {  # where the host waits for the device, but never once per batch
     COPY,
     "callbacks/engine/engine.py:_log",
     "callbacks/engine/engine.py:_log_intervals",
-    "lightning_modules/pretrained/weights.py:weights_hash",
+    "lightning_modules/weights.py:weights_hash",
 }
 
 

@@ -102,7 +102,7 @@ def test_a_text_that_answers_are_cut_out_of_counts_as_it_is_written(tokenizers, 
 def test_prompts_and_what_a_server_is_sent():
     """For prompts of causal models, some of which are truncated, and for texts that are sent to a server."""
     own = byte_level()
-    room = len(PromptProcessor(own, prompt(0), True, 512, 8).tokens.prefix) + 8 + 60
+    room = len(PromptProcessor(own, prompt(0), True, 512, 8).prefix) + 8 + 60
     processor = PromptProcessor(own, prompt(0), True, room, 8)
     texts = ["dog", "Dog", "dog ", "dog runs " * 20 + "zz", "dog runs " * 20 + "zz " * 9, "zz " + "dog runs " * 20]
     examples = pairs([*product(texts, ["a", "a dog"]), ("dog", "a")])

@@ -15,8 +15,9 @@ from transformers import AutoTokenizer, ViTImageProcessorPil
 
 from heedful.lightning_modules import TemplateProcessor, TextProcessor, WindowProcessor
 from heedful.lightning_modules.processors.hiding import HiddenWords
+from heedful.lightning_modules.processors.numbers import NUMBERS
 from heedful.lightning_modules.processors.pictures import PictureProcessor, PictureStore, resized
-from heedful.lightning_modules.processors.processor import NUMBERS, Processor, Statistics
+from heedful.lightning_modules.processors.processor import Processor, Statistics
 from heedful.lightning_modules.text.writer import AnswerProcessor
 from heedful.records import (
     CLASSIFICATION,

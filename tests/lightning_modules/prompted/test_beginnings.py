@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.lightning_modules.prompted.beginnings import LEAST, beginning_sort_keys, split_beginnings
+from heedful.lightning_modules.prompted.shared_prefix import LEAST, beginning_sort_keys, split_beginnings
 
 HEADS = st.sampled_from([list(range(10)), list(range(9)), [7] * 30, [*range(10), 99, 98], [5]])
 ROWS = st.lists(st.tuples(HEADS, st.lists(st.integers(0, 3), min_size=1, max_size=6)), min_size=1, max_size=12)

@@ -12,7 +12,6 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers import (
     AutoModelForCausalLM,
     DogeConfig,
-    GenerationConfig,
     GPTNeoConfig,
     Lfm2Config,
     LlamaConfig,
@@ -21,8 +20,7 @@ from transformers import (
 )
 
 from heedful.lightning_modules import CausalLM
-from heedful.lightning_modules.prompted.beginnings import split_beginnings
-from heedful.lightning_modules.prompted.shared_prefix import NO_WINDOW, plain_scores, width_limit
+from heedful.lightning_modules.prompted.shared_prefix import NO_WINDOW, plain_scores, split_beginnings, width_limit
 from heedful.records import SPAN, Example, Task
 from heedful.records.prompts import Prompt, Wording
 
@@ -61,8 +59,8 @@ SHARING = [
 
 def by_hand(module, example):
     """Log-likelihood of each answer, from one forward pass per text and answer."""
-    asked, tokens = module.prompt, module.processor.tokens
-    text = tokens.text(asked.question([example.parts[part] for part in asked.task.parts]))
+    asked = module.prompt
+    text = module.processor.text([example.parts[part] for part in asked.task.parts])
     before = module.tokenizer(text, add_special_tokens=False)["input_ids"]
     scores = []
     for answer in asked.answers:
@@ -115,7 +113,7 @@ def test_premises_that_a_batch_shares_are_read_once(folders, kind, demonstration
 
 def written(module, inputs):
     with torch.no_grad():
-        return module._generated_answers(inputs, module._score_answers(inputs)[1])
+        return module.generated(inputs, module.text_scores(inputs)[1])
 
 
 @pytest.mark.parametrize("kind", first_tier(2, CONFIGS))
@@ -123,7 +121,7 @@ def test_what_is_written_is_what_generate_writes(folders, kind):
     module = model(folders[kind])
     network = AutoModelForCausalLM.from_pretrained(folders[kind]).eval()
     for text, example in zip(written(module, module.processor(EXAMPLES)), EXAMPLES, strict=True):
-        whole = module.processor.tokens.text(prompt().question([example.parts[part] for part in TASK.parts]))
+        whole = module.processor.text([example.parts[part] for part in TASK.parts])
         ids = torch.tensor([module.tokenizer(whole, add_special_tokens=False)["input_ids"]])
         expected = network.generate(ids, max_new_tokens=8, do_sample=False)[0, ids.shape[1] :]
         assert text == module.tokenizer.decode(expected, skip_special_tokens=True)
@@ -136,13 +134,13 @@ def test_prompts_are_read_whole_where_a_window_is_shorter(folders, kind, window,
     module = model(folders[kind])
     inputs = module.processor(SHARING)
     with torch.no_grad():
-        columns = module._score_answers(inputs)[1][0].ids.shape[1] + module.longest
+        columns = module.text_scores(inputs)[1][0].ids.shape[1] + module.head.longest
     folder = shutil.copytree(folders[kind], tmp_path / kind)
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {window: columns + room}))
     module, plain = model(folder), model(folder, share_prefix=False)
     with torch.no_grad():
-        scores, read = module._score_answers(inputs)
+        scores, read = module.text_scores(inputs)
         expected = np.array([by_hand(module, example) for example in SHARING])
     assert (read is not None) == (room == 1)
     assert scores.numpy() == pytest.approx(expected, abs=2e-4)
@@ -152,7 +150,7 @@ def test_prompts_are_read_whole_where_a_window_is_shorter(folders, kind, window,
 def test_a_model_without_positions_is_read_whole(tmp_path):
     module = model(save(tmp_path / "bloom", "bloom"))
     with torch.no_grad():
-        scores, read = module._score_answers(module.processor(EXAMPLES))
+        scores, read = module.text_scores(module.processor(EXAMPLES))
     assert read is None
     assert scores.numpy() == pytest.approx(np.array([by_hand(module, example) for example in EXAMPLES]), abs=2e-4)
 
@@ -186,8 +184,8 @@ def test_a_model_without_a_token_that_ends_a_text_writes_to_the_last(folders):
 
 def taught(module, texts):
     """Train the network until it generates these texts for EXAMPLES."""
-    shared, end = module.processor.tokens, module.tokenizer.eos_token_id
-    begins = shared.ids([shared.text(module.prompt.question(list(e.parts.values()))) for e in EXAMPLES])
+    processor, end = module.processor, module.tokenizer.eos_token_id
+    begins = processor.ids([processor.text([*e.parts.values()]) for e in EXAMPLES])
     written = [module.tokenizer(text)["input_ids"] + [end] for text in texts]
     rows = [torch.tensor(begin + text) for begin, text in zip(begins, written, strict=True)]
     targets = [torch.tensor([-100] * len(begin) + text) for begin, text in zip(begins, written, strict=True)]
@@ -212,19 +210,6 @@ def test_answers_end_where_the_model_ends_them(folders):
         assert asked.answer(inputs).answers.tolist() == [2, -1, 1, 1]
 
 
-def test_penalties_that_a_model_brings_are_left_out(folders, tmp_path):
-    folder = shutil.copytree(folders["llama"], tmp_path / "penal")
-    settings = GenerationConfig.from_pretrained(folder)
-    settings.repetition_penalty = 5.0
-    settings.save_pretrained(folder)
-    network = AutoModelForCausalLM.from_pretrained(folder).eval()
-    assert network.generation_config.repetition_penalty == 5.0
-    own, penal = (model(place, share_prefix=False) for place in (folders["llama"], folder))
-    assert own._generated_answers(own.processor(EXAMPLES), None) == penal._generated_answers(
-        penal.processor(EXAMPLES), None
-    )
-
-
 def test_probabilities_by_setting(folders):
     """Default, without shared prefix, likelihood only, mean over tokens, and calibrated."""
     own, plain, likely, mean, calibrated = (
@@ -242,7 +227,7 @@ def test_probabilities_by_setting(folders):
     assert first.probs.numpy() == pytest.approx(second.probs.numpy(), abs=1e-5)
     assert (third.answers, likely.capabilities.writes) == (None, False)
     assert third.probs.numpy() == pytest.approx(first.probs.numpy(), abs=1e-6)
-    lengths = torch.tensor([len(answer) for answer in own.processor.tokens.answers])
+    lengths = torch.tensor([len(answer) for answer in own.processor.answers])
     assert len(set(lengths.tolist())) > 1
     nothing = [Example(f"n/{i}", dict.fromkeys(TASK.parts, text), None) for i, text in enumerate(("N/A", "", "[MASK]"))]
     with torch.no_grad():
@@ -257,8 +242,8 @@ def test_probabilities_by_setting(folders):
 def test_a_label_of_many_tokens_can_be_written_whole(folders):
     long = "an answer of very many words indeed, which goes on and on"
     module = model(folders["llama"], prompt(0, Wording(prompt().wording.question, "", {"neutral": long})))
-    assert module.longest == len(module.tokenizer(long)["input_ids"]) > 8
-    assert model(folders["llama"], prompt(0)).longest >= 8
+    assert module.head.longest == len(module.tokenizer(long)["input_ids"]) > 8
+    assert model(folders["llama"], prompt(0)).head.longest >= 8
 
 
 class Scripted(CausalLM):
@@ -266,7 +251,7 @@ class Scripted(CausalLM):
 
     texts = ()
 
-    def _generated_answers(self, inputs, read):
+    def generated(self, inputs, reused):
         return list(self.texts)
 
 

@@ -15,9 +15,11 @@ from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 from benchmarks.bare_runs import measured
 from heedful.callbacks import Accuracy
 from heedful.datamodules import Planted
-from heedful.lightning_modules import NO_LABEL_NUMBER
+from heedful.lightning_modules import NO_LABEL_NUMBER, CausalLM
 from heedful.records import CLASSIFICATION, Example, ModelError, SettingError, TableForm, Task
+from heedful.records.prompts import Prompt, Wording
 
+from causal import save
 from refusals import refused
 from tiers import first_tier
 
@@ -112,7 +114,7 @@ def test_a_t5_without_a_start_of_the_decoder_begins_with_padding(zoo, model_of, 
         for each in (model, expected):
             inputs = batch_of(each, POOL)["inputs"]
             with torch.no_grad():
-                texts.append(each.head.generated(each, each.encoded(inputs), inputs["attention_mask"]))
+                texts.append(each.head.generated(each, inputs, each.encoded(inputs)))
         assert texts[0] == texts[1]
     (folder / "config.json").write_text(json.dumps(config | {"model_type": "mbart"}))
     with refused(ModelError, folder, "decoder_start_token_id"):
@@ -135,10 +137,10 @@ def test_float16_is_refused_for_a_t5_alone(zoo, model_of):
 def test_greedy_answers_are_what_the_model_writes_token_by_token(model_of, kind):
     """Compared with a loop over argmaxes; a model with random weights generates no label."""
     model = model_of(kind, decoding="greedy")
-    batch, steps = batch_of(model, POOL), max(model.head.lengths)
+    batch, steps = batch_of(model, POOL), model.head.longest
     mask, end = batch["inputs"]["attention_mask"], model.processor.tokenizer.eos_token_id
     with torch.no_grad():
-        found = model.head.generated(model, model.encoded(batch["inputs"]), mask)
+        found = model.head.generated(model, batch["inputs"], model.encoded(batch["inputs"]))
         for i, text in enumerate(found):
             ids = [model.config.decoder_start_token_id]
             row = {name: values[i : i + 1, : mask[i].sum()] for name, values in batch["inputs"].items()}
@@ -170,6 +172,82 @@ def test_answers_that_are_no_label_are_counted_and_wrong(zoo):
     assert engine.content["counts"]["no_answers"]
 
 
+# settings with which a published model may be saved, such as those of bart-large-cnn
+GENERATION = {
+    "min_length": 9,
+    "min_new_tokens": 5,
+    "max_new_tokens": 2,
+    "max_length": 3,
+    "num_beams": 3,
+    "do_sample": True,
+    "forced_bos_token_id": 9,
+    "forced_eos_token_id": 8,
+    "no_repeat_ngram_size": 1,
+    "length_penalty": 3.0,
+    "encoder_no_repeat_ngram_size": 1,
+    "repetition_penalty": 5.0,
+    "encoder_repetition_penalty": 5.0,
+    "temperature": 0.1,
+    "top_k": 3,
+    "top_p": 0.5,
+    "typical_p": 0.5,
+    "bad_words_ids": [[9], [11]],
+    "early_stopping": True,
+    "sequence_bias": [[[12], 9.0]],
+    "suppress_tokens": [13, 14],
+    "begin_suppress_tokens": [15, 16],
+    "exponential_decay_length_penalty": [1, 2.0],
+    "num_return_sequences": 2,
+    "guidance_scale": 2.0,
+    "epsilon_cutoff": 0.1,
+    "eta_cutoff": 0.1,
+    "renormalize_logits": True,
+    "return_dict_in_generate": True,
+    "output_scores": True,
+    "stop_strings": ["a"],
+    "use_cache": False,
+}
+
+
+@pytest.mark.parametrize("prompts", [False, True])
+@pytest.mark.parametrize("family", ["Seq2Seq, BART", "CausalLM"])
+@pytest.mark.parametrize("files", [["config.json"], ["config.json", "generation_config.json"]])
+def test_generation_settings_of_a_published_model_change_no_answer(zoo, family, files, prompts, tmp_path):
+    plain = tmp_path / "plain"
+    if family == "CausalLM":
+        save(plain)
+    else:
+        shutil.copytree(zoo.backbone(family), plain)
+        network = AutoModelForSeq2SeqLM.from_pretrained(plain)
+        network.load_state_dict({name: 10 * value for name, value in network.state_dict().items()})
+        network.final_logits_bias[0, network.config.eos_token_id] = -1e4  # it would write nothing
+        network.save_pretrained(plain)
+    folder = shutil.copytree(plain, tmp_path / "set")
+    settings = {name: json.loads((folder / name).read_text()) | GENERATION for name in files}
+    (folder / "generation_config.json").unlink()
+    for name, values in settings.items():
+        (folder / name).write_text(json.dumps(values))
+    found = []
+    for place in (plain, folder):
+        if family == "CausalLM":
+            model = CausalLM(str(place), share_prefix=prompts)
+            model.bind(NLI)
+            model.configure_model()
+        else:
+            model = zoo.model(family, place, NLI, max_length=LONGEST, decoding="greedy")
+        if prompts or family == "CausalLM":
+            model.prompt_with(Prompt(Wording("{premise} {hypothesis} Answer:", "Say."), NLI))
+        inputs = model.processor(POOL)
+        with torch.no_grad():
+            scores, reused = model.head.text_scores(model, inputs)
+            found.append((scores, model.head.generated(model, inputs, reused), model.answer(inputs).probs))
+    (scores, texts, probs), (scores_set, texts_set, probs_set) = found
+    assert texts == texts_set
+    assert any(texts)
+    assert torch.equal(scores, scores_set)
+    assert torch.equal(probs, probs_set)
+
+
 # words that belong to the data, and words that the model has learned
 
 
@@ -198,3 +276,11 @@ def test_a_trained_model_keeps_its_words_on_data_that_ask_the_same(zoo, tmp_path
     (example,) = [Example("e", {"a": "The dog", "b": "bought", "c": "a hammer"})]
     three = Task(CLASSIFICATION, ("a", "b", "c"), ("yes", "no"))
     assert predicted(zoo.model("Seq2Seq", task=three), [example])[0].shape == (2,)
+
+
+def test_the_token_that_begins_a_text_is_no_part_of_an_answer(zoo):
+    """BART writes <s> first, and may end with </s>."""
+    model = zoo.model("Seq2Seq, BART")
+    ids = model.tokenizer("entailment")["input_ids"]
+    assert (ids[0], ids[-1]) == (model.tokenizer.bos_token_id, model.tokenizer.eos_token_id)
+    assert model.head.text(ids) == model.head.text(ids[:-1]) == "entailment"

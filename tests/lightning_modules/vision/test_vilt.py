@@ -18,7 +18,6 @@ from transformers import (
     ViltImageProcessorPil,
 )
 
-from heedful.lightning_modules.vision.vilt import embedded
 from heedful.records import CLASSIFICATION, Example, ModelError, Task
 
 from refusals import refused
@@ -103,12 +102,14 @@ def test_of_too_many_patches_none_is_drawn(zoo, pictures):
 
 
 def test_of_too_many_patches_evenly_spaced_ones_are_read(zoo):
-    embeddings = zoo.model("Vilt").network.vilt.embeddings
+    model = zoo.model("Vilt")
     rng = np.random.default_rng(0)
     noise = [rng.integers(0, 256, shape, dtype=np.uint8) for shape in [(32, 40, 3), (16, 16, 3)]]  # 20 and 4 patches
     with torch.no_grad():
-        every, mask = embedded(embeddings, noise, [0.5] * 3, [0.5] * 3, -1)
-        some, fewer = embedded(embeddings, noise, [0.5] * 3, [0.5] * 3, 6)
+        model.config.max_image_length = -1
+        every, mask = model.embed_pictures(noise)
+        model.config.max_image_length = 6
+        some, fewer = model.embed_pictures(noise)
     assert mask.sum(dim=1).tolist() == [21, 5]
     assert fewer.sum(dim=1).tolist() == [7, 5]
     assert torch.equal(some[0], every[0, [0, 1, 4, 7, 11, 14, 17]])
@@ -142,7 +143,7 @@ def test_a_head_for_other_pictures_is_no_head(zoo, released):
     folder = released(TWO.labels, 2)
     zoo.model("Vilt", folder, TWO).require_head()
     one = zoo.model("Vilt", folder, replace(ONE, labels=TWO.labels, default_label=None))  # training may start from it
-    with refused(ModelError, folder, "2 pictures", "one picture"):
+    with refused(ModelError, folder, "2 pictures", "have 1"):
         one.require_head()
-    with refused(ModelError, "one picture", "2 pictures"):
+    with refused(ModelError, "1 picture,", "have 2"):
         zoo.model("Vilt", released(TWO.labels), TWO).require_head()
