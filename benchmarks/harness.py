@@ -237,7 +237,7 @@ def encoder(folder: str | None, data: PairedText, **settings: Any) -> Encoder:
     """Return the model of ``--model minilm``, or with the weights in ``folder``, for the task of ``data``."""
     backbone = {"backbone": folder} if folder else {}
     module = load_model("minilm", **backbone, **settings)
-    module.prepare(data.task)
+    module.bind(data.task)
     module.configure_model()
     return module
 

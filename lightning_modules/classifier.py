@@ -32,7 +32,7 @@ class Classifier(Predictor, pl.LightningModule):
         max_unknown: Largest share of the tokens of the data that may be out of vocabulary.
 
     Attributes:
-        head: Computes scores of labels, the loss and answers from the outputs of the network.
+        task_head: Computes scores of labels, the loss and answers from the outputs of the network.
     """
 
     capabilities = Capabilities(trains=True)
@@ -53,7 +53,7 @@ class Classifier(Predictor, pl.LightningModule):
         if not 0 <= warmup <= 1:
             raise SettingError(f"model.warmup {warmup} is not a share of all steps, from 0 to 1.")
         self.learning_rate, self.weight_decay, self.warmup = learning_rate, weight_decay, warmup
-        self.head = NamedHead()
+        self.task_head = NamedHead()
 
     @property
     def predictor(self) -> Self:
@@ -73,8 +73,20 @@ class Classifier(Predictor, pl.LightningModule):
             )
         return super().bind(task, trains)
 
+    def match(self) -> Fit:
+        fit = super().match()
+        self.task_head.to(self.device)  # its tensors are made anew
+        return fit
+
     def accept(self, fit: Fit) -> None:
         super().accept(fit)
+        kind = type(self)
+        if (
+            kind.logits is not Classifier.logits
+            and kind.scores is Classifier.scores
+            and type(self.task_head) is NamedHead
+        ):
+            raise ModelError(f"model {kind.__name__} defines logits. Rename it to scores: labels are matched after it.")
         if self.has_learned:
             self.learned.require_parts(fit.task.parts, fit.task.parts)
             if fit.head == "replaced":
@@ -83,11 +95,11 @@ class Classifier(Predictor, pl.LightningModule):
                     f"have {listing(fit.task.labels)}. Give the data the labels of the model: data.labels, or labels "
                     "in measure."
                 )
-        self.head.prepare(fit.label_map)
+        self.task_head.prepare(fit.label_map)
 
     def learned_here(self) -> Learned:
         """Return everything that a checkpoint or an export of the model records about its training."""
-        task, head = self.task, self.head
+        task, head = self.task, self.task_head
         changes = {"template": head.template, "texts": head.texts, "form": task.form}
         return replace(self.learned, parts=task.parts, labels=self.fit.label_map.outputs, **changes)
 
@@ -101,7 +113,7 @@ class Classifier(Predictor, pl.LightningModule):
 
     def logits(self, inputs: dict[str, Any]) -> Tensor:
         """Compute the scores of all labels: float [examples, labels], in the order of ``task.labels``."""
-        return self.head.of_labels(self.head.scores(self, inputs))
+        return self.task_head.of_labels(self.task_head.scores(self, inputs))
 
     def export(self, folder: str, weights: bool) -> None:
         """Save the model in a folder that loads without a hub: config, tokenizer and, if ``weights``, safetensors."""
@@ -140,7 +152,10 @@ class Classifier(Predictor, pl.LightningModule):
             self.bind(Task.from_dict(checkpoint["task"]))
             self.configure_model()
         self.learn(checkpoint)
+        prompt = self.prompt
         self.match()
+        if prompt is not None:
+            self.prompt_with(prompt)
 
     def learn(self, checkpoint: Mapping[str, Any]) -> None:
         """Take over the record of a training from a checkpoint; :meth:`load_state_dict` loads the weights."""
@@ -156,7 +171,7 @@ class Classifier(Predictor, pl.LightningModule):
                 f"with. ({' '.join(str(error).split())[:LONGEST]})"
             ) from error
         self.has_learned = True
-        if self.task is not None:
+        if self.task is not None and not self.fit.is_kept:
             self.learned = self.learned_here()
         return loaded
 
@@ -188,7 +203,7 @@ class Classifier(Predictor, pl.LightningModule):
 
     def loss(self, batch: dict[str, Any]) -> Tensor:
         """Compute the training loss of a batch."""
-        return self.head.loss(self, batch)
+        return self.task_head.loss(self, batch)
 
     def validation_step(self, batch: dict[str, Any], batch_idx: int) -> Outputs | None:
         return self.predict(batch)
@@ -199,7 +214,7 @@ class Classifier(Predictor, pl.LightningModule):
 
     def answer(self, inputs: dict[str, Any]) -> Outputs:
         """Return the predictions for the inputs of at least one example, without waiting for the device."""
-        return self.head.answer(self, inputs)
+        return self.task_head.answer(self, inputs)
 
     def configure_optimizers(self) -> dict[str, Any]:
         optimizer, schedule = adamw(

@@ -1,4 +1,4 @@
-"""Heads: what the outputs of a network mean, and how it is trained and asked: named outputs, label texts, spans."""
+"""Heads turn outputs of a network into scores of labels, loss and answers: named outputs, and texts of labels."""
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -31,8 +31,8 @@ class NamedHead(nn.Module):
     Attributes:
         label_map: Maps the outputs to the labels; set by :meth:`prepare`.
         has_weights: Whether the head has weights, which are new unless a trained head is kept.
-        texts: For a model that writes, the text of each output.
-        template: For a model that reads a template, the template.
+        texts: For a model that writes, one text per output, as it learns them without a prompt.
+        template: For a model that reads a template, the template without a prompt.
     """
 
     label_map: LabelMap
@@ -122,8 +122,8 @@ def writing_loss(logits: Tensor, written: Tensor, reduction: str = "mean") -> Te
 class TextHead(NamedHead):
     """A head whose outputs are texts: scores labels by the log-likelihoods of their texts, and answers with texts.
 
-    The model has two methods. ``text_scores(inputs)`` returns the log-likelihood of each text, float32 [examples,
-    texts], -inf for a text that is not scored; and what the other method can reuse, such as a cache.
+    The model has two methods. ``text_scores(inputs)`` returns the log-likelihood per text, float32 [examples,
+    texts], -inf for a text that is not scored; and a value that the other method reuses, such as a cache.
     ``generated(inputs, reused)`` returns a text of at most ``longest`` tokens per example, or None if the scores of a
     token are not finite.
 
@@ -132,7 +132,7 @@ class TextHead(NamedHead):
         writes: Whether the answer is the generated text rather than the most probable label.
 
     Attributes:
-        ids: Tokens of the text of each output.
+        ids: Tokens of the text per output.
         longest: Largest number of generated tokens.
         prior: Log-probabilities without an example, float32 [outputs], which are subtracted from the scores, or None.
     """
@@ -158,8 +158,8 @@ class TextHead(NamedHead):
 
         Args:
             label_map: Maps the outputs to the labels. Without labels, the only text means "no answer".
-            texts: Text of each output.
-            ids: Tokens of the text of each output, with the end of the text if it is scored.
+            texts: One text per output.
+            ids: Tokens of the text per output, with the end of the text if it is scored.
             tokenizer: Tokenizer of the model.
             start: Id of the first input token of a decoder after an encoder.
             longest: Largest number of generated tokens, unless a text is longer.
@@ -168,12 +168,12 @@ class TextHead(NamedHead):
             ModelError: The tokens of a text begin with all tokens of another text.
         """
         self.prepare(label_map)
-        self.texts, self.ids, self.tokenizer, self.start = tuple(texts), list(ids), tokenizer, start
+        self.ids, self.tokenizer, self.start = list(ids), tokenizer, start
         ordered = sorted(zip(ids, texts, strict=True))  # a text stands directly before those that begin with it
         if twins := [[a, b] for (first, a), (second, b) in pairwise(ordered) if second[: len(first)] == first]:
             raise ModelError(
-                f"The tokenizer of the model cannot tell the answers {listing(twins[0])} apart: the tokens of the "
-                "second begin with those of the first. Give the labels other answers with data.prompts or "
+                f"The tokenizer of the model cannot tell the answers {listing(twins[0])} apart: the second "
+                "begins with all tokens of the first. Give the labels other answers with data.prompts or "
                 "data.verbalisers."
             )
         self.longest, self.prior = max(longest, *map(len, ids)), None
@@ -183,7 +183,7 @@ class TextHead(NamedHead):
         self.register_buffer("tokens", torch.tensor([*map(len, ids)]), persistent=False)
 
     def text_scores(self, model: Any, inputs: dict[str, Any]) -> tuple[Tensor, Any]:
-        """Compute the log-likelihood of each output's text, and return it with what :meth:`generated` can reuse."""
+        """Compute the log-likelihood of the text per output; the second result is for :meth:`generated`."""
         return model.text_scores(inputs)
 
     def generated(self, model: Any, inputs: dict[str, Any], reused: Any) -> list[str | None]:
@@ -264,7 +264,7 @@ class LabelTexts(TextHead):
         return self.likelihoods(model.decoded, states, inputs["attention_mask"]), states
 
     def likelihoods(self, decode: Decode, states: Tensor, mask: Tensor) -> Tensor:
-        """Compute the log-likelihood of each output's text, as :meth:`text_scores`; ``mask`` is 0 for padding."""
+        """Compute the log-likelihood of the text per output, as :meth:`text_scores`; ``mask`` is 0 for padding."""
         n, count = len(states), len(self.ids)
         rank = count if self.rank is None else self.rank
         if count <= rank:
@@ -299,8 +299,8 @@ class LabelTexts(TextHead):
     def loss(self, model: Any, batch: dict[str, Any]) -> Tensor:
         """Compute the training loss: the cross-entropy of the tokens of the gold label's text.
 
-        Labels are indices [examples], or soft labels [examples, labels], by which the losses of all label texts are
-        weighted, as in the training of BLIP.
+        Labels are indices [examples], or soft labels [examples, labels], which weight the losses of all label texts,
+        as in the training of BLIP.
         """
         states, mask, labels = model.encoded(batch["inputs"]), batch["inputs"]["attention_mask"], batch["labels"]
         if labels.ndim == 1:

@@ -80,7 +80,7 @@ class TrainedOn:
         return cls(before.parts, np.union1d(before.keys, before.keys_of(examples, parts)))
 
     def joined(self, more: Self | None) -> Self:
-        """Return these hashes of training examples together with those of ``more``; None adds nothing."""
+        """Return these hashes of training examples with the hashes of ``more``; None adds nothing."""
         return self if more is None else replace(self, keys=np.union1d(self.keys, more.keys))
 
     def seen(self, examples: Examples, parts: Sequence[str]) -> np.ndarray:
@@ -128,9 +128,9 @@ class Learned:
         parts: Names of the parts in training, in order; None if unknown.
         labels: Names of the outputs, in order, which may be numbered, such as LABEL_0; None without a trained head.
         template: Template of the input in training; None for models without templates.
-        texts: For a model that writes, the text of each output; for free answers, only the text for "no answer".
+        texts: For a model that writes, one text per output; for free answers, only the text for "no answer".
         form: Format of tables as text in training; None if unknown.
-        trained_on: Hashes of the training examples, including those of the pretrained model; None if unknown.
+        trained_on: Hashes of the training examples, including examples of the pretrained model; None if unknown.
         steps: Number of training steps of the loaded checkpoint; None without a checkpoint.
     """
 
@@ -146,8 +146,8 @@ class Learned:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the outputs, if they mean something; else empty."""
-        return self.labels if self.labels and is_named(self.labels) else ()
+        """Names of the outputs; empty if they are numbered, unless the training is recorded, with its parts."""
+        return self.labels if self.labels and (self.parts or is_named(self.labels)) else ()
 
     def entry(self) -> dict[str, Any]:
         """Convert parts, template and texts to an entry of config.json or of a checkpoint; see :meth:`updated`."""
@@ -206,7 +206,7 @@ class Fit:
         task: The task, with its parts in the order of the training, and with the template and the label texts of the
             training if the labels match.
         label_map: Maps the outputs of the model to the labels.
-        texts: Text of each output, for a model that writes.
+        texts: One text per output, for a model that writes.
         head: "kept" if the outputs of the trained head mean the labels of the task, "merged" if several outputs mean
             one label, "replaced" if the outputs mean something else, or "new" if no head was trained.
     """
@@ -226,7 +226,7 @@ def reconcile(learned: Learned, task: Task, trains: bool = False, collapse: Coll
     """Match a trained model with a task: parts by name, or else by position; labels by name, never by position.
 
     A model that writes keeps the template and the label texts of its training if labels and number of parts match;
-    otherwise it takes those of the task.
+    otherwise it takes template and texts of the task.
 
     Args:
         learned: Record of the training of the model.

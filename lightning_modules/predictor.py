@@ -1,4 +1,4 @@
-"""Base class of all models (networks, functions, servers): what the engine needs of a model."""
+"""Base class of all models (networks, functions, servers), by which the engine measures them."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ Batch = Mapping[str, Any]  # "inputs" from ``Encoded.batches``, and "size", the 
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a model can do, known before evaluations are planned.
+    """The capabilities of a model, known before evaluations are planned.
 
     Attributes:
         probabilities: Whether the model returns probabilities of the labels.

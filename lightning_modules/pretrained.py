@@ -91,11 +91,7 @@ def require_model(folder: str, setting: str) -> None:
 
 
 def revision_of(folder: str) -> str | None:
-    """Return the commit of a hub model in the local cache; None if it is not cached, or for a local folder.
-
-    Args:
-        folder: Hub id of the model, or its local folder.
-    """
+    """Return the commit of a hub model in the local cache; None if it is not cached, or for a local folder."""
     file = None if Path(folder).is_dir() else try_to_load_from_cache(folder, "config.json")
     return Path(file).parent.name if isinstance(file, str) else None
 
@@ -119,19 +115,12 @@ def quiet() -> Iterator[None]:
 
 
 def load(loader: Callable[..., Any], name: str, setting: str = "model.backbone", **kwargs: Any) -> Any:
-    """Call a loader such as ``AutoModel.from_pretrained``, and return its result; convert its exception to a
-    ``ModelError``.
+    """Call a loader such as ``AutoModel.from_pretrained`` for a folder or a hub id, and return its result.
 
     Code in a model folder is not run, and from a ``.bin`` file only tensors are loaded.
 
-    Args:
-        loader: A ``from_pretrained``.
-        name: A folder or a hub id.
-        setting: The setting that names the model, for the message.
-        **kwargs: Passed to the loader.
-
     Raises:
-        HeedfulError: The loader failed.
+        ModelError: The loader failed; ``setting`` names the model in the message.
     """
     try:
         with quiet():
@@ -144,11 +133,7 @@ def load(loader: Callable[..., Any], name: str, setting: str = "model.backbone",
 
 
 def open_config(folder: str, **kwargs: str) -> PretrainedConfig:
-    """Load the config of a backbone, given its folder or hub id; ``kwargs`` are passed to the loader.
-
-    Raises:
-        HeedfulError: The config cannot be loaded.
-    """
+    """Load the config of a backbone, given its folder or hub id; ``kwargs`` are passed to the loader."""
     require_model(folder, "model.backbone")
     config: PretrainedConfig = load(AutoConfig.from_pretrained, folder, **kwargs)
     config.id2label = dict(sorted(config.id2label.items()))
@@ -262,16 +247,9 @@ def require_fit(
     shapes: Collection[str] = (),
     head_prefix: str | None = None,
 ) -> None:
-    """Raise ModelError if weights belong to another network; see :func:`open_network`.
+    """Raise ModelError if weights belong to another network, as :func:`open_network`.
 
-    Args:
-        network: The network.
-        folder: Name of the model, for the message.
-        head: Whether the head of the file is kept, replaced or new.
-        missing: Names of tensors that the file lacks.
-        extra: Names of tensors that the network lacks.
-        shapes: Names of tensors with another shape in the file.
-        head_prefix: Prefix of the head's tensors.
+    The file lacks the tensors ``missing``, the network lacks ``extra``, and ``shapes`` differ; all are names.
     """
     body = network if head_prefix else getattr(network, "base_model", network)
     prefix = "" if body is network else f"{network.base_model_prefix}."

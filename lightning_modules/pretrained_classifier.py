@@ -37,6 +37,7 @@ from heedful.records import (
 )
 from heedful.records.storage.schema import ENTRY
 
+RECORDED = ("parts", "template", "targets", "no_answer")  # entries of a config that describe a training
 FORMER = {"sha256", "score", "decoding"}  # settings in checkpoints of earlier versions
 PAD_TO = 16  # tokens: multiples of 16 suit a GPU, and few widths mean few compilations
 
@@ -115,7 +116,7 @@ class PretrainedClassifier(Classifier, ABC):
             )
         if self.has_learned and self.network is not None:
             return
-        if self.task is not None and self.head.has_weights and not self.fit.is_kept:
+        if self.task is not None and self.task_head.has_weights and not self.fit.is_kept:
             self.network = None  # of an earlier call, with a new head for its task
         self.folder = resolve(self.backbone)
         self.config = open_config(self.folder)
@@ -127,9 +128,11 @@ class PretrainedClassifier(Classifier, ABC):
                 f"The tokenizer of {self.backbone} would cut inputs at {self.tokenizer.model_max_length} tokens "
                 f"(model_max_length). They are cut at {self.max_length} here (model.max_length)."
             )
-        entry = getattr(self.config, ENTRY, {})
+        entry, labels = getattr(self.config, ENTRY, {}), self.outputs(task) if self.is_trained(task) else None
+        if labels is None or self.task_head.has_weights:  # texts of another kind of model
+            entry = {name: value for name, value in entry.items() if name == "parts"}
         learned = Learned(revision=revision_of(self.folder), trained_on=TrainedOn.read(self.folder))
-        self.learned = learned.updated(entry, labels=self.outputs(task) if self.is_trained(task) else None)
+        self.learned = learned.updated(entry, labels=labels)
 
     def require_architecture(self) -> None:
         """Raise ModelError for a backbone of another model family; by default, accept every backbone."""
@@ -144,7 +147,7 @@ class PretrainedClassifier(Classifier, ABC):
         names = tuple(self.config.id2label.values())
         if self.labels is None:
             return names
-        if len(self.labels) != len(names) and self.is_trained(task):
+        if len(self.labels) != len(names):
             raise SettingError(
                 f"model.labels has {len(self.labels)} names, and {self.backbone} {len(names)} outputs. Name each "
                 "output, in their order."
@@ -156,21 +159,21 @@ class PretrainedClassifier(Classifier, ABC):
         return tuple(self.labels)
 
     def prepare(self, task: Task) -> None:
-        if task.labels:
-            self.name_outputs(self.fit.label_map.outputs)
+        self.name_outputs(self.config)
         self.processor = self.make_processor(task)
         if self.compiled:
             self.processor.pad_to = PAD_TO
 
-    def name_outputs(self, names: Sequence[str]) -> None:
-        """Write the names of the outputs to the config of the network."""
-        self.config.id2label = dict(enumerate(names))
-        self.config.label2id = {name: i for i, name in enumerate(names)}
+    def name_outputs(self, config: PretrainedConfig) -> None:
+        """Write the names of the outputs to a config."""
+        if names := self.fit.label_map.outputs:
+            config.id2label = dict(enumerate(names))
+            config.label2id = {name: i for i, name in enumerate(names)}
 
     def require_head(self) -> None:
         if self.task.kind.exclusive:
             require_one_of_several(self.config, self.backbone)
-        self.head.require(self.learned, self.fit)
+        self.task_head.require(self.learned, self.fit)
 
     def require_weights(self) -> None:
         """Raise ModelError for a backbone without weights; called unless a checkpoint provides them."""
@@ -206,7 +209,7 @@ class PretrainedClassifier(Classifier, ABC):
         A backbone without weights gives random weights, which a checkpoint must replace.
         """
         settings = {"config": self.config, "head_prefix": self.head_prefix} | settings
-        head = self.fit.head if self.head.has_weights else "kept"
+        head = self.fit.head if self.task_head.has_weights else "kept"
         network = open_network(self.auto, self.folder, head, **settings)
         if has_weights(self.folder) and head in ("new", "replaced"):
             self.reset_head(network)
@@ -228,9 +231,11 @@ class PretrainedClassifier(Classifier, ABC):
         return self.network(**inputs).logits
 
     def note_learned(self, *configs: PretrainedConfig) -> None:
-        """Write what the model learned to configs, for :meth:`open`."""
+        """Write the record of the training to configs, for :meth:`open`."""
         for config in configs:
-            setattr(config, ENTRY, getattr(config, ENTRY, {}) | self.learned_here().entry())
+            entry = {name: value for name, value in getattr(config, ENTRY, {}).items() if name not in RECORDED}
+            setattr(config, ENTRY, entry | self.learned_here().entry())
+            self.name_outputs(config)
 
     def export(self, folder: str, weights: bool) -> None:
         Path(folder).mkdir(parents=True, exist_ok=True)

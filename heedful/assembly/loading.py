@@ -9,9 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from transformers import PretrainedConfig
-from transformers.models.auto.modeling_auto import (
-    MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES as READ_BY_ENCODER,
-)
+from transformers.models.auto import modeling_auto
 
 from heedful.assembly.settings import Settings
 from heedful.datamodules import PairedData
@@ -27,6 +25,8 @@ from heedful.records.storage.results import folder_name
 from heedful.records.storage.schema import full_path
 from heedful.records.storage.yaml_files import parse_yaml, read_text
 
+READ_BY_ENCODER = modeling_auto.MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES  # model_type to class
+READS_PICTURES = modeling_auto.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES
 CLASSES: dict[str, type] = {"data": PairedData, "model": Predictor}
 OUR_PACKAGES = ("heedful", "pytorch_lightning", "lightning", "torch", "torchmetrics")  # whose classes any file may name
 
@@ -191,7 +191,9 @@ def _section_of_backbone(name: str) -> Settings | None:
             return section_of("model", short)
     config = model_config(name)
     family, model_type = family_of(config), config.get("model_type")
-    if family == full_path("model", "Encoder") and model_type and model_type not in READ_BY_ENCODER:
+    reads_pictures = set(config.get("architectures") or ()) & set(READS_PICTURES.values())
+    is_unread = reads_pictures or (model_type and model_type not in READ_BY_ENCODER)
+    if family == full_path("model", "Encoder") and is_unread:
         families = listing([entry.family.rpartition(".")[2] for entry in TABLE])
         raise ModelError(f"model {name} is a {model_type}, which no family can read. The families are {families}.")
     return {"class_path": family, "init_args": {"backbone": name}}

@@ -31,7 +31,7 @@ def measure_model(predict: Any, rows: RowSettings, settings: dict[str, Any]) -> 
     of_data = {name: value for name in ("partial", "slices") if (value := settings.pop(name, None)) is not None}
     with restored_generators(), session(packages):
         model, checkpoint, backbone = _resolve_model(predict)
-        learned = model.task.labels if model is not None and model.task else getattr(model, "known_labels", ())
+        learned = () if model is None else model.task.labels if model.task else model.learned.names
         if checkpoint is not None and not (backbone / "config.json").is_file():  # a user's own network
             learned = Task.from_dict(outline(source_of(checkpoint)[0])["task"]).labels
         outputs = learned or (names_of_outputs(model_config(resolve(fspath(backbone)))) if backbone else ())

@@ -97,7 +97,7 @@ def learn_from_run(model: Classifier) -> None:
     run = folder.parent.parent
     if isinstance(model, PretrainedClassifier) or run / BACKBONE != folder or not (run / CONFIG).is_file():
         return
-    model.learn(outline(best_of(run, f"init_from {run}", True)))
+    model.learn(outline(best_of(run, f"init_from {run}", True)) | {"global_step": None})
 
 
 def start_of(resume: str) -> tuple[Path, str | None]:

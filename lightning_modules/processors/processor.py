@@ -156,4 +156,4 @@ class Processor:
 
 
 def _lists(row: list[Any]) -> list[list[int]]:
-    return row if row and isinstance(row[0], list) else [row]
+    return row if len(row) and np.ndim(row[0]) else [row]

@@ -95,7 +95,7 @@ class CausalLM(Predictor):
             )
         if self.chat and not self.tokenizer.chat_template:
             raise SettingError(f"model.chat: the tokenizer of {self.backbone} has no chat template. Leave it out.")
-        self.head = TextHead(self.score == "mean", self.capabilities.writes or task.kind is SPAN)
+        self.task_head = TextHead(self.score == "mean", self.capabilities.writes or task.kind is SPAN)
 
     def prompt_with(self, prompt: Prompt) -> None:
         """Set the prompt of later predictions.
@@ -110,7 +110,7 @@ class CausalLM(Predictor):
         longest = self.longest_answer if prompt.task.kind is SPAN else LABEL_TOKENS
         self.processor = PromptProcessor(self.tokenizer, prompt, chat, self.max_length or most, longest)
         labels, ids = LabelMap.identity(prompt.task.labels), self.processor.answers
-        self.head.prepare_texts(labels, prompt.answers, ids, self.tokenizer, longest=self.processor.longest)
+        self.task_head.prepare_texts(labels, prompt.answers, ids, self.tokenizer, longest=self.processor.longest)
         self.prompt = prompt
         self._ends: list[int] | None = None  # ids of the tokens that end a generated answer, from the first batch on
 
@@ -133,11 +133,11 @@ class CausalLM(Predictor):
 
     def logits(self, inputs: dict[str, Any]) -> Tensor:
         """Compute the scores of all labels: [examples, labels], in the order of ``task.labels``."""
-        return self.head.scores(self, inputs)
+        return self.task_head.scores(self, inputs)
 
     def answer(self, inputs: dict[str, Any]) -> Outputs:
         with torch.no_grad():
-            return self.head.answer(self, inputs)
+            return self.task_head.answer(self, inputs)
 
     def text_scores(self, inputs: dict[str, Any]) -> tuple[Tensor, tuple[PromptStates, Tensor] | None]:
         """Compute the log-likelihoods of the answers after the prompts: float32 [examples, answers].
@@ -151,7 +151,7 @@ class CausalLM(Predictor):
         states = None if self._shared is None else self._shared.read(inputs["rows"])
         if states is None:
             return plain_scores(self.network, self._whole(inputs), answers), None
-        ids = [row[: len(answer)] for row, answer in zip(self.head.written, answers, strict=True)]
+        ids = [row[: len(answer)] for row, answer in zip(self.task_head.written, answers, strict=True)]
         scores, is_generated = self._shared.score(states, ids, self._stops)
         return scores, (states, is_generated)
 
@@ -160,14 +160,14 @@ class CausalLM(Predictor):
         of_config, processor = self.network.generation_config.eos_token_id, self.processor
         several = of_config if isinstance(of_config, list) else [of_config]
         self._ends = sorted({end for end in (*several, self.tokenizer.eos_token_id) if end is not None})
-        self._stops = torch.tensor(self._ends, device=self.network.device) if self.head.writes else None
-        self.head.to(self.network.device)
-        args = self.network, processor.prefix, self.head.longest
+        self._stops = torch.tensor(self._ends, device=self.network.device) if self.task_head.writes else None
+        self.task_head.to(self.network.device)
+        args = self.network, processor.prefix, self.task_head.longest
         self._shared = SharedPrefix(*args) if self.share_prefix else None
         if self.calibrated:
             texts = processor.ids([processor.text([content] * len(self.task.parts)) for content in EMPTY])
-            scores = self.head.normalised(plain_scores(self.network, texts, processor.answers))
-            self.head.prior = scores.softmax(dim=-1).mean(dim=0).log()
+            scores = self.task_head.normalised(plain_scores(self.network, texts, processor.answers))
+            self.task_head.prior = scores.softmax(dim=-1).mean(dim=0).log()
 
     def generated(self, inputs: dict[str, Any], reused: tuple[PromptStates, Tensor] | None) -> list[str]:
         """Return the generated answers as texts; ``reused`` is the second result of :meth:`text_scores`."""
@@ -190,7 +190,7 @@ class CausalLM(Predictor):
 
     def _generated(self, ids: Tensor, mask: Tensor, cache: Cache | None) -> list[str]:
         settings = {"eos_token_id": self._ends or None, "pad_token_id": self.tokenizer.pad_token_id or 0}
-        settings |= {"attention_mask": mask, "past_key_values": cache, "max_new_tokens": self.head.longest}
+        settings |= {"attention_mask": mask, "past_key_values": cache, "max_new_tokens": self.task_head.longest}
         written = self.network.generate(ids, **settings)[:, ids.shape[1] :].tolist()
         up_to_end = [list(takewhile(lambda token: token not in self._ends, row)) for row in written]
         return self.tokenizer.batch_decode(up_to_end, skip_special_tokens=True)

@@ -104,7 +104,7 @@ class Reader(PretrainedClassifier):
         if not 1 <= longest_answer <= overlap:
             raise SettingError(f"model.longest_answer {longest_answer} is not from 1 to model.overlap {overlap}.")
         self.overlap, self.longest_answer, self.threshold = overlap, longest_answer, threshold
-        self.head = Span(longest_answer, threshold)
+        self.task_head = Span(longest_answer, threshold)
 
     def outputs(self, task: Task) -> tuple[str, ...]:
         return ()

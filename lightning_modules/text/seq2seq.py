@@ -31,7 +31,7 @@ class EncoderDecoder(PretrainedClassifier):
 
     auto = AutoModelForSeq2SeqLM
     capabilities = Capabilities(prompts="optional", trains=True)
-    head: LabelTexts
+    task_head: LabelTexts
     longest_answer = LABEL_TOKENS  # generated tokens of an answer to a prompt
 
     def require_architecture(self) -> None:
@@ -50,16 +50,16 @@ class EncoderDecoder(PretrainedClassifier):
             config.decoder_start_token_id = config.pad_token_id
 
     def is_trained(self, task: Task) -> bool:
-        return bool({"targets", "no_answer"} & getattr(self.config, ENTRY, {}).keys())
+        return len(getattr(self.config, ENTRY, {}).get("targets", ())) == len(self.config.id2label)
 
     def make_processor(self, task: Task) -> TemplateProcessor:
-        self.head.template = task.wording
+        self.task_head.template = task.wording
         return TemplateProcessor(self.tokenizer, task.wording, self.max_length, task.form)
 
     def set_texts(self, texts: Sequence[str], label_map: LabelMap, longest: int = 0) -> None:
         """Prepare the head for texts, which the model writes; generated texts have ``longest`` tokens or more."""
         ids = [self.tokenizer(text_target=text)["input_ids"] for text in texts]
-        self.head.prepare_texts(label_map, texts, ids, self.tokenizer, self.config.decoder_start_token_id, longest)
+        self.task_head.prepare_texts(label_map, texts, ids, self.tokenizer, self.config.decoder_start_token_id, longest)
 
     def prompt_with(self, prompt: Prompt) -> None:
         """Set the prompt of later predictions.
@@ -145,10 +145,11 @@ class Seq2Seq(EncoderDecoder):
         self.score = score
         self.decoding = decoding
         self.capabilities = replace(self.capabilities, writes=decoding == "greedy")
-        self.head = LabelTexts(mean=score == "mean", writes=decoding == "greedy")
+        self.task_head = LabelTexts(mean=score == "mean", writes=decoding == "greedy")
 
     def prepare(self, task: Task) -> None:
         super().prepare(task)
+        self.task_head.texts = self.fit.texts
         self.set_texts(self.fit.texts, self.fit.label_map)
         answers = dict(zip(task.labels, task.targets, strict=True))
         # with two texts per label, the answer of a demonstration would be ambiguous

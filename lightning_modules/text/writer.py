@@ -12,6 +12,7 @@ from heedful.lightning_modules.text.seq2seq import EncoderDecoder
 from heedful.records import SPAN, Example, Task, inform
 from heedful.records.answers import NO_ANSWER
 from heedful.records.prompts import Wording
+from heedful.records.storage.schema import ENTRY
 
 
 class AnswerProcessor(TemplateProcessor):
@@ -56,13 +57,17 @@ class Writer(EncoderDecoder):
         super().__init__(backbone, max_length, learning_rate=learning_rate, **kwargs)
         self.no_answer = no_answer
         self.longest_answer = longest_answer
-        self.head = FreeTexts()
+        self.task_head = FreeTexts()
+
+    def is_trained(self, task: Task) -> bool:
+        entry = getattr(self.config, ENTRY, {})
+        return "no_answer" in entry or len(entry.get("targets", ())) == 1
 
     def outputs(self, task: Task) -> tuple[str, ...]:
         return ()
 
     def make_processor(self, task: Task) -> AnswerProcessor:
-        self.head.template = task.wording
+        self.task_head.template = task.wording
         return AnswerProcessor(self.tokenizer, task.wording, self.max_length, task.form)
 
     def prepare(self, task: Task) -> None:
@@ -70,6 +75,7 @@ class Writer(EncoderDecoder):
         (text,) = self.learned.texts or (self.no_answer,)
         if text != self.no_answer:
             inform(f"{self.backbone} was trained to write {text!r} where there is no answer: kept.")
+        self.task_head.texts = (text,)
         self.set_texts((text,), self.fit.label_map, self.longest_answer)
         self.own_wording = Wording(task.wording, answers={NO_ANSWER: text})
 

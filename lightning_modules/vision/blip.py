@@ -206,20 +206,20 @@ class BlipAnswers(Blip):
         if rank < 1:
             raise SettingError(f"model.rank {rank} leaves no label to score. Score one at least.")
         self.rank = rank
-        self.head = LabelTexts(rank)
+        self.task_head = LabelTexts(rank)
 
     def is_trained(self, task: Task) -> bool:
-        return "targets" in getattr(self.config, ENTRY, {})
+        return len(getattr(self.config, ENTRY, {}).get("targets", ())) == len(self.config.id2label)
 
     def prepare(self, task: Task) -> None:
         super().prepare(task)
-        texts = self.fit.texts
+        texts = self.task_head.texts = self.fit.texts
         tokenizer, config = self.tokenizer, self.config.text_config
         ids = [[*tokenizer(text, add_special_tokens=False)["input_ids"], tokenizer.sep_token_id] for text in texts]
         if (longest := max(map(len, ids))) > (most := config.max_position_embeddings):
             written = f"The longest label has {longest} tokens, and {self.backbone} writes {most}."
             raise ModelError(f"{written} Give it a shorter text with data.verbalisers.")
-        self.head.prepare_texts(self.fit.label_map, texts, ids, tokenizer, config.bos_token_id)
+        self.task_head.prepare_texts(self.fit.label_map, texts, ids, tokenizer, config.bos_token_id)
 
     def build(self, **settings: Any) -> nn.Module:
         network = super().build(**settings)

@@ -136,8 +136,10 @@ def test_the_engine_predicts_as_planned(common: list[str], function: list[str]) 
     q = result["metrics"]["attentiveness/mnli/premise/eligible"]["value"]
     assert 0.2 < q < 1
     planned = 40 + 40 + 5 * round(40 * q) - result["counts"].get("attentiveness/identical", 0)
-    alone = 40 if function else MOST  # the null control asks for examples alone, too
-    assert planned < result["predicted"] <= planned + alone
+    if function:  # equal inputs are asked once
+        assert 0.9 * planned < result["predicted"] <= planned
+    else:  # the null control asks for examples alone, too
+        assert planned < result["predicted"] <= planned + MOST
     assert len(result["sha256"]) == 1
 
 

@@ -108,7 +108,7 @@ def test_a_model_that_writes_three_texts_answers_in_two(zoo, tmp_path, name):
     tasks = [Task(CLASSIFICATION, parts, task.labels, pictures=pictures) for task in (THREE, TWO)]
     zoo.model(name, task=tasks[0]).export(str(tmp_path), weights=True)
     three, two = (zoo.model(name, tmp_path, task, trains=False) for task in tasks)
-    two.head.generated = lambda *_: ["contradiction", "entailment", *["something"] * 4]
+    two.task_head.generated = lambda *_: ["contradiction", "entailment", *["something"] * 4]
     with torch.no_grad():
         outputs, found = (model.answer(model.processor(list(zoo.pool(name)))) for model in (three, two))
     whole = outputs.probs

@@ -1,5 +1,6 @@
 """The contract of all models: bind, encode, predict, train, save, export and load."""
 
+import json
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -150,6 +151,74 @@ def test_a_trained_model_reads_parts_and_labels_in_the_order_of_its_training(zoo
     assert model.bind(task).is_kept
 
 
+def exported(model, folder):
+    model.export(str(folder), weights=True)
+    return folder
+
+
+def test_a_prompt_outlives_a_checkpoint_and_is_not_exported(zoo, tmp_path):
+    """Lightning loads a checkpoint after the prompt was set."""
+    name = "Seq2Seq"
+    model, folder, _ = zoo.trained(name)
+    again, task = zoo.unbuilt(name, max_length=400), zoo.task(name)
+    again.bind(task)
+    again.configure_model()
+    answers = dict(zip(task.labels, ("yes", "maybe", "no"), strict=True))
+    prompt = Prompt(Wording("{premise} {hypothesis}", "Answer.", answers), task)
+    again.prompt_with(prompt)
+    asked = again.processor(zoo.pool(name))["input_ids"]
+    checkpoint = torch.load(folder / "best.ckpt", weights_only=True)
+    again.on_load_checkpoint(checkpoint)
+    again.load_state_dict(checkpoint["state_dict"])
+    assert again.prompt == prompt
+    assert torch.equal(again.processor(zoo.pool(name))["input_ids"], asked)
+    fresh = zoo.unbuilt(name, exported(again, tmp_path / "m"))
+    fresh.bind(task)
+    assert fresh.fit.texts == model.fit.texts == task.labels
+
+
+def test_a_checkpoint_with_labels_in_another_order_is_exported_with_its_names(zoo, tmp_path):
+    model, folder, _ = zoo.trained("Encoder")
+    task, pool = zoo.task("Encoder"), zoo.pool("Encoder")
+    again = zoo.unbuilt("Encoder")
+    again.bind(ordered(task, labels=-1), trains=True)
+    again.configure_model()
+    checkpoint = torch.load(folder / "best.ckpt", weights_only=True)
+    again.on_load_checkpoint(checkpoint)
+    again.load_state_dict(checkpoint["state_dict"])
+    fresh = zoo.model("Encoder", exported(again, tmp_path / "m"), trains=False)
+    assert_alike(predicted(model, pool), predicted(fresh, pool), 1e-6)
+
+
+def test_the_record_of_another_kind_of_model_is_not_read(zoo, tmp_path):
+    """Label texts of a T5 are no texts of a Writer or of an encoder, and the reverse."""
+    labels, spans = (
+        exported(zoo.model("Seq2Seq"), tmp_path / "labels"),
+        exported(zoo.model("Writer"), tmp_path / "spans"),
+    )
+    writer = zoo.unbuilt("Writer", labels)
+    assert writer.bind(zoo.task("Writer"), trains=True).head == "new"
+    assert writer.task_head.texts == ("unanswerable",)
+    scorer = zoo.unbuilt("Seq2Seq", spans)
+    assert scorer.bind(zoo.task("Seq2Seq")).head == "new"
+    scorer.require_head()
+    stale = exported(zoo.model("Encoder"), tmp_path / "stale")
+    config = json.loads((stale / "config.json").read_text())
+    config["heedful"] |= {"template": "{premise}", "targets": list(zoo.task("Encoder").labels)}
+    (stale / "config.json").write_text(json.dumps(config))
+    encoder = zoo.model("Encoder", stale, ordered(zoo.task("Encoder"), labels=-1), trains=False)
+    assert encoder.fit.label_map.column == (2, 1, 0)
+    assert "targets" not in json.loads((exported(encoder, tmp_path / "again") / "config.json").read_text())["heedful"]
+
+
+def test_labels_with_numbered_names_are_names_after_a_training(zoo, tmp_path):
+    task = replace(zoo.task("Encoder"), labels=("LABEL_0", "LABEL_1", "LABEL_2"), default_label=None)
+    folder = exported(zoo.model("Encoder", task=task), tmp_path / "m")
+    again = zoo.unbuilt("Encoder", folder)
+    assert again.bind(ordered(task, labels=-1)).label_map.column == (2, 1, 0)
+    again.require_head()
+
+
 EMPTY = {"image": Picture(), "question": ""}
 
 
@@ -197,7 +266,9 @@ def test_a_training_is_kept_in_checkpoint_and_export(zoo, name, tmp_path):
     torch.save(content, tmp_path / "former.ckpt")
     for path, settings in ((folder / "best.ckpt", {"backbone": str(folder / "bare")}), (tmp_path / "former.ckpt", {})):
         loaded = type(model).load_from_checkpoint(path, weights_only=True, map_location="cpu", **settings)
-        assert (loaded.task, loaded.max_length) == (zoo.task(name), model.max_length)
+        assert (loaded.task.parts, loaded.task.labels) == (zoo.task(name).parts, zoo.task(name).labels)
+        assert (loaded.task.wording, loaded.task.targets) == (zoo.task(name).wording, zoo.task(name).targets)
+        assert loaded.max_length == model.max_length
         assert_alike(expected, predicted(loaded.eval(), pool))
     exported = zoo.measured(name, zoo.unbuilt(name, folder / "backbone"))
     resumed = zoo.measured(name, zoo.unbuilt(name), ckpt_path=str(folder / "best.ckpt"))

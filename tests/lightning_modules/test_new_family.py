@@ -17,6 +17,7 @@ from heedful.assembly.config import assemble
 from heedful.assembly.loading import section_of
 from heedful.callbacks import Accuracy, Attentiveness
 from heedful.datamodules import Planted
+from heedful.lightning_modules import Classifier
 from heedful.lightning_modules.registry import TABLE
 from heedful.records import ModelError, RunError
 
@@ -39,6 +40,13 @@ def modules(tmp_path, monkeypatch):
     for name in ("choice", "bag"):
         monkeypatch.delitem(importlib.sys.modules, name, raising=False)
     TABLE[:] = before
+
+
+def test_four_files_lead_to_a_family():
+    (names,) = re.findall(r"^To write a family, read four files: (.*?)\. ", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    files = [PAGE.parents[1] / name for name in re.findall(r"`([^`]+)`", names)]
+    assert len(files) == 4
+    assert sum(len(file.read_text().splitlines()) for file in files) <= 900
 
 
 @pytest.fixture
@@ -80,6 +88,11 @@ def test_outputs_of_a_network_without_a_backbone_are_matched_with_labels_by_name
     other = [row | {"label": row["label"].replace("neutral", "open")} for row in rows]
     with refused(ModelError, "neutral", "open"):
         heedful.measure(run.folder, other, **how | {"default_label": "open"})
+
+
+def test_a_network_whose_logits_would_not_be_matched_with_labels_is_refused(modules):
+    with refused(ModelError, "Former", "scores"):
+        type("Former", (Classifier,), {"logits": lambda self, inputs: inputs})().bind(Planted().task)
 
 
 def test_checkpoints_with_several_orders_of_labels_are_loaded_in_turn(modules):

@@ -91,7 +91,7 @@ def test_an_answer_is_found_wherever_it_stands(tokenizers, kind, data):
     assert inputs["targets"].tolist() == [list(target) for target in marked]
     reader = Reader("unused", overlap=OVERLAP, longest_answer=OVERLAP)
     scores[:, [row for row, target in enumerate(marked) if target == (0, 0) and inputs["windows"][row, 0] != 1], 0] = 0
-    assert reader.head.answers_of(scores, inputs) == [gold, "", gold]
+    assert reader.task_head.answers_of(scores, inputs) == [gold, "", gold]
 
 
 @pytest.mark.parametrize("tokens", [1, 2, OVERLAP + 1])

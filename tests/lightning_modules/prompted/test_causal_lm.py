@@ -134,7 +134,7 @@ def test_prompts_are_read_whole_where_a_window_is_shorter(folders, kind, window,
     module = model(folders[kind])
     inputs = module.processor(SHARING)
     with torch.no_grad():
-        columns = module.text_scores(inputs)[1][0].ids.shape[1] + module.head.longest
+        columns = module.text_scores(inputs)[1][0].ids.shape[1] + module.task_head.longest
     folder = shutil.copytree(folders[kind], tmp_path / kind)
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {window: columns + room}))
@@ -242,8 +242,8 @@ def test_probabilities_by_setting(folders):
 def test_a_label_of_many_tokens_can_be_written_whole(folders):
     long = "an answer of very many words indeed, which goes on and on"
     module = model(folders["llama"], prompt(0, Wording(prompt().wording.question, "", {"neutral": long})))
-    assert module.head.longest == len(module.tokenizer(long)["input_ids"]) > 8
-    assert model(folders["llama"], prompt(0)).head.longest >= 8
+    assert module.task_head.longest == len(module.tokenizer(long)["input_ids"]) > 8
+    assert model(folders["llama"], prompt(0)).task_head.longest >= 8
 
 
 class Scripted(CausalLM):

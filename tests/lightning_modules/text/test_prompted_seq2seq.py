@@ -104,7 +104,7 @@ def test_what_is_written_is_the_label_whose_text_begins_it(zoo, monkeypatch):
     assert (model.capabilities.writes, zoo.unbuilt("Seq2Seq").capabilities.writes) == (True, False)
     model.prompt_with(prompt())
     said = ["yes , it is", "No.", "not so", "nothing", "", "Yesterday"]
-    monkeypatch.setattr(model.head, "text", lambda row: said[row[0]])
+    monkeypatch.setattr(model.task_head, "text", lambda row: said[row[0]])
     asked = {}
 
     def generate(**settings):
@@ -122,13 +122,17 @@ def test_what_is_written_is_the_label_whose_text_begins_it(zoo, monkeypatch):
 
 def test_a_prompt_of_an_earlier_call_does_not_stay(zoo):
     model = zoo.model("Seq2Seq, greedy", task=DATA.task, max_length=400)
-    before = [read_by(model, example) for example in POOL], model.head.longest, model.predict(batch_of(model, POOL))
+    before = (
+        [read_by(model, example) for example in POOL],
+        model.task_head.longest,
+        model.predict(batch_of(model, POOL)),
+    )
     model.prompt_with(prompt())
     assert read_by(model, POOL[0]) != before[0][0]
     model.bind(DATA.task)
     assert model.prompt is None
     after = model.predict(batch_of(model, POOL))
-    assert ([read_by(model, example) for example in POOL], model.head.longest) == before[:2]
+    assert ([read_by(model, example) for example in POOL], model.task_head.longest) == before[:2]
     assert torch.equal(after.answers, before[2].answers)
     assert torch.equal(after.probs, before[2].probs)
 
@@ -151,10 +155,10 @@ def test_two_texts_of_one_label_are_no_answer_of_a_demonstration(zoo):
     """A model with three labels has no unique answers for demonstrations of data with two."""
     two = Task(DATA.task.kind, DATA.task.parts, ("entailment", "not_entailment"))
     model = zoo.model("Seq2Seq", zoo.exported("Seq2Seq"), two, trains=False, max_length=400)
-    assert model.head.label_map.merges
+    assert model.task_head.label_map.merges
     assert model.own_wording is None
     model.prompt_with(Prompt(Wording(QUESTION), two))
-    assert not model.head.label_map.merges
+    assert not model.task_head.label_map.merges
     assert model.predict({"inputs": model.processor(POOL), "size": len(POOL)}).probs.shape == (len(POOL), 2)
 
 
@@ -189,7 +193,7 @@ def test_questions_with_demonstrations_in_the_template_or_in_other_words(zoo):
 
 def test_no_answer_is_what_the_prompt_calls_it_and_silence_is_not(zoo, monkeypatch):
     def meant(*texts):
-        monkeypatch.setattr(writer.head, "generated", lambda *args: list(texts))
+        monkeypatch.setattr(writer.task_head, "generated", lambda *args: list(texts))
         return writer.predict(batch_of(writer, ASKED)).answers
 
     writer = writer_of(zoo)

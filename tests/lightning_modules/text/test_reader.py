@@ -51,7 +51,7 @@ def test_a_handful_of_questions_is_learned_and_the_threshold_says_how_often_noth
     assert np.mean(right) > 0.9, list(zip(said, golds, strict=True))
     assert {bool(gold) for gold in golds} == {True, False}
     shares = []
-    for reader.head.threshold in (-1e6, -2.0, 0.0, 2.0, 1e6):
+    for reader.task_head.threshold in (-1e6, -2.0, 0.0, 2.0, 1e6):
         shares.append(np.mean([answer != "" for answer in predicted(reader, squad.pool)]))
     assert shares == sorted(shares)
     assert (shares[0], shares[-1]) == (0, 1)

@@ -80,7 +80,7 @@ def test_the_encoder_runs_once_and_the_labels_share_one_pass_of_the_decoder(mode
         )
     predicted(model, POOL)
     assert len(calls["encoder"]) == 1
-    assert calls["decoder"][0][:2] == (n * 3, model.head.written.shape[1])
+    assert calls["decoder"][0][:2] == (n * 3, model.task_head.written.shape[1])
     assert len([shape for shape in calls["decoder"] if shape[0] == n * 3]) == 1
     assert (len(calls["decoder"]) == 1) == (decoding == "likelihood")
 
@@ -114,7 +114,7 @@ def test_a_t5_without_a_start_of_the_decoder_begins_with_padding(zoo, model_of, 
         for each in (model, expected):
             inputs = batch_of(each, POOL)["inputs"]
             with torch.no_grad():
-                texts.append(each.head.generated(each, inputs, each.encoded(inputs)))
+                texts.append(each.task_head.generated(each, inputs, each.encoded(inputs)))
         assert texts[0] == texts[1]
     (folder / "config.json").write_text(json.dumps(config | {"model_type": "mbart"}))
     with refused(ModelError, folder, "decoder_start_token_id"):
@@ -137,16 +137,16 @@ def test_float16_is_refused_for_a_t5_alone(zoo, model_of):
 def test_greedy_answers_are_what_the_model_writes_token_by_token(model_of, kind):
     """Compared with a loop over argmaxes; a model with random weights generates no label."""
     model = model_of(kind, decoding="greedy")
-    batch, steps = batch_of(model, POOL), model.head.longest
+    batch, steps = batch_of(model, POOL), model.task_head.longest
     mask, end = batch["inputs"]["attention_mask"], model.processor.tokenizer.eos_token_id
     with torch.no_grad():
-        found = model.head.generated(model, batch["inputs"], model.encoded(batch["inputs"]))
+        found = model.task_head.generated(model, batch["inputs"], model.encoded(batch["inputs"]))
         for i, text in enumerate(found):
             ids = [model.config.decoder_start_token_id]
             row = {name: values[i : i + 1, : mask[i].sum()] for name, values in batch["inputs"].items()}
             while len(ids) <= steps and (len(ids) == 1 or ids[-1] != end):
                 ids.append(model.network(**row, decoder_input_ids=torch.tensor([ids])).logits[0, -1].argmax().item())
-            assert model.head.text(ids[1:]) == text
+            assert model.task_head.text(ids[1:]) == text
         outputs = model.predict(batch)
     assert outputs.answers.tolist() == [NO_LABEL_NUMBER] * len(found)
     assert_alike(list(outputs.probs), predicted(model_of(kind), POOL))
@@ -239,8 +239,8 @@ def test_generation_settings_of_a_published_model_change_no_answer(zoo, family, 
             model.prompt_with(Prompt(Wording("{premise} {hypothesis} Answer:", "Say."), NLI))
         inputs = model.processor(POOL)
         with torch.no_grad():
-            scores, reused = model.head.text_scores(model, inputs)
-            found.append((scores, model.head.generated(model, inputs, reused), model.answer(inputs).probs))
+            scores, reused = model.task_head.text_scores(model, inputs)
+            found.append((scores, model.task_head.generated(model, inputs, reused), model.answer(inputs).probs))
     (scores, texts, probs), (scores_set, texts_set, probs_set) = found
     assert texts == texts_set
     assert any(texts)
@@ -283,4 +283,4 @@ def test_the_token_that_begins_a_text_is_no_part_of_an_answer(zoo):
     model = zoo.model("Seq2Seq, BART")
     ids = model.tokenizer("entailment")["input_ids"]
     assert (ids[0], ids[-1]) == (model.tokenizer.bos_token_id, model.tokenizer.eos_token_id)
-    assert model.head.text(ids) == model.head.text(ids[:-1]) == "entailment"
+    assert model.task_head.text(ids) == model.task_head.text(ids[:-1]) == "entailment"

@@ -55,7 +55,7 @@ def test_a_few_questions_are_learned_and_no_answer_is_one_of_the_answers(zoo, le
     learned.export(str(tmp_path), weights=True)
     caplog.set_level("INFO")
     again = zoo.model("Writer", tmp_path, no_answer="another text", **SETTINGS)
-    assert again.head.texts == ("unanswerable",)
+    assert again.task_head.texts == ("unanswerable",)
     assert "was trained to write 'unanswerable' where there is no answer: kept" in caplog.text
     assert predicted(again, QUESTIONS) == expected
 
