@@ -141,6 +141,18 @@ def test_a_t5_is_asked_with_demonstrations_in_its_template(rte, tmp_path, decodi
     assert swapped == (set(base) if decoding == "greedy" else entailed)  # what is not a label is not the default one
 
 
+@pytest.mark.slow
+def test_a_trained_t5_is_asked_with_the_prompt_too(rte, tmp_path):
+    """The prompt is set before the checkpoint is loaded."""
+    run(command.train, *rte, "--trainer.max_epochs", "1", "--output", tmp_path / "run")
+    rows = []
+    for name, words in (("bare", []), ("asked", ["--prompt.tuples", "1"])):
+        run(command.evaluate, "--checkpoint", tmp_path / "run", *words, "--output", tmp_path / name)
+        rows.append(read_rows(tmp_path / name / "rows" / "accuracy.parquet")[0]["p"].to_pylist())
+    assert prompt_of(tmp_path / "asked")["tuples"] == 1
+    assert rows[0] != rows[1]
+
+
 def test_wordings_and_seeds_have_a_folder_each(rte, tmp_path):
     """Without settings of prompts there is none, and without demonstrations the instruction stands alone."""
     argv = ["--prompt.tuples", "1", "--prompt.seeds", "2", "--prompt.wordings", "[paper, short]"]

@@ -10,8 +10,11 @@ from heedful.assembly.loading import section_of
 from heedful.callbacks.checkpoints.best_and_last import BestCheckpoint
 from heedful.lightning_modules import Encoder, Predictor
 from heedful.lightning_modules.registry import TABLE, family_of, register, stand_in
+from heedful.records import ModelError
 from heedful.records.arguments import class_path
 from heedful.records.task import Span
+
+from refusals import refused
 
 ROOM = "heedful.lightning_modules."
 
@@ -49,6 +52,21 @@ def test_the_lines_of_the_table_name_classes_that_there_are():
     for entry in TABLE:
         assert issubclass(getattr(lightning_modules, entry.family), Predictor)
         assert all(isinstance(getattr(lightning_modules, name), type) for name in entry.stands_in.values())
+
+
+@pytest.mark.parametrize(
+    ("model_type", "architecture"),
+    [
+        ("qwen2_vl", "Qwen2VLForConditionalGeneration"),
+        ("gemma3", "Gemma3ForConditionalGeneration"),
+        ("vits", "VitsModel"),
+    ],
+)
+def test_a_model_that_no_family_can_read_is_refused_before_it_is_loaded(tmp_path, model_type, architecture):
+    """Some kinds of vision-language models also have classifiers, whose families would load a part of them."""
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": model_type, "architectures": [architecture]}))
+    with refused(ModelError, tmp_path, model_type, "Encoder", "CausalLM"):
+        section_of("model", tmp_path)
 
 
 @pytest.mark.parametrize(
