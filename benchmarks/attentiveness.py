@@ -244,7 +244,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
         data = harness.mnli(options.data, eval_batch_size=options.batch_size, **sizes)
         data.setup("fit")
         module = harness.encoder(options.model, data)
-        if not module.trained:  # the head is new
+        if not module.fit.is_kept:  # the head is new
             harness.train(module, data, **harness.trainer_settings(options))
         comparison = Comparison(module, data, options)
         variants = {name: getattr(comparison, name) for name in NAMES if name in {"a", *options.only}}

@@ -190,13 +190,13 @@ class TextHead(NamedHead):
         """Return a generated text per example; ``reused`` is the second result of :meth:`text_scores`."""
         return model.generated(inputs, reused)
 
-    def normalised(self, scores: Tensor) -> Tensor:
+    def output_scores(self, scores: Tensor) -> Tensor:
         """Convert log-likelihoods of texts to scores of outputs, by ``mean`` and ``prior``: [examples, outputs]."""
         scores = scores / self.tokens if self.mean else scores
         return scores if self.prior is None else scores - self.prior
 
     def scores(self, model: Any, inputs: dict[str, Any]) -> Tensor:
-        return self.normalised(self.text_scores(model, inputs)[0])
+        return self.output_scores(self.text_scores(model, inputs)[0])
 
     def answer(self, model: Any, inputs: dict[str, Any]) -> Outputs:
         """Return probabilities and answers for the inputs of at least one example; without labels, only texts.
@@ -211,7 +211,7 @@ class TextHead(NamedHead):
         if not self.label_map.labels:
             rows = zip(answers, is_finite.tolist(), strict=True)
             return Outputs(answers=[answer if finite else None for answer, finite in rows])
-        probs = self.of_labels(self.normalised(scores)).softmax(dim=-1)
+        probs = self.of_labels(self.output_scores(scores)).softmax(dim=-1)
         numbers = torch.from_numpy(label_numbers(answers, self.label_map.labels)).to(probs.device)
         return Outputs(probs, numbers.where(is_finite, NOT_FINITE))
 

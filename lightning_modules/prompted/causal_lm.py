@@ -166,7 +166,7 @@ class CausalLM(Predictor):
         self._shared = SharedPrefix(*args) if self.share_prefix else None
         if self.calibrated:
             texts = processor.ids([processor.text([content] * len(self.task.parts)) for content in EMPTY])
-            scores = self.task_head.normalised(plain_scores(self.network, texts, processor.answers))
+            scores = self.task_head.output_scores(plain_scores(self.network, texts, processor.answers))
             self.task_head.prior = scores.softmax(dim=-1).mean(dim=0).log()
 
     def generated(self, inputs: dict[str, Any], reused: tuple[PromptStates, Tensor] | None) -> list[str]:
