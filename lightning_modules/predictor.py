@@ -1,4 +1,4 @@
-"""Base class of all models (networks, functions, servers), by which the engine measures them."""
+"""Base class of all models that the engine measures: networks, functions, servers."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -56,8 +56,8 @@ class Predictor(RecordsArguments):
         max_unknown: Largest share of the tokens of the data that may be out of vocabulary.
 
     Attributes:
-        capabilities: What the model can do.
-        learned: What the model learned in its training.
+        capabilities: Capabilities of the model.
+        learned: Record of the training of the model.
         fit: How the model fits the task; set by :meth:`bind`.
         task: The task of ``fit``, with its parts in the order in which the model reads them; None before :meth:`bind`.
         collapse: How several outputs that mean one label are combined; None for the default.
@@ -112,7 +112,7 @@ class Predictor(RecordsArguments):
         return self.match()
 
     def match(self) -> Fit:
-        """Match what the model learned with the task of the data, and prepare the model for the result."""
+        """Match the trained model with the task of the data, and prepare it for the result."""
         self.learned = replace(self.learned, base=self.description)
         self.accept(reconcile(self.learned, self._task_of_data, self._trains, self.collapse))
         self.prepare(self.fit.task)

@@ -45,8 +45,8 @@ PAD_TO = 16  # tokens: multiples of 16 suit a GPU, and few widths mean few compi
 class PretrainedClassifier(Classifier, ABC):
     """A classifier that is initialised from a published model.
 
-    A model family sets ``auto`` and overrides :meth:`make_processor`; if its network takes other inputs than those of
-    the processor, also :meth:`scores`.
+    A model family sets ``auto`` and overrides :meth:`make_processor`; if its network does not take
+    the batches of the processor as arguments, also :meth:`scores`.
 
     Args:
         backbone: Hub id, folder, or ``package:MODULE/FOLDER``.
@@ -103,7 +103,7 @@ class PretrainedClassifier(Classifier, ABC):
     # binding
 
     def open(self, task: Task) -> None:
-        """Read config and tokenizer of the backbone, and what it learned, unless the network in memory was trained.
+        """Read config, tokenizer and record of training of the backbone, unless the network in memory was trained.
 
         Raises:
             HeedfulError: The model does not support the task, or reads fewer than ``max_length`` tokens.

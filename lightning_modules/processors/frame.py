@@ -56,11 +56,11 @@ class Frame:
         """Return where the tokens of inputs are in an array of token ids that begins with :attr:`ids`.
 
         Args:
-            starts: Position of the first token of each part: int64 [parts, inputs].
+            starts: Position of the first token per part: int64 [parts, inputs].
             counts: Numbers of tokens of the parts: int64 [parts, inputs].
 
         Returns:
-            Position and slot of each token, one input after the other: int64 [tokens of all inputs]; and the number of
+            Position and slot per token, one input after the other: int64 [tokens of all inputs]; and the number of
             tokens per input: int64 [inputs].
         """
         slots = np.tile(np.arange(len(self.ids)), (starts.shape[1], 1))

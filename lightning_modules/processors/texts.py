@@ -146,7 +146,7 @@ class TextProcessor(NumberProcessor):
         numbers, _, counts = self._read(examples)
         starts = self.token_store.starts(numbers)
         layouts = (self.frame.layout(starts[:, batch], counts[:, batch]) for batch in batches)
-        return (self.pad_slots(self.token_store.tokens[places], *rest) for places, *rest in layouts)
+        return (self.pad_slots(self.token_store.tokens[places], *slots) for places, *slots in layouts)
 
     def pad_slots(self, ids: np.ndarray, slots: np.ndarray, lengths: np.ndarray) -> dict[str, Tensor]:
         """Return padded token ids, mask and token types: int64 [inputs, width] each.

@@ -160,12 +160,12 @@ class PromptProcessor(NumberProcessor):
         """Return the number of truncated prompts, the share of unknown tokens, and the tokens kept per part."""
         numbers, full = self.numbers(examples)
         is_cut = numbers != full
-        kept = {}
+        tokens = {}
         if is_cut.any():
             full = [[*self._words(example)] for example in examples]
             read = [self._shortened(words) if short else words for words, short in zip(full, is_cut, strict=True)]
-            kept = tokens_kept(self.prompt.task.parts, self._counts(read), self._counts(full))
-        return Statistics(int(is_cut.sum()), self.store.unknown(numbers), kept)
+            tokens = tokens_kept(self.prompt.task.parts, self._counts(read), self._counts(full))
+        return Statistics(int(is_cut.sum()), self.store.unknown(numbers), tokens)
 
     def _counts(self, rows: Sequence[list[str]]) -> np.ndarray:
         tokenize = partial(self.tokenizer, add_special_tokens=False, verbose=False)

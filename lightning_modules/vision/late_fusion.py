@@ -150,9 +150,9 @@ class LateFusion(PictureClassifier):
     def _load(self, network: Fusion) -> None:
         state = load(lambda folder, **_: load_file(Path(folder) / "model.safetensors"), self.folder)
         state = {name: values for name, values in state.items() if self.fit.is_kept or not name.startswith(LAST)}
-        own = network.state_dict()
-        shapes = [name for name in own.keys() & state.keys() if own[name].shape != state[name].shape]
-        missing, extra = own.keys() - state.keys(), state.keys() - own.keys()
+        wanted = network.state_dict()
+        shapes = [name for name in wanted.keys() & state.keys() if wanted[name].shape != state[name].shape]
+        missing, extra = wanted.keys() - state.keys(), state.keys() - wanted.keys()
         require_fit(network, self.backbone, self.fit.head, missing, extra, shapes, LAST)
         network.load_state_dict(state, strict=False)
 
